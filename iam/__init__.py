@@ -1,0 +1,1 @@
+"""Who may touch which partitions, and the proof of it."""

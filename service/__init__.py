@@ -1,0 +1,1 @@
+"""The Keyfence service: a tenant-fenced GraphQL API over one DynamoDB table."""
