@@ -1,0 +1,1 @@
+"""Who is calling: from a bearer token to a principal."""

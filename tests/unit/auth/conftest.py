@@ -1,0 +1,44 @@
+"""A clock, an identity provider and its verifiers for the tests of authentication."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from service.auth.admission import admit_operator, admit_principal
+from service.auth.principal import Operator, Principal
+from service.auth.tokens import Verifier
+
+from .clock import FakeClock
+from .identity_provider import IdentityProvider
+from .jwks_server import JwksServer, serving
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def provider(clock: FakeClock) -> IdentityProvider:
+    return IdentityProvider(clock)
+
+
+@pytest.fixture
+def verifier(provider: IdentityProvider, clock: FakeClock) -> Verifier[Principal]:
+    return Verifier(issuers=[provider.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+
+
+@pytest.fixture
+def operators(provider: IdentityProvider, clock: FakeClock) -> Verifier[Operator]:
+    return Verifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=admit_operator, clock=clock)
+
+
+@pytest.fixture
+def jwks_server() -> Iterator[JwksServer]:
+    with serving() as server:
+        yield server

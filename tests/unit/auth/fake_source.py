@@ -1,0 +1,24 @@
+"""A source of keys that counts, fails and hangs as a test likes."""
+
+from collections.abc import Mapping
+from threading import Event
+
+from service.auth.jwks import usable_keys
+from service.auth.jwks_source import JwksUnavailable
+from service.auth.signing_key import SigningKey
+
+
+class FakeSource:
+    def __init__(self, document: object) -> None:
+        self.document = document
+        self.fetches = 0
+        self.down = False
+        self.open = Event()
+        self.open.set()
+
+    def fetch(self) -> Mapping[str, SigningKey]:
+        self.fetches += 1
+        self.open.wait()
+        if self.down:
+            raise JwksUnavailable("down")
+        return usable_keys(self.document)

@@ -1,0 +1,67 @@
+"""A JWKS endpoint on the loopback whose answer a test can change."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from time import sleep
+
+
+class JwksServer(ThreadingHTTPServer):
+    daemon_threads = False
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.status = 200
+        self.body = b"{}"
+        self.headers: dict[str, str] = {}
+        self.hits: list[str] = []
+        self.pause = 0.0
+        self.answers = Event()
+        self.answers.set()
+
+    def publish(self, document: object) -> None:
+        self.status, self.body = 200, json.dumps(document).encode()
+
+    def url(self, path: str = "/jwks") -> str:
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: JwksServer
+
+    def do_GET(self) -> None:
+        self.server.hits.append(self.path)
+        self.server.answers.wait()
+        self.send_response(self.server.status)
+        for name, value in {"Content-Length": str(len(self.server.body)), **self.server.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            self._write()
+        except OSError:
+            self.close_connection = True
+
+    def _write(self) -> None:
+        """At once, or letter by letter when there is a pause between them."""
+        body = self.server.body
+        for letter in (bytes([byte]) for byte in body) if self.server.pause else [body]:
+            self.wfile.write(letter)
+            sleep(self.server.pause)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the name is the base class's
+        pass
+
+
+@contextmanager
+def serving() -> Iterator[JwksServer]:
+    with JwksServer() as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.answers.set()
+            server.shutdown()
+            thread.join()

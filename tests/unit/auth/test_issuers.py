@@ -1,0 +1,74 @@
+"""An issuer is built from settings that say exactly where its keys are."""
+
+import pytest
+
+from service.auth.issuer import issuer_of
+from service.auth.tokens import operator_verifier, tenant_verifier
+from service.settings import IssuerSettings, Settings
+
+from .identity_provider import URL, IdentityProvider, Json
+
+JWKS_URI = "https://id.example/jwks"
+
+
+@pytest.mark.parametrize("sources", [{}, {"jwks_uri": JWKS_URI, "jwks": {"keys": []}}])
+def test_an_issuer_with_no_or_two_sources_of_keys_is_refused_by_name(sources: Json) -> None:
+    with pytest.raises(ValueError, match=f"{URL}: give exactly one of jwks and jwks_uri"):
+        issuer_of(IssuerSettings(issuer=URL, **sources))
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "id.example/jwks",
+        "http://id.example/jwks",
+        "http://127.0.0.1.example/jwks",
+        "http://localhost.example/jwks",
+        "http://10.0.0.1/jwks",
+        "https://user:secret@id.example/jwks",
+        "http://127.0.0.1@id.example/jwks",
+        "http://id.example\\@127.0.0.1/jwks",
+        "ftp://127.0.0.1/jwks",
+        "file:///etc/jwks",
+        "https:///jwks",
+        "https://[::1/jwks",
+    ],
+)
+def test_keys_are_not_fetched_from_an_address_that_others_can_answer_for(uri: str) -> None:
+    with pytest.raises(ValueError, match="https://"):
+        issuer_of(IssuerSettings(issuer=URL, jwks_uri=uri))
+
+
+@pytest.mark.parametrize("uri", [JWKS_URI, "http://127.0.0.1:9/jwks", "http://[::1]:9/jwks", "http://localhost/jwks"])
+def test_https_and_the_loopback_are_good_addresses(uri: str) -> None:
+    assert issuer_of(IssuerSettings(issuer=URL, jwks_uri=uri)).url == URL
+
+
+@pytest.mark.parametrize("tenant", ["", "ACME", "acme#x", "-acme", "a" * 33])
+def test_an_issuer_cannot_be_bound_to_a_tenant_that_cannot_exist(provider: IdentityProvider, tenant: str) -> None:
+    with pytest.raises(ValueError, match="a tenant id is"):
+        issuer_of(IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=tenant))
+
+
+def test_a_private_key_in_the_settings_is_refused_and_not_repeated(provider: IdentityProvider) -> None:
+    with pytest.raises(ValueError, match="private") as refusal:
+        issuer_of(IssuerSettings(issuer=URL, jwks=provider.jwks(d="c2VjcmV0")))
+    assert "c2VjcmV0" not in str(refusal.value)
+
+
+def test_one_issuer_given_twice_is_refused(provider: IdentityProvider) -> None:
+    twice = tuple(IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant=name) for name in ("acme", "globex"))
+    with pytest.raises(ValueError, match="given twice"):
+        tenant_verifier(Settings(issuers=twice))
+
+
+def test_operators_and_tenants_cannot_share_an_audience() -> None:
+    with pytest.raises(ValueError, match="different audiences"):
+        operator_verifier(Settings(audience="one", admin_audience="one"))
+
+
+def test_an_operators_issuer_cannot_be_bound_to_a_tenant(provider: IdentityProvider) -> None:
+    bound = IssuerSettings(issuer=URL, jwks=provider.jwks(), tenant="acme")
+    with pytest.raises(ValueError, match="no tenant"):
+        operator_verifier(Settings(admin_issuers=(bound,)))

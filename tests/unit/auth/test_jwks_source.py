@@ -1,0 +1,108 @@
+"""A key set is fetched over HTTP without trusting the answer."""
+
+import pytest
+
+from service.auth.admission import admit_principal
+from service.auth.issuer import issuer_of
+from service.auth.jwks_source import MAX_BODY, JwksSource, JwksUnavailable
+from service.auth.keyset import Pace
+from service.auth.tokens import Verifier
+from service.errors import Throttled, Unauthenticated
+from service.settings import IssuerSettings
+
+from .clock import FakeClock
+from .identity_provider import URL, IdentityProvider
+from .jwks_server import JwksServer
+
+
+def test_a_published_key_is_fetched(jwks_server: JwksServer, provider: IdentityProvider) -> None:
+    jwks_server.publish(provider.jwks())
+    assert set(JwksSource(jwks_server.url()).fetch()) == {"k1"}
+
+
+def test_a_body_of_exactly_the_limit_is_read(jwks_server: JwksServer, provider: IdentityProvider) -> None:
+    jwks_server.publish(provider.jwks())
+    jwks_server.body = jwks_server.body.ljust(MAX_BODY)
+    assert set(JwksSource(jwks_server.url()).fetch()) == {"k1"}
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Length": ""}], ids=["with its length", "until the end"])
+def test_a_body_over_the_limit_is_refused(
+    jwks_server: JwksServer, provider: IdentityProvider, headers: dict[str, str]
+) -> None:
+    jwks_server.publish(provider.jwks())
+    jwks_server.body, jwks_server.headers = jwks_server.body.ljust(MAX_BODY + 1), headers
+    with pytest.raises(JwksUnavailable, match="more than"):
+        JwksSource(jwks_server.url()).fetch()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(jwks_server: JwksServer, provider: IdentityProvider, status: int) -> None:
+    jwks_server.publish(provider.jwks())
+    jwks_server.status, jwks_server.headers = status, {"Location": jwks_server.url("/elsewhere")}
+    with pytest.raises(JwksUnavailable, match=str(status)):
+        JwksSource(jwks_server.url()).fetch()
+    assert jwks_server.hits == ["/jwks"]
+
+
+@pytest.mark.parametrize("status", [201, 204, 404, 500, 503])
+def test_keys_in_an_answer_other_than_200_are_not_read(
+    jwks_server: JwksServer, provider: IdentityProvider, status: int
+) -> None:
+    jwks_server.publish(provider.jwks())
+    jwks_server.status = status
+    with pytest.raises(JwksUnavailable, match=str(status)):
+        JwksSource(jwks_server.url()).fetch()
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"keys":', b'{"keys":7}', b"\xff\xfe", b"[" * 60_000])
+def test_a_body_that_is_not_a_key_set_counts_as_an_outage(jwks_server: JwksServer, body: bytes) -> None:
+    jwks_server.body = body
+    with pytest.raises(JwksUnavailable):
+        JwksSource(jwks_server.url()).fetch()
+
+
+def test_a_truncated_body_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
+    jwks_server.publish(provider.jwks())
+    jwks_server.headers = {"Content-Length": str(len(jwks_server.body) + 1)}
+    with pytest.raises(JwksUnavailable):
+        JwksSource(jwks_server.url()).fetch()
+
+
+def test_a_source_that_says_nothing_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
+    jwks_server.publish(provider.jwks())
+    jwks_server.answers.clear()
+    with pytest.raises(JwksUnavailable, match="Timeout"):
+        JwksSource(jwks_server.url(), silence=0.05).fetch()
+
+
+def test_a_body_that_drips_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
+    jwks_server.publish(provider.jwks())
+    jwks_server.pause = 0.005
+    with pytest.raises(JwksUnavailable, match="too slow"):
+        JwksSource(jwks_server.url(), whole=0.05).fetch()
+
+
+def test_nobody_at_the_address_counts_as_an_outage() -> None:
+    with pytest.raises(JwksUnavailable):
+        JwksSource("http://127.0.0.1:1/jwks").fetch()
+
+
+async def test_a_verifier_follows_a_rotation_and_an_outage_over_http(
+    jwks_server: JwksServer, provider: IdentityProvider, clock: FakeClock
+) -> None:
+    issuer = issuer_of(IssuerSettings(issuer=URL, jwks_uri=jwks_server.url()), clock=clock)
+    verifier = Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=clock)
+    rotated = IdentityProvider(clock, kid="k2", key_name="second")
+    jwks_server.status = 503
+    with pytest.raises(Throttled):
+        await verifier.verify(provider.token())
+    clock.advance(Pace().between_fetches)
+    jwks_server.publish(provider.jwks())
+    assert (await verifier.verify(provider.token())).tenant == "acme"
+    clock.advance(Pace().between_fetches)
+    jwks_server.publish(rotated.jwks())
+    assert (await verifier.verify(rotated.token())).tenant == "acme"
+    with pytest.raises(Unauthenticated):
+        await verifier.verify(provider.token())
+    assert len(jwks_server.hits) == 3

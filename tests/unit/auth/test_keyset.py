@@ -1,0 +1,231 @@
+"""Fetched keys are fresh, dropped at once, survive an outage for a while, and cannot be used to storm their source."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from service.auth.keyset import FLIGHT, FetchedKeys, Pace
+from service.auth.signing_key import SigningKey
+from service.errors import Throttled
+
+from .clock import FakeClock
+from .fake_source import FakeSource
+from .identity_provider import jwk, private_key
+
+OLD = jwk(private_key("ES256", "old"), "old")
+NEW = jwk(private_key("ES256", "new"), "new")
+PACE = Pace()
+
+
+@pytest.fixture
+def source() -> Iterator[FakeSource]:
+    source = FakeSource({"keys": [OLD]})
+    yield source
+    source.open.set()
+
+
+@pytest.fixture
+def keys(source: FakeSource, clock: FakeClock) -> FetchedKeys:
+    return FetchedKeys(source.fetch, clock=clock)
+
+
+async def known(keys: FetchedKeys, kid: str = "old") -> SigningKey:
+    key = await keys.find(kid)
+    assert key is not None
+    return key
+
+
+async def settled() -> None:
+    """Lets the fetch that runs behind the requests come to its end."""
+    flights = {task for task in asyncio.all_tasks() if task.get_name() == FLIGHT}
+    if flights:
+        await asyncio.wait(flights)
+
+
+async def test_a_fresh_set_is_fetched_once_however_often_it_is_asked(keys: FetchedKeys, source: FakeSource) -> None:
+    for _ in range(5):
+        await known(keys)
+    assert source.fetches == 1
+
+
+async def test_a_thousand_callers_at_once_cause_one_fetch(keys: FetchedKeys, source: FakeSource) -> None:
+    found = await asyncio.gather(*(keys.find("old") for _ in range(1000)))
+    assert len({id(key) for key in found}) == 1
+    assert source.fetches == 1
+
+
+async def test_a_caller_who_leaves_does_not_take_the_fetch_with_it(keys: FetchedKeys, source: FakeSource) -> None:
+    source.open.clear()
+    first, second = asyncio.create_task(keys.find("old")), asyncio.create_task(keys.find("old"))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    source.open.set()
+    assert await second is not None
+    assert first.cancelled()
+    assert source.fetches == 1
+
+
+async def test_random_kids_cause_one_fetch_in_the_interval(
+    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+) -> None:
+    await known(keys)
+    for attempt in range(80):
+        clock.advance(PACE.between_fetches / 80)
+        assert await keys.find(f"random-{attempt}") is None
+    assert source.fetches == 2
+
+
+async def test_a_new_key_is_found_as_soon_as_the_pace_allows(
+    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+) -> None:
+    await known(keys)
+    source.document = {"keys": [OLD, NEW]}
+    assert await keys.find("new") is None
+    clock.advance(PACE.between_fetches)
+    assert await keys.find("new") is not None
+
+
+async def test_an_unchanged_key_is_held_through_a_refresh(
+    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+) -> None:
+    key = await known(keys)
+    clock.advance(PACE.fresh)
+    assert await known(keys) is key
+    assert source.fetches == 2
+    assert keys.holds(key)
+
+
+async def test_a_dropped_key_is_gone_with_the_next_set(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+    key = await known(keys)
+    source.document = {"keys": [NEW]}
+    clock.advance(PACE.between_fetches)
+    await known(keys, "new")
+    assert not keys.holds(key)
+    assert await keys.find("old") is None
+
+
+async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+    key = await known(keys)
+    source.document = {"keys": []}
+    clock.advance(PACE.fresh)
+    assert await keys.find("old") is None
+    assert not keys.holds(key)
+
+
+async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
+    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+) -> None:
+    key = await known(keys)
+    source.document = {"keys": [NEW | {"kid": "old"}]}
+    clock.advance(PACE.fresh)
+    assert await known(keys) != key
+    assert not keys.holds(key)
+
+
+async def test_an_old_set_is_refreshed_before_it_is_believed(
+    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+) -> None:
+    await known(keys)
+    source.document = {"keys": [NEW]}
+    clock.advance(PACE.fresh - 1)
+    assert await keys.find("old") is not None
+    clock.advance(1)
+    assert await keys.find("old") is None
+
+
+async def test_known_keys_survive_an_outage_until_the_limit_and_not_longer(
+    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+) -> None:
+    key = await known(keys)
+    source.down = True
+    clock.advance(PACE.usable - 1)
+    assert await known(keys) is key
+    assert keys.holds(key)
+    clock.advance(1)
+    assert not keys.holds(key)
+    with pytest.raises(Throttled):
+        await keys.find("old")
+
+
+async def test_the_end_of_an_outage_is_noticed(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+    source.down = True
+    with pytest.raises(Throttled):
+        await keys.find("old")
+    source.down = False
+    clock.advance(PACE.between_fetches)
+    await known(keys)
+
+
+async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+    source.down = True
+    for _ in range(100):
+        with pytest.raises(Throttled):
+            await keys.find("old")
+    assert source.fetches == 1
+
+
+async def test_an_outage_says_when_to_come_again(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+    source.down = True
+    with pytest.raises(Throttled) as first:
+        await keys.find("old")
+    clock.advance(PACE.between_fetches - 0.5)
+    with pytest.raises(Throttled) as late:
+        await keys.find("old")
+    assert first.value.extensions == {"retryAfterMs": 10_000}
+    assert late.value.extensions == {"retryAfterMs": 1000}
+
+
+async def test_an_unknown_kid_in_an_outage_is_not_called_wrong(
+    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+) -> None:
+    await known(keys)
+    source.down = True
+    clock.advance(PACE.between_fetches)
+    with pytest.raises(Throttled):
+        await keys.find("new")
+
+
+async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
+    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+) -> None:
+    key = await known(keys)
+    source.down = True
+    clock.advance(PACE.fresh)
+    await known(keys)
+    clock.advance(PACE.between_fetches)
+    source.open.clear()
+    assert await known(keys) is key
+    source.down = False
+    source.document = {"keys": [NEW]}
+    source.open.set()
+    await settled()
+    assert source.fetches == 3
+    assert not keys.holds(key)
+
+
+async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(source: FakeSource, clock: FakeClock) -> None:
+    keys = FetchedKeys(source.fetch, clock=clock, pace=Pace(patience=0.01))
+    key = await known(keys)
+    source.open.clear()
+    clock.advance(PACE.fresh)
+    assert await known(keys) is key
+    clock.advance(PACE.fresh)
+    assert await known(keys) is key
+    with pytest.raises(Throttled):
+        await keys.find("new")
+    assert source.fetches == 2
+    source.open.set()
+    await settled()
+
+
+async def test_random_kids_do_not_delay_known_ones(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+    key = await known(keys)
+    clock.advance(PACE.between_fetches)
+    source.open.clear()
+    stranger = asyncio.create_task(keys.find("random"))
+    await asyncio.sleep(0)
+    assert await known(keys) is key
+    source.open.set()
+    assert await stranger is None

@@ -1,0 +1,13 @@
+"""A role covers itself and the weaker ones."""
+
+import pytest
+
+from service.auth.role import Role
+
+STRONGEST_FIRST = [Role.OWNER, Role.ADMIN, Role.MEMBER, Role.VIEWER]
+
+
+@pytest.mark.parametrize("role", STRONGEST_FIRST)
+def test_a_role_covers_exactly_itself_and_the_weaker_ones(role: Role) -> None:
+    covered = [needed for needed in STRONGEST_FIRST if role.covers(needed)]
+    assert covered == STRONGEST_FIRST[STRONGEST_FIRST.index(role) :]

@@ -1,0 +1,94 @@
+"""Only public keys that are strong enough, and meant for signing, may prove a token."""
+
+import pytest
+
+from service.auth.jwks import MalformedJwks, demanded_keys, usable_keys
+from service.auth.signing_key import UnusableKey, signing_key
+
+from .identity_provider import Json, jwk, part, private_key
+
+RSA = jwk(private_key("RS256"), "rsa")
+P256 = jwk(private_key("ES256"), "p256")
+ED25519 = jwk(private_key("EdDSA"), "ed")
+RSA_ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
+
+UNUSABLE: dict[str, object] = {
+    "not an object": "key",
+    "symmetric": {"kty": "oct", "kid": "x", "k": part(b"secret" * 8)},
+    "RSA with private part": RSA | {"d": "AQAB"},
+    "EC with private part": P256 | {"d": part(bytes(32))},
+    "RSA with a prime": RSA | {"p": "AQAB"},
+    "1024 bit RSA": jwk(private_key("RS256", bits=1024), "weak"),
+    "for encryption": RSA | {"use": "enc"},
+    "for wrapping": RSA | {"key_ops": ["wrapKey"]},
+    "key_ops of another shape": RSA | {"key_ops": "verify"},
+    "no kid": {name: value for name, value in RSA.items() if name != "kid"},
+    "empty kid": RSA | {"kid": ""},
+    "kid is a number": RSA | {"kid": 7},
+    "endless kid": RSA | {"kid": "x" * 257},
+    "HS256 on RSA": RSA | {"alg": "HS256"},
+    "none on RSA": RSA | {"alg": "none"},
+    "RSA-OAEP": RSA | {"alg": "RSA-OAEP"},
+    "ES256 on RSA": RSA | {"alg": "ES256"},
+    "ES384 on P-256": P256 | {"alg": "ES384"},
+    "alg is a list": RSA | {"alg": ["RS256"]},
+    "secp256k1": P256 | {"crv": "secp256k1"},
+    "X25519": ED25519 | {"crv": "X25519"},
+    "unknown type": RSA | {"kty": "QUANTUM"},
+    "type is a list": RSA | {"kty": ["RSA"]},
+    "point off the curve": P256 | {"y": P256["x"]},
+    "no modulus": {name: value for name, value in RSA.items() if name != "n"},
+    "modulus is a number": RSA | {"n": 5},
+    "modulus is no base64": RSA | {"n": "!"},
+    "empty OKP": ED25519 | {"x": ""},
+}
+
+
+@pytest.mark.parametrize("key", UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_a_key_that_must_not_prove_tokens_is_not_taken(key: object) -> None:
+    with pytest.raises(UnusableKey):
+        signing_key(key)
+
+
+@pytest.mark.parametrize("key", UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_an_unusable_key_does_not_hide_its_good_neighbour(key: object) -> None:
+    assert set(usable_keys({"keys": [key, P256]})) == {"p256"}
+
+
+@pytest.mark.parametrize(
+    ("key", "algorithms"),
+    [
+        (RSA, RSA_ALGORITHMS),
+        (RSA | {"alg": "PS256", "use": "sig", "key_ops": ["verify"]}, {"PS256"}),
+        (P256, {"ES256"}),
+        (jwk(private_key("ES384"), "p384"), {"ES384"}),
+        (jwk(private_key("ES512"), "p521"), {"ES512"}),
+        (ED25519, {"EdDSA"}),
+        (jwk(private_key("EdDSA", "ed448"), "ed448"), {"EdDSA"}),
+    ],
+)
+def test_a_key_is_pinned_to_the_algorithms_that_fit_it(key: Json, algorithms: set[str]) -> None:
+    assert signing_key(key).algorithms == algorithms
+
+
+def test_the_words_about_an_unusable_key_do_not_repeat_it() -> None:
+    with pytest.raises(UnusableKey) as refusal:
+        signing_key(P256 | {"y": "c2VjcmV0"})
+    assert "c2VjcmV0" not in str(refusal.value)
+    assert refusal.value.__suppress_context__
+
+
+def test_two_keys_under_one_kid_are_both_left_out() -> None:
+    assert set(usable_keys({"keys": [RSA, P256 | {"kid": "rsa"}, ED25519]})) == {"ed"}
+
+
+@pytest.mark.parametrize("document", [None, [], "keys", {}, {"keys": {}}, {"keys": None}])
+def test_a_document_without_a_list_of_keys_is_not_a_key_set(document: object) -> None:
+    with pytest.raises(MalformedJwks):
+        usable_keys(document)
+
+
+@pytest.mark.parametrize("keys", [[], [RSA, RSA], [RSA, RSA | {"kid": "other", "use": "enc"}], [RSA | {"d": "AQAB"}]])
+def test_a_set_written_for_us_is_refused_unless_all_of_it_is_usable(keys: list[Json]) -> None:
+    with pytest.raises((MalformedJwks, UnusableKey)):
+        demanded_keys({"keys": keys})

@@ -1,0 +1,133 @@
+"""A verified token is remembered, but never longer than it is good."""
+
+import pytest
+
+from service.auth.admission import admit_principal
+from service.auth.claims import LEEWAY
+from service.auth.issuer import Issuer
+from service.auth.keyset import FetchedKeys, Pace
+from service.auth.principal import Principal
+from service.auth.tokens import RECHECK_SECONDS, Verifier
+from service.errors import Throttled, Unauthenticated
+
+from .clock import FakeClock
+from .fake_source import FakeSource
+from .identity_provider import URL, IdentityProvider, jwk, private_key
+from .test_tokens import refusal
+
+PACE = Pace()
+
+
+@pytest.fixture
+def source(provider: IdentityProvider) -> FakeSource:
+    return FakeSource(provider.jwks())
+
+
+@pytest.fixture
+def fetching(source: FakeSource, clock: FakeClock) -> Verifier[Principal]:
+    issuer = Issuer(url=URL, keys=FetchedKeys(source.fetch, clock=clock))
+    return Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=clock, cached_tokens=2)
+
+
+async def test_a_token_seen_before_is_not_verified_again(
+    fetching: Verifier[Principal], provider: IdentityProvider
+) -> None:
+    token = provider.token()
+    assert await fetching.verify(token) is await fetching.verify(token)
+
+
+async def test_a_remembered_token_stops_when_it_expires(
+    fetching: Verifier[Principal], provider: IdentityProvider, clock: FakeClock
+) -> None:
+    token = provider.token(exp=int(clock.now) + 60)
+    principal = await fetching.verify(token)
+    clock.advance(60 + LEEWAY - 1)
+    assert await fetching.verify(token) is principal
+    clock.advance(1)
+    assert await refusal(fetching, token) == "the token has expired"
+
+
+async def test_a_remembered_token_is_checked_anew_after_a_while(
+    fetching: Verifier[Principal], provider: IdentityProvider, clock: FakeClock
+) -> None:
+    token = provider.token()
+    principal = await fetching.verify(token)
+    clock.advance(RECHECK_SECONDS - 1)
+    assert await fetching.verify(token) is principal
+    clock.advance(1)
+    assert await fetching.verify(token) is not principal
+
+
+async def test_a_remembered_token_stops_when_its_key_is_dropped(
+    fetching: Verifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+) -> None:
+    token = provider.token()
+    await fetching.verify(token)
+    rotated = IdentityProvider(clock, kid="k2", key_name="second")
+    source.document = rotated.jwks()
+    clock.advance(PACE.between_fetches)
+    assert (await fetching.verify(rotated.token())).tenant == "acme"
+    assert "signing key" in await refusal(fetching, token)
+
+
+async def test_both_keys_are_good_while_a_rotation_overlaps(
+    fetching: Verifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+) -> None:
+    old, rotated = provider.token(), IdentityProvider(clock, kid="k2", key_name="second")
+    principal = await fetching.verify(old)
+    source.document = {"keys": [*provider.jwks()["keys"], *rotated.jwks()["keys"]]}
+    clock.advance(PACE.between_fetches)
+    assert (await fetching.verify(rotated.token())).tenant == "acme"
+    assert await fetching.verify(old) is principal
+
+
+async def test_a_dropped_key_takes_effect_without_any_new_token(
+    fetching: Verifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+) -> None:
+    token = provider.token()
+    await fetching.verify(token)
+    source.document = {"keys": [jwk(private_key("ES256", "second"), "k2")]}
+    clock.advance(PACE.fresh)
+    assert "signing key" in await refusal(fetching, token)
+
+
+async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_token(
+    fetching: Verifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+) -> None:
+    token = provider.token(exp=int(clock.now) + 2 * int(PACE.usable))
+    await fetching.verify(token)
+    source.down = True
+    clock.advance(PACE.usable - 1)
+    assert (await fetching.verify(token)).tenant == "acme"
+    clock.advance(1)
+    with pytest.raises(Throttled):
+        await fetching.verify(token)
+
+
+async def test_a_clock_set_back_does_not_lengthen_a_token_s_life(
+    fetching: Verifier[Principal], provider: IdentityProvider, clock: FakeClock
+) -> None:
+    token = provider.token()
+    await fetching.verify(token)
+    clock.advance(-60)
+    assert await refusal(fetching, token) == "the token was issued in the future"
+
+
+async def test_a_refused_token_is_not_remembered_as_good(
+    fetching: Verifier[Principal], provider: IdentityProvider
+) -> None:
+    token = provider.token(role="ROOT")
+    for _ in range(3):
+        with pytest.raises(Unauthenticated):
+            await fetching.verify(token)
+
+
+async def test_the_least_recently_used_token_makes_room(
+    fetching: Verifier[Principal], provider: IdentityProvider
+) -> None:
+    first, second, third = (provider.token(jti=name) for name in ("t1", "t2", "t3"))
+    kept, evicted = await fetching.verify(first), await fetching.verify(second)
+    assert await fetching.verify(first) is kept
+    await fetching.verify(third)
+    assert await fetching.verify(first) is kept
+    assert await fetching.verify(second) is not evicted

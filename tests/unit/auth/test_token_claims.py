@@ -1,0 +1,145 @@
+"""What a well-signed token says must still be right."""
+
+import pytest
+
+from service.auth.claims import LEEWAY
+from service.auth.principal import Principal
+from service.auth.role import Role
+from service.auth.tokens import Verifier
+
+from .identity_provider import IdentityProvider
+from .test_tokens import refusal
+
+Tenants = Verifier[Principal]
+
+
+@pytest.mark.parametrize("claim", ["iss", "aud", "sub", "exp", "iat", "jti", "tenant", "role"])
+async def test_each_required_claim_is_missed(verifier: Tenants, provider: IdentityProvider, claim: str) -> None:
+    assert await refusal(verifier, provider.token_without(claim))
+    assert await refusal(verifier, provider.token(**{claim: None}))
+
+
+@pytest.mark.parametrize("audience", ["keyfence", ["keyfence"]])
+async def test_the_audience_may_stand_alone_or_in_a_list_of_one(
+    verifier: Tenants, provider: IdentityProvider, audience: object
+) -> None:
+    assert (await verifier.verify(provider.token(aud=audience))).tenant == "acme"
+
+
+@pytest.mark.parametrize(
+    "audience",
+    [
+        "keyfence-admin",
+        "Keyfence",
+        "keyfence ",
+        "",
+        7,
+        [],
+        ["keyfence", "keyfence-admin"],
+        ["keyfence", "billing"],
+        ["keyfence", "keyfence"],
+        ["billing"],
+        [["keyfence"]],
+        {"keyfence": 1},
+        "keyfence,billing",
+    ],
+)
+async def test_a_token_of_another_audience_or_of_several_is_refused(
+    verifier: Tenants, provider: IdentityProvider, audience: object
+) -> None:
+    assert "audience" in await refusal(verifier, provider.token(aud=audience))
+
+
+async def test_a_token_is_good_until_it_expires_and_a_little_leeway(
+    verifier: Tenants, provider: IdentityProvider
+) -> None:
+    now = int(provider.clock.now)
+    assert await verifier.verify(provider.token(exp=now - LEEWAY + 1))
+    assert await refusal(verifier, provider.token(exp=now - LEEWAY)) == "the token has expired"
+    assert await refusal(verifier, provider.token(exp=0)) == "the token has expired"
+
+
+async def test_a_token_is_not_good_before_its_time(verifier: Tenants, provider: IdentityProvider) -> None:
+    now = int(provider.clock.now)
+    assert await verifier.verify(provider.token(nbf=now + LEEWAY, iat=now + LEEWAY))
+    assert await refusal(verifier, provider.token(nbf=now + LEEWAY + 1)) == "the token is not valid yet"
+    assert await refusal(verifier, provider.token(iat=now + LEEWAY + 1)) == "the token was issued in the future"
+
+
+@pytest.mark.parametrize("claim", ["exp", "iat", "nbf"])
+@pytest.mark.parametrize("instant", ["1900000000", True, [], {}, -1, 2**53, 10**30, 1e300, float("inf"), float("nan")])
+async def test_a_time_that_is_not_one_is_refused(
+    verifier: Tenants, provider: IdentityProvider, claim: str, instant: object
+) -> None:
+    assert await refusal(verifier, provider.token(**{claim: instant}))
+
+
+async def test_a_time_with_a_fraction_is_understood(verifier: Tenants, provider: IdentityProvider) -> None:
+    now = provider.clock.now
+    principal = await verifier.verify(provider.token(iat=now - 0.5, exp=now + 60.75))
+    assert principal.expires_at == int(now) + 60
+
+
+@pytest.mark.parametrize("claim", ["sub", "jti"])
+@pytest.mark.parametrize("text", ["", 7, True, [], {}, "x" * 257, "a\nb", "a\x00b", "a\x7fb", "a\u202eb"])
+async def test_a_subject_or_token_id_that_could_do_harm_is_refused(
+    verifier: Tenants, provider: IdentityProvider, claim: str, text: object
+) -> None:
+    assert claim in await refusal(verifier, provider.token(**{claim: text}))
+
+
+async def test_a_subject_may_be_any_printable_text(verifier: Tenants, provider: IdentityProvider) -> None:
+    for text in ("x" * 256, "auth0|5f7c8ec7c33c6c004bbafe82", "Zoë #1 %", "日本"):
+        assert (await verifier.verify(provider.token(sub=text))).subject == text
+
+
+@pytest.mark.parametrize(
+    "tenant",
+    [
+        "Acme",
+        "ACME",
+        "acme#x",
+        "acme#",
+        "TENANT#acme",
+        "",
+        "a",
+        "a" * 33,
+        7,
+        ["acme"],
+        {},
+        "acme\n",
+        " acme",
+        "-acme",
+        "ácme",
+    ],
+)
+async def test_a_tenant_that_cannot_exist_is_refused(
+    verifier: Tenants, provider: IdentityProvider, tenant: object
+) -> None:
+    assert await refusal(verifier, provider.token(tenant=tenant)) == "the token's tenant claim is not a tenant id"
+
+
+@pytest.mark.parametrize(
+    "role", ["member", "ROOT", "", 1, ["OWNER"], {"OWNER": 1}, "OWNER ADMIN", "covers", "__class__"]
+)
+async def test_a_role_that_we_do_not_know_is_refused(
+    verifier: Tenants, provider: IdentityProvider, role: object
+) -> None:
+    assert "role" in await refusal(verifier, provider.token(role=role))
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_every_role_is_understood(verifier: Tenants, provider: IdentityProvider, role: Role) -> None:
+    assert (await verifier.verify(provider.token(role=role))).role is role
+
+
+@pytest.mark.parametrize("scope", [None, ""])
+async def test_a_token_may_have_no_scope(verifier: Tenants, provider: IdentityProvider, scope: str | None) -> None:
+    assert (await verifier.verify(provider.token(scope=scope))).scopes == frozenset()
+
+
+@pytest.mark.parametrize("scope", [["introspect"], 7, False, {}, " ", "a  b", "a\tb", "a\n", 'a"b', "a\\b", "é"])
+async def test_a_scope_of_another_shape_is_refused(
+    verifier: Tenants, provider: IdentityProvider, scope: object
+) -> None:
+    assert "scope" in await refusal(verifier, provider.token(scope=scope))

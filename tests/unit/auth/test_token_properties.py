@@ -1,0 +1,112 @@
+"""No token can be bent, and nothing that is sent breaks the verifier."""
+
+import asyncio
+import string
+from base64 import urlsafe_b64decode
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.auth.admission import admit_principal
+from service.auth.tokens import Verifier
+from service.errors import Unauthenticated
+
+from .clock import FakeClock
+from .identity_provider import IdentityProvider, part
+
+CLOCK = FakeClock()
+PROVIDERS = {name: IdentityProvider(CLOCK, algorithm=name) for name in ("RS256", "ES256", "EdDSA")}
+TOKENS = {name: provider.token() for name, provider in PROVIDERS.items()}
+LETTERS = string.ascii_letters + string.digits + "-_"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+UNTIMED = settings(deadline=None)
+CLAIMS = ["iss", "aud", "sub", "exp", "iat", "nbf", "jti", "tenant", "role", "scope"]
+
+
+def accepted(algorithm: str, token: str) -> bool:
+    """By a verifier that has just remembered the good token, as in real life."""
+    issuer = PROVIDERS[algorithm].issuer()
+    verifier = Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=CLOCK)
+
+    async def verify() -> bool:
+        await verifier.verify(TOKENS[algorithm])
+        try:
+            await verifier.verify(token)
+        except Unauthenticated:
+            return False
+        return True
+
+    return asyncio.run(verify())
+
+
+@UNTIMED
+@given(
+    algorithm=st.sampled_from(sorted(TOKENS)),
+    place=st.integers(min_value=0),
+    letter=st.sampled_from(LETTERS + ".= ") | st.characters(),
+)
+def test_a_token_with_one_character_changed_is_refused(algorithm: str, place: int, letter: str) -> None:
+    token = TOKENS[algorithm]
+    place %= len(token)
+    changed = token[:place] + letter + token[place + 1 :]
+    assert accepted(algorithm, changed) == (changed == token)
+
+
+@UNTIMED
+@given(algorithm=st.sampled_from(sorted(TOKENS)), place=st.integers(min_value=0), letter=st.characters())
+def test_a_token_with_one_character_more_or_less_is_refused(algorithm: str, place: int, letter: str) -> None:
+    token = TOKENS[algorithm]
+    place %= len(token)
+    assert not accepted(algorithm, token[:place] + letter + token[place:])
+    assert not accepted(algorithm, token[:place] + token[place + 1 :])
+
+
+@pytest.mark.parametrize("algorithm", sorted(TOKENS))
+def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(algorithm: str) -> None:
+    token = TOKENS[algorithm]
+    signature = token.rpartition(".")[2]
+    twins = [letter for letter in LETTERS if _decoded(signature[:-1] + letter) == _decoded(signature)]
+    assert len(twins) > 1, "the signature's last letter has unused bits, or this test tests nothing"
+    assert [letter for letter in twins if accepted(algorithm, token[:-1] + letter)] == [token[-1]]
+
+
+def test_the_other_half_of_an_ecdsa_signature_changes_nothing_but_the_token() -> None:
+    """(r, n - s) is as good a signature as (r, s): a token id is the claim, never the token's text."""
+    order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+    content, _, signature = TOKENS["ES256"].rpartition(".")
+    r, s = _decoded(signature)[:32], int.from_bytes(_decoded(signature)[32:], "big")
+    assert accepted("ES256", f"{content}.{part(r + (order - s).to_bytes(32, 'big'))}")
+
+
+@UNTIMED
+@given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
+def test_no_text_breaks_the_verifier(text: str) -> None:
+    assert not accepted("ES256", text)
+
+
+@UNTIMED
+@given(st.binary(), st.binary(), st.binary())
+def test_no_three_parts_break_the_verifier(header: bytes, payload: bytes, signature: bytes) -> None:
+    assert not accepted("ES256", ".".join(map(part, (header, payload, signature))))
+
+
+@UNTIMED
+@given(st.dictionaries(st.sampled_from(["alg", "kid", "crit", "b64", "typ"]), JSON))
+def test_no_header_breaks_the_verifier(header: dict[str, object]) -> None:
+    provider = PROVIDERS["ES256"]
+    accepted("ES256", provider.sign(provider.claims(), **header))
+
+
+@UNTIMED
+@given(st.dictionaries(st.sampled_from(CLAIMS), JSON))
+def test_no_signed_claims_break_the_verifier(changes: dict[str, object]) -> None:
+    accepted("ES256", PROVIDERS["ES256"].token(**changes))
+
+
+def _decoded(letters: str) -> bytes:
+    return urlsafe_b64decode(letters + "=" * (-len(letters) % 4))

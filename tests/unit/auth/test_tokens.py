@@ -1,0 +1,248 @@
+"""A token opens the door only if every part of it is right."""
+
+import json
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from iam.boundary import TenantId
+from service.auth.admission import admit_principal
+from service.auth.compact import MAX_TOKEN
+from service.auth.issuer import issuer_of
+from service.auth.principal import Operator, Principal
+from service.auth.role import Role
+from service.auth.tokens import Verifier, operator_verifier, tenant_verifier
+from service.errors import Unauthenticated
+from service.settings import IssuerSettings, Settings
+
+from .clock import FakeClock
+from .identity_provider import URL, IdentityProvider, jwk, part, private_key, signed
+
+Tenants = Verifier[Principal]
+
+
+async def refusal(verifier: Verifier[Principal] | Verifier[Operator], token: str) -> str:
+    """The words of the refusal; the same token is refused a second time too."""
+    with pytest.raises(Unauthenticated) as first:
+        await verifier.verify(token)
+    with pytest.raises(Unauthenticated) as second:
+        await verifier.verify(token)
+    assert first.value.message == second.value.message
+    return second.value.message
+
+
+async def test_a_good_token_names_its_principal(verifier: Tenants, provider: IdentityProvider) -> None:
+    principal = await verifier.verify(provider.token(scope="introspect export"))
+    assert principal == Principal(
+        tenant=TenantId("acme"),
+        subject="usr_1",
+        role=Role.MEMBER,
+        token_id="t1",
+        expires_at=int(provider.clock.now) + 3600,
+        scopes=frozenset({"introspect", "export"}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name"),
+    [(name, "first") for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")]
+    + [("EdDSA", "first"), ("EdDSA", "ed448")],
+)
+async def test_every_asymmetric_algorithm_is_understood(clock: FakeClock, algorithm: str, name: str) -> None:
+    provider = IdentityProvider(clock, algorithm=algorithm, key_name=name)
+    verifier = Verifier(issuers=[provider.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+    assert (await verifier.verify(provider.token())).tenant == "acme"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        ".",
+        "..",
+        "...",
+        "a.b.c",
+        "AAAA.AAAA.AAAA",
+        "not a token",
+        "Bearer AAAA.AAAA.AAAA",
+        "\x00",
+        "é.é.é",
+        "\ud800",
+        "{}",
+        "e30.e30.",
+        "e30=.e30=.AAAA",
+        f"{part(b'[]')}.{part(b'{}')}.AAAA",
+        f"{part(b'{' * 3000)}.{part(b'{}')}.AAAA",
+        f"{part(b'[' * 3000)}.{part(b'{}')}.AAAA",
+    ],
+)
+async def test_what_is_not_a_token_is_refused(verifier: Tenants, token: str) -> None:
+    assert await refusal(verifier, token)
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"null", b"[]", b'"x"', b"1", b"NaN", b"{", b"\xff", b'{"iss":NaN}', b"[" * 3000, b'{"a":' * 900]
+)
+async def test_a_signed_payload_that_is_not_claims_is_refused(
+    verifier: Tenants, provider: IdentityProvider, payload: bytes
+) -> None:
+    assert await refusal(verifier, provider.sign_bytes(payload))
+
+
+async def test_padding_and_line_ends_are_refused(verifier: Tenants, provider: IdentityProvider) -> None:
+    token = provider.token()
+    for changed in (token + "=", token + "==", token + "\n", " " + token, token.replace(".", ".\n", 1), token + "."):
+        assert "not a JWT" in await refusal(verifier, changed)
+
+
+async def test_a_token_of_another_shape_of_jose_is_refused(verifier: Tenants, provider: IdentityProvider) -> None:
+    header, payload, signature = provider.token().split(".")
+    flattened = json.dumps({"protected": header, "payload": payload, "signature": signature})
+    assert "not a JWT" in await refusal(verifier, flattened)
+    assert "not a JWT" in await refusal(verifier, f"{header}.{payload}.{signature}.{header}.{payload}")
+
+
+async def test_the_longest_token_is_accepted_and_a_longer_one_is_not(
+    verifier: Tenants, provider: IdentityProvider
+) -> None:
+    bare = len(provider.token(pad=""))
+    tokens = [provider.token(pad="x" * size) for size in range((MAX_TOKEN - bare) // 4 * 3 - 8, MAX_TOKEN)]
+    longest = max((token for token in tokens if len(token) <= MAX_TOKEN), key=len)
+    too_long = min((token for token in tokens if len(token) > MAX_TOKEN), key=len)
+    assert (await verifier.verify(longest)).tenant == "acme"
+    assert "at most 8192" in await refusal(verifier, too_long)
+
+
+@pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "nOnE", "", " none", None, 0, [], ["ES256"], {}])
+async def test_an_unsigned_token_is_refused_however_none_is_spelled(
+    verifier: Tenants, provider: IdentityProvider, algorithm: object
+) -> None:
+    header = part(json.dumps({"alg": algorithm, "kid": "k1"}).encode())
+    payload = part(json.dumps(provider.claims()).encode())
+    good_signature = provider.token().rpartition(".")[2]
+    for signature in ("", good_signature):
+        assert "algorithm" in await refusal(verifier, f"{header}.{payload}.{signature}")
+
+
+async def test_a_token_without_an_algorithm_is_refused(verifier: Tenants, provider: IdentityProvider) -> None:
+    token = signed({"kid": "k1"}, json.dumps(provider.claims()).encode(), provider.key, "ES256")
+    assert "algorithm" in await refusal(verifier, token)
+
+
+@pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
+async def test_the_public_key_is_no_shared_secret(clock: FakeClock, algorithm: str) -> None:
+    provider = IdentityProvider(clock, algorithm="RS256")
+    verifier = Verifier(issuers=[provider.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+    public = provider.key.public_key()
+    for encoding in (Encoding.PEM, Encoding.DER):
+        secret = public.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
+        token = signed({"alg": algorithm, "kid": "k1"}, json.dumps(provider.claims()).encode(), secret, algorithm)
+        assert "algorithm" in await refusal(verifier, token)
+
+
+@pytest.mark.parametrize(("named", "used"), [("RS256", "PS256"), ("PS256", "RS256"), ("RS512", "RS256")])
+async def test_the_algorithm_must_be_the_one_that_signed(clock: FakeClock, named: str, used: str) -> None:
+    provider = IdentityProvider(clock, algorithm=used, headers={"alg": named})
+    verifier = Verifier(issuers=[provider.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+    assert "signature" in await refusal(verifier, provider.token())
+
+
+async def test_a_key_that_names_its_algorithm_proves_no_other(clock: FakeClock) -> None:
+    provider = IdentityProvider(clock, algorithm="RS256")
+    issuer = issuer_of(IssuerSettings(issuer=URL, jwks=provider.jwks(alg="RS512")))
+    verifier = Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=clock)
+    assert "signature" in await refusal(verifier, provider.token())
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "ES384", "EdDSA"])
+async def test_a_token_of_another_kind_of_key_is_refused(clock: FakeClock, algorithm: str) -> None:
+    rsa = IdentityProvider(clock, algorithm="RS256")
+    verifier = Verifier(issuers=[rsa.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+    assert "signature" in await refusal(verifier, IdentityProvider(clock, algorithm=algorithm).token())
+
+
+async def test_a_stranger_s_key_under_a_known_kid_is_refused(
+    verifier: Tenants, provider: IdentityProvider, clock: FakeClock
+) -> None:
+    stranger = IdentityProvider(clock, key_name="stranger")
+    assert "signature" in await refusal(verifier, stranger.token())
+
+
+async def test_a_key_that_the_token_brings_along_is_not_believed(verifier: Tenants, clock: FakeClock) -> None:
+    own = jwk(private_key("ES256", "stranger"), "k1")
+    stranger = IdentityProvider(clock, key_name="stranger", headers={"jwk": own, "jku": "https://evil.example/jwks"})
+    assert "signature" in await refusal(verifier, stranger.token())
+
+
+@pytest.mark.parametrize("kid", [None, "", 7, ["k1"], "x" * 257])
+async def test_a_token_that_does_not_name_its_key_is_refused(
+    verifier: Tenants, provider: IdentityProvider, kid: object
+) -> None:
+    assert await refusal(verifier, provider.sign(provider.claims(), kid=kid))
+
+
+async def test_an_unknown_kid_is_refused(verifier: Tenants, provider: IdentityProvider) -> None:
+    assert "signing key" in await refusal(verifier, provider.sign(provider.claims(), kid="k2"))
+
+
+@pytest.mark.parametrize(
+    "header", [{"crit": ["exp"]}, {"crit": []}, {"crit": ["b64"], "b64": True}, {"crit": ["b64"], "b64": False}]
+)
+async def test_a_token_with_critical_extensions_is_refused(
+    verifier: Tenants, provider: IdentityProvider, header: dict[str, object]
+) -> None:
+    assert await refusal(verifier, provider.sign(provider.claims(), **header))
+
+
+@pytest.mark.parametrize(
+    "issuer", ["https://evil.example", URL + "/", URL.upper(), URL[:-1], URL + "#", " " + URL, "", 7, [URL], None]
+)
+async def test_an_issuer_that_is_not_spelled_exactly_is_refused(
+    verifier: Tenants, provider: IdentityProvider, issuer: object
+) -> None:
+    assert await refusal(verifier, provider.token(iss=issuer)) == "the token's issuer is not accepted"
+
+
+async def test_a_key_of_one_issuer_proves_nothing_for_another(clock: FakeClock) -> None:
+    acme = IdentityProvider(clock)
+    globex = IdentityProvider(clock, url="https://id.example/globex", kid="g1", key_name="globex")
+    issuers = [acme.issuer("acme"), globex.issuer("globex")]
+    verifier = Verifier(issuers=issuers, audience="keyfence", admit=admit_principal, clock=clock)
+    assert "signing key" in await refusal(verifier, globex.token(iss=acme.url))
+    assert (await verifier.verify(globex.token(tenant="globex"))).tenant == "globex"
+
+
+async def test_a_bound_issuer_speaks_for_its_own_tenant_alone(clock: FakeClock) -> None:
+    provider = IdentityProvider(clock)
+    verifier = Verifier(issuers=[provider.issuer("acme")], audience="keyfence", admit=admit_principal, clock=clock)
+    assert (await verifier.verify(provider.token())).tenant == "acme"
+    for neighbour in ("globex", "acmecorp", "acm"):
+        assert "does not speak for" in await refusal(verifier, provider.token(tenant=neighbour))
+
+
+async def test_the_two_doors_do_not_open_to_each_other_s_tokens(provider: IdentityProvider) -> None:
+    known = (IssuerSettings(issuer=URL, jwks=provider.jwks()),)
+    settings = Settings(issuers=known, admin_issuers=known)
+    tenants, operators = (make(settings, clock=provider.clock) for make in (tenant_verifier, operator_verifier))
+    admin = provider.token_without("tenant", "role", aud="keyfence-admin", scope="tenants")
+    assert (await tenants.verify(provider.token())).subject == "usr_1"
+    assert await operators.verify(admin) == Operator(
+        subject="usr_1",
+        token_id="t1",
+        expires_at=int(provider.clock.now) + 3600,
+        scopes=frozenset({"tenants"}),
+    )
+    assert "audience" in await refusal(tenants, admin)
+    assert "audience" in await refusal(operators, provider.token())
+
+
+async def test_a_tenant_s_token_for_the_operators_audience_is_refused(
+    operators: Verifier[Operator], provider: IdentityProvider
+) -> None:
+    assert "tenant's token" in await refusal(operators, provider.token(aud="keyfence-admin"))
+
+
+async def test_an_operator_s_token_for_the_tenants_audience_is_refused(
+    verifier: Tenants, provider: IdentityProvider
+) -> None:
+    assert "tenant claim" in await refusal(verifier, provider.token_without("tenant"))
