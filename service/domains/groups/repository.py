@@ -1,0 +1,97 @@
+"""Groups of the tenant that the table at hand belongs to, and who is in them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from service.domains.groups.access import group_by_id, groups, groups_by_name
+from service.domains.groups.model import Group, GroupId, checked_description, checked_name, is_alive
+from service.errors import Conflict, NotFound
+from service.store.expression import absent, equals
+from service.store.head import Head
+from service.store.ids import checked_id, new_id
+from service.store.page import Page
+from service.store.retry import unless_stale
+from service.store.table import Table
+from service.store.write import delete, put, revise
+
+MISSING = partial(NotFound, "no such group")
+
+
+def group_id(text: str, field: str = "id") -> GroupId:
+    return GroupId(checked_id("grp", text, field))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Everything that can be asked and done about groups."""
+
+    table: Table
+    now: Callable[[], datetime] = _now
+
+    async def find(self, id: GroupId) -> Group | None:
+        group = await self.table.find(group_by_id, id=id)
+        return group if group and is_alive(group) else None
+
+    async def get(self, id: GroupId) -> Group:
+        if (group := await self.find(id)) is None:
+            raise MISSING()
+        return group
+
+    async def find_many(self, ids: Sequence[GroupId]) -> list[Group | None]:
+        found = await self.table.find_many(group_by_id, [{"id": id} for id in ids])
+        return [group if group and is_alive(group) else None for group in found]
+
+    async def by_name(self, *, first: int, after: str | None) -> Page[Group]:
+        return await self.table.page(groups_by_name, first=first, after=after)
+
+    async def create(self, *, name: str, description: str | None) -> Group:
+        now = self.now()
+        group = Group(
+            id=GroupId(new_id("grp")),
+            name=checked_name(name),
+            description=checked_description(description),
+            created_at=now,
+            updated_at=now,
+            head=Head(),
+        )
+        await self.table.write(put(groups, group, when=absent()))
+        return group
+
+    async def update(self, id: GroupId, *, expected_version: int | None = None, **changes: Any) -> Group:
+        return await unless_stale(lambda: self._update(id, expected_version, changes), expected_version)
+
+    async def _update(self, id: GroupId, expected: int | None, changes: dict[str, Any]) -> Group:
+        before = await self.get(id)
+        if expected is not None and before.version != expected:
+            raise Conflict(f"the group is at version {before.version}, not {expected}", version=before.version)
+        after = self._changed(before, changes)
+        if after != before:
+            await self.table.write(revise(groups, before, after, when=absent("deletedAt")))
+        return after
+
+    def _changed(self, before: Group, changes: dict[str, Any]) -> Group:
+        checks: dict[str, Callable[[Any], Any]] = {"name": checked_name, "description": checked_description}
+        after = replace(before, **{name: checks[name](value) for name, value in changes.items()})
+        return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
+
+    async def begin_delete(self, id: GroupId) -> None:
+        """The group is gone from every list and takes no more members; its memberships go next.
+
+        A deletion that was interrupted is taken up again where it stopped."""
+        group = await self.table.find(group_by_id, id=id)
+        if group is None:
+            raise MISSING()
+        if is_alive(group):
+            now = self.now()
+            gone = replace(group, deleted_at=now, updated_at=now, version=group.version + 1)
+            await self.table.write(revise(groups, group, gone))
+
+    async def finish_delete(self, id: GroupId) -> None:
+        await self.table.write(delete(groups, {"id": id}, when=equals("memberCount", 0)))

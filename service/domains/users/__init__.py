@@ -1,0 +1,1 @@
+"""Users of a tenant and their settings."""

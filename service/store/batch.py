@@ -1,0 +1,46 @@
+"""Batches of reads and deletes of any size: chunked, and what DynamoDB left over asked for again."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from service.store.answers import Refused
+from service.store.calls import Caller
+from service.store.codec import Item
+
+T = TypeVar("T")
+GETS = 100
+WRITES = 25
+
+
+async def get_many(caller: Caller, keys: Sequence[Item], *, consistent: bool) -> list[Item]:
+    """The items that exist among these distinct keys, in no particular order."""
+    chunks = await asyncio.gather(*(_get(caller, chunk, consistent) for chunk in _chunks(keys, GETS)))
+    return [item for chunk in chunks for item in chunk]
+
+
+async def delete_many(caller: Caller, keys: Sequence[Item]) -> None:
+    for chunk in _chunks(keys, WRITES):
+        await _drain(caller, "BatchWriteItem", [{"DeleteRequest": {"Key": key}} for key in chunk])
+
+
+async def _get(caller: Caller, keys: Sequence[Item], consistent: bool) -> list[Item]:
+    return await _drain(caller, "BatchGetItem", {"Keys": list(keys), "ConsistentRead": consistent})
+
+
+async def _drain(caller: Caller, operation: str, wanted: Any) -> list[Item]:
+    """Ask until nothing is left over; each round must fit the caller's patience."""
+    items: list[Item] = []
+    for attempt in range(caller.patience.attempts):
+        answer = await caller.call(operation, {"RequestItems": {caller.table: wanted}})
+        items += answer.get("Responses", {}).get(caller.table, [])
+        left = answer.get("UnprocessedKeys") or answer.get("UnprocessedItems") or {}
+        if not left:
+            return items
+        wanted = left[caller.table]
+        await asyncio.sleep(caller.patience.pause(attempt))
+    raise Refused("ProvisionedThroughputExceededException", f"{operation} still had work left over")
+
+
+def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

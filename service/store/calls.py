@@ -1,0 +1,59 @@
+"""Making a call: credentials, metering, and retries with full jitter until the patience is used up."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from iam.credentials import Credentials
+from service.store.answers import Refused
+from service.store.client import Answer, Client
+from service.store.meter import Meter
+
+CredentialSource = Callable[[], Awaitable[Credentials]]
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a call is tried, and the bounds of the pauses between: each is random up to a doubling ceiling."""
+
+    attempts: int = 6
+    first_pause: float = 0.025
+    longest_pause: float = 1.0
+
+    def pause(self, attempt: int) -> float:
+        return random.uniform(0, min(self.longest_pause, self.first_pause * 2**attempt))  # noqa: S311
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Makes the calls of one table handle, with the credentials that belong to it and no others."""
+
+    client: Client
+    table: str
+    credentials: CredentialSource
+    meter: Meter = field(default_factory=Meter)
+    patience: Patience = Patience()
+
+    async def call(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
+        """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice."""
+        for attempt in range(self.patience.attempts):
+            try:
+                return await self._once(operation, parameters)
+            except Refused as refusal:
+                if not refusal.meaning.retry or attempt == self.patience.attempts - 1:
+                    raise
+                log.debug("dynamodb_retry", operation=operation, code=refusal.code, attempt=attempt + 1)
+            await asyncio.sleep(self.patience.pause(attempt))
+        raise AssertionError("patience needs at least one attempt")
+
+    async def _once(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
+        metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
+        answer = await self.client.call(operation, metered, await self.credentials())
+        self.meter.record(operation, parameters, answer)
+        return answer

@@ -1,0 +1,139 @@
+"""The table's definition: created, compared with what exists, and waited for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from iam.credentials import Credentials
+from service.store.client import Wire
+from service.store.entity import Index, key_names
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
+_EVERY = ("type", "id", "version", "createdAt", "updatedAt", "name", "email", "role")
+PROJECTED: Mapping[Index, tuple[str, ...]] = {
+    "gsi1": (*_EVERY, "userId", "groupId"),
+    "gsi2": (*_EVERY, "description", "memberCount", "tier"),
+    "gsi3": _EVERY,
+}
+"""What each index carries besides keys: the attributes that the patterns on it read."""
+
+
+def definition(table: str) -> dict[str, Any]:
+    """The parameters of CreateTable."""
+    names = [name for index in ("table", *INDEXES) for name in key_names(index)]
+    return {
+        "TableName": table,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names],
+        "KeySchema": _key_schema("table"),
+        "GlobalSecondaryIndexes": [_index(index) for index in INDEXES],
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    }
+
+
+def _index(index: Index) -> dict[str, Any]:
+    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": sorted(PROJECTED[index])}
+    return {"IndexName": index.upper(), "KeySchema": _key_schema(index), "Projection": projection}
+
+
+def _key_schema(index: Index) -> list[dict[str, str]]:
+    names = key_names(index)
+    return [
+        {"AttributeName": names.partition, "KeyType": "HASH"},
+        {"AttributeName": names.sort, "KeyType": "RANGE"},
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """The few control-plane calls that make and inspect the table, on the caller's own credentials."""
+
+    boto: "DynamoDBClient"
+    table: str
+
+    @classmethod
+    def connect(cls, wire: Wire, table: str, credentials: Credentials | None = None) -> "Administration":
+        """On the given credentials, or on those that boto3's own chain finds."""
+        config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 5})
+        session = boto3.Session(region_name=wire.region)
+        if credentials:
+            session = boto3.Session(
+                credentials.access_key, credentials.secret_key, credentials.token, region_name=wire.region
+            )
+        return cls(session.client("dynamodb", endpoint_url=wire.endpoint_url, config=config), table)
+
+    def create(self) -> bool:
+        """Create what is missing and wait until it can be used; False when the table was there already."""
+        try:
+            self.boto.create_table(**definition(self.table))
+        except ClientError as refusal:
+            if refusal.response["Error"]["Code"] != "ResourceInUseException":
+                raise
+            created = False
+        else:
+            created = True
+        self.boto.get_waiter("table_exists").wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+        self._expire()
+        self._recover()
+        return created
+
+    def differences(self) -> list[str]:
+        """Where the existing table is not what the definition says, each in a sentence; empty when it is right."""
+        found = self.boto.describe_table(TableName=self.table)["Table"]
+        wanted = definition(self.table)
+        present = {index["IndexName"]: index for index in found.get("GlobalSecondaryIndexes", [])}
+        problems = [] if _same_keys(found, wanted) else ["the table's key schema differs"]
+        for index in wanted["GlobalSecondaryIndexes"]:
+            problems += _index_differences(index, present.get(index["IndexName"]))
+        if not found.get("StreamSpecification", {}).get("StreamEnabled"):
+            problems.append("the table has no stream")
+        return problems + self._ttl_differences()
+
+    def _expire(self) -> None:
+        if self._ttl_differences():
+            specification = {"Enabled": True, "AttributeName": "ttl"}
+            self.boto.update_time_to_live(TableName=self.table, TimeToLiveSpecification=specification)  # type: ignore[arg-type]
+
+    def _recover(self) -> None:
+        """Switch point-in-time recovery on, where there is such a thing: local engines need not know it."""
+        try:
+            self._enable_recovery()
+        except ClientError as refusal:
+            if refusal.response["Error"]["Code"] != "UnknownOperationException":
+                raise
+
+    def _enable_recovery(self) -> None:
+        status = self.boto.describe_continuous_backups(TableName=self.table)["ContinuousBackupsDescription"]
+        if status.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus") != "ENABLED":
+            self.boto.update_continuous_backups(
+                TableName=self.table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+            )
+
+    def _ttl_differences(self) -> list[str]:
+        found = self.boto.describe_time_to_live(TableName=self.table)["TimeToLiveDescription"]
+        enabled = found.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"} and found.get("AttributeName") == "ttl"
+        return [] if enabled else ["time to live is not enabled on the attribute ttl"]
+
+
+def _same_keys(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return bool(found["KeySchema"] == wanted["KeySchema"])
+
+
+def _index_differences(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> list[str]:
+    name = wanted["IndexName"]
+    if found is None:
+        return [f"the index {name} is missing"]
+    problems = [] if _same_keys(found, wanted) else [f"the key schema of {name} differs"]
+    projected = set(found.get("Projection", {}).get("NonKeyAttributes", []))
+    if found.get("Projection", {}).get("ProjectionType") != "ALL" and (
+        missing := set(wanted["Projection"]["NonKeyAttributes"]) - projected
+    ):
+        problems.append(f"the index {name} does not carry {', '.join(sorted(missing))}")
+    return problems

@@ -1,0 +1,96 @@
+"""A key template: tags and typed fields between '#' signs, filled into one unambiguous text."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from service.errors import BadInput
+from service.store.escape import escape
+
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_FIELD = re.compile(r"(?P<tag>[a-z]?)\{(?P<name>[a-z_]+)(?::(?P<spec>[a-z0-9.]+))?\}")
+_BUCKETS = {"month": 7, "day": 10}
+
+
+class BadTemplate(ValueError):
+    """A key template that could not keep two values apart, refused where it is declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value's place in a template, with the width of a number or the bucket of a time."""
+
+    name: str
+    spec: str = ""
+    tag: str = ""
+
+    def render(self, value: object) -> str:
+        return self.tag + _render(self.name, self.spec, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The parsed form of a text like 'USER#{user_id}'."""
+
+    text: str
+    segments: tuple[str | Field, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Template":
+        return cls(text, tuple(_segment(part, text) for part in text.split("#")))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(segment.name for segment in self.segments if isinstance(segment, Field))
+
+    def render(self, values: Mapping[str, object]) -> str:
+        return "#".join(
+            segment if isinstance(segment, str) else segment.render(values[segment.name]) for segment in self.segments
+        )
+
+
+def _segment(part: str, whole: str) -> str | Field:
+    if _TAG.fullmatch(part):
+        return part
+    if match := _FIELD.fullmatch(part):
+        return Field(match["name"], match["spec"] or "", match["tag"])
+    raise BadTemplate(f"{part!r} in {whole!r} is neither a tag nor one field; write TAG or {{field}} between '#' signs")
+
+
+def _render(name: str, spec: str, value: object) -> str:
+    match value:
+        case bool():
+            raise TypeError(f"{name}: a key cannot hold a bool")
+        case datetime():
+            return instant(value)[: _BUCKETS.get(spec)]
+        case date():
+            return value.isoformat()[: _BUCKETS.get(spec)]
+        case int() | Decimal():
+            return _number(name, spec, value)
+        case str():
+            return _text(name, value)
+    raise TypeError(f"{name}: a key cannot hold a {type(value).__name__}")
+
+
+def _text(name: str, value: str) -> str:
+    if not value:
+        raise BadInput(f"{name} must not be empty", field=name)
+    return escape(value)
+
+
+def _number(name: str, spec: str, value: int | Decimal) -> str:
+    if not spec:
+        raise TypeError(f"{name}: a number in a key needs a width, as in {{{name}:010d}}")
+    text = format(value, spec)
+    if value < 0 or len(text) > int(spec.rstrip("df").split(".")[0]):
+        raise BadInput(f"{name} must be from 0 to the largest number of the form {format(0, spec)}", field=name)
+    return text
+
+
+def instant(moment: datetime) -> str:
+    """ISO 8601 in UTC with a fixed width, so that text order is time order."""
+    if moment.tzinfo is None:
+        raise TypeError("a time without a zone cannot be ordered")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,1 @@
+"""The control plane: which tenants there are."""
