@@ -1,0 +1,57 @@
+"""The selections that a place in a document really makes, with its fragments opened."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    InlineFragmentNode,
+    SelectionNode,
+)
+
+Fragments = Mapping[str, FragmentDefinitionNode]
+Selected = tuple[str | None, SelectionNode]
+
+
+def fragments_of(document: DocumentNode) -> Fragments:
+    return {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
+
+
+def opened(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[Selected]:
+    """Each selection of one place with the name of the type it is conditioned on; a fragment is opened once."""
+    waiting = _conditioned(selections, None)
+    seen: set[str] = set()
+    while waiting:
+        condition, node = waiting.pop()
+        yield condition, node
+        waiting.extend(_inside(node, condition, fragments, seen))
+
+
+def fields(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[tuple[str | None, FieldNode]]:
+    return ((condition, node) for condition, node in opened(selections, fragments) if isinstance(node, FieldNode))
+
+
+def response_name(field: FieldNode) -> str:
+    return field.alias.value if field.alias else field.name.value
+
+
+def children(field_nodes: Iterable[FieldNode]) -> list[SelectionNode]:
+    return [child for node in field_nodes if node.selection_set for child in node.selection_set.selections]
+
+
+def _inside(node: SelectionNode, condition: str | None, fragments: Fragments, seen: set[str]) -> list[Selected]:
+    if isinstance(node, InlineFragmentNode):
+        inner = node.type_condition.name.value if node.type_condition else condition
+        return _conditioned(node.selection_set.selections, inner)
+    if isinstance(node, FragmentSpreadNode) and node.name.value not in seen and node.name.value in fragments:
+        seen.add(node.name.value)
+        fragment = fragments[node.name.value]
+        return _conditioned(fragment.selection_set.selections, fragment.type_condition.name.value)
+    return []
+
+
+def _conditioned(selections: Iterable[SelectionNode], condition: str | None) -> list[Selected]:
+    """Last first, as the stack wants them."""
+    return [(condition, node) for node in selections][::-1]

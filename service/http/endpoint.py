@@ -1,0 +1,114 @@
+"""GraphQL over HTTP: one endpoint, from the bytes of a request to the bytes of its answer."""
+
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from graphql import OperationType
+from starlette.types import Receive, Scope, Send
+
+from service.errors import KeyfenceError, Unauthenticated
+from service.graphql.errors import Refused, Rendered, codes, render
+from service.graphql.execution import GraphQLExecutor
+from service.graphql.request import GraphQLRequest, RequestInfo
+from service.http.body import BODY_LIMIT, read_body
+from service.http.headers import header
+from service.http.media import Media, is_json, negotiated, prefers_html
+from service.http.metrics import Metrics
+from service.http.parameters import from_body, from_query_string
+from service.http.refusal import STATUS, Headers, HttpRefusal, method_not_allowed
+from service.http.reply import Reply, error_reply, json_reply
+from service.http.request_id import request_id_of
+
+P = TypeVar("P")
+C = TypeVar("C")
+
+
+class GraphQLEndpoint(Generic[P, C]):
+    """Serves a schema to those whom `authenticate` lets in.
+
+    `authenticate` gets the Authorization header. `context` makes what resolvers see, once it is known whether they
+    will write. `introspection` tells who may read the schema. `page` is shown to browsers that come without a query.
+    """
+
+    def __init__(
+        self,
+        *,
+        authenticate: Callable[[str | None], Awaitable[P]],
+        executor: GraphQLExecutor,
+        context: Callable[[P, RequestInfo], C],
+        introspection: Callable[[P], bool] = lambda _: False,
+        page: Callable[[], str] | None = None,
+        metrics: Metrics | None = None,
+        body_limit: int = BODY_LIMIT,
+    ) -> None:
+        self._authenticate = authenticate
+        self._executor = executor
+        self._context = context
+        self._introspection = introspection
+        self._page = page
+        self._metrics = metrics or Metrics()
+        self._body_limit = body_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        accept = header(scope, b"accept")
+        if self._page and scope["method"] == "GET" and prefers_html(accept):
+            reply = Reply(body=self._page().encode(), content_type="text/html; charset=utf-8")
+        else:
+            reply = await self._reply(scope, receive, negotiated(accept))
+        await reply.send(send)
+
+    async def _reply(self, scope: Scope, receive: Receive, media: Media | None) -> Reply:
+        try:
+            return await self._answer(scope, receive, media or _not_acceptable())
+        except HttpRefusal as refusal:
+            return self._failure(refusal.errors, refusal.status, media, refusal.headers)
+        except Refused as refused:
+            return self._failure(refused.errors, 400 if media is Media.GRAPHQL else 200, media)
+        except KeyfenceError as error:
+            errors = (render(error, request_id_of(scope)),)
+            return self._failure(errors, STATUS[error.code], media, _challenge(scope, error))
+
+    async def _answer(self, scope: Scope, receive: Receive, media: Media) -> Reply:
+        _check_method(scope)
+        principal = await self._authenticate(header(scope, b"authorization"))
+        request = await self._request(scope, receive)
+        prepared = self._executor.prepare(request, introspection=self._introspection(principal))
+        _check_kind(scope, prepared.operation.kind)
+        info = RequestInfo(
+            request_id=request_id_of(scope), kind=prepared.operation.kind, operation_name=prepared.operation.name
+        )
+        answer = await self._executor.execute(prepared, self._context(principal, info), request_id=info.request_id)
+        self._metrics.errors(codes(answer.errors))
+        return json_reply(answer.body(), media=media)
+
+    async def _request(self, scope: Scope, receive: Receive) -> GraphQLRequest:
+        if scope["method"] == "GET":
+            return from_query_string(scope["query_string"])
+        return from_body(await read_body(scope, receive, self._body_limit))
+
+    def _failure(self, errors: tuple[Rendered, ...], status: int, media: Media | None, headers: Headers = ()) -> Reply:
+        self._metrics.errors(codes(errors))
+        return error_reply(*errors, status=status, media=media or Media.JSON, headers=headers)
+
+
+def _check_method(scope: Scope) -> None:
+    if scope["method"] not in {"GET", "POST"}:
+        raise method_not_allowed("GraphQL is served by GET and POST", "GET", "POST")
+    if scope["method"] == "POST" and not is_json(header(scope, b"content-type")):
+        raise HttpRefusal(415, "the body must be application/json in UTF-8", headers=[(b"accept", b"application/json")])
+
+
+def _check_kind(scope: Scope, kind: OperationType) -> None:
+    if scope["method"] == "GET" and kind is not OperationType.QUERY:
+        raise method_not_allowed("only queries are served by GET", "POST")
+
+
+def _not_acceptable() -> Media:
+    raise HttpRefusal(406, f"the answer can be {Media.GRAPHQL} or {Media.JSON}")
+
+
+def _challenge(scope: Scope, error: KeyfenceError) -> Headers:
+    if not isinstance(error, Unauthenticated):
+        return ()
+    given = header(scope, b"authorization") is not None
+    return [(b"www-authenticate", b'Bearer error="invalid_token"' if given else b"Bearer")]

@@ -1,0 +1,80 @@
+"""Media types: which one an answer has, and which ones a body may have."""
+
+from enum import StrEnum
+from functools import lru_cache
+
+MEMORY = 256
+LONGEST = 1_000
+"""Characters of a header that are read, so that what is remembered stays small."""
+
+
+class Media(StrEnum):
+    """What an answer can be. The first is preferred by those who name it, the second serves everyone else."""
+
+    GRAPHQL = "application/graphql-response+json"
+    JSON = "application/json"
+
+
+def negotiated(accept: str | None) -> Media | None:
+    """None if the caller takes neither."""
+    return _negotiated((accept or "*/*")[:LONGEST])
+
+
+def prefers_html(accept: str | None) -> bool:
+    return _prefers_html((accept or "*/*")[:LONGEST])
+
+
+def is_json(content_type: str | None) -> bool:
+    """JSON in UTF-8, said or unsaid."""
+    return _is_json((content_type or "")[:LONGEST])
+
+
+@lru_cache(MEMORY)
+def _negotiated(accept: str) -> Media | None:
+    rank, media = max((_rank(accept, media), media) for media in Media)
+    return media if rank[0] > 0 else None
+
+
+@lru_cache(MEMORY)
+def _prefers_html(accept: str) -> bool:
+    html = _quality(accept, "text/html")
+    return html[0] > 0 and html > max(_quality(accept, media) for media in Media)
+
+
+@lru_cache(MEMORY)
+def _is_json(content_type: str) -> bool:
+    essence, *parameters = [part.strip().lower() for part in content_type.split(";")]
+    charsets = {value for name, value in map(_parameter, parameters) if name == "charset"}
+    return essence == Media.JSON and charsets <= {"utf-8", "utf8"}
+
+
+def _rank(accept: str, media: Media) -> tuple[float, int, bool]:
+    quality, precision = _quality(accept, media)
+    return quality, precision, (media is Media.GRAPHQL) is (precision == 2)
+
+
+def _quality(accept: str, media: str) -> tuple[float, int]:
+    """How welcome a type is, by the most precise range that holds it, and how precise that is."""
+    kind = media.partition("/")[0]
+    precisions = {"*/*": 0, f"{kind}/*": 1, media: 2}
+    found = [(precisions[name], quality) for name, quality in _ranges(accept) if name in precisions]
+    precision, quality = max(found, default=(0, 0.0))
+    return quality, precision
+
+
+def _ranges(accept: str) -> list[tuple[str, float]]:
+    return [_range(text) for text in accept.lower().split(",")]
+
+
+def _range(text: str) -> tuple[str, float]:
+    name, *parameters = [part.strip() for part in text.split(";")]
+    return name, _number(dict(map(_parameter, parameters)).get("q", "1"))
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name.strip(), value.strip().strip('"')
+
+
+def _number(text: str) -> float:
+    return float(text) if text.replace(".", "", 1).isdecimal() and text.isascii() else 0.0

@@ -1,0 +1,44 @@
+"""Counts of what was served, in Prometheus' text format. Each process counts for itself."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """Requests by status, errors by code, and how long requests took."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[int] = Counter()
+        self._errors: Counter[str] = Counter()
+        self._durations = [0] * (len(BUCKETS) + 1)
+        self._seconds = 0.0
+
+    def request(self, status: int, seconds: float) -> None:
+        self._requests[status] += 1
+        self._durations[bisect_left(BUCKETS, seconds)] += 1
+        self._seconds += seconds
+
+    def errors(self, codes: Iterable[str]) -> None:
+        self._errors.update(codes)
+
+    def render(self) -> str:
+        return "\n".join((*self._counters(), *self._histogram(), ""))
+
+    def _counters(self) -> Iterator[str]:
+        yield "# TYPE keyfence_http_requests_total counter"
+        yield from (f'keyfence_http_requests_total{{status="{s}"}} {n}' for s, n in sorted(self._requests.items()))
+        yield "# TYPE keyfence_graphql_errors_total counter"
+        yield from (f'keyfence_graphql_errors_total{{code="{c}"}} {n}' for c, n in sorted(self._errors.items()))
+
+    def _histogram(self) -> Iterator[str]:
+        name, total = "keyfence_http_request_duration_seconds", 0
+        yield f"# TYPE {name} histogram"
+        for bound, count in zip((*BUCKETS, "+Inf"), self._durations, strict=True):
+            total += count
+            yield f'{name}_bucket{{le="{bound}"}} {total}'
+        yield f"{name}_sum {self._seconds:.6f}"
+        yield f"{name}_count {total}"

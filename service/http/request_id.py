@@ -1,0 +1,43 @@
+"""The id under which a request is logged and can be asked about."""
+
+import re
+from uuid import uuid4
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bound_contextvars
+
+from service.http.headers import header
+
+HEADER = b"x-request-id"
+SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,127}")
+
+
+def request_id_of(scope: Scope) -> str:
+    """The caller's own id if it is harmless, otherwise a new one; the same for the whole request."""
+    known = scope.get("keyfence.request_id")
+    if isinstance(known, str):
+        return known
+    offered = header(scope, HEADER) or ""
+    scope["keyfence.request_id"] = request_id = offered if SAFE.fullmatch(offered) else uuid4().hex
+    return request_id
+
+
+class RequestIds:
+    """Gives every request its id and every answer the same one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        request_id = request_id_of(scope)
+        line = (HEADER, request_id.encode())
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), line]
+            await send(message)
+
+        with bound_contextvars(request_id=request_id):
+            return await self.app(scope, receive, send_with_id)

@@ -1,0 +1,132 @@
+"""A text is read once, and what is remembered of texts stays small."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from service.errors import BadInput
+from service.graphql import documents as module
+from service.graphql.documents import Documents
+from service.graphql.errors import Refused
+from service.graphql.limits import Limits
+from tests.unit.graphql.bookshop import bookshop
+
+LIST = "{ books { edges { node { title } } } }"
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    counts: Counter[str] = Counter()
+
+    def counting(name: str) -> Callable[..., Any]:
+        real = getattr(module, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            counts[name] += 1
+            return real(*args, **kwargs)
+
+        return call
+
+    for name in ("parse", "check_document", "validate", "price_of"):
+        monkeypatch.setattr(module, name, counting(name))
+    return counts
+
+
+def documents(**kwargs: Any) -> Documents:
+    return Documents(bookshop._schema, limits=Limits(), **kwargs)
+
+
+def test_a_text_is_parsed_measured_validated_and_priced_once(counted: Counter[str]) -> None:
+    known = documents()
+    assert known.get(LIST) is known.get(LIST)
+    assert counted == {"parse": 1, "check_document": 1, "validate": 1, "price_of": 1}
+
+
+def test_an_invalid_text_is_validated_once_and_refused_each_time(counted: Counter[str]) -> None:
+    known = documents()
+    errors = []
+    for _ in range(2):
+        with pytest.raises(Refused) as refused:
+            known.get("{ nothing }")
+        errors.append(refused.value.errors)
+    assert errors[0] == errors[1]
+    assert counted["validate"] == 1
+
+
+def test_a_flood_of_unique_texts_does_not_grow_what_is_remembered() -> None:
+    known = documents(capacity=10_000)
+    for number in range(500):
+        known.get(f"{{ n{number}: __typename }}")
+    assert 10_000 // 300 <= len(known) <= 10_000 // 256
+
+
+def test_a_flood_of_invalid_texts_does_not_grow_what_is_remembered() -> None:
+    known = documents(capacity=10_000)
+    for number in range(500):
+        with pytest.raises(Refused):
+            known.get(f"{{ n{number}")
+    assert len(known) <= 10_000 // 256
+
+
+def test_the_text_used_last_outlives_a_flood(counted: Counter[str]) -> None:
+    known = documents(capacity=2_000)
+    for number in range(50):
+        known.get(LIST)
+        known.get(f"{{ n{number}: __typename }}")
+    assert counted["parse"] == 51
+
+
+def test_a_text_over_the_limit_is_not_remembered() -> None:
+    known = documents()
+    with pytest.raises(Refused):
+        known.get("{ __typename }".ljust(Limits().document + 1))
+    assert len(known) == 0
+
+
+def test_a_single_text_larger_than_the_whole_memory_is_not_remembered() -> None:
+    known = documents(capacity=100)
+    known.get(LIST)
+    assert len(known) == 0
+
+
+@pytest.mark.parametrize("name", ["A", "B"])
+def test_an_operation_is_found_by_its_name(name: str) -> None:
+    document = documents().get("query A { __typename } query B { __typename }")
+    assert document.operation(name).name == name
+
+
+@pytest.mark.parametrize("name", ["C", "", None])
+def test_without_the_right_name_none_of_several_operations_is_taken(name: str | None) -> None:
+    document = documents().get("query A { __typename } query B { __typename }")
+    with pytest.raises(BadInput):
+        document.operation(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ bok(id: 1) { id } }",
+        "{ book(idd: 1) { id } }",
+        "{ book(id: 1) { titel } }",
+        "{ ... on Bok { id } }",
+        "query ($b: BookInpt) { __typename }",
+        "{ same(binding: CLOT) }",
+        'mutation { add(book: {titel: "x"}) { id } }',
+        "{ __typename @inclde(if: true) }",
+    ],
+)
+def test_a_misspelt_name_gets_no_suggestion(text: str) -> None:
+    with pytest.raises(Refused) as refused:
+        documents().get(text)
+    assert "mean" not in str(refused.value.errors)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "{", "{}}", "query", "\ufeff", "\x00", "fragment F on Query { caller }", "type A"]
+)
+def test_a_text_that_is_no_request_is_bad_input(text: str) -> None:
+    with pytest.raises(Refused) as refused:
+        documents().get(text)
+    assert all(error["extensions"] == {"code": "BAD_USER_INPUT"} for error in refused.value.errors)

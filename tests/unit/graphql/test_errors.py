@@ -1,0 +1,68 @@
+"""What callers are told of an error, and what only the log is told."""
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from service.graphql.errors import Rendered
+from service.graphql.execution import GraphQLExecutor
+from service.graphql.request import GraphQLRequest
+from tests.unit.graphql.bookshop import SECRET, bookshop
+
+executor = GraphQLExecutor(bookshop)
+
+
+async def errors(query: str, **variables: object) -> tuple[Rendered, ...]:
+    prepared = executor.prepare(GraphQLRequest(query=query, variables=variables))
+    return (await executor.execute(prepared, None, request_id="r-1")).errors
+
+
+@pytest.mark.parametrize(
+    ("how", "message", "extensions"),
+    [
+        ("not found", "no such book", {"code": "NOT_FOUND"}),
+        ("conflict", "the book is lent", {"code": "CONFLICT", "version": 3}),
+        ("forbidden", "not for you", {"code": "FORBIDDEN"}),
+        ("throttled", "come again", {"code": "THROTTLED", "retryAfterMs": 50}),
+    ],
+)
+async def test_an_error_of_ours_is_told_with_its_code_and_place(
+    how: str, message: str, extensions: dict[str, Any]
+) -> None:
+    assert await errors("query ($how: String!) { x: maybeFail(how: $how) }", how=how) == (
+        {"message": message, "extensions": extensions, "path": ["x"], "locations": [{"line": 1, "column": 25}]},
+    )
+
+
+@pytest.mark.parametrize("how", ["internal", "unexpected"])
+async def test_an_internal_error_is_masked_and_logged_with_its_traceback(how: str) -> None:
+    with capture_logs() as logs:
+        (error,) = await errors("query ($how: String!) { maybeFail(how: $how) }", how=how)
+    assert error["message"] == "internal error"
+    assert error["extensions"] == {"code": "INTERNAL", "requestId": "r-1"}
+    assert SECRET not in str(error)
+    (line,) = logs
+    assert line["request_id"] == "r-1"
+    assert line["path"] == ["maybeFail"]
+    assert SECRET in str(line["exc_info"])
+    assert line["exc_info"].__traceback__
+
+
+async def test_nothing_is_written_to_other_logs(caplog: pytest.LogCaptureFixture) -> None:
+    with capture_logs():
+        await errors('{ maybeFail(how: "unexpected") }')
+        await errors('{ maybeFail(how: "not found") }')
+    assert not caplog.records
+
+
+async def test_a_value_that_we_cannot_serialize_is_our_error_and_not_the_callers() -> None:
+    with capture_logs():
+        (error,) = await errors("{ big }")
+    assert error["extensions"] == {"code": "INTERNAL", "requestId": "r-1"}
+
+
+async def test_an_expected_error_is_not_logged_as_internal() -> None:
+    with capture_logs() as logs:
+        await errors('{ maybeFail(how: "not found") }')
+    assert not logs

@@ -1,0 +1,123 @@
+"""A request is refused before it runs or runs and is answered, field by field."""
+
+from typing import Any
+
+import pytest
+from graphql import OperationType, get_introspection_query
+
+from service.graphql.errors import Refused, Rendered
+from service.graphql.execution import Answer, GraphQLExecutor
+from service.graphql.limits import Limits
+from service.graphql.request import GraphQLRequest
+from tests.unit.graphql.bookshop import bookshop
+
+BAD = {"code": "BAD_USER_INPUT"}
+
+
+@pytest.fixture
+def executor() -> GraphQLExecutor:
+    return GraphQLExecutor(bookshop)
+
+
+async def run(executor: GraphQLExecutor, query: str, context: object = None, **variables: object) -> Answer:
+    prepared = executor.prepare(GraphQLRequest(query=query, variables=variables), introspection=True)
+    return await executor.execute(prepared, context, request_id="r-1")
+
+
+def refused(executor: GraphQLExecutor, query: str, **given: Any) -> Rendered:
+    introspection = given.pop("introspection", False)
+    with pytest.raises(Refused) as caught:
+        executor.prepare(GraphQLRequest(query=query, **given), introspection=introspection)
+    return caught.value.errors[0]
+
+
+async def test_resolvers_see_the_context_of_their_request(executor: GraphQLExecutor) -> None:
+    assert await run(executor, "{ caller }", "acme") == Answer({"caller": "acme"})
+    assert await run(executor, "{ caller }", "globex") == Answer({"caller": "globex"})
+
+
+async def test_a_prepared_request_tells_whether_it_writes(executor: GraphQLExecutor) -> None:
+    both = 'query A { caller } mutation B { add(book: {title: "x"}) { id } }'
+    kinds = [executor.prepare(GraphQLRequest(query=both, operation_name=name)).operation.kind for name in ("A", "B")]
+    assert kinds == [OperationType.QUERY, OperationType.MUTATION]
+
+
+async def test_only_the_named_operation_runs(executor: GraphQLExecutor) -> None:
+    request = GraphQLRequest(query="query A { caller } query B { __typename }", operation_name="B")
+    assert await executor.execute(executor.prepare(request), "x", request_id="r-1") == Answer({"__typename": "Query"})
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("$v: Int!", None),
+        ("$v: Int", "seven"),
+        ("$v: Int", 2**40),
+        ("$v: Int", {"a": 1}),
+        ("$v: Int", True),
+    ],
+)
+def test_a_variable_of_the_wrong_type_is_refused(executor: GraphQLExecutor, declared: str, value: object) -> None:
+    error = refused(executor, f"query ({declared}) {{ same(number: $v) }}", variables={"v": value})
+    assert error["extensions"] == BAD
+
+
+@pytest.mark.parametrize(
+    ("argument", "type_name"), [("at", "DateTime"), ("amount", "Decimal"), ("binding", "Binding!")]
+)
+def test_a_scalar_that_cannot_be_read_is_refused(executor: GraphQLExecutor, argument: str, type_name: str) -> None:
+    by_variable = refused(executor, f"query ($v: {type_name}) {{ same({argument}: $v) }}", variables={"v": "CLOT"})
+    by_literal = refused(executor, f'{{ same({argument}: "CLOT") }}')
+    assert by_variable["extensions"] == by_literal["extensions"] == BAD
+    assert "mean" not in str((by_variable, by_literal))
+
+
+async def test_an_explicit_null_where_none_may_be_is_the_callers_fault(executor: GraphQLExecutor) -> None:
+    query = "mutation ($b: BookInput!) { add(book: $b) { id } }"
+    answer = await run(executor, query, b={"title": "x", "note": None})
+    assert [error["extensions"] for error in answer.errors] == [BAD]
+
+
+def test_an_operation_dearer_than_the_limit_is_refused_by_its_variables() -> None:
+    executor = GraphQLExecutor(bookshop, limits=Limits(cost=30))
+    query = "query ($n: Int) { books(first: $n) { edges { cursor } } }"
+    executor.prepare(GraphQLRequest(query=query, variables={"n": 30}))
+    error = refused(executor, query, variables={"n": 31})
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "limit": "cost", "maximum": 30, "cost": 31}
+
+
+async def test_a_page_size_out_of_bounds_is_the_resolvers_to_refuse(executor: GraphQLExecutor) -> None:
+    answer = await run(executor, "{ books(first: 101) { edges { cursor } } }")
+    assert answer.data is None
+    assert answer.errors[0]["extensions"] == {"code": "BAD_USER_INPUT", "field": "first"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{ __schema { types { name } } }",
+        '{ __type(name: "Book") { name } }',
+        "{ ...F } fragment F on Query { ... { __schema { types { name } } } }",
+        get_introspection_query(),
+    ],
+)
+async def test_introspection_is_for_those_who_may(executor: GraphQLExecutor, query: str) -> None:
+    assert refused(executor, query)["extensions"] == {"code": "FORBIDDEN"}
+    answer = await run(executor, query)
+    assert answer.data
+    assert not answer.errors
+
+
+async def test_typename_is_for_everyone(executor: GraphQLExecutor) -> None:
+    executor.prepare(GraphQLRequest(query="{ __typename book(id: 1) { __typename } }"), introspection=False)
+
+
+async def test_a_null_in_the_root_is_an_answer_and_not_a_refusal(executor: GraphQLExecutor) -> None:
+    answer = await run(executor, '{ fail(how: "not found") }')
+    assert answer.body().keys() == {"data", "errors"}
+    assert answer.data is None
+
+
+async def test_a_failed_field_leaves_the_others(executor: GraphQLExecutor) -> None:
+    answer = await run(executor, '{ maybeFail(how: "not found") caller }', "acme")
+    assert answer.data == {"maybeFail": None, "caller": "acme"}
