@@ -1,10 +1,29 @@
 """Settings of the service, read from KEYFENCE_* variables."""
 
-from typing import Annotated
+import base64
+import binascii
+import ipaddress
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-from pydantic import field_validator
+
+from iam.boundary import BadTenantId, tenant_id
+
+LOCAL_ISSUER = "https://keyfence.local/dev"
+DEVELOPMENT = "dev-"
+CURSOR_KEY_BYTES = 32
+
+
+class BadSettings(ValueError):
+    """Settings that cannot be used; `problems` names each of them in a sentence."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 class IssuerSettings(BaseModel):
@@ -12,10 +31,26 @@ class IssuerSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    issuer: str
+    issuer: str = Field(min_length=1)
     jwks_uri: str | None = None
     jwks: dict[str, object] | None = None
     tenant: str | None = None
+
+    def problems(self) -> Iterator[str]:
+        if (self.jwks is None) == (self.jwks_uri is None):
+            yield "needs exactly one of jwks and jwks_uri"
+        if self.jwks is not None and not self._keys():
+            yield 'has a jwks without keys; it should read {"keys": [...]}'
+        if self.jwks_uri is not None and not _is_safe(self.jwks_uri):
+            yield f"has a jwks_uri that is not https: {self.jwks_uri}"
+        if self.tenant is not None and not _is_tenant(self.tenant):
+            yield f"has a tenant that is not a tenant id: {self.tenant!r}"
+        if self.issuer == LOCAL_ISSUER or any(_is_development(key) for key in self._keys()):
+            yield "is the development issuer of `keyfence dev`, whose key anyone at that machine can read"
+
+    def _keys(self) -> list[object]:
+        keys = (self.jwks or {}).get("keys")
+        return keys if isinstance(keys, list) else []
 
 
 class Settings(BaseSettings):
@@ -26,8 +61,9 @@ class Settings(BaseSettings):
     table: str = "keyfence"
     region: str | None = None
     endpoint_url: str | None = None
-    issuers: tuple[IssuerSettings, ...] = ()
-    admin_issuers: tuple[IssuerSettings, ...] = ()
+    issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
+    """A JSON list, such as [{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}]."""
+    admin_issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
     audience: str = "keyfence"
     admin_audience: str = "keyfence-admin"
     cursor_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
@@ -37,16 +73,131 @@ class Settings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65535)
     workers: int = Field(default=1, ge=1)
     shutdown_seconds: int = Field(default=20, ge=1)
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    """Addresses or networks whose X-Forwarded-* headers are believed; nobody's when empty."""
     data_threads: int = Field(default=32, ge=1, le=512)
     """Concurrent DynamoDB calls of one process: threads and pooled connections alike."""
-    connect_timeout: float = 1.0
-    read_timeout: float = 3.0
+    connect_timeout: float = Field(default=1.0, gt=0)
+    read_timeout: float = Field(default=3.0, gt=0)
     introspection: bool = False
     """True opens introspection to everyone (development); otherwise the token needs the scope `introspect`."""
     graphiql: bool = False
     log_json: bool = True
 
-    @field_validator("cursor_keys", mode="before")
+    @field_validator("issuers", "admin_issuers", mode="before")
+    @classmethod
+    def _parse(cls, value: object) -> object:
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except json.JSONDecodeError as error:
+            raise ValueError(f"is not JSON: {error}") from None
+
+    @field_validator("cursor_keys", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @property
+    def cursor_secrets(self) -> tuple[bytes, ...]:
+        """The cursor keys as bytes; a development key is marked by its prefix, which is no part of the secret."""
+        return tuple(_decode(key.get_secret_value().removeprefix(DEVELOPMENT)) for key in self.cursor_keys)
+
+    def problems(self) -> list[str]:
+        """Each reason, as a sentence that begins with the variable, not to serve production with these settings."""
+        return [*self._issuer_problems(), *self._cursor_key_problems()]
+
+    def _issuer_problems(self) -> Iterator[str]:
+        if not self.issuers:
+            yield "KEYFENCE_ISSUERS is missing: name at least one identity provider"
+        for name, issuers in (("KEYFENCE_ISSUERS", self.issuers), ("KEYFENCE_ADMIN_ISSUERS", self.admin_issuers)):
+            yield from (f"{name}[{at}] {text}" for at, issuer in enumerate(issuers) for text in issuer.problems())
+        if self.audience == self.admin_audience:
+            yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
+
+    def _cursor_key_problems(self) -> Iterator[str]:
+        if not self.cursor_keys:
+            yield (
+                "KEYFENCE_CURSOR_KEYS is missing: make a key with"
+                " python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+            )
+        for at, key in enumerate(self.cursor_keys):
+            yield from (f"KEYFENCE_CURSOR_KEYS[{at}] {text}" for text in _key_problems(key.get_secret_value()))
+
+
+def read(**given: Any) -> Settings:
+    """The settings of the environment under those given here, or BadSettings."""
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise BadSettings(_unreadable(error)) from None
+
+
+def examine() -> tuple[Settings, list[str]]:
+    """The settings of the environment and everything that is wrong with them, unreadable values included.
+
+    An unreadable value is left at its default so that the rest can be examined in the same run.
+    """
+    try:
+        settings = Settings()
+        return settings, settings.problems()
+    except ValidationError as error:
+        bad = {str(details["loc"][0]) for details in error.errors()}
+        settings = Settings(**{name: Settings.model_fields[name].default for name in bad})
+        named = tuple(f"KEYFENCE_{name.upper()}" for name in bad)
+        return settings, [*_unreadable(error), *(text for text in settings.problems() if not text.startswith(named))]
+
+
+def _unreadable(error: ValidationError) -> tuple[str, ...]:
+    """What pydantic says, without the value: it may be a secret."""
+    return tuple(f"{_variable(details['loc'])}: {details['msg']}" for details in error.errors())
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    head, *rest = location
+    return f"KEYFENCE_{str(head).upper()}" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in rest)
+
+
+def _decode(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+def _key_problems(text: str) -> Iterator[str]:
+    if text.startswith(DEVELOPMENT):
+        yield "is the development key of `keyfence dev`"
+        return
+    try:
+        size = len(_decode(text))
+    except (binascii.Error, ValueError):
+        yield "is not URL-safe base64"
+    else:
+        if size != CURSOR_KEY_BYTES:
+            yield f"holds {size} bytes where {CURSOR_KEY_BYTES} are needed"
+
+
+def _is_development(key: object) -> bool:
+    return isinstance(key, dict) and str(key.get("kid", "")).startswith(DEVELOPMENT)
+
+
+def _is_tenant(text: str) -> bool:
+    try:
+        tenant_id(text)
+    except BadTenantId:
+        return False
+    return True
+
+
+def _is_safe(uri: str) -> bool:
+    """Keys that decide who is let in come over https, or from this very machine."""
+    try:
+        parts = urlsplit(uri)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return parts.scheme in ({"http", "https"} if _is_loopback(host) else {"https"}) and host != ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,137 @@
+"""The dynoxide binary is found, or fetched whole, or said to be missing."""
+
+import os
+import stat
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from service.local import npm
+from service.local.binary import FETCHED, VERSION, find, obtain
+from service.local.engine import EngineMissing
+
+from .conftest import quiet
+
+WORKS = "#!/bin/sh\nexit 0\n"
+REFUSES = "#!/bin/sh\necho 'npm error code E404' >&2\nexit 1\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only directory on PATH."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    return programs
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+def program(path: Path, text: str = WORKS) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def npm_that_packs(path: Path, content: bytes) -> None:
+    """An npm whose `pack` leaves this archive."""
+    archive = path.parent / "made.tgz"
+    archive.write_bytes(content)
+    program(path / "npm", f'#!/bin/sh\n/bin/cp {archive} "$4/made.tgz"\n')
+
+
+def archive_of(tmp_path: Path, name: str, text: str) -> bytes:
+    (tmp_path / "content").write_text(text)
+    with tarfile.open(tmp_path / "draft.tgz", "w:gz") as tar:
+        tar.add(tmp_path / "content", name)
+    return (tmp_path / "draft.tgz").read_bytes()
+
+
+def test_one_on_path_is_taken_first(path: Path, data: Path) -> None:
+    program(data / "dynoxide")
+    on_path = program(path / "dynoxide")
+    assert find(data) == on_path
+
+
+@pytest.mark.parametrize("name", ["dynoxide", FETCHED])
+def test_one_in_the_data_directory_is_taken_without_npm(path: Path, data: Path, name: str) -> None:
+    kept = program(data / name)
+    assert obtain(data, quiet) == kept
+
+
+def test_what_cannot_be_executed_is_not_a_binary(path: Path, data: Path) -> None:
+    (data / "dynoxide").write_text(WORKS)
+    (data / FETCHED).mkdir()
+    assert find(data) is None
+
+
+def test_without_npm_it_is_missing(path: Path, data: Path) -> None:
+    with pytest.raises(EngineMissing, match="npm is not on PATH"):
+        obtain(data, quiet)
+
+
+def test_a_machine_without_a_package_is_named(path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    with pytest.raises(EngineMissing, match="riscv64"):
+        obtain(data, quiet)
+
+
+def test_what_npm_says_is_passed_on(path: Path, data: Path) -> None:
+    program(path / "npm", REFUSES)
+    with pytest.raises(EngineMissing, match="npm says E404"):
+        obtain(data, quiet)
+
+
+def test_an_npm_that_hangs_is_given_up(path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(npm, "SECONDS", 0.1)
+    program(path / "npm", "#!/bin/sh\nexec /bin/sleep 60\n")
+    with pytest.raises(EngineMissing, match="longer than"):
+        obtain(data, quiet)
+
+
+@pytest.mark.parametrize("part", ["nothing", "half", "another file", "one that does not run"])
+def test_a_bad_fetch_leaves_nothing_behind(part: str, path: Path, data: Path, tmp_path: Path) -> None:
+    whole = archive_of(tmp_path, "package/dynoxide", os.urandom(4096).hex())
+    other = archive_of(tmp_path, "package/readme", "hello")
+    contents = {"nothing": b"", "half": whole[:2000], "another file": other, "one that does not run": whole}
+    npm_that_packs(path, contents[part])
+    with pytest.raises(EngineMissing):
+        obtain(data, quiet)
+    assert list(data.iterdir()) == []
+
+
+def test_a_good_fetch_leaves_the_binary_and_nothing_else(path: Path, data: Path, tmp_path: Path) -> None:
+    npm_that_packs(path, archive_of(tmp_path, "package/dynoxide", WORKS))
+    steps: list[str] = []
+    assert obtain(data, steps.append) == data / FETCHED
+    assert stat.S_IMODE((data / FETCHED).stat().st_mode) == 0o755
+    assert [entry.name for entry in data.iterdir()] == [FETCHED]
+    assert [step for step in steps if "fetching" in step]
+
+
+def test_it_is_fetched_once(path: Path, data: Path, tmp_path: Path) -> None:
+    npm_that_packs(path, archive_of(tmp_path, "package/dynoxide", WORKS))
+    obtain(data, quiet)
+    (path / "npm").unlink()
+    assert obtain(data, quiet) == data / FETCHED
+
+
+@pytest.mark.npm
+@pytest.mark.usefixtures("binary")
+def test_the_real_package_holds_the_pinned_version(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetched although there may be one on PATH; `binary` has shown that this machine can fetch or has one."""
+    monkeypatch.setattr("service.local.binary.find", lambda _: None)
+    try:
+        fetched = obtain(data, quiet)
+    except EngineMissing as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(missing.message)
+    said = subprocess.run([fetched, "--version"], capture_output=True, text=True, check=True).stdout
+    assert VERSION in said

@@ -1,0 +1,66 @@
+"""auto prefers dynoxide and says why it does not get it; what is busy or broken is never passed over."""
+
+from pathlib import Path
+
+import pytest
+
+from service.local import choice, dynoxide, moto
+from service.local.engine import EngineBusy, EngineFailed, EngineMissing
+from service.local.moto import Moto
+
+from .conftest import quiet
+
+MISSING = EngineMissing("there is no npm.")
+
+
+@pytest.fixture(autouse=True)
+def _moto_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moto, "start", lambda _: Moto(server=None, url="http://127.0.0.1:1"))  # type: ignore[arg-type]
+
+
+def no_dynoxide(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(dynoxide, "start", fail)
+
+
+def test_moto_is_moto_and_says_that_it_forgets(tmp_path: Path) -> None:
+    chosen = choice.start("moto", tmp_path, quiet)
+    assert chosen.remark == "moto: its data is in memory and ends with this process"
+
+
+def test_auto_falls_back_to_moto_and_says_why_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_dynoxide(monkeypatch, MISSING)
+    chosen = choice.start("auto", tmp_path, quiet)
+    assert chosen.engine.name == "moto"
+    assert chosen.remark == "moto, since there is no npm: its data is in memory and ends with this process"
+
+
+def test_dynoxide_asked_for_by_name_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_dynoxide(monkeypatch, MISSING)
+    with pytest.raises(EngineMissing):
+        choice.start("dynoxide", tmp_path, quiet)
+
+
+@pytest.mark.parametrize("error", [EngineBusy("in use"), EngineFailed("broken")], ids=str)
+def test_auto_does_not_hide_data_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: EngineBusy | EngineFailed
+) -> None:
+    no_dynoxide(monkeypatch, error)
+    with pytest.raises(type(error)):
+        choice.start("auto", tmp_path, quiet)
+
+
+@pytest.mark.engine
+def test_auto_takes_dynoxide_from_the_data_directory(
+    tmp_path: Path, binary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "dynoxide").symlink_to(binary)
+    chosen = choice.start("auto", tmp_path, quiet)
+    try:
+        assert chosen.engine.persistent
+        assert str(tmp_path) in chosen.remark
+    finally:
+        chosen.engine.stop()

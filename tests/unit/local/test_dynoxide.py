@@ -1,0 +1,113 @@
+"""dynoxide keeps its data, lets nobody else at it, and says why it died."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from service.local import dynoxide
+from service.local.dynoxide import DATABASE, Dynoxide
+from service.local.engine import EngineBusy, EngineFailed, EngineMissing
+
+from .conftest import quiet
+from .dynamodb import create_table, tables
+
+pytestmark = pytest.mark.engine
+
+
+def test_it_answers_and_says_that_it_keeps_data(engine: Dynoxide) -> None:
+    assert tables(engine.url) == []
+    assert (engine.name, engine.persistent, engine.failure()) == ("dynoxide", True, None)
+
+
+def test_data_is_there_after_a_restart(engine: Dynoxide, binary: Path, tmp_path: Path) -> None:
+    create_table(engine.url, "kept")
+    engine.stop()
+    again = dynoxide.start(tmp_path, quiet, binary)
+    try:
+        assert tables(again.url) == ["kept"]
+    finally:
+        again.stop()
+
+
+def test_stopping_ends_the_process(engine: Dynoxide) -> None:
+    engine.stop()
+    assert engine.process.returncode == 0
+
+
+def test_it_does_not_hear_our_ctrl_c(engine: Dynoxide) -> None:
+    assert os.getsid(engine.process.pid) != os.getsid(0)
+
+
+def test_a_second_one_on_the_same_data_is_refused(engine: Dynoxide, binary: Path, tmp_path: Path) -> None:
+    with pytest.raises(EngineBusy, match=rf"already in use by process {os.getpid()} and .* {engine.process.pid}:"):
+        dynoxide.start(tmp_path, quiet, binary)
+    assert tables(engine.url) == []
+
+
+def test_an_orphan_still_holds_the_data(engine: Dynoxide, binary: Path, tmp_path: Path) -> None:
+    """As when the command that started it was killed: its descriptor is closed, the engine lives."""
+    engine.lock.release()
+    try:
+        with pytest.raises(EngineBusy, match=str(engine.process.pid)):
+            dynoxide.start(tmp_path, quiet, binary)
+    finally:
+        engine.process.terminate()
+        engine.process.wait()
+
+
+def test_one_that_dies_says_how(engine: Dynoxide) -> None:
+    engine.process.send_signal(signal.SIGKILL)
+    engine.process.wait()
+    assert str(engine.failure()).startswith("dynoxide ended with exit code -9: Dynoxide listening")
+    engine.stop()
+
+
+def test_a_broken_database_is_said_in_its_words_and_the_data_is_not_locked(binary: Path, tmp_path: Path) -> None:
+    (tmp_path / DATABASE).write_text("not a database at all, not even nearly")
+    for _ in range(2):
+        with pytest.raises(EngineFailed, match="not a valid SQLite database"):
+            dynoxide.start(tmp_path, quiet, binary)
+
+
+def test_a_program_that_cannot_be_run_counts_as_missing(tmp_path: Path) -> None:
+    program = tmp_path / "dynoxide"
+    program.write_bytes(os.urandom(64))
+    program.chmod(0o755)
+    with pytest.raises(EngineMissing, match="cannot be run"):
+        dynoxide.start(tmp_path, quiet, program)
+
+
+def test_a_program_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[subprocess.Popen[bytes]] = []
+    end = dynoxide._end
+    monkeypatch.setattr(dynoxide, "START_SECONDS", 0.1)
+    monkeypatch.setattr(dynoxide, "_end", lambda process: [end(process), ended.append(process)])
+    program = tmp_path / "dynoxide"
+    program.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    program.chmod(0o755)
+    with pytest.raises(EngineFailed, match="did not answer"):
+        dynoxide.start(tmp_path, quiet, program)
+    assert [process.returncode for process in ended] == [-signal.SIGTERM]
+
+
+def test_a_port_that_is_taken_first_is_left_for_another(
+    binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = dynoxide.start(_directory(tmp_path / "other"), quiet, binary)
+    ports = iter([other.port, dynoxide._free_port()])
+    monkeypatch.setattr(dynoxide, "_free_port", lambda: next(ports))
+    engine = dynoxide.start(_directory(tmp_path / "this"), quiet, binary)
+    try:
+        assert engine.port != other.port
+        assert tables(engine.url) == []
+    finally:
+        engine.stop()
+        other.stop()
+
+
+def _directory(path: Path) -> Path:
+    path.mkdir()
+    return path

@@ -1,0 +1,160 @@
+"""Settings are read from the environment, and whatever is wrong with them is named at once."""
+
+import json
+import os
+import secrets
+from pathlib import Path
+
+import pytest
+
+from service.local.cursor_key import cursor_key
+from service.local.issuer import LOCAL_ISSUER, local_issuer
+from service.settings import BadSettings, IssuerSettings, Settings, examine, read
+
+URI = "https://id.example.com/keys"
+GOOD_ISSUER = {"issuer": "https://id.example.com", "jwks_uri": URI}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("KEYFENCE_")]:
+        monkeypatch.delenv(name)
+
+
+def settings(**changes: object) -> Settings:
+    return read(**{"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], **changes})
+
+
+def issuer_problems(**changes: object) -> list[str]:
+    return settings(issuers=[{**GOOD_ISSUER, **changes}]).problems()
+
+
+def test_complete_settings_have_no_problem() -> None:
+    assert settings().problems() == []
+
+
+def test_everything_missing_is_named_at_once() -> None:
+    _, problems = examine()
+    assert [text.split()[0] for text in problems] == ["KEYFENCE_ISSUERS", "KEYFENCE_CURSOR_KEYS"]
+
+
+def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEYFENCE_PORT", "http")
+    monkeypatch.setenv("KEYFENCE_ISSUERS", "[{")
+    _, problems = examine()
+    assert {text.split()[0].rstrip(":") for text in problems} == {
+        "KEYFENCE_PORT",
+        "KEYFENCE_ISSUERS",
+        "KEYFENCE_CURSOR_KEYS",
+    }
+    assert len(problems) == 3
+
+
+def test_a_bad_issuer_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER, {"issuer": "https://b", "secret": "hush"}]))
+    with pytest.raises(BadSettings, match=r"KEYFENCE_ISSUERS\[1\]\.secret"):
+        read()
+
+
+def test_an_unreadable_value_is_not_repeated_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEYFENCE_PORT", "my-password")
+    with pytest.raises(BadSettings) as caught:
+        read()
+    assert "my-password" not in str(caught.value)
+
+
+def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [secrets.token_urlsafe(32), secrets.token_urlsafe(32)]
+    monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER]))
+    monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", ", ".join(keys))
+    found, problems = examine()
+    assert problems == []
+    assert found.issuers == (IssuerSettings(issuer="https://id.example.com", jwks_uri=URI),)
+    assert [key.get_secret_value() for key in found.cursor_keys] == keys
+
+
+def test_what_is_given_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEYFENCE_TABLE", "theirs")
+    monkeypatch.setenv("KEYFENCE_ISSUERS", "not json")
+    assert read(table="ours", issuers=()).table == "ours"
+
+
+@pytest.mark.parametrize("changes", [{"jwks_uri": None}, {"jwks": {"keys": [{"kid": "a"}]}}], ids=["neither", "both"])
+def test_an_issuer_has_exactly_one_source_of_keys(changes: dict[str, object]) -> None:
+    assert issuer_problems(**changes) == ["KEYFENCE_ISSUERS[0] needs exactly one of jwks and jwks_uri"]
+
+
+@pytest.mark.parametrize("jwks", [{}, {"keys": []}, {"keys": "none"}], ids=str)
+def test_inline_keys_without_a_key_are_a_problem(jwks: dict[str, object]) -> None:
+    (problem,) = issuer_problems(jwks_uri=None, jwks=jwks)
+    assert "without keys" in problem
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["http://id.example.com/keys", "ftp://localhost/keys", "id.example.com", "https://", "http://[::1", "file:///k"],
+)
+def test_keys_fetched_in_the_clear_are_a_problem(uri: str) -> None:
+    (problem,) = issuer_problems(jwks_uri=uri)
+    assert problem == f"KEYFENCE_ISSUERS[0] has a jwks_uri that is not https: {uri}"
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:9/k", "http://127.0.0.1/k", "http://[::1]:9/k", "https://a.b/k"])
+def test_keys_over_https_or_from_this_machine_are_fine(uri: str) -> None:
+    assert issuer_problems(jwks_uri=uri) == []
+
+
+def test_an_issuer_for_something_that_is_no_tenant_is_a_problem() -> None:
+    (problem,) = issuer_problems(tenant="ACME#")
+    assert "'ACME#'" in problem
+
+
+def test_operators_issuers_are_examined_too() -> None:
+    (problem,) = settings(admin_issuers=[{"issuer": "https://ops"}]).problems()
+    assert problem.startswith("KEYFENCE_ADMIN_ISSUERS[0]")
+
+
+def test_one_audience_for_tenants_and_operators_is_a_problem() -> None:
+    (problem,) = settings(audience="one", admin_audience="one").problems()
+    assert problem.startswith("KEYFENCE_ADMIN_AUDIENCE")
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [("not base64!", "base64"), ("é" * 43, "base64"), (secrets.token_urlsafe(16), "16 bytes"), ("A" * 44, "33 bytes")],
+    ids=["text", "unicode", "short", "long"],
+)
+def test_a_bad_cursor_key_is_named_by_its_place_and_never_shown(key: str, words: str) -> None:
+    (problem,) = settings(cursor_keys=[secrets.token_urlsafe(32), key]).problems()
+    assert problem.startswith("KEYFENCE_CURSOR_KEYS[1]")
+    assert words in problem
+    assert key not in problem
+
+
+def test_the_development_key_of_a_local_issuer_is_refused_under_any_name(tmp_path: Path) -> None:
+    jwks = local_issuer(tmp_path).jwks()
+    (problem,) = issuer_problems(jwks=jwks, jwks_uri=None)
+    assert "development issuer" in problem
+
+
+def test_the_development_issuer_is_refused_with_any_key() -> None:
+    (problem,) = issuer_problems(issuer=LOCAL_ISSUER)
+    assert "development issuer" in problem
+
+
+def test_the_development_cursor_key_is_refused(tmp_path: Path) -> None:
+    (problem,) = settings(cursor_keys=[cursor_key(tmp_path)]).problems()
+    assert problem == "KEYFENCE_CURSOR_KEYS[0] is the development key of `keyfence dev`"
+
+
+def test_cursor_keys_become_their_bytes_in_order(tmp_path: Path) -> None:
+    secret = bytes(range(32))
+    local = cursor_key(tmp_path)
+    found = settings(cursor_keys=["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", local]).cursor_secrets
+    assert found[0] == secret
+    assert [len(key) for key in found] == [32, 32]
+
+
+def test_settings_do_not_show_their_keys() -> None:
+    key = secrets.token_urlsafe(32)
+    assert key not in repr(settings(cursor_keys=[key]))
