@@ -29,12 +29,19 @@ class Registry:
         read_at, known = self._known.get(tenant, (0.0, None))
         if known is not None and self.clock() - read_at < MAX_AGE:
             return known
-        found = await self.table.find(tenant_by_id, id=tenant)
+        found = await self.find(tenant)
         if found is None:
             self._known.pop(tenant, None)
             raise Unauthenticated("the token's tenant is not accepted")
         self._remember(found)
         return found
+
+    async def find(self, tenant: TenantId) -> Tenant | None:
+        return await self.table.find(tenant_by_id, id=tenant)
+
+    async def reach(self) -> None:
+        """Raise unless the register can be read."""
+        await self.find(TenantId("readiness"))
 
     async def register(self, tenant: Tenant) -> None:
         await self.table.write(put(tenants, tenant, when=absent()))

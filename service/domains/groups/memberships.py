@@ -24,6 +24,7 @@ from service.domains.groups.model import Group, GroupId, GroupRole, Member, Memb
 from service.errors import Conflict, Internal, NotFound, Throttled
 from service.store.expression import Change, Condition, absent, present
 from service.store.head import Head, without_child
+from service.store.page import Edge as StoreEdge
 from service.store.page import Page, checked_size
 from service.store.retry import unless_stale
 from service.store.table import Table
@@ -63,6 +64,10 @@ class Memberships:
             return await self.table.page(members_of_group, first=first, after=after, group_id=group_id)
         nodes = [Membership.from_attributes(user_id, group_id, edge) for user_id, edge in known[:first]]
         return self.table.paged(members_of_group, nodes, has_next=len(known) > first, has_previous=False)
+
+    def placed(self, edge: Membership) -> StoreEdge[Membership]:
+        """An edge that is in hand, with its place among the group's members."""
+        return self.table.paged(members_of_group, [edge], has_next=False, has_previous=False).edges[0]
 
     async def add(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
         return await unless_stale(lambda: self._add(group_id, user_id, role))

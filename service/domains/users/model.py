@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import NewType
 
+from service.auth.role import Role
 from service.errors import BadInput
 from service.inputs import checked_line
 from service.store.head import Head
@@ -21,15 +21,6 @@ SETTING_BYTES = 16_384
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
 
 
-class UserRole(StrEnum):
-    """What a user may do in the tenant."""
-
-    OWNER = "OWNER"
-    ADMIN = "ADMIN"
-    MEMBER = "MEMBER"
-    VIEWER = "VIEWER"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
     """A person in one tenant. `head` is known only where the whole item was read, not from an index."""
@@ -37,7 +28,7 @@ class User:
     id: UserId
     email: str
     name: str
-    role: UserRole
+    role: Role
     created_at: datetime
     updated_at: datetime
     version: int = 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from service.auth.role import Role
 from service.domains.users.access import (
     email_claims,
     newest_users,
@@ -26,7 +27,6 @@ from service.domains.users.model import (
     Setting,
     User,
     UserId,
-    UserRole,
     checked_email,
     checked_name,
     is_alive,
@@ -79,7 +79,7 @@ class Users:
     async def newest(self, *, first: int, after: str | None) -> Page[User]:
         return await self.table.page(newest_users, first=first, after=after)
 
-    async def create(self, *, email: str, name: str, role: UserRole) -> User:
+    async def create(self, *, email: str, name: str, role: Role) -> User:
         now = self.now()
         user = User(
             id=UserId(new_id("usr")),

@@ -1,0 +1,59 @@
+"""What the resolvers of one request hold: the caller and the caller's tenant, already fenced."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from strawberry.types import Info as StrawberryInfo
+
+from service.auth.principal import Principal
+from service.auth.role import Role
+from service.domains.groups.memberships import Memberships
+from service.domains.groups.repository import Groups
+from service.domains.users.repository import Users
+from service.errors import Forbidden
+from service.graphql.loaders import Loaders
+from service.store.table import Table
+from service.tenancy.model import Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody whose token is good and whose tenant is registered."""
+
+    principal: Principal
+    tenant: Tenant
+
+
+@dataclass(frozen=True)
+class Context:
+    """One request's view of one tenant. There is no other way to data than through its table."""
+
+    caller: Caller
+    table: Table
+
+    @property
+    def principal(self) -> Principal:
+        return self.caller.principal
+
+    @cached_property
+    def users(self) -> Users:
+        return Users(self.table)
+
+    @cached_property
+    def groups(self) -> Groups:
+        return Groups(self.table)
+
+    @cached_property
+    def memberships(self) -> Memberships:
+        return Memberships(self.table)
+
+    @cached_property
+    def loaders(self) -> Loaders:
+        return Loaders(self.users, self.groups)
+
+    def require(self, needed: Role) -> None:
+        if not self.principal.role.covers(needed):
+            raise Forbidden(f"this needs the role {needed}; the token has {self.principal.role}")
+
+
+Info = StrawberryInfo[Context, None]

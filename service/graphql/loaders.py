@@ -1,0 +1,37 @@
+"""Loads that are asked for one by one and made together."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from strawberry.dataloader import DataLoader
+
+from service.domains.groups.model import Group, GroupId
+from service.domains.groups.repository import Groups
+from service.domains.users.model import Setting, User, UserId
+from service.domains.users.repository import Users
+
+
+class Loaders:
+    """One request's loaders, each made when it is first asked for something."""
+
+    def __init__(self, users: Users, groups: Groups) -> None:
+        self._users = users
+        self._groups = groups
+
+    @cached_property
+    def users(self) -> DataLoader[UserId, User | None]:
+        return DataLoader(load_fn=self._users.find_many)
+
+    @cached_property
+    def groups(self) -> DataLoader[GroupId, Group | None]:
+        return DataLoader(load_fn=self._groups.find_many)
+
+    @cached_property
+    def settings(self) -> DataLoader[UserId, list[Setting]]:
+        return DataLoader(load_fn=self._settings_of)
+
+    async def _settings_of(self, ids: Sequence[UserId]) -> list[list[Setting]]:
+        """Of whole users, since the names of the settings are on the user's own item."""
+        found = await self.users.load_many(ids)
+        settings = iter(await self._users.settings_of([user for user in found if user]))
+        return [next(settings) if user else [] for user in found]

@@ -1,0 +1,36 @@
+"""Mutations, none of which can be declared without saying who may call it."""
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import strawberry
+
+from service.auth.role import Role
+from service.errors import Forbidden
+from service.graphql.context import Context
+
+A = ParamSpec("A")
+R = TypeVar("R")
+
+
+def mutation(*, needs: Role, description: str) -> Callable[[Callable[A, Awaitable[R]]], Any]:
+    """A mutation that refuses everybody whose role does not cover `needs`."""
+
+    def declared(resolver: Callable[A, Awaitable[R]]) -> Any:
+        @wraps(resolver)
+        async def guarded(*args: A.args, **kwargs: A.kwargs) -> R:
+            info = kwargs["info"]
+            assert isinstance(info, strawberry.Info)
+            info.context.require(needs)
+            return await resolver(*args, **kwargs)
+
+        return strawberry.mutation(guarded, description=f"{description} Needs the role {needs}.")
+
+    return declared
+
+
+def check_reach(context: Context, role: Role) -> None:
+    """An owner is made, changed and removed by owners alone."""
+    if role is Role.OWNER and context.principal.role is not Role.OWNER:
+        raise Forbidden("only an OWNER may do this to an OWNER")

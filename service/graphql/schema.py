@@ -1,0 +1,53 @@
+"""The tenants' schema: every noun's questions and mutations, joined."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import strawberry
+from strawberry.schema.config import StrawberryConfig
+
+from service.domains.groups.model import GroupId
+from service.domains.users.model import UserId
+from service.graphql.context import Context, Info
+from service.graphql.groups import Group, GroupMutations, GroupQueries
+from service.graphql.memberships import MembershipMutations
+from service.graphql.node import Node
+from service.graphql.scalars import SCALARS
+from service.graphql.users import User, UserMutations, UserQueries
+from service.graphql.viewer import ViewerQueries
+from service.store.ids import prefix_of
+
+
+async def _user(context: Context, id: str) -> Node | None:
+    found = await context.loaders.users.load(UserId(id))
+    return User.of(found) if found else None
+
+
+async def _group(context: Context, id: str) -> Node | None:
+    found = await context.loaders.groups.load(GroupId(id))
+    return Group.of(found) if found else None
+
+
+NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {"usr": _user, "grp": _group}
+
+
+@strawberry.type
+class Query(ViewerQueries, UserQueries, GroupQueries):
+    """What a tenant can ask."""
+
+    @strawberry.field(description="Anything by its id; null where there is no such thing.")
+    async def node(self, info: Info, id: strawberry.ID) -> Node | None:
+        found = NODES.get(prefix_of(id))
+        return await found(info.context, id) if found else None
+
+
+@strawberry.type
+class Mutation(UserMutations, GroupMutations, MembershipMutations):
+    """What a tenant can change."""
+
+
+schema = strawberry.Schema(
+    query=Query,
+    mutation=Mutation,
+    types=[User, Group],
+    config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
+)

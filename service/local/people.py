@@ -1,0 +1,87 @@
+"""The demo tenants and their people, with ids that are the same on every machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+
+from ulid import ULID
+
+FIRST_DAY = datetime(2026, 1, 5, 8, 30, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoTenant:
+    """A tenant to look at: people in the order in which they came, the first of them its owner."""
+
+    name: str
+    tier: str
+    domain: str
+    people: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]]
+
+    def arrival(self, person: str) -> datetime:
+        return FIRST_DAY + timedelta(days=3 * self.people.index(person), minutes=17 * self.people.index(person))
+
+    def id_of(self, prefix: str, name: str, moment: datetime) -> str:
+        random = sha256(f"{self.domain}/{prefix}/{name}".encode()).digest()[:10]
+        return f"{prefix}_{ULID.from_bytes(int(moment.timestamp() * 1000).to_bytes(6, 'big') + random)}"
+
+    def user_id(self, person: str) -> str:
+        return self.id_of("usr", person, self.arrival(person))
+
+    def email(self, person: str) -> str:
+        return f"{person.split(maxsplit=1)[0].lower()}@{self.domain}"
+
+    @property
+    def owner(self) -> str:
+        return self.user_id(self.people[0])
+
+
+TENANTS: Mapping[str, DemoTenant] = {
+    "acme": DemoTenant(
+        name="Acme Corporation",
+        tier="STANDARD",
+        domain="acme.example",
+        people=(
+            "Ada Park",
+            "Bruno Keller",
+            "Chiara Conti",
+            "Dev Patel",
+            "Elif Kaya",
+            "Femi Ade",
+            "Greta Holm",
+            "Hugo Lind",
+            "Ines Prado",
+            "Jonas Weber",
+            "Kaito Mori",
+            "Lena Vogt",
+        ),
+        groups={
+            "Engineering": ("Ada Park", "Dev Patel", "Greta Holm", "Hugo Lind", "Kaito Mori"),
+            "Sales": ("Bruno Keller", "Chiara Conti", "Ines Prado"),
+            "Support": ("Elif Kaya", "Femi Ade", "Jonas Weber", "Lena Vogt", "Greta Holm"),
+            "Everyone": (
+                "Ada Park",
+                "Bruno Keller",
+                "Chiara Conti",
+                "Dev Patel",
+                "Elif Kaya",
+                "Femi Ade",
+                "Greta Holm",
+                "Hugo Lind",
+                "Ines Prado",
+                "Jonas Weber",
+                "Kaito Mori",
+                "Lena Vogt",
+            ),
+        },
+    ),
+    "globex": DemoTenant(
+        name="Globex",
+        tier="FREE",
+        domain="globex.example",
+        people=("Mia Torres", "Noor Haddad", "Otto Berg"),
+        groups={"Research": ("Mia Torres", "Noor Haddad"), "Sales": ("Otto Berg",)},
+    ),
+}

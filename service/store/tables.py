@@ -1,0 +1,51 @@
+"""Handles on the one table: for a tenant, or for the control plane, each with its own fence and credentials."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from iam.boundary import TenantId
+from service.store.calls import Caller, CredentialSource
+from service.store.client import Client
+from service.store.cursor import Sealer
+from service.store.keys import Fence
+from service.store.meter import Meter
+from service.store.table import Table
+
+
+class Credentialed(Protocol):
+    """Where the credentials of a fence come from."""
+
+    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource: ...
+    def control(self) -> CredentialSource: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """Everything that handles share."""
+
+    client: Client
+    name: str
+    sealer: Sealer
+    credentials: Credentialed
+    on_foreign: Callable[[], None] = lambda: None
+
+    def tenant(self, tenant: TenantId, *, writes: bool) -> Table:
+        """A request that writes also reads consistently, since it decides on what it reads."""
+        caller = Caller(
+            client=self.client,
+            table=self.name,
+            credentials=self.credentials.tenant(tenant, writes=writes),
+            meter=Meter(),
+        )
+        return Table(
+            fence=Fence.around(tenant),
+            caller=caller,
+            sealer=self.sealer,
+            consistent=writes,
+            on_foreign=self.on_foreign,
+        )
+
+    def control(self) -> Table:
+        caller = Caller(client=self.client, table=self.name, credentials=self.credentials.control(), meter=Meter())
+        return Table(fence=Fence.control(), caller=caller, sealer=self.sealer)
