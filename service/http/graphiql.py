@@ -52,7 +52,7 @@ def graphiql_page(*, url: str = "/graphql", token: str | None = None) -> str:
     """With a token, the page opens with it already in the headers."""
     headers = json.dumps({"Authorization": f"Bearer {token}"}) if token else ""
     options = {"url": url, "headers": headers}
-    return _PAGE.substitute(esm=ESM, imports=json.dumps(_IMPORTS), options=_script(options))
+    return _PAGE.substitute(esm=ESM, imports=json.dumps({"imports": _IMPORTS}), options=_script(options))
 
 
 def _script(value: object) -> str:

@@ -1,0 +1,77 @@
+"""Asking an ASGI application, byte for byte and without a server."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from starlette.types import ASGIApp, Message
+
+JSON = "application/json"
+GRAPHQL = "application/graphql-response+json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return orjson.loads(self.body)
+
+    def codes(self) -> list[str]:
+        return [error["extensions"]["code"] for error in self.json()["errors"]]
+
+
+async def ask(
+    app: ASGIApp,
+    *chunks: bytes,
+    method: str = "GET",
+    path: str = "/graphql",
+    query_string: bytes = b"",
+    headers: Iterable[tuple[str, str]] = (),
+    hang_up: bool = False,
+) -> Answered:
+    """Sends the chunks as one body, or hangs up after the last instead of ending it."""
+    waiting: list[Message] = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
+    waiting.append({"type": "http.disconnect"} if hang_up else {"type": "http.request"})
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return waiting.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": query_string,
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    await app(scope, receive, send)
+    return _answered(sent)
+
+
+async def post(app: ASGIApp, body: object, accept: str | None = GRAPHQL, **headers: str) -> Answered:
+    """A well-formed POST; bytes are sent as they are, anything else as JSON."""
+    named = {"content-type": JSON, **({"accept": accept} if accept else {})}
+    named |= {name.replace("_", "-"): value for name, value in headers.items()}
+    chunk = body if isinstance(body, bytes) else orjson.dumps(body)
+    return await ask(app, chunk, method="POST", headers=named.items())
+
+
+def _answered(sent: list[Message]) -> Answered:
+    if not sent:
+        return Answered(status=0, headers={}, body=b"")
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answered(status=sent[0]["status"], headers=headers, body=body)

@@ -1,0 +1,90 @@
+"""Which media type an answer gets, by what the caller says it takes."""
+
+import pytest
+
+from service.http.media import Media, is_json, negotiated, prefers_html
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
+
+
+@pytest.mark.parametrize(
+    ("accept", "media"),
+    [
+        (None, Media.JSON),
+        ("", Media.JSON),
+        ("*/*", Media.JSON),
+        ("application/*", Media.JSON),
+        ("application/json", Media.JSON),
+        ("application/graphql-response+json", Media.GRAPHQL),
+        ("Application/GraphQL-Response+JSON; charset=utf-8", Media.GRAPHQL),
+        ("application/json, application/graphql-response+json", Media.GRAPHQL),
+        ("application/graphql-response+json, application/json;q=0.9", Media.GRAPHQL),
+        ("application/graphql-response+json;q=0.8, application/json", Media.JSON),
+        ("application/json, */*", Media.JSON),
+        ("application/graphql-response+json, */*;q=0.1", Media.GRAPHQL),
+        ("application/graphql-response+json;q=0, */*", Media.JSON),
+        ("application/json;q=0, */*", Media.GRAPHQL),
+        ("text/event-stream, application/json;q=0.5", Media.JSON),
+        (BROWSER, Media.JSON),
+        ("text/html", None),
+        ("application/xml, image/*", None),
+        ("application/json;q=0", None),
+        ("application/json;q=0, application/graphql-response+json;q=0.0", None),
+        ("application/json;q=much", None),
+        (";;,,;q=1", None),
+        ("application", None),
+        ("a" * 100_000, None),
+    ],
+)
+def test_the_answer_has_the_type_that_is_most_welcome(accept: str | None, media: Media | None) -> None:
+    assert negotiated(accept) is media
+
+
+@pytest.mark.parametrize(
+    ("accept", "page"),
+    [
+        (BROWSER, True),
+        ("text/html", True),
+        ("text/html;q=0.5, application/json", False),
+        ("text/html, application/json", False),
+        ("text/html;q=0", False),
+        ("*/*", False),
+        (None, False),
+    ],
+)
+def test_a_page_is_for_those_who_prefer_one(accept: str | None, page: bool) -> None:
+    assert prefers_html(accept) is page
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/json",
+        "Application/JSON",
+        "application/json;charset=utf-8",
+        'application/json; charset="UTF-8"',
+        "application/json; charset=utf8; boundary=x",
+    ],
+)
+def test_json_in_utf_8_is_read(content_type: str) -> None:
+    assert is_json(content_type)
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        None,
+        "",
+        "text/plain",
+        "application/graphql",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/json; charset=utf-16",
+        "application/json; charset=utf-8; charset=latin-1",
+        "application/json, application/json",
+        "application/jsonp",
+        "text/plain; application/json",
+    ],
+)
+def test_nothing_else_is_read(content_type: str | None) -> None:
+    assert not is_json(content_type)

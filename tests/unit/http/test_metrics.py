@@ -1,0 +1,24 @@
+"""The histogram is cumulative, as Prometheus reads it."""
+
+from service.http.metrics import Metrics
+
+NAME = "keyfence_http_request_duration_seconds"
+
+
+def test_a_bucket_counts_all_requests_up_to_its_bound() -> None:
+    metrics = Metrics()
+    for seconds in (0.005, 0.0051, 0.3, 60.0):
+        metrics.request(200, seconds)
+    lines = metrics.render().splitlines()
+    assert f'{NAME}_bucket{{le="0.005"}} 1' in lines
+    assert f'{NAME}_bucket{{le="0.01"}} 2' in lines
+    assert f'{NAME}_bucket{{le="0.25"}} 2' in lines
+    assert f'{NAME}_bucket{{le="0.5"}} 3' in lines
+    assert f'{NAME}_bucket{{le="10.0"}} 3' in lines
+    assert f'{NAME}_bucket{{le="+Inf"}} 4' in lines
+    assert f"{NAME}_sum 60.310100" in lines
+    assert f"{NAME}_count 4" in lines
+
+
+def test_the_text_ends_with_a_line_feed() -> None:
+    assert Metrics().render().endswith("\n")
