@@ -18,7 +18,7 @@ class FakeSource:
 
     def fetch(self) -> Mapping[str, SigningKey]:
         self.fetches += 1
-        self.open.wait()
+        self.open.wait(timeout=10)
         if self.down:
             raise JwksUnavailable("down")
         return usable_keys(self.document)
