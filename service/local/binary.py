@@ -47,9 +47,10 @@ def _is_program(path: Path) -> bool:
 def _fetch(directory: Path, progress: Progress) -> Path:
     """Renamed into place once it has shown that it runs: an interrupted fetch leaves no half a binary."""
     package = _package()
+    program = npm.find(package)
     progress(f"fetching {package} with npm, this once")
     with tempfile.TemporaryDirectory(dir=directory, prefix=".fetch-") as draft:
-        binary = _unpack(npm.pack(package, Path(draft).absolute()))
+        binary = _unpack(npm.pack(program, package, Path(draft).absolute()))
         _try(binary)
         return binary.replace(directory.absolute() / FETCHED)
 

@@ -19,13 +19,18 @@ SETTINGS = {
 }
 
 
-def pack(package: str, into: Path) -> Path:
-    """The package's archive, which npm has checked against the digest that its registry gives."""
-    npm = shutil.which("npm")
-    if npm is None:
+def find(package: str) -> str:
+    """npm itself, without which the package is missing."""
+    program = shutil.which("npm")
+    if program is None:
         raise EngineMissing(f"{package} cannot be fetched, because npm is not on PATH.")
+    return program
+
+
+def pack(program: str, package: str, into: Path) -> Path:
+    """The package's archive, which npm has checked against the digest that its registry gives."""
     try:
-        _run([npm, "pack", package, "--pack-destination", str(into)], into)
+        _run([program, "pack", package, "--pack-destination", str(into)], into)
         return next(into.glob("*.tgz"))
     except subprocess.TimeoutExpired as error:
         raise EngineMissing(f"{package} could not be fetched: npm took longer than {SECONDS} seconds.") from error

@@ -1,7 +1,7 @@
 """A dynoxide binary for the tests of this folder, fetched once for all runs of this user."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,8 @@ import pytest
 from service.local import dynoxide
 from service.local.binary import obtain, shared_cache
 from service.local.engine import EngineMissing
+
+Start = Callable[[Path], dynoxide.Dynoxide]
 
 
 def quiet(_: str) -> None:
@@ -26,8 +28,21 @@ def binary() -> Path:
 
 
 @pytest.fixture
-def engine(binary: Path, tmp_path: Path) -> Iterator[dynoxide.Dynoxide]:
-    running = dynoxide.start(tmp_path, quiet, binary)
-    yield running
-    if running.failure() is None:
-        running.stop()
+def start(binary: Path) -> Iterator[Start]:
+    """Starts dynoxide on a directory; whatever still runs when the test is over, it ends."""
+    started: list[dynoxide.Dynoxide] = []
+
+    def begin(directory: Path) -> dynoxide.Dynoxide:
+        directory.mkdir(exist_ok=True)
+        started.append(dynoxide.start(directory, quiet, binary))
+        return started[-1]
+
+    yield begin
+    for running in started:
+        if running.failure() is None:
+            running.stop()
+
+
+@pytest.fixture
+def engine(start: Start, tmp_path: Path) -> dynoxide.Dynoxide:
+    return start(tmp_path)

@@ -11,7 +11,7 @@ from service.local import dynoxide
 from service.local.dynoxide import DATABASE, Dynoxide
 from service.local.engine import EngineBusy, EngineFailed, EngineMissing
 
-from .conftest import quiet
+from .conftest import Start, quiet
 from .dynamodb import create_table, tables
 
 pytestmark = pytest.mark.engine
@@ -22,14 +22,10 @@ def test_it_answers_and_says_that_it_keeps_data(engine: Dynoxide) -> None:
     assert (engine.name, engine.persistent, engine.failure()) == ("dynoxide", True, None)
 
 
-def test_data_is_there_after_a_restart(engine: Dynoxide, binary: Path, tmp_path: Path) -> None:
+def test_data_is_there_after_a_restart(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
     create_table(engine.url, "kept")
     engine.stop()
-    again = dynoxide.start(tmp_path, quiet, binary)
-    try:
-        assert tables(again.url) == ["kept"]
-    finally:
-        again.stop()
+    assert tables(start(tmp_path).url) == ["kept"]
 
 
 def test_stopping_ends_the_process(engine: Dynoxide) -> None:
@@ -41,18 +37,18 @@ def test_it_does_not_hear_our_ctrl_c(engine: Dynoxide) -> None:
     assert os.getsid(engine.process.pid) != os.getsid(0)
 
 
-def test_a_second_one_on_the_same_data_is_refused(engine: Dynoxide, binary: Path, tmp_path: Path) -> None:
+def test_a_second_one_on_the_same_data_is_refused(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
     with pytest.raises(EngineBusy, match=rf"already in use by process {os.getpid()} and .* {engine.process.pid}:"):
-        dynoxide.start(tmp_path, quiet, binary)
+        start(tmp_path)
     assert tables(engine.url) == []
 
 
-def test_an_orphan_still_holds_the_data(engine: Dynoxide, binary: Path, tmp_path: Path) -> None:
+def test_an_orphan_still_holds_the_data(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
     """As when the command that started it was killed: its descriptor is closed, the engine lives."""
     engine.lock.release()
     try:
         with pytest.raises(EngineBusy, match=str(engine.process.pid)):
-            dynoxide.start(tmp_path, quiet, binary)
+            start(tmp_path)
     finally:
         engine.process.terminate()
         engine.process.wait()
@@ -65,11 +61,11 @@ def test_one_that_dies_says_how(engine: Dynoxide) -> None:
     engine.stop()
 
 
-def test_a_broken_database_is_said_in_its_words_and_the_data_is_not_locked(binary: Path, tmp_path: Path) -> None:
+def test_a_broken_database_is_said_in_its_words_and_the_data_is_not_locked(start: Start, tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_text("not a database at all, not even nearly")
     for _ in range(2):
         with pytest.raises(EngineFailed, match="not a valid SQLite database"):
-            dynoxide.start(tmp_path, quiet, binary)
+            start(tmp_path)
 
 
 def test_a_program_that_cannot_be_run_counts_as_missing(tmp_path: Path) -> None:
@@ -83,8 +79,13 @@ def test_a_program_that_cannot_be_run_counts_as_missing(tmp_path: Path) -> None:
 def test_a_program_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[subprocess.Popen[bytes]] = []
     end = dynoxide._end
+
+    def record(process: subprocess.Popen[bytes]) -> None:
+        end(process)
+        ended.append(process)
+
     monkeypatch.setattr(dynoxide, "START_SECONDS", 0.1)
-    monkeypatch.setattr(dynoxide, "_end", lambda process: [end(process), ended.append(process)])
+    monkeypatch.setattr(dynoxide, "_end", record)
     program = tmp_path / "dynoxide"
     program.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     program.chmod(0o755)
@@ -94,20 +95,11 @@ def test_a_program_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_port_that_is_taken_first_is_left_for_another(
-    binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = dynoxide.start(_directory(tmp_path / "other"), quiet, binary)
+    other = start(tmp_path / "other")
     ports = iter([other.port, dynoxide._free_port()])
     monkeypatch.setattr(dynoxide, "_free_port", lambda: next(ports))
-    engine = dynoxide.start(_directory(tmp_path / "this"), quiet, binary)
-    try:
-        assert engine.port != other.port
-        assert tables(engine.url) == []
-    finally:
-        engine.stop()
-        other.stop()
-
-
-def _directory(path: Path) -> Path:
-    path.mkdir()
-    return path
+    engine = start(tmp_path / "this")
+    assert engine.port != other.port
+    assert tables(engine.url) == []

@@ -1,6 +1,7 @@
 """moto answers like DynamoDB for as long as it runs, and quietly."""
 
 import sys
+from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -42,6 +43,47 @@ def test_its_account_is_the_local_one() -> None:
 
 
 def test_without_moto_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "moto.server", None)
+    for name in ("moto.server", "moto.moto_server.werkzeug_app"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(EngineMissing, match=r"install keyfence\[local\]"):
         moto.start(quiet)
+
+
+def test_a_transaction_that_fails_leaves_nothing_behind_and_one_that_succeeds_leaves_everything() -> None:
+    engine = moto.start(quiet)
+    table = str(ULID())
+    try:
+        create_table(engine.url, table)
+        dynamodb = client(engine.url)
+        dynamodb.put_item(TableName=table, Item=item("old", n="1"))
+        with pytest.raises(dynamodb.exceptions.TransactionCanceledException):
+            dynamodb.transact_write_items(TransactItems=transaction(table, guard="attribute_not_exists(PK)"))
+        assert rows(dynamodb, table) == {"old": "1"}
+        dynamodb.transact_write_items(TransactItems=transaction(table, guard="attribute_exists(PK)"))
+        assert rows(dynamodb, table) == {"old": "2", "new": "1"}
+    finally:
+        engine.stop()
+
+
+def transaction(table: str, guard: str) -> list[Any]:
+    """A put, a change of what is there, and a check that decides."""
+    return [
+        {"Put": {"TableName": table, "Item": item("new", n="1")}},
+        {
+            "Update": {
+                "TableName": table,
+                "Key": item("old"),
+                "UpdateExpression": "SET n = :n",
+                "ExpressionAttributeValues": {":n": {"S": "2"}},
+                "ConditionExpression": guard,
+            }
+        },
+    ]
+
+
+def item(name: str, **attributes: str) -> dict[str, Any]:
+    return {"PK": {"S": name}, "SK": {"S": name}, **{key: {"S": value} for key, value in attributes.items()}}
+
+
+def rows(dynamodb: Any, table: str) -> dict[str, str]:
+    return {row["PK"]["S"]: row["n"]["S"] for row in dynamodb.scan(TableName=table)["Items"]}

@@ -1,0 +1,21 @@
+"""The commands of `keyfence`; each imports what it needs when it runs, so that every start is quick."""
+
+import typer
+
+from service.cli.boundary import Boundary
+from service.cli.dev import dev
+from service.cli.patterns import patterns
+from service.cli.schema import schema
+from service.cli.serve import serve
+from service.cli.token import token
+
+app = typer.Typer(
+    cls=Boundary,
+    help="A multi-tenant GraphQL backend over one DynamoDB table, fenced by keys and by IAM.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+
+for command in (dev, serve, token, schema, patterns):
+    app.command()(command)

@@ -1,0 +1,31 @@
+"""keyfence dev: the service on this machine, with an embedded local AWS and demo tenants."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from service.cli.options import Data
+from service.local.directory import DEFAULT
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Where to listen on 127.0.0.1; 0 takes a free port.")]
+Engine = Annotated[
+    Literal["auto", "moto", "dynoxide"],
+    typer.Option(help="dynoxide keeps its data, moto is in memory; auto takes dynoxide where it can be had."),
+]
+
+
+def dev(port: Port = 8000, engine: Engine = "auto", data: Data = DEFAULT) -> None:
+    """Serve on this machine with an embedded local AWS and the demo tenants acme and globex.
+
+    [bold]Example:[/bold] keyfence dev
+
+    [bold]Example:[/bold] keyfence dev --port 8080 --engine moto
+    """
+    import contextlib
+
+    from service.cli.development import HOST, run
+    from service.cli.listener import listen
+    from service.cli.signals import interruptible
+
+    with interruptible(), contextlib.suppress(KeyboardInterrupt), listen(HOST, port) as listener:
+        run(listener, engine, data)

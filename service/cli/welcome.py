@@ -1,0 +1,48 @@
+"""What `keyfence dev` says when it is ready."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.auth.role import Role
+from service.local.issuer import INTROSPECT, LocalIssuer
+from service.local.people import TENANTS, DemoTenant
+
+TOKEN_SECONDS = 7 * 86400
+QUERY = "{ viewer { role user { name } tenant { id name } } users(first: 3) { edges { node { id name email } } } }"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Welcome:
+    """Where things are, and a request of each demo tenant that works when pasted."""
+
+    url: str
+    remark: str
+    issuer: LocalIssuer
+    data: Path
+
+    def __str__(self) -> str:
+        return "\n".join(
+            (self._places(), *(self._request(name, tenant) for name, tenant in TENANTS.items()), "", "Ctrl-C ends it.")
+        )
+
+    def _places(self) -> str:
+        token = f"keyfence token --tenant {next(iter(TENANTS))} --data {shlex.quote(str(self.data))}"
+        return (
+            f"\nKeyfence is ready.\n\n"
+            f"  Engine    {self.remark}\n"
+            f"  GraphiQL  {self.url}/graphql\n"
+            f'            Headers: {{"Authorization": "Bearer TOKEN"}}, where TOKEN comes from\n'
+            f"            {token}"
+        )
+
+    def _request(self, name: str, tenant: DemoTenant) -> str:
+        token = self.issuer.token(
+            tenant=name, user=tenant.owner, role=Role.OWNER, ttl=TOKEN_SECONDS, scopes=(INTROSPECT,)
+        )
+        body = shlex.quote(json.dumps({"query": QUERY}))
+        return (
+            f"\nAs the owner of {name}:\ncurl -s {self.url}/graphql -H 'Authorization: Bearer {token}'"
+            f" -H 'Content-Type: application/json' -d {body}"
+        )

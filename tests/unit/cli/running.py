@@ -1,0 +1,65 @@
+"""keyfence with the stand-in application, running as a process of its own."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SECONDS = 60
+
+
+class Running:
+    """A process, and what it has printed so far."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.lines: list[str] = []
+
+    def until(self, text: str) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            if text in line:
+                return
+        raise AssertionError(f"it ended without saying {text!r}: {self.lines}")
+
+    def end(self, signal: int | None = None) -> tuple[int, str]:
+        """The exit code and all that stderr got."""
+        if signal is not None:
+            self.process.send_signal(signal)
+        _, said = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, said
+
+
+@contextmanager
+def running(*arguments: str, **environment: str) -> Iterator[Running]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.unit.cli.stand_in", *arguments],
+        env=os.environ | environment,
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield Running(process)
+        finally:
+            process.kill()
+
+
+def paste(curl: str) -> dict[str, Any]:
+    """Do what the printed curl command would do."""
+    program, _, url, _, authorization, _, content_type, _, body = shlex.split(curl)
+    assert program == "curl"
+    headers = dict(header.split(": ", 1) for header in (authorization, content_type))
+    request = urllib.request.Request(url, body.encode(), headers)
+    with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found

@@ -1,0 +1,36 @@
+"""keyfence schema and keyfence patterns print what they are asked for, and only that."""
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from .conftest import Run
+
+ROWS = [{"pattern": "users", "key": "TENANT#…"}]
+
+
+@pytest.fixture(autouse=True)
+def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema, catalogue = ModuleType("service.graphql.schema"), ModuleType("service.catalogue")
+    vars(schema).update(schema=SimpleNamespace(as_str=lambda: "type Query { a: Int }"))
+    vars(catalogue).update(as_rows=lambda: ROWS, as_markdown=lambda: "| pattern |\n|---|\n| users |\n")
+    monkeypatch.setitem(sys.modules, "service.graphql.schema", schema)
+    monkeypatch.setitem(sys.modules, "service.catalogue", catalogue)
+
+
+def test_the_schema_is_printed(run: Run) -> None:
+    assert run("schema").stdout == "type Query { a: Int }\n"
+
+
+def test_patterns_are_printed_as_a_table(run: Run) -> None:
+    assert run("patterns").stdout == "| pattern |\n|---|\n| users |\n"
+
+
+def test_patterns_are_printed_as_json(run: Run) -> None:
+    assert json.loads(run("patterns", "--format", "json").stdout) == ROWS
+
+
+def test_an_unknown_format_is_a_usage_error(run: Run) -> None:
+    assert run("patterns", "--format", "xml").exit_code == 2

@@ -1,0 +1,25 @@
+"""Progress is one moving line on a terminal and plain lines elsewhere."""
+
+import pytest
+
+from service.cli.progress import progress
+
+
+def test_elsewhere_each_step_is_a_plain_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress() as tell:
+        tell("one [of] two")
+        tell("two")
+    assert capsys.readouterr() == ("", "one [of] two ...\ntwo ...\n")
+
+
+def test_on_a_terminal_the_line_is_overwritten(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with progress() as tell:
+        tell("one [of] two")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "one [of] two ..." in err
+    assert "\x1b[2K" in err

@@ -1,0 +1,141 @@
+"""keyfence serve starts with complete settings only, and names everything that keeps it from starting."""
+
+import contextlib
+import json
+import secrets
+import signal
+import socket
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.local.cursor_key import cursor_key
+from service.local.issuer import local_issuer
+
+from .conftest import Run, refusal
+from .running import running
+
+ISSUERS = json.dumps([{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}])
+
+
+def complete(**changes: str) -> dict[str, str]:
+    key = secrets.token_urlsafe(32)
+    return {"KEYFENCE_ISSUERS": ISSUERS, "KEYFENCE_CURSOR_KEYS": key, "KEYFENCE_REGION": "eu-west-1", **changes}
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What uvicorn was started with."""
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr("uvicorn.run", lambda application, **options: calls.append({"app": application, **options}))
+    return calls
+
+
+def given(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
+def wait_for(port: int) -> None:
+    """The application is loaded before the port is opened."""
+    for _ in range(600):
+        with contextlib.suppress(ConnectionRefusedError):
+            return socket.create_connection(("127.0.0.1", port)).close()
+        time.sleep(0.1)
+    raise AssertionError(f"nothing listens on port {port}")
+
+
+def test_every_missing_setting_is_named_on_its_own_line(run: Run, served: list[dict[str, Any]]) -> None:
+    heading, *lines = refusal(run("serve")).splitlines()
+    assert heading == "keyfence serve cannot start:"
+    assert [line.split()[0] for line in lines] == ["KEYFENCE_ISSUERS", "KEYFENCE_CURSOR_KEYS", "KEYFENCE_REGION"]
+    assert served == []
+
+
+def test_development_keys_are_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
+) -> None:
+    issuer = local_issuer(tmp_path)
+    issuers = json.dumps([{"issuer": "https://id.example.com", "jwks": issuer.jwks()}])
+    given(monkeypatch, **complete(KEYFENCE_ISSUERS=issuers, KEYFENCE_CURSOR_KEYS=cursor_key(tmp_path)))
+    _, *lines = refusal(run("serve")).splitlines()
+    assert len(lines) == 2
+    assert all("development" in line for line in lines)
+    assert served == []
+
+
+@pytest.mark.parametrize("name", sorted(complete()))
+def test_each_setting_alone_is_missed(
+    run: Run, name: str, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
+) -> None:
+    given(monkeypatch, **{other: value for other, value in complete().items() if other != name})
+    _, line = refusal(run("serve")).splitlines()
+    assert line.strip().startswith(f"{name} is missing")
+    assert served == []
+
+
+def test_checking_says_that_all_is_well_and_serves_nothing(
+    run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
+) -> None:
+    given(monkeypatch, **complete())
+    result = run("serve", "--check")
+    assert (result.exit_code, result.stdout) == (0, "The settings are complete.\n")
+    assert served == []
+
+
+def test_checking_fails_as_serving_would(run: Run) -> None:
+    assert "KEYFENCE_ISSUERS" in refusal(run("serve", "--check"))
+
+
+def test_a_region_from_the_usual_chain_is_enough(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = complete(AWS_DEFAULT_REGION="eu-west-1")
+    del environment["KEYFENCE_REGION"]
+    given(monkeypatch, **environment)
+    assert run("serve", "--check").exit_code == 0
+
+
+def test_workers_patience_and_address_come_from_the_settings(
+    run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
+) -> None:
+    given(monkeypatch, **complete(KEYFENCE_PORT="0", KEYFENCE_WORKERS="3", KEYFENCE_SHUTDOWN_SECONDS="7"))
+    assert run("serve").exit_code == 0
+    (options,) = served
+    assert (options["app"], options["factory"], options["loop"]) == ("service.app:production", True, "uvloop")
+    assert (options["host"], options["port"], options["workers"]) == ("127.0.0.1", 0, 3)
+    assert options["timeout_graceful_shutdown"] == 7
+
+
+def test_forwarded_headers_are_believed_from_named_proxies_only(
+    run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
+) -> None:
+    given(monkeypatch, **complete(KEYFENCE_PORT="0"))
+    run("serve")
+    given(monkeypatch, KEYFENCE_TRUSTED_PROXIES="10.0.0.0/8, 192.0.2.1")
+    run("serve")
+    believed = [(options["proxy_headers"], options["forwarded_allow_ips"]) for options in served]
+    assert believed == [(False, []), (True, ["10.0.0.0/8", "192.0.2.1"])]
+
+
+def test_a_busy_port_is_said_in_a_sentence(
+    run: Run, monkeypatch: pytest.MonkeyPatch, served: list[dict[str, Any]]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        given(monkeypatch, **complete(KEYFENCE_PORT=str(taken.getsockname()[1])))
+        assert "is already in use" in refusal(run("serve"))
+    assert served == []
+
+
+def test_it_serves_until_it_is_told_to_end() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with running("serve", **complete(KEYFENCE_PORT=str(port))) as service:
+        service.until("serving")
+        wait_for(port)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=60) as answer:
+            assert answer.status == 200
+        code, said = service.end(signal.SIGTERM)
+    assert code == -signal.SIGTERM
+    assert "Traceback" not in said

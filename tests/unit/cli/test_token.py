@@ -1,0 +1,100 @@
+"""keyfence token prints a token and nothing else, or says in a sentence why not."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from service.local.issuer import local_issuer
+
+from .conftest import Run, refusal
+
+
+def claims(token: str, directory: Path) -> dict[str, Any]:
+    (key,) = jwt.PyJWKSet.from_dict(local_issuer(directory).jwks()).keys
+    return jwt.decode(token, key, algorithms=["ES256"], audience=["keyfence", "keyfence-admin"])
+
+
+def test_a_tenants_token_is_a_members_for_an_hour(run: Run, tmp_path: Path) -> None:
+    result = run("token", "--tenant", "acme")
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = claims(result.stdout.strip(), tmp_path / ".keyfence")
+    assert (found["aud"], found["tenant"], found["sub"], found["role"]) == ("keyfence", "acme", "local-acme", "MEMBER")
+    assert found["exp"] - found["iat"] == 3600
+
+
+def test_everything_in_it_can_be_said(run: Run, tmp_path: Path) -> None:
+    words = ("--tenant", "globex", "--user", "usr_1", "--role", "admin", "--ttl", 5, "--data", tmp_path / "d")
+    found = claims(run("token", *words).stdout.strip(), tmp_path / "d")
+    assert (found["tenant"], found["sub"], found["role"]) == ("globex", "usr_1", "ADMIN")
+    assert found["exp"] - found["iat"] == 5
+
+
+def test_an_operators_token_has_the_operators_audience(run: Run, tmp_path: Path) -> None:
+    found = claims(run("token", "--admin").stdout.strip(), tmp_path / ".keyfence")
+    assert (found["aud"], found["sub"]) == ("keyfence-admin", "local-operator")
+
+
+def test_the_directory_can_be_set_in_the_environment(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEYFENCE_DATA", str(tmp_path / "elsewhere"))
+    assert claims(run("token", "--admin").stdout.strip(), tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Say either --tenant TENANT or --admin."),
+        (["--tenant", "acme", "--admin"], "Say either --tenant TENANT or --admin."),
+        (["--tenant", "ACME"], "--tenant 'ACME' is not a tenant id: "),
+        (["--tenant", ""], "--tenant '' is not a tenant id: "),
+        (["--tenant", "acme", "--role", "KING"], "--role 'KING' is not one of OWNER, ADMIN, MEMBER, VIEWER."),
+        (["--tenant", "acme", "--role", ""], "--role '' is not one of "),
+        (["--admin", "--role", "OWNER"], "--role is for tenants' tokens"),
+        (["--tenant", "acme", "--user", ""], "--user must be 1 to 256 printable characters."),
+        (["--tenant", "acme", "--user", "a\nb"], "--user must be 1 to 256 printable characters."),
+        (["--tenant", "acme", "--ttl", "0"], "--ttl must be between 1 and 2592000 seconds."),
+        (["--tenant", "acme", "--ttl", "2592001"], "--ttl must be between 1 and 2592000 seconds."),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_made_is_said_in_a_sentence(run: Run, arguments: list[str], sentence: str) -> None:
+    said = refusal(run("token", *arguments))
+    assert said.startswith(sentence)
+    assert "\n" not in said
+
+
+def test_an_unusable_directory_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert refusal(run("token", "--admin", "--data", tmp_path / "file")).endswith("cannot be used: File exists.")
+
+
+def test_a_corrupt_key_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "issuer-key.pem").write_text("garbage")
+    assert "does not hold a private key" in refusal(run("token", "--admin", "--data", tmp_path))
+
+
+def test_neither_the_engines_nor_the_service_are_loaded_for_a_token(tmp_path: Path) -> None:
+    code = (
+        "import sys; from service.cli import app; "
+        f"app(['token', '--admin', '--data', {str(tmp_path)!r}], standalone_mode=False); "
+        "heavy = ['boto3', 'moto', 'strawberry', 'starlette', 'uvicorn', 'pydantic_settings', 'asyncio']; "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[1] == "[]"
+
+
+def test_the_command_itself_keeps_stdout_for_the_token(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "service", "token", "--tenant", "acme", "--data", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert claims(done.stdout.removesuffix("\n"), tmp_path)["tenant"] == "acme"
+
+
+def test_the_command_itself_fails_without_a_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "service", "token", "--data", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Say either --tenant TENANT or --admin.\n")
