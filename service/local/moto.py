@@ -2,13 +2,17 @@
 
 import logging
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
 
 from service.local.engine import EngineMissing, Progress
 
 if TYPE_CHECKING:
-    from moto.server import ThreadedMotoServer
+    from werkzeug.serving import BaseWSGIServer
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
@@ -18,26 +22,57 @@ ACCOUNT = "000000000000"
 class Moto:
     """A moto server in threads of this process."""
 
-    server: "ThreadedMotoServer"
-    url: str
+    server: "BaseWSGIServer"
+    thread: Thread
     name: str = "moto"
     persistent: bool = False
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.server.port}"
 
     def failure(self) -> str | None:
         return None
 
     def stop(self) -> None:
-        self.server.stop()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
 
 
 def start(progress: Progress) -> Moto:
     progress("starting moto")
-    try:
-        from moto.server import ThreadedMotoServer
-    except ImportError as error:
-        raise EngineMissing("moto is not installed: install keyfence[local].") from error
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     os.environ.setdefault("MOTO_ACCOUNT_ID", ACCOUNT)
-    server = ThreadedMotoServer(HOST, 0, verbose=False)
-    server.start()
-    return Moto(server=server, url=f"http://{HOST}:{server.get_host_and_port()[1]}")
+    server = _server()
+    thread = Thread(target=server.serve_forever, name="moto", daemon=True)
+    thread.start()
+    return Moto(server=server, thread=thread)
+
+
+def _server() -> "BaseWSGIServer":
+    try:
+        from moto.moto_server.werkzeug_app import (
+            DomainDispatcherApplication,
+            MotoRequestHandler,
+            create_backend_app,
+        )
+        from werkzeug.serving import make_server
+
+        from service.local import moto_transactions
+    except ImportError as error:
+        raise EngineMissing("moto is not installed: install keyfence[local].") from error
+    moto_transactions.install()
+    application = _one_at_a_time(DomainDispatcherApplication(create_backend_app))
+    return make_server(HOST, 0, application, threaded=True, request_handler=MotoRequestHandler)
+
+
+def _one_at_a_time(application: Wsgi) -> Wsgi:
+    """moto guards nothing: two transactions at once would see, and undo, each other's halves."""
+    lock = Lock()
+
+    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        with lock:
+            return list(application(environ, start_response))
+
+    return serve

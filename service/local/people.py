@@ -1,4 +1,4 @@
-"""The demo tenants and their people, with ids that are the same on every machine."""
+"""The demo tenants and their accounts, with ids that are the same on every machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ FIRST_DAY = datetime(2026, 1, 5, 8, 30, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTenant:
-    """A tenant to look at: people in the order in which they came, the first of them its owner."""
+    """A tenant to look at: accounts in the order in which they came, the first of them its owner."""
 
     name: str
     tier: str
@@ -31,57 +31,46 @@ class DemoTenant:
         return self.id_of("usr", person, self.arrival(person))
 
     def email(self, person: str) -> str:
-        return f"{person.split(maxsplit=1)[0].lower()}@{self.domain}"
+        return f"{person.lower().replace(' ', '-')}@{self.domain}"
 
     @property
     def owner(self) -> str:
         return self.user_id(self.people[0])
 
 
+_ACME = (
+    "Store owner",
+    "Office admin",
+    "Order desk",
+    "Warehouse north",
+    "Warehouse south",
+    "Returns desk",
+    "Billing desk",
+    "Support day shift",
+    "Support night shift",
+    "Catalogue editor",
+    "Courier desk",
+    "Auditor",
+)
+
 TENANTS: Mapping[str, DemoTenant] = {
     "acme": DemoTenant(
         name="Acme Corporation",
         tier="STANDARD",
         domain="acme.example",
-        people=(
-            "Ada Park",
-            "Bruno Keller",
-            "Chiara Conti",
-            "Dev Patel",
-            "Elif Kaya",
-            "Femi Ade",
-            "Greta Holm",
-            "Hugo Lind",
-            "Ines Prado",
-            "Jonas Weber",
-            "Kaito Mori",
-            "Lena Vogt",
-        ),
+        people=_ACME,
         groups={
-            "Engineering": ("Ada Park", "Dev Patel", "Greta Holm", "Hugo Lind", "Kaito Mori"),
-            "Sales": ("Bruno Keller", "Chiara Conti", "Ines Prado"),
-            "Support": ("Elif Kaya", "Femi Ade", "Jonas Weber", "Lena Vogt", "Greta Holm"),
-            "Everyone": (
-                "Ada Park",
-                "Bruno Keller",
-                "Chiara Conti",
-                "Dev Patel",
-                "Elif Kaya",
-                "Femi Ade",
-                "Greta Holm",
-                "Hugo Lind",
-                "Ines Prado",
-                "Jonas Weber",
-                "Kaito Mori",
-                "Lena Vogt",
-            ),
+            "Everyone": _ACME,
+            "Fulfilment": ("Warehouse north", "Warehouse south", "Courier desk", "Returns desk"),
+            "Office": ("Office admin", "Billing desk", "Catalogue editor", "Auditor"),
+            "Support": ("Support day shift", "Support night shift", "Order desk", "Returns desk"),
         },
     ),
     "globex": DemoTenant(
         name="Globex",
         tier="FREE",
         domain="globex.example",
-        people=("Mia Torres", "Noor Haddad", "Otto Berg"),
-        groups={"Research": ("Mia Torres", "Noor Haddad"), "Sales": ("Otto Berg",)},
+        people=("Founder", "Workshop", "Front desk"),
+        groups={"Makers": ("Workshop", "Founder"), "Sales": ("Front desk",)},
     ),
 }

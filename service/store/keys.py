@@ -11,6 +11,10 @@ from service.store.template import BadTemplate, Template
 
 Realm = Literal["tenant", "control"]
 
+SPELLED: Mapping[Realm, frozenset[str]] = {
+    "tenant": frozenset({"TENANT", "CONTROL"}),
+    "control": frozenset({"CONTROL"}),
+}
 PARTITION_BYTES = 2048
 SORT_BYTES = 1024
 
@@ -60,7 +64,7 @@ class _Key:
         when: Callable[[Any], bool] | None = None,
     ) -> None:
         object.__setattr__(self, "realm", self._realm())
-        object.__setattr__(self, "partition", _inside(partition))
+        object.__setattr__(self, "partition", _inside(self.realm, partition))
         object.__setattr__(self, "sort", Template.parse(sort))
         object.__setattr__(self, "shard", shard)
         object.__setattr__(self, "when", when)
@@ -129,11 +133,11 @@ class ControlKey(_Key):
 Key = TenantKey | ControlKey
 
 
-def _inside(text: str) -> Template:
+def _inside(realm: Realm, text: str) -> Template:
     """A partition begins with a tag of its own: its boundary is added, and may not be spelled or evaded here."""
     template = Template.parse(text)
     first = template.segments[0]
-    if not isinstance(first, str) or not first.isupper() or first in {"TENANT", "CONTROL"}:
+    if not isinstance(first, str) or not first.isupper() or first in SPELLED[realm]:
         raise BadTemplate(f"partition {text!r} must begin with an upper-case tag; the boundary before it is added")
     return template
 

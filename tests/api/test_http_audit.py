@@ -1,5 +1,6 @@
 """GraphQL over HTTP, as graphql-http's audits see it."""
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -9,21 +10,23 @@ import pytest
 
 from tests.api.audit.served import served
 from tests.api.audit.toolbox import HERE, toolbox
-from tests.unit.http.shop import TOKEN, shop
+from tests.world import Session, World
 
 pytestmark = pytest.mark.npm
 
 
 @pytest.fixture
-def endpoint() -> Iterator[tuple[str, str]]:
-    """The address of the endpoint under audit, and the Authorization header of a caller who may introspect."""
-    with served(shop()) as address:
-        yield f"{address}/graphql", TOKEN
+def endpoint(world: World, owner: Session) -> Iterator[tuple[str, str]]:
+    """The address of the whole service, and the Authorization header of a caller who may introspect."""
+    token = world.session(owner.tenant, scopes=("introspect",)).token
+    with served(world.application) as address:
+        yield f"{address}/graphql", f"Bearer {token}"
 
 
-def test_every_audit_passes(endpoint: tuple[str, str]) -> None:
+async def test_every_audit_passes(endpoint: tuple[str, str]) -> None:
     script = shutil.copy(HERE / "audit.mjs", toolbox())
-    done = subprocess.run(["node", script, *endpoint], capture_output=True, text=True, timeout=120, check=False)
+    command = ["node", script, *endpoint]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     failed = [

@@ -1,0 +1,93 @@
+"""Who is let in, asked of the whole service."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from iam.boundary import TenantId
+from service.local.issuer import LocalIssuer
+from tests.world import Session, World
+
+QUERY = {"query": "{ viewer { subject } }"}
+
+
+def claims(tenant: str, **changed: Any) -> dict[str, Any]:
+    now = datetime.now(UTC)
+    usual = {
+        "iss": "https://keyfence.local/dev",
+        "aud": "keyfence",
+        "sub": "x",
+        "jti": "1",
+        "iat": now,
+        "exp": now + timedelta(minutes=5),
+        "tenant": tenant,
+        "role": "OWNER",
+    }
+    return usual | changed
+
+
+def signed(issuer: LocalIssuer, payload: dict[str, Any], **headers: str) -> str:
+    return jwt.encode(payload, issuer.key, algorithm="ES256", headers={"kid": issuer.kid, **headers})
+
+
+def hmac_of_public_key(issuer: LocalIssuer, tenant: str) -> str:
+    """PyJWT refuses to sign this, so it is made by hand, as an attacker would."""
+    import hashlib
+    import hmac
+
+    good = signed(issuer, claims(tenant))
+    head = jwt.utils.base64url_encode(b'{"alg":"HS256","kid":"%s"}' % issuer.kid.encode()).decode()
+    content = f"{head}.{good.split('.')[1]}"
+    secret = issuer.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return f"{content}.{jwt.utils.base64url_encode(hmac.digest(secret, content.encode(), hashlib.sha256)).decode()}"
+
+
+def unsigned(issuer: LocalIssuer, tenant: str) -> str:
+    head = jwt.utils.base64url_encode(b'{"alg":"none","kid":"%s"}' % issuer.kid.encode()).decode()
+    return f"{head}.{signed(issuer, claims(tenant)).split('.')[1]}."
+
+
+def bad_tokens(issuer: LocalIssuer, tenant: str) -> dict[str, str]:
+    stranger = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+    past = datetime.now(UTC) - timedelta(minutes=5)
+    return {
+        "garbage": "x.y.z",
+        "expired": signed(issuer, claims(tenant, exp=past)),
+        "operators' audience": signed(issuer, claims(tenant, aud="keyfence-admin")),
+        "none": unsigned(issuer, tenant),
+        "HS256 with the public key": hmac_of_public_key(issuer, tenant),
+        "unknown issuer": signed(issuer, claims(tenant, iss="https://elsewhere.example")),
+        "another's key under our kid": signed(stranger, claims(tenant), kid=issuer.kid),
+        "unregistered tenant": signed(issuer, claims("nobody-here")),
+        "tenant with a boundary in it": signed(issuer, claims(f"{tenant}#USER")),
+        "tenant in capitals": signed(issuer, claims(tenant.upper())),
+        "no tenant": signed(issuer, {k: v for k, v in claims(tenant).items() if k != "tenant"}),
+        "unknown role": signed(issuer, claims(tenant, role="GOD")),
+    }
+
+
+KINDS = list(bad_tokens(LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())), "x1"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_bad_token_is_unauthenticated(world: World, tenant: TenantId, kind: str) -> None:
+    token = bad_tokens(world.issuer, tenant)[kind]
+    answer = await Session(world.application, token, tenant).post(QUERY)
+    assert answer.status_code == 401
+    assert answer.json()["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+    assert "data" not in answer.json()
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Token x"])
+async def test_no_token_is_unauthenticated_and_told_how(world: World, tenant: TenantId, header: str) -> None:
+    answer = await Session(world.application, "", tenant).post(QUERY, authorization=header)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_a_good_token_is_let_in(owner: Session) -> None:
+    assert (await owner.post(QUERY)).status_code == 200

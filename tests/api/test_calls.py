@@ -1,0 +1,89 @@
+"""Each field costs a fixed number of DynamoDB calls, whatever the size of the tenant, and none of them is a Scan."""
+
+from typing import Any
+
+import pytest
+
+from service.auth.role import Role
+from service.domains.groups.memberships import Memberships
+from service.domains.groups.model import Group, GroupRole, MemberId
+from service.domains.groups.repository import Groups
+from service.domains.users.model import User
+from service.domains.users.repository import Users
+from tests.world import Session, World
+
+CROWD = 20
+MEMBERS = 3
+
+NESTED = "user(id: $id) { groups { edges { node { members { edges { node { name } } } } } } }"
+
+COSTS: dict[str, list[str]] = {
+    "viewer { role tenant { name tier } subject }": [],
+    "viewer { user { name } }": [],
+    "node(id: $id) { id }": ["BatchGetItem"],
+    "user(id: $id) { name }": ["BatchGetItem"],
+    "user(id: $id) { settings { name value } }": ["BatchGetItem", "BatchGetItem"],
+    'userByEmail(email: "0@x.example") { name }': ["Query"],
+    "users { edges { cursor node { name email role createdAt } } pageInfo { hasNextPage endCursor } }": ["Query"],
+    "users { edges { node { settings { name } } } }": ["Query", "BatchGetItem", "BatchGetItem"],
+    "users { edges { node { groups { edges { role node { name } } } } } }": ["Query", "BatchGetItem", "BatchGetItem"],
+    "group(id: $group) { name memberCount }": ["BatchGetItem"],
+    "group(id: $group) { members { edges { role joinedAt node { name } } } }": ["BatchGetItem", "BatchGetItem"],
+    "groups { edges { node { name memberCount } } }": ["Query"],
+    "groups { edges { node { members { edges { node { name } } } } } }": ["Query", "BatchGetItem", "BatchGetItem"],
+    "user(id: $id) { groups { edges { node { name } } } }": ["BatchGetItem", "BatchGetItem"],
+    NESTED: ["BatchGetItem", "BatchGetItem", "BatchGetItem"],
+}
+
+
+@pytest.fixture
+async def crowd(world: World, owner: Session) -> tuple[list[User], list[Group]]:
+    """Twenty groups, with the first three of twenty users in each."""
+    table = world.table(owner.tenant)
+    users = [await Users(table).create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(CROWD)]
+    for user in users:
+        await Users(table).put_setting(user.id, "theme", "dark")
+    groups = [await Groups(table).create(name=f"G{n:02}", description=None) for n in range(CROWD)]
+    for group in groups:
+        for user in users[:MEMBERS]:
+            await Memberships(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
+    return users, groups
+
+
+async def test_every_field_costs_its_calls_and_no_more(
+    world: World, owner: Session, crowd: tuple[list[User], list[Group]]
+) -> None:
+    (user, *_), (group, *_) = crowd
+    for field, expected in COSTS.items():
+        await owner.ask("{ viewer { subject } }")
+        world.calls()
+        data = await owner.ask(_query(field), **_given(field, user, group))
+        calls = world.calls()
+        assert [call.operation for call in calls] == expected, field
+        assert not _emptied(data), field
+        for call in calls:
+            assert "FilterExpression" not in call.parameters
+            assert "ScanFilter" not in call.parameters
+
+
+async def test_the_nested_list_shows_everybody(owner: Session, crowd: tuple[list[User], list[Group]]) -> None:
+    (user, *_), _ = crowd
+    data = await owner.ask(_query(NESTED), id=user.id)
+    groups = data["user"]["groups"]["edges"]
+    assert [len(edge["node"]["members"]["edges"]) for edge in groups] == [MEMBERS] * CROWD
+
+
+def _query(field: str) -> str:
+    parameters = [f"${name}: ID!" for name in ("id", "group") if f"${name}" in field]
+    return f"query({', '.join(parameters)}) {{ {field} }}" if parameters else f"{{ {field} }}"
+
+
+def _given(field: str, user: User, group: Group) -> dict[str, Any]:
+    return {name: thing.id for name, thing in (("id", user), ("group", group)) if f"${name}" in field}
+
+
+def _emptied(value: Any) -> bool:
+    """Whether an answer is cheap only because it holds nothing."""
+    if isinstance(value, dict):
+        return any(_emptied(part) for name, part in value.items() if name != "user")
+    return isinstance(value, list) and not value

@@ -1,0 +1,84 @@
+"""Groups and memberships through the API."""
+
+from tests.world import Session
+
+ADD = """mutation($g: ID!, $u: ID!, $r: GroupRole) {
+  addMember(groupId: $g, userId: $u, role: $r) { role joinedAt cursor node { id } } }"""
+
+
+async def user(session: Session, email: str) -> str:
+    query = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
+    made: str = (await session.ask(query, e=email))["createUser"]["id"]
+    return made
+
+
+async def group(session: Session, name: str) -> str:
+    query = 'mutation($n: String!) { createGroup(input: {name: $n, description: "d"}) { id } }'
+    made: str = (await session.ask(query, n=name))["createGroup"]["id"]
+    return made
+
+
+async def test_groups_are_listed_by_name_whatever_the_name(owner: Session) -> None:
+    names = ["b", "a#1", "a", "a b", "A", "%", "Ä", "🦊", "a%23", "ab"]
+    for name in names:
+        await group(owner, name)
+    data = await owner.ask("{ groups { edges { node { name } } } }")
+    assert [edge["node"]["name"] for edge in data["groups"]["edges"]] == sorted(names)
+
+
+async def test_a_renamed_group_moves_in_the_list_and_keeps_its_members(owner: Session) -> None:
+    first, _ = await group(owner, "a"), await group(owner, "b")
+    await owner.ask(ADD, g=first, u=await user(owner, "u@x.example"))
+    renamed = await owner.ask(
+        'mutation($id: ID!) { updateGroup(id: $id, input: {name: "c", description: null}, expectedVersion: 1)'
+        " { version description memberCount } }",
+        id=first,
+    )
+    assert renamed["updateGroup"] == {"version": 2, "description": None, "memberCount": 1}
+    data = await owner.ask("{ groups { edges { node { name memberCount } } } }")
+    assert [edge["node"] for edge in data["groups"]["edges"]] == [
+        {"name": "b", "memberCount": 0},
+        {"name": "c", "memberCount": 1},
+    ]
+
+
+async def test_a_membership_is_added_changed_and_removed(owner: Session) -> None:
+    crew, member = await group(owner, "crew"), await user(owner, "u@x.example")
+    added = (await owner.ask(ADD, g=crew, u=member, r="MANAGER"))["addMember"]
+    assert (added["role"], added["node"]["id"]) == ("MANAGER", member)
+    assert await owner.refusal(ADD, g=crew, u=member) == "CONFLICT"
+    change = "mutation($g: ID!, $u: ID!) { changeMember(groupId: $g, userId: $u, role: MEMBER) { role joinedAt } }"
+    changed = (await owner.ask(change, g=crew, u=member))["changeMember"]
+    assert changed == {"role": "MEMBER", "joinedAt": added["joinedAt"]}
+    sides = """query($g: ID!, $u: ID!) {
+      group(id: $g) { memberCount members { edges { role joinedAt node { id } } } }
+      user(id: $u) { groups { edges { role joinedAt node { id } } } } }"""
+    data = await owner.ask(sides, g=crew, u=member)
+    edge = {"role": "MEMBER", "joinedAt": added["joinedAt"]}
+    assert data["group"]["members"]["edges"] == [{**edge, "node": {"id": member}}]
+    assert data["user"]["groups"]["edges"] == [{**edge, "node": {"id": crew}}]
+    remove = "mutation($g: ID!, $u: ID!) { removeMember(groupId: $g, userId: $u) }"
+    assert (await owner.ask(remove, g=crew, u=member))["removeMember"] is True
+    assert (await owner.ask(remove, g=crew, u=member))["removeMember"] is False
+    assert await owner.refusal(change, g=crew, u=member) == "NOT_FOUND"
+
+
+async def test_a_stale_version_of_a_group_is_a_conflict_and_joining_does_not_age_it(owner: Session) -> None:
+    crew = await group(owner, "crew")
+    await owner.ask(ADD, g=crew, u=await user(owner, "u@x.example"))
+    update = 'mutation($id: ID!) { updateGroup(id: $id, input: {name: "x"}, expectedVersion: 1) { version } }'
+    assert (await owner.ask(update, id=crew))["updateGroup"]["version"] == 2
+    assert await owner.refusal(update, id=crew) == "CONFLICT"
+
+
+async def test_a_deleted_group_is_gone_from_lists_members_and_nodes(owner: Session) -> None:
+    crew, member = await group(owner, "crew"), await user(owner, "u@x.example")
+    await owner.ask(ADD, g=crew, u=member)
+    assert (await owner.ask("mutation($id: ID!) { deleteGroup(id: $id) }", id=crew))["deleteGroup"] == crew
+    data = await owner.ask(
+        "query($g: ID!, $u: ID!) { group(id: $g) { id } node(id: $g) { id } groups { edges { cursor } }"
+        " user(id: $u) { groups { edges { cursor } } } }",
+        g=crew,
+        u=member,
+    )
+    assert data == {"group": None, "node": None, "groups": {"edges": []}, "user": {"groups": {"edges": []}}}

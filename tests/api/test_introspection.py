@@ -1,0 +1,20 @@
+"""The schema is shown to those whose token says so."""
+
+import pytest
+
+from service.auth.role import Role
+from tests.world import Session, World
+
+QUESTIONS = ["{ __schema { types { name } } }", '{ __type(name: "User") { name } }']
+
+
+@pytest.mark.parametrize("query", QUESTIONS)
+async def test_introspection_is_by_scope(world: World, owner: Session, query: str) -> None:
+    assert await owner.refusal(query) == "FORBIDDEN"
+    insider = world.session(owner.tenant, Role.VIEWER, scopes=("introspect",))
+    assert await insider.ask(query)
+
+
+async def test_a_wrong_name_brings_no_suggestion(owner: Session) -> None:
+    answer = await owner.answer("{ usr { id } }")
+    assert "Did you mean" not in str(answer)

@@ -1,0 +1,77 @@
+"""Who may do what: viewers read, members write, admins manage, owners may everything."""
+
+from typing import Any
+
+import pytest
+from graphql import GraphQLInputObjectType, GraphQLNonNull, get_named_type, is_enum_type
+from graphql.type import GraphQLField
+
+from service.auth.role import Role
+from service.graphql.schema import schema
+from tests.world import Session, World
+
+MUTATIONS = dict(schema._schema.mutation_type.fields) if schema._schema.mutation_type else {}
+NO_USER, NO_GROUP = "usr_" + "0" * 26, "grp_" + "0" * 26
+
+
+def call(name: str, field: GraphQLField) -> str:
+    """A call of this mutation with arguments of the right types, whatever they are."""
+    arguments = ", ".join(
+        f"{key}: {example(key, argument.type)}"
+        for key, argument in field.args.items()
+        if isinstance(argument.type, GraphQLNonNull)
+    )
+    leaf = "" if not hasattr(get_named_type(field.type), "fields") else "{ __typename }"
+    return f"mutation {{ {name}({arguments}) {leaf} }}"
+
+
+def example(key: str, type_: Any) -> str:
+    named = get_named_type(type_)
+    if isinstance(named, GraphQLInputObjectType):
+        needed = {name: part for name, part in named.fields.items() if isinstance(part.type, GraphQLNonNull)}
+        return "{" + ", ".join(f"{name}: {example(name, part.type)}" for name, part in needed.items()) + "}"
+    if is_enum_type(named):
+        return str(next(iter(named.values)))
+    if named.name == "ID":
+        return f'"{NO_GROUP if "group" in key.lower() else NO_USER}"'
+    return '"a@x.example"'
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+async def test_a_viewer_can_call_no_mutation(world: World, owner: Session, name: str) -> None:
+    viewer = world.session(owner.tenant, Role.VIEWER)
+    world.calls()
+    assert await viewer.refusal(call(name, MUTATIONS[name])) == "FORBIDDEN"
+    assert not [made for made in world.calls() if made.operation != "GetItem"]
+
+
+@pytest.mark.parametrize("name", sorted(MUTATIONS.keys() - {"putSetting"}))
+async def test_a_member_manages_neither_users_nor_groups(world: World, owner: Session, name: str) -> None:
+    member = world.session(owner.tenant, Role.MEMBER)
+    assert await member.refusal(call(name, MUTATIONS[name])) == "FORBIDDEN"
+
+
+CREATE = 'mutation($r: Role!) { createUser(input: {email: "%s", name: "N", role: $r}) { id } }'
+
+
+async def test_only_an_owner_makes_changes_and_removes_an_owner(world: World, owner: Session) -> None:
+    admin = world.session(owner.tenant, Role.ADMIN)
+    assert await admin.refusal(CREATE % "o@x.example", r="OWNER") == "FORBIDDEN"
+    boss = (await owner.ask(CREATE % "o@x.example", r="OWNER"))["createUser"]["id"]
+    helper = (await admin.ask(CREATE % "h@x.example", r="ADMIN"))["createUser"]["id"]
+    update = "mutation($id: ID!, $r: Role) { updateUser(id: $id, input: {role: $r}) { role } }"
+    assert await admin.refusal(update, id=boss, r="VIEWER") == "FORBIDDEN"
+    assert await admin.refusal(update, id=helper, r="OWNER") == "FORBIDDEN"
+    assert await admin.refusal("mutation($id: ID!) { deleteUser(id: $id) }", id=boss) == "FORBIDDEN"
+    assert (await owner.ask(update, id=boss, r="VIEWER"))["updateUser"]["role"] == "VIEWER"
+
+
+async def test_a_member_puts_settings_of_their_own_and_an_admin_anybodys(world: World, owner: Session) -> None:
+    mine = (await owner.ask(CREATE % "m@x.example", r="MEMBER"))["createUser"]["id"]
+    other = (await owner.ask(CREATE % "n@x.example", r="MEMBER"))["createUser"]["id"]
+    put = 'mutation($id: ID!) { putSetting(userId: $id, name: "theme", value: {dark: true}) { value } }'
+    member = world.session(owner.tenant, Role.MEMBER, user=mine)
+    assert (await member.ask(put, id=mine))["putSetting"]["value"] == {"dark": True}
+    assert await member.refusal(put, id=other) == "FORBIDDEN"
+    admin = world.session(owner.tenant, Role.ADMIN)
+    assert (await admin.ask(put, id=other))["putSetting"]["value"] == {"dark": True}

@@ -1,0 +1,142 @@
+"""Users through the API, from the first create to the last delete."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from service.auth.role import Role
+from tests.world import Session, World
+
+CREATE = 'mutation($e: String!, $n: String! = "N") { createUser(input: {email: $e, name: $n}) { id version role } }'
+UPDATE = """mutation($id: ID!, $input: UpdateUserInput!, $v: Int) {
+  updateUser(id: $id, input: $input, expectedVersion: $v) { name email version updatedAt createdAt } }"""
+
+
+async def create(session: Session, email: str) -> str:
+    made: str = (await session.ask(CREATE, e=email))["createUser"]["id"]
+    return made
+
+
+async def test_a_user_lives_from_create_to_delete(owner: Session) -> None:
+    user = await create(owner, "a@x.example")
+    data = await owner.ask(UPDATE, id=user, input={"name": "Neu"}, v=1)
+    assert data["updateUser"]["version"] == 2
+    assert data["updateUser"]["updatedAt"] > data["updateUser"]["createdAt"]
+    found = await owner.ask('{ userByEmail(email: "a@x.example") { id name role } }')
+    assert found["userByEmail"] == {"id": user, "name": "Neu", "role": "MEMBER"}
+    assert (await owner.ask("mutation($id: ID!) { deleteUser(id: $id) }", id=user))["deleteUser"] == user
+    gone = await owner.ask("query($id: ID!) { user(id: $id) { id } node(id: $id) { id } }", id=user)
+    assert gone == {"user": None, "node": None}
+    assert await owner.refusal("mutation($id: ID!) { deleteUser(id: $id) }", id=user) == "NOT_FOUND"
+
+
+async def test_concurrent_creates_with_one_email_have_one_winner(owner: Session) -> None:
+    answers = await asyncio.gather(*(owner.answer(CREATE, e="one@x.example") for _ in range(8)))
+    assert sorted(outcome(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
+
+
+async def test_concurrent_updates_with_one_expected_version_have_one_winner(owner: Session) -> None:
+    user = await create(owner, "a@x.example")
+    updates = (owner.answer(UPDATE, id=user, input={"name": f"N{n}"}, v=1) for n in range(8))
+    answers = await asyncio.gather(*updates)
+    assert sorted(outcome(answer) for answer in answers) == ["CONFLICT"] * 7 + ["OK"]
+
+
+def outcome(answer: dict[str, Any]) -> str:
+    code: str = answer["errors"][0]["extensions"]["code"] if "errors" in answer else "OK"
+    return code
+
+
+BAD_USERS = {
+    "no at sign": {"email": "nobody", "name": "N"},
+    "blank in the email": {"email": "a b@x.example", "name": "N"},
+    "email too long": {"email": "a" * 250 + "@x.example", "name": "N"},
+    "empty name": {"email": "a@x.example", "name": ""},
+    "blank name": {"email": "a@x.example", "name": "  "},
+    "line break in the name": {"email": "a@x.example", "name": "a\nb"},
+    "name too long": {"email": "a@x.example", "name": "n" * 201},
+    "half a character": {"email": "a\ud800@x.example", "name": "N"},
+}
+
+
+@pytest.mark.parametrize("user", BAD_USERS.values(), ids=BAD_USERS)
+async def test_a_bad_user_is_refused_by_name_of_the_field(owner: Session, user: dict[str, str]) -> None:
+    query = "mutation($i: CreateUserInput!) { createUser(input: $i) { id } }"
+    answer = await owner.post({"query": query, "variables": {"i": user}})
+    assert answer.status_code < 500
+    (error,) = answer.json()["errors"]
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+    assert (await owner.ask("{ users { edges { node { id } } } }"))["users"]["edges"] == []
+
+
+async def test_null_keeps_nothing_and_is_refused_where_a_value_is_needed(owner: Session) -> None:
+    user = await create(owner, "a@x.example")
+    assert await owner.refusal(UPDATE, id=user, input={"name": None}) == "BAD_USER_INPUT"
+    assert (await owner.ask(UPDATE, id=user, input={}))["updateUser"]["version"] == 1
+
+
+BAD_IDS = ["", "x", "usr_", "usr_01", "usr_" + "0" * 25, "usr_" + "8" * 26, "usr_" + "i" * 26, "grp_" + "0" * 26,
+           "usr_0000000000000000000000000#", "\u0000", "💥", "x" * 5000]  # fmt: skip
+
+
+@pytest.mark.parametrize("id", BAD_IDS)
+async def test_a_malformed_id_is_refused_or_finds_nothing(owner: Session, id: str) -> None:
+    assert await owner.refusal("query($id: ID!) { user(id: $id) { id } }", id=id) == "BAD_USER_INPUT"
+    assert (await owner.ask("query($id: ID!) { node(id: $id) { id } }", id=id))["node"] is None
+
+
+@pytest.mark.parametrize("first", [0, -1, 101, 2_000_000_000])
+async def test_a_page_has_from_one_to_a_hundred_items(owner: Session, first: int) -> None:
+    assert await owner.refusal("query($f: Int) { users(first: $f) { edges { cursor } } }", f=first) == "BAD_USER_INPUT"
+
+
+PAGE = """query($f: Int, $a: String) {
+  users(first: $f, after: $a) { edges { cursor node { id } } pageInfo { hasNextPage hasPreviousPage endCursor } } }"""
+
+
+async def test_pages_join_without_gap_or_repeat_and_say_where_they_end(owner: Session) -> None:
+    made = [await create(owner, f"{n}@x.example") for n in range(5)]
+    first = (await owner.ask(PAGE, f=3))["users"]
+    assert (first["pageInfo"]["hasNextPage"], first["pageInfo"]["hasPreviousPage"]) == (True, False)
+    rest = (await owner.ask(PAGE, f=2, a=first["pageInfo"]["endCursor"]))["users"]
+    assert (rest["pageInfo"]["hasNextPage"], rest["pageInfo"]["hasPreviousPage"]) == (False, True)
+    assert [edge["node"]["id"] for edge in first["edges"] + rest["edges"]] == made[::-1]
+
+
+async def test_a_cursor_of_another_tenant_list_or_nobody_is_refused(world: World, owner: Session) -> None:
+    for n in range(2):
+        await create(owner, f"{n}@x.example")
+    cursor = (await owner.ask(PAGE, f=1))["users"]["pageInfo"]["endCursor"]
+    neighbour = world.session(await world.new_tenant())
+    assert await neighbour.refusal(PAGE, f=1, a=cursor) == "BAD_USER_INPUT"
+    groups = "query($a: String) { groups(after: $a) { edges { cursor } } }"
+    assert await owner.refusal(groups, a=cursor) == "BAD_USER_INPUT"
+    for forged in ("", "x", "💥", cursor[:-1], cursor + "A", cursor.swapcase(), "A" * 7000):
+        assert await owner.refusal(PAGE, f=1, a=forged) == "BAD_USER_INPUT"
+
+
+async def test_a_cursor_of_one_group_does_not_open_another(world: World, owner: Session) -> None:
+    users = [await create(owner, f"{n}@x.example") for n in range(2)]
+    groups = []
+    for name in ("A", "B"):
+        made = await owner.ask("mutation($n: String!) { createGroup(input: {name: $n}) { id } }", n=name)
+        groups.append(made["createGroup"]["id"])
+        for user in users:
+            await owner.ask(
+                "mutation($g: ID!, $u: ID!) { addMember(groupId: $g, userId: $u) { role } }", g=groups[-1], u=user
+            )
+    members = "query($g: ID!, $a: String) { group(id: $g) { members(first: 1, after: $a) { edges { cursor } } } }"
+    data = await owner.ask(members, g=groups[0])
+    cursor = data["group"]["members"]["edges"][0]["cursor"]
+    assert (await owner.ask(members, g=groups[0], a=cursor))["group"]["members"]["edges"]
+    assert await owner.refusal(members, g=groups[1], a=cursor) == "BAD_USER_INPUT"
+
+
+async def test_the_viewer_sees_tenant_role_and_own_user(world: World, owner: Session) -> None:
+    user = await create(owner, "me@x.example")
+    me = world.session(owner.tenant, Role.VIEWER, user=user)
+    data = await me.ask("{ viewer { subject role user { email } tenant { id tier name createdAt } } }")
+    assert data["viewer"]["user"] == {"email": "me@x.example"}
+    assert (data["viewer"]["role"], data["viewer"]["tenant"]["id"]) == ("VIEWER", owner.tenant)
+    assert (await owner.ask("{ viewer { user { id } } }"))["viewer"]["user"] is None

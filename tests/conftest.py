@@ -1,0 +1,87 @@
+"""Engines and worlds for every test that needs them."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from iam.boundary import TenantId
+from service import app
+from service.local import dynoxide, moto
+from service.local.binary import obtain, shared_cache
+from service.local.engine import Engine, EngineMissing
+from service.local.issuer import LocalIssuer
+from service.store.client import Wire
+from service.store.schema import Administration
+from tests.world import Session, World
+
+_tables = itertools.count(1)
+
+
+def _quiet(_: str) -> None:
+    """Progress that nobody follows."""
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Engines:
+    """The engines of this test process, each started when it is first wanted."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._running: dict[str, Engine] = {}
+
+    def __getitem__(self, name: str) -> Engine:
+        if name not in self._running:
+            self._running[name] = moto.start(_quiet) if name == "moto" else self._dynoxide()
+        return self._running[name]
+
+    def stop(self) -> None:
+        for engine in self._running.values():
+            engine.stop()
+
+    def _dynoxide(self) -> Engine:
+        try:
+            return dynoxide.start(self._directory, _quiet, obtain(shared_cache(), _quiet))
+        except EngineMissing as missing:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(missing.message)
+
+
+@pytest.fixture(scope="session")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+    started = Engines(tmp_path_factory.mktemp("dynoxide"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def issuer() -> LocalIssuer:
+    return LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+
+
+@pytest.fixture(scope="module", params=["moto", "dynoxide"])
+def world(request: pytest.FixtureRequest, engines: Engines, issuer: LocalIssuer) -> Iterator[World]:
+    """The service on each engine, with a table of its own for every module so that no test waits for another's data."""
+    url, name = engines[request.param].url, f"keyfence-{next(_tables)}"
+    Administration.connect(Wire(region="us-east-1", endpoint_url=url), name, app.LOCAL_CREDENTIALS).create()
+    made = World.over(url, name, issuer)
+    yield made
+    made.tables.client.close()
+
+
+@pytest.fixture
+async def tenant(world: World) -> TenantId:
+    return await world.new_tenant()
+
+
+@pytest.fixture
+def owner(world: World, tenant: TenantId) -> Session:
+    return world.session(tenant)

@@ -1,0 +1,157 @@
+"""Memberships are one item each, right from both sides, however many there are."""
+
+import asyncio
+
+import pytest
+
+from iam.boundary import TenantId
+from service.auth.role import Role
+from service.domains.groups.access import group_by_id, groups_of_user, members_of_group
+from service.domains.groups.memberships import Memberships
+from service.domains.groups.model import Group, GroupRole, MemberId
+from service.domains.groups.repository import Groups
+from service.domains.users.model import User
+from service.domains.users.repository import Users
+from service.errors import Conflict, NotFound
+from service.store.head import SIZE, Head
+from service.store.table import Table
+from tests.world import World
+
+
+@pytest.fixture
+def table(world: World, tenant: TenantId) -> Table:
+    return world.table(tenant)
+
+
+async def people(table: Table, count: int) -> list[User]:
+    users = Users(table)
+    return [await users.create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(count)]
+
+
+async def group(table: Table) -> Group:
+    return await Groups(table).create(name="Crew", description=None)
+
+
+async def join(table: Table, crew: Group, users: list[User]) -> None:
+    for user in users:
+        await Memberships(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER)
+
+
+async def members(table: Table, crew: Group, size: int) -> list[str]:
+    """Everybody in the group, page by page, beginning at the head that the group's item carries."""
+    found: list[str] = []
+    after = None
+    head = (await Groups(table).get(crew.id)).head
+    while True:
+        page = await Memberships(table).of_group(crew.id, head or Head(), first=size, after=after)
+        found += [edge.node.user_id for edge in page.edges]
+        if not page.has_next:
+            return found
+        after = page.edges[-1].cursor()
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+async def test_members_page_to_the_end_without_gap_or_repeat_past_the_head(table: Table, size: int) -> None:
+    crew, users = await group(table), await people(table, SIZE + 6)
+    await join(table, crew, users[::-1])
+    assert await members(table, crew, size) == sorted(user.id for user in users)
+
+
+async def test_a_membership_is_seen_from_both_sides_with_its_attributes(table: Table) -> None:
+    crew, (user,) = await group(table), await people(table, 1)
+    edge = await Memberships(table).add(crew.id, MemberId(user.id), GroupRole.MANAGER)
+    assert (await table.page(groups_of_user, first=5, user_id=user.id)).items == (edge,)
+    assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == (edge,)
+    whole = await Users(table).get(user.id)
+    assert (await Memberships(table).of_user(user.id, whole.head or Head(), first=5, after=None)).items == (edge,)
+
+
+async def test_the_count_is_exact_after_concurrent_joins_and_leaves(table: Table) -> None:
+    crew, users = await group(table), await people(table, 12)
+    book = Memberships(table)
+    await asyncio.gather(*(book.add(crew.id, MemberId(user.id), GroupRole.MEMBER) for user in users))
+    await asyncio.gather(*(book.remove(crew.id, MemberId(user.id)) for user in users[:5]))
+    assert (await Groups(table).get(crew.id)).member_count == 7
+    assert await members(table, crew, 5) == sorted(user.id for user in users[5:])
+
+
+async def test_joining_twice_is_a_conflict_and_counts_once(table: Table) -> None:
+    crew, (user,) = await group(table), await people(table, 1)
+    await join(table, crew, [user])
+    with pytest.raises(Conflict, match="already"):
+        await join(table, crew, [user])
+    assert (await Groups(table).get(crew.id)).member_count == 1
+
+
+async def test_leaving_a_group_one_is_not_in_says_so(table: Table) -> None:
+    crew, (user,) = await group(table), await people(table, 1)
+    assert await Memberships(table).remove(crew.id, MemberId(user.id)) is False
+    await join(table, crew, [user])
+    assert await Memberships(table).remove(crew.id, MemberId(user.id)) is True
+    assert (await Groups(table).get(crew.id)).member_count == 0
+
+
+async def test_a_changed_role_shows_on_both_sides(table: Table) -> None:
+    crew, (user,) = await group(table), await people(table, 1)
+    await join(table, crew, [user])
+    await Memberships(table).change(crew.id, MemberId(user.id), GroupRole.MANAGER)
+    head = (await Groups(table).get(crew.id)).head or Head()
+    (edge,) = (await Memberships(table).of_group(crew.id, head, first=5, after=None)).items
+    assert (edge.role, edge.version) == (GroupRole.MANAGER, 2)
+    assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == (edge,)
+
+
+async def test_nobody_joins_a_missing_group_and_a_missing_user_joins_nothing(table: Table) -> None:
+    crew, (user,) = await group(table), await people(table, 1)
+    nowhere, nobody = "grp_" + "0" * 26, MemberId("usr_" + "0" * 26)
+    with pytest.raises(NotFound, match="group"):
+        await Memberships(table).add(type(crew.id)(nowhere), MemberId(user.id), GroupRole.MEMBER)
+    with pytest.raises(NotFound, match="user"):
+        await Memberships(table).add(crew.id, nobody, GroupRole.MEMBER)
+    assert (await Groups(table).get(crew.id)).member_count == 0
+
+
+async def test_deleting_a_group_takes_every_edge_with_it(table: Table) -> None:
+    crew, users = await group(table), await people(table, 30)
+    await join(table, crew, users)
+    await Groups(table).begin_delete(crew.id)
+    await Memberships(table).clear_group(crew.id)
+    await Groups(table).finish_delete(crew.id)
+    assert await table.find(group_by_id, id=crew.id) is None
+    assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == ()
+    for user in users:
+        whole = await Users(table).get(user.id)
+        assert whole.head == Head()
+
+
+async def test_a_user_who_leaves_the_tenant_leaves_every_group(table: Table) -> None:
+    (user, other), crews = await people(table, 2), [await group(table) for _ in range(27)]
+    for crew in crews:
+        await join(table, crew, [user, other])
+    await Users(table).begin_delete(user.id, allowed=lambda _: None)
+    await Memberships(table).remove_user(MemberId(user.id))
+    await Users(table).finish_delete(user.id)
+    for crew in crews:
+        assert (await Groups(table).get(crew.id)).member_count == 1
+        assert await members(table, crew, 5) == [other.id]
+
+
+async def test_an_interrupted_deletion_of_a_group_is_finished_by_the_next(table: Table) -> None:
+    crew, users = await group(table), await people(table, 26)
+    await join(table, crew, users)
+    await Groups(table).begin_delete(crew.id)
+    first = [(crew.id, MemberId(user.id)) for user in users[:10]]
+    await Memberships(table)._sever(first)
+    with pytest.raises(Conflict):
+        await Groups(table).finish_delete(crew.id)
+    await Groups(table).begin_delete(crew.id)
+    await Memberships(table).clear_group(crew.id)
+    await Groups(table).finish_delete(crew.id)
+    assert await table.find(group_by_id, id=crew.id) is None
+
+
+async def test_nobody_joins_a_group_that_is_being_deleted(table: Table) -> None:
+    crew, (user,) = await group(table), await people(table, 1)
+    await Groups(table).begin_delete(crew.id)
+    with pytest.raises(NotFound):
+        await join(table, crew, [user])

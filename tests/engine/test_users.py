@@ -1,0 +1,155 @@
+"""Users are kept whole: one email each, one winner of every race, nothing left behind."""
+
+import asyncio
+
+import pytest
+
+from iam.boundary import TenantId
+from service.auth.role import Role
+from service.domains.users.access import email_claims, setting_by_name
+from service.domains.users.model import SETTINGS, User
+from service.domains.users.repository import Users
+from service.errors import BadInput, Conflict, NotFound
+from tests.world import World
+
+
+@pytest.fixture
+def users(world: World, tenant: TenantId) -> Users:
+    return Users(world.table(tenant))
+
+
+def anybody(_: User) -> None:
+    """Everybody may."""
+
+
+async def ada(users: Users, email: str = "ada@x.example") -> User:
+    return await users.create(email=email, name="Ada", role=Role.MEMBER)
+
+
+async def test_of_concurrent_creates_with_one_email_exactly_one_wins(users: Users) -> None:
+    outcomes = await asyncio.gather(*(ada(users) for _ in range(12)), return_exceptions=True)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 11 + ["User"]
+    assert len((await users.newest(first=10, after=None)).items) == 1
+
+
+async def test_of_concurrent_updates_with_one_expected_version_exactly_one_wins(users: Users) -> None:
+    user = await ada(users)
+    updates = (users.update(user.id, expected_version=1, allowed=anybody, name=f"N{n}") for n in range(10))
+    outcomes = await asyncio.gather(*updates, return_exceptions=True)
+    winners = [outcome for outcome in outcomes if isinstance(outcome, User)]
+    assert len(winners) == 1
+    assert [type(outcome) for outcome in outcomes if outcome not in winners].count(Conflict) + sum(
+        isinstance(outcome, Conflict) and type(outcome) is not Conflict for outcome in outcomes
+    ) == 9
+    kept = await users.get(user.id)
+    assert (kept.version, kept.name) == (2, winners[0].name)
+
+
+async def test_updates_that_name_no_version_all_happen(users: Users) -> None:
+    user = await ada(users)
+    await asyncio.gather(*(users.update(user.id, allowed=anybody, name=f"N{n}") for n in range(3)))
+    assert (await users.get(user.id)).version == 4
+
+
+async def test_a_changed_email_frees_the_old_one_and_claims_the_new(users: Users) -> None:
+    user = await ada(users)
+    await users.update(user.id, allowed=anybody, email="new@x.example")
+    assert await users.find_by_email("ada@x.example") is None
+    assert (found := await users.find_by_email("new@x.example")) is not None
+    assert found.id == user.id
+    await ada(users)
+    with pytest.raises(Conflict):
+        await ada(users, "new@x.example")
+
+
+async def test_an_email_of_somebody_else_cannot_be_taken_over(users: Users) -> None:
+    user, other = await ada(users), await ada(users, "other@x.example")
+    with pytest.raises(Conflict, match="email"):
+        await users.update(user.id, allowed=anybody, email=other.email)
+    assert (await users.get(user.id)).version == 1
+
+
+async def test_an_update_that_changes_nothing_writes_nothing(users: Users, world: World) -> None:
+    user = await ada(users)
+    world.calls()
+    assert (await users.update(user.id, allowed=anybody, name="Ada")).version == 1
+    assert [call.operation for call in world.calls()] == ["GetItem"]
+
+
+async def test_a_deleted_user_is_gone_with_settings_and_claim_and_the_email_is_free(users: Users) -> None:
+    user = await ada(users)
+    for number in range(30):
+        await users.put_setting(user.id, f"s{number}", number)
+    await users.begin_delete(user.id, allowed=anybody)
+    await users.finish_delete(user.id)
+    assert await users.find(user.id) is None
+    assert await users.table.find(setting_by_name, user_id=user.id, name="s7") is None
+    assert await users.table.find(email_claims.get(), email=user.email) is None
+    await ada(users)
+
+
+async def test_a_user_whose_deletion_was_interrupted_is_nowhere_to_be_seen_and_can_be_deleted_again(
+    users: Users,
+) -> None:
+    user = await ada(users)
+    await users.begin_delete(user.id, allowed=anybody)
+    assert await users.find(user.id) is None
+    assert await users.find_by_email(user.email) is None
+    assert (await users.newest(first=10, after=None)).items == ()
+    with pytest.raises(NotFound):
+        await users.put_setting(user.id, "theme", "dark")
+    await users.begin_delete(user.id, allowed=anybody)
+    await users.finish_delete(user.id)
+    with pytest.raises(NotFound):
+        await users.begin_delete(user.id, allowed=anybody)
+
+
+async def test_settings_keep_their_json_exactly(users: Users) -> None:
+    user = await ada(users)
+    value = {"n": 0.1, "big": 2**53 + 1, "none": None, "list": [1, "é", {"deep": True}], "": ""}
+    await users.put_setting(user.id, "prefs # %", value)
+    await users.put_setting(user.id, "prefs # %", value)
+    ((setting,),) = await users.settings_of([await users.get(user.id)])
+    assert (setting.name, setting.version) == ("prefs # %", 2)
+    import orjson
+
+    assert orjson.loads(setting.text) == value
+
+
+async def test_settings_are_limited_in_number_and_size(users: Users) -> None:
+    user = await ada(users)
+    for number in range(SETTINGS):
+        await users.put_setting(user.id, f"s{number}", number)
+    with pytest.raises(BadInput, match="at most"):
+        await users.put_setting(user.id, "one-more", 1)
+    await users.put_setting(user.id, "s0", "still changes")
+    with pytest.raises(BadInput, match="bytes"):
+        await users.put_setting(user.id, "s1", "x" * 20_000)
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+async def test_newest_users_page_to_the_end_newest_first(users: Users, size: int) -> None:
+    made = [await ada(users, f"{number}@x.example") for number in range(15)]
+    found: list[str] = []
+    after = None
+    while True:
+        page = await users.newest(first=size, after=after)
+        found += [user.id for user in page.items]
+        if not page.has_next:
+            break
+        after = page.edges[-1].cursor()
+    assert found == [user.id for user in reversed(made)]
+
+
+async def test_one_email_may_be_in_two_tenants(world: World) -> None:
+    for _ in range(2):
+        await ada(Users(world.table(await world.new_tenant())))
+
+
+async def test_a_neighbours_users_are_not_there(world: World) -> None:
+    short, longer = await world.new_tenant("acme"), await world.new_tenant("acmecorp")
+    user = await ada(Users(world.table(longer)))
+    neighbour = Users(world.table(short))
+    assert await neighbour.find(user.id) is None
+    assert await neighbour.find_by_email(user.email) is None
+    assert (await neighbour.newest(first=10, after=None)).items == ()
