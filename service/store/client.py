@@ -1,19 +1,23 @@
-"""The port to DynamoDB, with boto3 behind it: one client, one pool, each call signed with its own credentials."""
+"""The port to DynamoDB: botocore's signature and connection pool around JSON that is read and written here.
+
+boto3's own client validates and rebuilds every attribute by its service model, which is most of what a call costs.
+"""
 
 import asyncio
-import threading
+import socket
+import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import boto3
-import botocore.session
-from botocore import xform_name
-from botocore.config import Config
-from botocore.credentials import CredentialProvider, CredentialResolver, ReadOnlyCredentials
-from botocore.credentials import Credentials as BotoCredentials
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+import orjson
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import BotoCoreError, NoCredentialsError
+from botocore.httpsession import URLLib3Session
 
 from iam.credentials import Credentials
 from service.store.answers import Refused
@@ -43,12 +47,12 @@ class Wire:
 
 
 class BotoClient:
-    """boto3's DynamoDB client, called in threads of its own: as many as there are pooled connections."""
+    """Calls in threads of its own, as many as there are pooled connections, each signed with its own credentials."""
 
     def __init__(self, wire: Wire) -> None:
-        self._signing = _CallersCredentials()
+        self._url, self._region = _endpoint(wire)
         self._threads = ThreadPoolExecutor(wire.connections, thread_name_prefix="dynamodb")
-        self._boto = _boto_client(wire, self._signing)
+        self._http = _pool(wire)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(
@@ -57,72 +61,68 @@ class BotoClient:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._boto.close()
+        self._http.close()
 
     def _send(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
-        self._signing.use(credentials)
+        request = AWSRequest("POST", self._url, _headers(operation), orjson.dumps(parameters))
+        SigV4Auth(_frozen(credentials), "dynamodb", self._region).add_auth(request)
         try:
-            answer: Answer = getattr(self._boto, xform_name(operation))(**parameters)
-        except ClientError as refusal:
-            raise _refused(refusal) from refusal
+            response = self._http.send(request.prepare())
+            body = _whole(response.content, response.headers)
         except BotoCoreError as failure:
             raise Refused("ConnectionLost", type(failure).__name__) from failure
-        finally:
-            self._signing.use(None)
-        return answer
+        return _answer(response.status_code, body)
 
 
-class _CallersCredentials(BotoCredentials):
-    """Credentials that are, in each thread, those of the call under way there; outside a call there are none."""
-
-    def __init__(self) -> None:
-        super().__init__("per-call", "per-call")
-        self._calls = threading.local()
-
-    def use(self, credentials: Credentials | None) -> None:
-        self._calls.credentials = credentials
-
-    def get_frozen_credentials(self) -> ReadOnlyCredentials:
-        current: Credentials | None = getattr(self._calls, "credentials", None)
-        if current is None:
-            raise NoCredentialsError
-        return ReadOnlyCredentials(current.access_key, current.secret_key, current.token)
+def _pool(wire: Wire) -> URLLib3Session:
+    """botocore's session, for its proxies and certificates; without TCP_NODELAY every call would wait for an ACK."""
+    patience: Any = (wire.connect_timeout, wire.read_timeout)
+    options: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    return URLLib3Session(timeout=patience, max_pool_connections=wire.connections, socket_options=options)
 
 
-class _Provider(CredentialProvider):
-    METHOD = "keyfence"
-
-    def __init__(self, credentials: BotoCredentials) -> None:
-        super().__init__()
-        self._credentials = credentials
-
-    def load(self) -> BotoCredentials:
-        return self._credentials
+def _headers(operation: str) -> dict[str, str]:
+    return {
+        "Content-Type": "application/x-amz-json-1.0",
+        "X-Amz-Target": f"DynamoDB_20120810.{operation}",
+        "User-Agent": "keyfence",
+    }
 
 
-def _boto_client(wire: Wire, signing: BotoCredentials) -> Any:
-    session = botocore.session.Session()
-    session.register_component("credential_provider", CredentialResolver([_Provider(signing)]))
-    return boto3.Session(botocore_session=session).client(
-        "dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url, config=_config(wire)
-    )
+def _frozen(credentials: Credentials) -> ReadOnlyCredentials:
+    return ReadOnlyCredentials(credentials.access_key, credentials.secret_key, credentials.token)
 
 
-def _config(wire: Wire) -> Config:
-    return Config(
-        max_pool_connections=wire.connections,
-        connect_timeout=wire.connect_timeout,
-        read_timeout=wire.read_timeout,
-        retries={"total_max_attempts": 1},
-        parameter_validation=False,
-        tcp_keepalive=True,
-    )
+def _whole(body: bytes, headers: Mapping[str, str]) -> bytes:
+    """DynamoDB sends a checksum, since a cut answer can still be good JSON."""
+    expected = headers.get("x-amz-crc32")
+    if expected is not None and zlib.crc32(body) != int(expected):
+        raise Refused("ConnectionLost", "the answer does not fit its checksum")
+    return body
 
 
-def _refused(refusal: ClientError) -> Refused:
-    error = refusal.response.get("Error", {})
-    reasons = tuple(reason.get("Code", "None") for reason in refusal.response.get("CancellationReasons", ()))
-    return Refused(error.get("Code", "Unknown"), error.get("Message", ""), reasons)
+def _answer(status: int, body: bytes) -> Answer:
+    try:
+        answer: Answer = orjson.loads(body) if body else {}
+    except orjson.JSONDecodeError:
+        raise Refused("InternalServerError" if status >= 500 else "Unreadable", f"HTTP {status}") from None
+    if status != 200:
+        raise _refused(status, answer)
+    return answer
+
+
+def _refused(status: int, answer: Answer) -> Refused:
+    code = str(answer.get("__type", "")).rpartition("#")[2]
+    reasons = tuple(reason.get("Code") or "None" for reason in answer.get("CancellationReasons") or ())
+    text = answer.get("message") or answer.get("Message") or ""
+    return Refused(code or ("InternalServerError" if status >= 500 else "Unknown"), text, reasons)
+
+
+def _endpoint(wire: Wire) -> tuple[str, str]:
+    """Where boto3 would send the calls: partitions, FIPS and the AWS_ENDPOINT_URL variables are its business."""
+    session = boto3.Session(aws_access_key_id="never-used", aws_secret_access_key="never-used")  # noqa: S106
+    boto = session.client("dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url)
+    return boto.meta.endpoint_url, boto.meta.region_name
 
 
 def ambient_credentials() -> Credentials:

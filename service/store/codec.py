@@ -3,7 +3,7 @@
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperation, Overflow, Rounded, Underflow
 from enum import StrEnum
 from functools import cache
@@ -109,7 +109,7 @@ def _scalar(hint: Any) -> Callable[[Value], Any]:
 
 
 def _instant(value: Value) -> datetime:
-    return datetime.fromisoformat(value["S"]).astimezone(UTC)
+    return datetime.fromisoformat(value["S"])
 
 
 _SCALARS: Mapping[Any, Callable[[Value], Any]] = {

@@ -54,6 +54,7 @@ class _Key:
     sort: Template
     shard: Shard | None
     when: Callable[[Any], bool] | None
+    fields: frozenset[str]
 
     def __init__(
         self,
@@ -68,15 +69,12 @@ class _Key:
         object.__setattr__(self, "sort", Template.parse(sort))
         object.__setattr__(self, "shard", shard)
         object.__setattr__(self, "when", when)
+        by = {shard.by} if shard else set()
+        object.__setattr__(self, "fields", frozenset({*self.partition.fields, *self.sort.fields, *by}))
 
     @classmethod
     def _realm(cls) -> Realm:
         raise TypeError("declare a TenantKey or a ControlKey")
-
-    @property
-    def fields(self) -> frozenset[str]:
-        by = {self.shard.by} if self.shard else set()
-        return frozenset({*self.partition.fields, *self.sort.fields, *by})
 
     def pair(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> KeyPair:
         sort = self.sort.render(values)

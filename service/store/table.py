@@ -64,12 +64,18 @@ class Table:
         checked_size(first)
         start = None if after is None else self._opened(pattern, after, values)
         items = await self._slots(pattern, first + 1, start, values)
-        nodes = [pattern.entity.read(item) for item in items[:first]]
-        return self.paged(pattern, nodes, has_next=len(items) > first, has_previous=start is not None)
+        place = self._places(pattern, values)
+        edges = tuple(
+            Edge(pattern.entity.read(item), partial(place, self._position(pattern, item))) for item in items[:first]
+        )
+        return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
 
-    def paged(self, pattern: Query[M], nodes: Sequence[M], *, has_next: bool, has_previous: bool) -> Page[M]:
+    def paged(
+        self, pattern: Query[M], nodes: Sequence[M], *, has_next: bool, has_previous: bool, **values: object
+    ) -> Page[M]:
         """A page of items of this pattern that are already in hand."""
-        edges = tuple(Edge(node, partial(self._sealed, pattern, node)) for node in nodes)
+        place = self._places(pattern, values)
+        edges = tuple(Edge(node, partial(self._placed, pattern, place, node)) for node in nodes)
         return Page(edges=edges, has_next=has_next, has_previous=has_previous)
 
     async def every(self, pattern: Query[M], **values: object) -> AsyncIterator[M]:
@@ -147,15 +153,19 @@ class Table:
             self.on_foreign()
         return own
 
-    def _sealed(self, pattern: Query[M], node: M) -> str:
-        table = pattern.entity.pair("table", node, self.fence, self.shards)
-        listed = pattern.entity.pair(pattern.index, node, self.fence, self.shards)
-        if table is None or listed is None:
-            raise Internal(f"{pattern.identity} has no place for the item")
-        values = {name: getattr(node, name) for name in pattern.takes}
-        inside = table.partition.removeprefix(self.fence.prefix)
-        position = Position(listed.sort) if pattern.index == "table" else Position(listed.sort, inside, table.sort)
-        return self.sealer.seal(position, self._scope(pattern, values))
+    def _places(self, pattern: Query[M], values: Mapping[str, object]) -> Callable[[Position], str]:
+        """What turns positions of this list into cursors."""
+        scope = self._scope(pattern, values)
+        return lambda position: self.sealer.seal(position, scope)
+
+    def _placed(self, pattern: Query[M], place: Callable[[Position], str], node: M) -> str:
+        return place(self._position(pattern, pattern.entity.index_item(node, self.fence, self.shards)))
+
+    def _position(self, pattern: Query[M], item: Item) -> Position:
+        sort = item[key_names(pattern.index).sort]["S"]
+        if pattern.index == "table":
+            return Position(sort)
+        return Position(sort, item["PK"]["S"].removeprefix(self.fence.prefix), item["SK"]["S"])
 
     def _opened(self, pattern: Query[M], cursor: str, values: Mapping[str, object]) -> Position:
         return self.sealer.open(cursor, self._scope(pattern, values))

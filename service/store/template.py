@@ -36,14 +36,12 @@ class Template:
 
     text: str
     segments: tuple[str | Field, ...]
+    fields: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> "Template":
-        return cls(text, tuple(_segment(part, text) for part in text.split("#")))
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        return tuple(segment.name for segment in self.segments if isinstance(segment, Field))
+        segments = tuple(_segment(part, text) for part in text.split("#"))
+        return cls(text, segments, tuple(segment.name for segment in segments if isinstance(segment, Field)))
 
     def render(self, values: Mapping[str, object]) -> str:
         return "#".join(
@@ -93,4 +91,4 @@ def instant(moment: datetime) -> str:
     """ISO 8601 in UTC with a fixed width, so that text order is time order."""
     if moment.tzinfo is None:
         raise TypeError("a time without a zone cannot be ordered")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -56,18 +56,21 @@ class Memberships:
         if known is None:
             return await self.table.page(groups_of_user, first=first, after=after, user_id=user_id)
         nodes = [Membership.from_attributes(user_id, group_id, edge) for group_id, edge in known[:first]]
-        return self.table.paged(groups_of_user, nodes, has_next=len(known) > first, has_previous=False)
+        return self.table.paged(groups_of_user, nodes, has_next=len(known) > first, has_previous=False, user_id=user_id)
 
     async def of_group(self, group_id: str, head: Head, *, first: int, after: str | None) -> Page[Membership]:
         known = head.first(checked_size(first) + 1) if after is None else None
         if known is None:
             return await self.table.page(members_of_group, first=first, after=after, group_id=group_id)
         nodes = [Membership.from_attributes(user_id, group_id, edge) for user_id, edge in known[:first]]
-        return self.table.paged(members_of_group, nodes, has_next=len(known) > first, has_previous=False)
+        return self.table.paged(
+            members_of_group, nodes, has_next=len(known) > first, has_previous=False, group_id=group_id
+        )
 
     def placed(self, edge: Membership) -> StoreEdge[Membership]:
         """An edge that is in hand, with its place among the group's members."""
-        return self.table.paged(members_of_group, [edge], has_next=False, has_previous=False).edges[0]
+        alone = self.table.paged(members_of_group, [edge], has_next=False, has_previous=False, group_id=edge.group_id)
+        return alone.edges[0]
 
     async def add(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
         return await unless_stale(lambda: self._add(group_id, user_id, role))

@@ -1,0 +1,91 @@
+"""The README's first command, run as a newcomer runs it."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from service.local.binary import obtain, shared_cache
+from service.local.engine import EngineMissing
+
+START_SECONDS = 60
+USERS = "{ users(first: 50) { edges { node { email } } } }"
+
+
+@pytest.fixture(params=["moto", "dynoxide"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "dynoxide":
+        _link_dynoxide(tmp_path)
+    name: str = request.param
+    return name
+
+
+def _link_dynoxide(directory: Path) -> None:
+    try:
+        found = obtain(shared_cache(), lambda _: None)
+    except EngineMissing as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(missing.message)
+    (directory / found.name).symlink_to(found)
+
+
+@contextmanager
+def running(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
+    """The curl commands that it printed, by tenant; at the end it gets Ctrl-C and has to end well."""
+    command = [sys.executable, "-m", "service", "dev", "--port", "0", "--engine", engine, "--data", str(data)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield _requests(process)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(15) == 0
+        finally:
+            process.kill()
+
+
+def _requests(process: "subprocess.Popen[str]") -> dict[str, list[str]]:
+    assert process.stdout
+    lines: list[str] = []
+    deadline = time.monotonic() + START_SECONDS
+    while "Ctrl-C ends it.\n" not in lines:
+        lines.append(process.stdout.readline())
+        assert lines[-1], "".join(lines)
+        assert time.monotonic() < deadline, "".join(lines)
+    tenants = [line.split()[-1].rstrip(":") for line in lines if line.startswith("As ")]
+    return dict(zip(tenants, (shlex.split(line) for line in lines if line.startswith("curl ")), strict=True))
+
+
+def asked(command: list[str], query: str | None = None) -> dict[str, object]:
+    """The command as it was printed, or with another query in it."""
+    given = command if query is None else [*command[:-1], json.dumps({"query": query})]
+    answer: dict[str, object] = json.loads(subprocess.check_output(given, text=True, timeout=30))
+    return answer
+
+
+def test_each_demo_tenant_is_served_what_is_its_own(engine: str, tmp_path: Path) -> None:
+    with running(engine, tmp_path) as commands:
+        assert sorted(commands) == ["acme", "globex"]
+        for tenant, command in commands.items():
+            answer = asked(command)
+            assert "errors" not in answer
+            everybody = str(asked(command, USERS))
+            assert f"@{tenant}.example" in everybody
+            assert all(f"@{other}.example" not in everybody for other in commands if other != tenant)
+
+
+def test_a_restart_keeps_the_data_on_dynoxide(tmp_path: Path) -> None:
+    _link_dynoxide(tmp_path)
+    create = 'mutation { createUser(input: {email: "kept@x.example", name: "Kept"}) { id } }'
+    with running("dynoxide", tmp_path) as commands:
+        assert "errors" not in asked(commands["acme"], create)
+    with running("dynoxide", tmp_path) as commands:
+        assert "kept@x.example" in str(asked(commands["acme"], USERS))
+        assert "kept@x.example" not in str(asked(commands["globex"], USERS))

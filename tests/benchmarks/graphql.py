@@ -1,0 +1,245 @@
+"""What one request for a list of twenty users costs, in CPU microseconds, whole and by its parts.
+
+Run: uv run python -m tests.benchmarks.graphql [--requests 500]
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+
+from service import app, log
+from service.auth.role import Role
+from service.auth.tokens import tenant_verifier
+from service.domains.users.repository import Users
+from service.graphql.context import Caller, Context
+from service.graphql.execution import GraphQLExecutor
+from service.graphql.request import GraphQLRequest
+from service.graphql.schema import schema
+from service.local import dynoxide
+from service.local.binary import obtain, shared_cache
+from service.local.issuer import LocalIssuer
+from service.store.client import Answer, Wire
+from service.store.schema import Administration
+from service.tenancy.registry import Registry
+from tests.world import Session, World
+
+QUERY = """{ users(first: 20) { edges { cursor node { id email name role createdAt updatedAt version __typename } }
+  pageInfo { hasNextPage endCursor } } }"""
+BODY = {"query": QUERY}
+TABLE = "benchmark"
+
+
+class Canned:
+    """A client that gives the last answer again: everything but DynamoDB."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+    async def call(self, *_: Any) -> Answer:
+        return self.answer
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=500, help="how many requests each part is measured over")
+    parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.serve:
+        _serve(json.loads(Path(given.serve).read_text()))
+        return
+    with TemporaryDirectory() as directory:
+        engine = dynoxide.start(Path(directory), lambda _: None, obtain(shared_cache(), print))
+        try:
+            asyncio.run(_measure(engine.url, Path(directory), given.requests))
+        finally:
+            engine.stop()
+
+
+async def _measure(url: str, directory: Path, requests: int) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    Administration.connect(Wire(region="us-east-1", endpoint_url=url), TABLE, app.LOCAL_CREDENTIALS).create()
+    world = World.over(url, TABLE, LocalIssuer(key=key))
+    session = world.session(await world.new_tenant("acme"))
+    users = Users(world.table(session.tenant))
+    for number in range(40):
+        await users.create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
+    rows = [("whole request, over a socket", _over_socket(url, key, session, directory, requests))]
+    rows += [(name, await _cpu(work, requests)) for name, work in (await _parts(world, session)).items()]
+    _show(rows)
+
+
+async def _parts(world: World, session: Session) -> dict[str, Callable[[], Awaitable[object]]]:
+    verifier = tenant_verifier(world.settings)
+    executor = GraphQLExecutor(schema)
+    request = GraphQLRequest(query=QUERY)
+    caller = Caller(await verifier.verify(session.token), await Registry(world.tables.control()).get(session.tenant))
+    table = world.table(session.tenant, writes=False)
+    canned = await _canned(world, session)
+
+    async def prepare() -> object:
+        return executor.prepare(request)
+
+    async def execute() -> object:
+        table = canned.tables.tenant(session.tenant, writes=False)
+        return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
+
+    return {
+        "  the application, without the socket": lambda: _post(world.application, session.token),
+        "    HTTP and routing (no DynamoDB)": lambda: _post(canned.application, session.token),
+        "    token, verified before": lambda: verifier.verify(session.token),
+        "    parse and validate, read before": prepare,
+        "    execute, with an answer in hand": execute,
+        "    DynamoDB call, decoded": lambda: Users(table).newest(first=20, after=None),
+    }
+
+
+async def _canned(world: World, session: Session) -> World:
+    from dataclasses import replace
+
+    answers: list[Answer] = []
+
+    class Tape(Canned):
+        async def call(self, *call: Any) -> Answer:
+            answers.append(await world.tables.client.call(*call))
+            return answers[-1]
+
+    await Users(replace(world.tables, client=Tape({})).tenant(session.tenant, writes=False)).newest(
+        first=20, after=None
+    )
+    tables = replace(world.tables, client=Canned(answers[0]))
+    return replace(world, tables=tables, application=_canned_application(world, answers[0], session))
+
+
+def _canned_application(world: World, page: Answer, session: Session) -> Any:
+    """The registry is asked too, once in five seconds; it gets the tenant's true row."""
+    from dataclasses import replace
+
+    class ByOperation(Canned):
+        async def call(self, operation: str, *rest: Any) -> Answer:
+            return page if operation == "Query" else await world.tables.client.call(operation, *rest)
+
+    return app.application(world.settings, replace(world.tables, client=ByOperation(page)))
+
+
+async def _post(application: Any, token: str) -> None:
+    """One request as a server would hand it over."""
+    sent: list[Any] = []
+    body = json.dumps(BODY).encode()
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": "/graphql", "raw_path": b"/graphql", "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80), "state": {},
+        "headers": [(b"content-type", b"application/json"), (b"authorization", b"Bearer " + token.encode()),
+                    (b"content-length", str(len(body)).encode())],
+    }  # fmt: skip
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await application(scope, receive, send)
+    if sent[0]["status"] != 200 or b'"errors"' in sent[1]["body"]:
+        raise SystemExit(sent[1]["body"])
+
+
+async def _cpu(work: Callable[[], Awaitable[object]], times: int) -> float:
+    for _ in range(times // 10 + 1):
+        await work()
+    best = []
+    for _ in range(5):
+        start = time.process_time_ns()
+        for _ in range(times // 5):
+            await work()
+        best.append((time.process_time_ns() - start) / (times // 5) / 1000)
+    return min(best)
+
+
+def _over_socket(url: str, key: ec.EllipticCurvePrivateKey, session: Session, directory: Path, times: int) -> float:
+    """The server runs in a process of its own, so that the client's share is not counted."""
+    plan = directory / "plan.json"
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    plan.write_text(json.dumps({"url": url, "key": pem, "port": port}))
+    server = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.graphql", "--serve", str(plan)])
+    try:
+        _request_many(port, session.token, 50, patience=20.0)
+        before = _cpu_of(server.pid)
+        _request_many(port, session.token, times, patience=1.0)
+        return (_cpu_of(server.pid) - before) / times * 1e6
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _serve(plan: dict[str, Any]) -> None:
+    import uvicorn
+
+    key = load_pem_private_key(plan["key"].encode(), password=None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    application = World.over(plan["url"], TABLE, LocalIssuer(key=key)).application
+    log.configure(as_json=True)
+    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)
+
+
+def _request_many(port: int, token: str, times: int, patience: float) -> None:
+    body = json.dumps(BODY).encode()
+    request = (
+        f"POST /graphql HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    ).encode() + body
+    with _connected(port, patience) as connection:
+        reader = connection.makefile("rb")
+        for _ in range(times):
+            connection.sendall(request)
+            if b" 200 " not in (status := reader.readline()):
+                raise SystemExit(status)
+            length = 0
+            while (line := reader.readline()) != b"\r\n":
+                if line.lower().startswith(b"content-length"):
+                    length = int(line.split(b":")[1])
+            reader.read(length)
+
+
+def _connected(port: int, patience: float) -> socket.socket:
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _show(rows: list[tuple[str, float]]) -> None:
+    print(f"\n{'a list of 20 users':<45}{'CPU µs per request':>20}")
+    for name, cost in rows:
+        print(f"{name:<45}{cost:>20,.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""The port to DynamoDB tells AWS's refusals apart and shares nothing between callers."""
+
+import asyncio
+import socket
+import threading
+import zlib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from iam.credentials import Credentials
+from service.store.answers import Refused
+from service.store.client import BotoClient, Wire
+
+SOMEBODY = Credentials("AKIASOMEBODY", "secret", "token-of-somebody")
+
+
+class Script:
+    """What a server answers next, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.status, self.body, self.headers = 200, b"{}", dict[str, str]()
+        self.asked: list[dict[str, str]] = []
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def url(script: Script) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            script.asked.append(dict(self.headers.items()))
+            self.send_response(script.status)
+            for name, value in {**script.headers, "content-length": str(len(script.body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(script.body)
+
+        def log_message(self, *_: Any) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[BotoClient]:
+    made = BotoClient(Wire(region="eu-west-1", endpoint_url=url, read_timeout=5))
+    yield made
+    made.close()
+
+
+async def test_each_call_is_signed_with_its_own_credentials(client: BotoClient, script: Script) -> None:
+    callers = [Credentials(f"AKIA{number}", "s", f"token-{number}") for number in range(30)]
+    await asyncio.gather(*(client.call("GetItem", {}, caller) for caller in callers))
+    seen = {asked["Authorization"].split("Credential=")[1].split("/")[0]: asked for asked in script.asked}
+    assert {key: asked["X-Amz-Security-Token"] for key, asked in seen.items()} == {
+        caller.access_key: caller.token for caller in callers
+    }
+    assert all("/eu-west-1/dynamodb/aws4_request" in asked["Authorization"] for asked in script.asked)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (400, b'{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"no"}', "AccessDeniedException"),
+        (
+            400,
+            b'{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":"x"}',
+            "ValidationException",
+        ),
+        (500, b"", "InternalServerError"),
+        (503, b"<html>", "InternalServerError"),
+        (400, b"not json", "Unreadable"),
+        (200, b'{"Item":', "Unreadable"),
+    ],
+)
+async def test_a_refusal_keeps_its_code(
+    client: BotoClient, script: Script, status: int, body: bytes, code: str
+) -> None:
+    script.status, script.body = status, body
+    with pytest.raises(Refused) as refused:
+        await client.call("GetItem", {}, SOMEBODY)
+    assert refused.value.code == code
+
+
+async def test_an_answer_that_does_not_fit_its_checksum_is_a_lost_one(client: BotoClient, script: Script) -> None:
+    script.body = b'{"Items":[]}'
+    script.headers = {"x-amz-crc32": str(zlib.crc32(script.body))}
+    assert await client.call("Query", {}, SOMEBODY) == {"Items": []}
+    script.headers = {"x-amz-crc32": "1"}
+    with pytest.raises(Refused) as refused:
+        await client.call("Query", {}, SOMEBODY)
+    assert (refused.value.code, refused.value.meaning.retry) == ("ConnectionLost", True)
+
+
+async def test_nobody_listening_and_nobody_answering_are_lost_connections() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        slow = BotoClient(Wire(region="x", endpoint_url=f"http://127.0.0.1:{port}", read_timeout=0.2))
+        with pytest.raises(Refused, match="ConnectionLost"):
+            await slow.call("Query", {}, SOMEBODY)
+        slow.close()
+    gone = BotoClient(Wire(region="x", endpoint_url=f"http://127.0.0.1:{port}", connect_timeout=0.2))
+    with pytest.raises(Refused, match="ConnectionLost"):
+        await gone.call("Query", {}, SOMEBODY)
+    gone.close()
+
+
+async def test_reasons_of_a_cancelled_transaction_are_kept_in_order(client: BotoClient, script: Script) -> None:
+    script.status = 400
+    script.body = (
+        b'{"__type":"x#TransactionCanceledException","message":"m",'
+        b'"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed"},{}]}'
+    )
+    with pytest.raises(Refused) as refused:
+        await client.call("TransactWriteItems", {}, SOMEBODY)
+    assert refused.value.reasons == ("None", "ConditionalCheckFailed", "None")
+    assert refused.value.meaning.retry is False
