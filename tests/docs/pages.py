@@ -1,0 +1,45 @@
+"""The pages of the documentation, and the parts of them that can be checked."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
+PAGES = [README, *sorted(DOCS.glob("*.md")), *DECISIONS]
+
+Row = tuple[str, ...]
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [code for kind, code in _BLOCK.findall(page.read_text()) if kind == language]
+
+
+def prose(page: Path) -> str:
+    return _BLOCK.sub("", page.read_text())
+
+
+def links(page: Path) -> list[str]:
+    """Where the page points inside the repository."""
+    return [link for link in _LINK.findall(prose(page)) if "://" not in link]
+
+
+def table(page: Path, heading: str) -> list[Row]:
+    """The rows of the one table whose first column has this heading."""
+    (rows,) = [rows for rows in _tables(page) if rows[0][0] == heading]
+    return rows[2:]
+
+
+def _tables(page: Path) -> Iterator[list[Row]]:
+    for paragraph in prose(page).split("\n\n"):
+        if (lines := paragraph.strip().splitlines()) and lines[0].startswith("|"):
+            yield [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]

@@ -1,0 +1,47 @@
+"""The numbers of the architecture page are those of the code."""
+
+import tomllib
+
+import pytest
+
+from service.auth.keyset import Pace
+from service.auth.tokens import CACHED_TOKENS, RECHECK_SECONDS
+from service.graphql.documents import ENTRY_WEIGHT
+from service.http import media
+from service.http.body import BODY_LIMIT
+from service.store.calls import Patience
+from service.store.keys import PARTITION_BYTES, SORT_BYTES
+from service.store.retry import ATTEMPTS
+from service.tenancy import registry
+from tests.docs.pages import DOCS, ROOT, prose, table
+
+PAGE = DOCS / "architecture.md"
+PACE, PATIENCE = Pace(), Patience()
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"{CACHED_TOKENS:,}; checked anew after {RECHECK_SECONDS} s",
+        f"refreshed after {PACE.fresh:g} s or for an unknown `kid`, at most every {PACE.between_fetches:g} s",
+        f"unusable after {PACE.usable:,} s",
+        f"{registry.LARGEST:,}; {registry.MAX_AGE:g} s",
+        f"each text weighing {ENTRY_WEIGHT} more",
+        f"{media.MEMORY} of each, their first {media.LONGEST:,} characters",
+        f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
+        f" {PATIENCE.longest_pause:g} s",
+        f"{PATIENCE.attempts} rounds",
+        f"{ATTEMPTS} attempts, no pause",
+        f"`body.py` reads at most {BODY_LIMIT:,} bytes",
+        f"A partition key may have {PARTITION_BYTES:,} bytes and a sort key {SORT_BYTES:,}",
+    ],
+)
+def test_a_number_is_the_codes_own(sentence: str) -> None:
+    assert sentence in " ".join(prose(PAGE).split())
+
+
+def test_the_layers_are_those_that_import_linter_holds() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    held = {name for layer in contracts[0]["layers"] for name in layer.split(" | ")}
+    told = {name.strip("`") for row in table(PAGE, "layer") for name in row[0].split(", ")}
+    assert told == {f"service.{name}" for name in held} | {"iam"}

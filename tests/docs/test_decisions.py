@@ -1,0 +1,29 @@
+"""A decision is told in four parts and is held by a test."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DECISIONS, ROOT, prose
+
+PARTS = ["Context", "Decision", "Consequences", "The test that holds it"]
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    assert DECISIONS
+    assert [page.name[:5] for page in DECISIONS] == [f"{number:04}-" for number in range(1, len(DECISIONS) + 1)]
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_has_its_number_and_its_parts(page: Path) -> None:
+    text = prose(page)
+    assert text.startswith(f"# {page.name[:4]} ")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == PARTS
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_is_held_by_tests_that_exist(page: Path) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)`", prose(page).partition(f"## {PARTS[-1]}")[2])
+    assert named
+    assert [name for name in named if not (ROOT / name).is_file()] == []

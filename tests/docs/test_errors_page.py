@@ -1,0 +1,56 @@
+"""The page about errors has every code and every number that a client meets."""
+
+from dataclasses import asdict
+
+from service.domains.groups.model import DESCRIPTION_LENGTH
+from service.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
+from service.domains.users.model import EMAIL_LENGTH, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH, SETTINGS
+from service.errors import Code
+from service.graphql.limits import Limits
+from service.graphql.paging import USUAL
+from service.http.body import BODY_LIMIT
+from service.http.refusal import STATUS
+from service.store.cursor import LIFETIME_HOURS
+from service.store.page import LARGEST
+from tests.docs.pages import DOCS, blocks, prose, table
+
+PAGE = DOCS / "errors.md"
+UNNAMED = {"introspection_depth": "`depth`", "tokens": "tokens"}
+"""Limits that an answer names otherwise than their setting, or not at all."""
+
+
+def test_every_code_is_there_with_its_status() -> None:
+    told = {code.strip("`"): int(status) for code, status, *_ in table(PAGE, "code")}
+    assert told == {code.value: STATUS[code] for code in Code}
+
+
+def test_the_examples_have_codes_that_exist() -> None:
+    assert all(any(f'"code": "{code}"' in example for code in Code) for example in blocks(PAGE, "json"))
+
+
+def test_every_limit_is_there_with_its_number() -> None:
+    limits = asdict(Limits())
+    guess = limits.pop("list_size")
+    wanted = [(UNNAMED.get(name, f"`{name}`"), f"{most:,}") for name, most in limits.items()]
+    assert sorted(row[:2] for row in table(PAGE, "limit")) == sorted(wanted)
+    assert f"a list without `first` counts as {guess}" in prose(PAGE)
+
+
+def test_the_sizes_of_bodies_and_pages_are_there() -> None:
+    said = " ".join(prose(PAGE).split())
+    assert f"a body of more than {BODY_LIMIT:,} bytes" in said
+    assert f"A page has {USUAL} items unless `first` says otherwise, from 1 to {LARGEST}." in said
+    assert LIFETIME_HOURS == 7 * 24
+    assert "good for a week" in said
+
+
+def test_the_longest_values_are_there() -> None:
+    assert NAME_LENGTH == GROUP_NAME_LENGTH
+    assert table(PAGE, "value") == [
+        ("name of a user or a group", f"{NAME_LENGTH} characters"),
+        ("email", f"{EMAIL_LENGTH} characters"),
+        ("description of a group", f"{DESCRIPTION_LENGTH:,} characters"),
+        ("settings of a user", str(SETTINGS)),
+        ("name of a setting", f"{SETTING_NAME_LENGTH} characters"),
+        ("value of a setting", f"{SETTING_BYTES:,} bytes of JSON"),
+    ]

@@ -1,0 +1,24 @@
+"""What is generated is what the code would print now."""
+
+from pathlib import Path
+
+import pytest
+
+from service.catalogue import as_markdown
+from service.graphql.schema import schema
+from tests.docs.pages import DOCS
+
+GENERATED = {
+    "keyfence patterns > docs/access-patterns.md": (DOCS / "access-patterns.md", as_markdown()),
+    "keyfence schema > docs/schema.graphql": (DOCS / "schema.graphql", schema.as_str() + "\n"),
+}
+
+
+@pytest.mark.parametrize("command", GENERATED)
+def test_a_generated_page_has_not_drifted(command: str) -> None:
+    page, wanted = GENERATED[command]
+    assert _text(page) == wanted, f"{page.name} has drifted: run uv run {command}"
+
+
+def _text(page: Path) -> str:
+    return page.read_text() if page.exists() else ""

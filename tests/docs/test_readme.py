@@ -1,0 +1,58 @@
+"""What the README tells a newcomer to type and to expect."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from graphql import parse, validate
+from typer.main import get_group
+
+from service.cli import app
+from service.cli.welcome import Welcome
+from service.graphql.schema import schema
+from service.local.issuer import LocalIssuer
+from service.settings import Settings
+from tests.docs.pages import README, blocks, table
+
+COMMANDS = re.findall(r"uv run keyfence ([^\n)>|&]*)", "\n".join(blocks(README, "sh")))
+QUERIES = re.findall(r'"query": "(.+?)"', "\n".join(blocks(README, "sh")))
+
+
+def shown(default: object) -> str:
+    if default is None or default == ():
+        return "unset" if default is None else "none"
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+def test_the_table_of_settings_names_every_setting_with_its_default() -> None:
+    settings = {f"`KEYFENCE_{name.upper()}`": shown(field.default) for name, field in Settings.model_fields.items()}
+    assert {name: default for name, default, _ in table(README, "variable")} == settings
+
+
+def test_every_command_is_shown() -> None:
+    assert {command.split()[0] for command in COMMANDS} == set(get_group(app).commands)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_has_the_options_that_it_is_shown_with(line: str) -> None:
+    name, *arguments = shlex.split(line)
+    get_group(app).commands[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_fits_the_schema(query: str) -> None:
+    assert validate(schema._schema, parse(query)) == []
+
+
+def test_the_query_to_try_is_found() -> None:
+    assert len(QUERIES) == 1
+
+
+def test_the_greeting_is_the_one_that_is_printed() -> None:
+    issuer = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+    remark = "dynoxide, with its data kept in .keyfence"
+    said = Welcome(url="http://127.0.0.1:8000", remark=remark, issuer=issuer, data=Path(".keyfence"))
+    (greeting,) = blocks(README, "text")
+    assert str(said).startswith("\n" + greeting)
