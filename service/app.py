@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.applications import Starlette
 
@@ -21,7 +21,7 @@ from service.http.graphiql import graphiql_page
 from service.http.metrics import Metrics
 from service.http.routes import routes
 from service.local.demo import load_demo
-from service.settings import Settings, read
+from service.settings import BadSettings, Settings, read
 from service.store.calls import CredentialSource
 from service.store.client import BotoClient, Wire, ambient_credentials, ambient_region
 from service.store.cursor import Sealer
@@ -51,10 +51,12 @@ class FromFunction:
 
 
 def production() -> Starlette:
-    """What `keyfence serve` serves."""
+    """What `keyfence serve` serves; no way of starting it gets past the settings' problems."""
     settings = read()
+    if problems := settings.problems():
+        raise BadSettings(tuple(problems))
     log.configure(as_json=settings.log_json)
-    return application(settings, tables(settings, FromFunction(ambient_credentials)))
+    return application(settings, tables(settings, FromFunction(ambient_credentials())))
 
 
 def local(settings: Settings) -> Starlette:
@@ -116,7 +118,7 @@ def application(settings: Settings, tables: Tables) -> Starlette:
     endpoint = GraphQLEndpoint(
         authenticate=_admission(settings, registry),
         executor=GraphQLExecutor(schema),
-        context=_contexts(tables),
+        context=_contexts(replace(tables, on_foreign=metrics.foreign_item)),
         introspection=lambda caller: settings.introspection or INTROSPECT in caller.principal.scopes,
         page=graphiql_page if settings.graphiql else None,
         metrics=metrics,

@@ -12,9 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from iam.boundary import BadTenantId, tenant_id
+from service.development import LOCAL_ISSUER, MARK
 
-LOCAL_ISSUER = "https://keyfence.local/dev"
-DEVELOPMENT = "dev-"
 CURSOR_KEY_BYTES = 32
 
 
@@ -100,7 +99,7 @@ class Settings(BaseSettings):
     @property
     def cursor_secrets(self) -> tuple[bytes, ...]:
         """The cursor keys as bytes; a development key is marked by its prefix, which is no part of the secret."""
-        return tuple(_decode(key.get_secret_value().removeprefix(DEVELOPMENT)) for key in self.cursor_keys)
+        return tuple(_decode(key.get_secret_value().removeprefix(MARK)) for key in self.cursor_keys)
 
     def problems(self) -> list[str]:
         """Each reason, as a sentence that begins with the variable, not to serve production with these settings."""
@@ -162,7 +161,7 @@ def _decode(text: str) -> bytes:
 
 
 def _key_problems(text: str) -> Iterator[str]:
-    if text.startswith(DEVELOPMENT):
+    if text.startswith(MARK):
         yield "is the development key of `keyfence dev`"
         return
     try:
@@ -175,7 +174,7 @@ def _key_problems(text: str) -> Iterator[str]:
 
 
 def _is_development(key: object) -> bool:
-    return isinstance(key, dict) and str(key.get("kid", "")).startswith(DEVELOPMENT)
+    return isinstance(key, dict) and str(key.get("kid", "")).startswith(MARK)
 
 
 def _is_tenant(text: str) -> bool:

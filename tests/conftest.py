@@ -1,7 +1,6 @@
 """Engines and worlds for every test that needs them."""
 
 import itertools
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +10,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from iam.boundary import TenantId
 from service import app
 from service.local import dynoxide, moto
-from service.local.binary import obtain, shared_cache
-from service.local.engine import Engine, EngineMissing
+from service.local.engine import Engine
 from service.local.issuer import LocalIssuer
 from service.store.client import Wire
 from service.store.schema import Administration
+from tests.dynoxide_binary import dynoxide_binary
 from tests.world import Session, World
 
 _tables = itertools.count(1)
@@ -47,12 +46,7 @@ class Engines:
             engine.stop()
 
     def _dynoxide(self) -> Engine:
-        try:
-            return dynoxide.start(self._directory, _quiet, obtain(shared_cache(), _quiet))
-        except EngineMissing as missing:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(missing.message)
+        return dynoxide.start(self._directory, _quiet, dynoxide_binary())
 
 
 @pytest.fixture(scope="session")

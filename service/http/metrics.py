@@ -9,13 +9,14 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """Requests by status, errors by code, and how long requests took."""
+    """Requests by status, errors by code, how long requests took, and items that were not the reader's."""
 
     def __init__(self) -> None:
         self._requests: Counter[int] = Counter()
         self._errors: Counter[str] = Counter()
         self._durations = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
+        self._foreign_items = 0
 
     def request(self, status: int, seconds: float) -> None:
         self._requests[status] += 1
@@ -25,6 +26,10 @@ class Metrics:
     def errors(self, codes: Iterable[str]) -> None:
         self._errors.update(codes)
 
+    def foreign_item(self) -> None:
+        """Somebody put a neighbour's prefix into an index key; the item was not shown."""
+        self._foreign_items += 1
+
     def render(self) -> str:
         return "\n".join((*self._counters(), *self._histogram(), ""))
 
@@ -33,6 +38,8 @@ class Metrics:
         yield from (f'keyfence_http_requests_total{{status="{s}"}} {n}' for s, n in sorted(self._requests.items()))
         yield "# TYPE keyfence_graphql_errors_total counter"
         yield from (f'keyfence_graphql_errors_total{{code="{c}"}} {n}' for c, n in sorted(self._errors.items()))
+        yield "# TYPE keyfence_foreign_items_total counter"
+        yield f"keyfence_foreign_items_total {self._foreign_items}"
 
     def _histogram(self) -> Iterator[str]:
         name, total = "keyfence_http_request_duration_seconds", 0

@@ -4,7 +4,8 @@ import re
 import secrets
 from pathlib import Path
 
-from service.local.secret import MARK, corrupt, keep
+from service.development import MARK
+from service.local.secret import corrupt, keep
 
 FILE = "cursor-key"
 

@@ -19,9 +19,9 @@ from jwt.algorithms import ECAlgorithm
 from ulid import ULID
 
 from service.auth.role import Role
-from service.local.secret import MARK, corrupt, keep
+from service.development import LOCAL_ISSUER, MARK
+from service.local.secret import corrupt, keep
 
-LOCAL_ISSUER = "https://keyfence.local/dev"
 AUDIENCE = "keyfence"
 ADMIN_AUDIENCE = "keyfence-admin"
 INTROSPECT = "introspect"

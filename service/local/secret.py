@@ -8,7 +8,6 @@ from pathlib import Path
 
 from service.errors import KeyfenceError
 
-MARK = "dev-"
 """Begins the name or the text of every local secret: production refuses what carries it."""
 
 

@@ -6,7 +6,7 @@ boto3's own client validates and rebuilds every attribute by its service model, 
 import asyncio
 import socket
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -125,13 +125,19 @@ def _endpoint(wire: Wire) -> tuple[str, str]:
     return boto.meta.endpoint_url, boto.meta.region_name
 
 
-def ambient_credentials() -> Credentials:
-    """What boto3's own chain finds on this machine."""
+def ambient_credentials() -> Callable[[], Credentials]:
+    """What boto3's own chain finds on this machine, refreshed by it when it expires."""
     found = boto3.Session().get_credentials()
-    frozen = found and found.get_frozen_credentials()
-    if not frozen or not frozen.access_key or not frozen.secret_key:
+    if found is None:
         raise NoCredentialsError
-    return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
+
+    def current() -> Credentials:
+        frozen = found.get_frozen_credentials()
+        if not frozen.access_key or not frozen.secret_key:
+            raise NoCredentialsError
+        return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
+
+    return current
 
 
 def ambient_region() -> str | None:

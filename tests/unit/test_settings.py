@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from service.development import LOCAL_ISSUER
 from service.local.cursor_key import cursor_key
-from service.local.issuer import LOCAL_ISSUER, local_issuer
+from service.local.issuer import local_issuer
 from service.settings import BadSettings, IssuerSettings, Settings, examine, read
 
 URI = "https://id.example.com/keys"

@@ -11,7 +11,7 @@ import pytest
 
 from service.cli.listener import listen
 from service.local import binary
-from service.local.engine import EngineMissing
+from tests.dynoxide_binary import dynoxide_binary
 
 from .conftest import Run, refusal
 from .running import paste, running
@@ -23,13 +23,7 @@ READY = "Ctrl-C ends it."
 @pytest.fixture
 def data(tmp_path: Path) -> Iterator[Path]:
     """A data directory with dynoxide at hand, which does not outlive the test."""
-    try:
-        found = binary.obtain(binary.shared_cache(), lambda _: None)
-    except EngineMissing as missing:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(missing.message)
-    (tmp_path / "dynoxide").symlink_to(found)
+    (tmp_path / "dynoxide").symlink_to(dynoxide_binary())
     yield tmp_path
     if engine_lives(tmp_path):
         kill_engine(tmp_path / "lock")

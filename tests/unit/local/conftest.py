@@ -1,14 +1,12 @@
 """A dynoxide binary for the tests of this folder, fetched once for all runs of this user."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from service.local import dynoxide
-from service.local.binary import obtain, shared_cache
-from service.local.engine import EngineMissing
+from tests.dynoxide_binary import dynoxide_binary
 
 Start = Callable[[Path], dynoxide.Dynoxide]
 
@@ -19,12 +17,7 @@ def quiet(_: str) -> None:
 
 @pytest.fixture(scope="session")
 def binary() -> Path:
-    try:
-        return obtain(shared_cache(), quiet)
-    except EngineMissing as missing:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(missing.message)
+    return dynoxide_binary()
 
 
 @pytest.fixture

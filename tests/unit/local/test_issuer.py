@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from service.auth.role import Role
-from service.local.issuer import FILE, LOCAL_ISSUER, LocalIssuer, local_issuer
+from service.development import LOCAL_ISSUER
+from service.local.issuer import FILE, LocalIssuer, local_issuer
 from service.local.secret import SecretUnusable
 
 

@@ -1,0 +1,45 @@
+"""An item that a hostile tenant has put into a neighbour's index partition is never shown to the neighbour."""
+
+import httpx2
+import pytest
+
+from iam.boundary import tenant_id
+from service.auth.role import Role
+from service.domains.users.access import users
+from service.domains.users.model import User
+from service.domains.users.repository import Users
+from service.store.keys import Fence
+from service.store.shards import UNSHARDED
+from tests.world import World
+
+
+@pytest.mark.parametrize("first", [1, 20])
+async def test_a_foreign_item_is_dropped_counted_and_does_not_shorten_the_page(world: World, first: int) -> None:
+    victim, attacker = await world.new_tenant(), await world.new_tenant()
+    own = [await _user(world, victim, f"{n}@victim.example") for n in range(2)]
+    theirs = await _user(world, attacker, "trap@attacker.example")
+    await _poison(world, theirs, attacker, victim)
+    before = await _counted(world)
+    data = await world.session(victim).ask(f"{{ users(first: {first}) {{ edges {{ node {{ email }} }} }} }}")
+    shown = [edge["node"]["email"] for edge in data["users"]["edges"]]
+    assert shown == [user.email for user in reversed(own)][:first]
+    assert await _counted(world) == before + 1
+
+
+async def _user(world: World, tenant: str, email: str) -> User:
+    return await Users(world.table(tenant_id(tenant))).create(email=email, name="N", role=Role.MEMBER)
+
+
+async def _poison(world: World, user: User, attacker: str, victim: str) -> None:
+    """Write with the attacker's own table key and the victim's index keys, as raw credentials could."""
+    item = users.item(user, Fence.around(tenant_id(attacker)), UNSHARDED)
+    index = users.index_item(user, Fence.around(tenant_id(victim)), UNSHARDED)
+    poisoned = {**item, **{name: value for name, value in index.items() if name.startswith("GSI")}}
+    await world.table(tenant_id(attacker)).caller.call("PutItem", {"TableName": world.tables.name, "Item": poisoned})
+
+
+async def _counted(world: World) -> int:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(world.application), base_url="http://x") as http:
+        text = (await http.get("/metrics")).text
+    (line,) = [line for line in text.splitlines() if line.startswith("keyfence_foreign_items_total ")]
+    return int(line.split()[1])

@@ -1,0 +1,18 @@
+"""The dynoxide that tests run: skipped where it cannot be had, except in CI, where that is a failure."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from service.local.binary import obtain, shared_cache
+from service.local.engine import EngineMissing
+
+
+def dynoxide_binary() -> Path:
+    try:
+        return obtain(shared_cache(), lambda _: None)
+    except EngineMissing as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(missing.message)
