@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from starlette.applications import Starlette
 
@@ -35,19 +36,16 @@ LOCAL_PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class FromFunction:
-    """Every fence's credentials from one function."""
+class OneForAll:
+    """The same credentials for every fence."""
 
-    current: Callable[[], Credentials]
+    current: CredentialSource
 
     def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:  # noqa: ARG002
-        return self.control()
+        return self.current
 
     def control(self) -> CredentialSource:
-        async def credentials() -> Credentials:
-            return self.current()
-
-        return credentials
+        return self.current
 
 
 def production() -> Starlette:
@@ -56,7 +54,7 @@ def production() -> Starlette:
     if problems := settings.problems():
         raise BadSettings(tuple(problems))
     log.configure(as_json=settings.log_json)
-    return application(settings, tables(settings, FromFunction(ambient_credentials())))
+    return application(settings, tables(settings, OneForAll(partial(asyncio.to_thread, ambient_credentials()))))
 
 
 def local(settings: Settings) -> Starlette:
@@ -87,11 +85,15 @@ def local_wire(settings: Settings) -> Wire:
     )
 
 
+async def _local_credentials() -> Credentials:
+    return LOCAL_CREDENTIALS
+
+
 def local_tables(settings: Settings) -> Tables:
-    return _tables(settings, local_wire(settings), FromFunction(lambda: LOCAL_CREDENTIALS))
+    return _tables(settings, local_wire(settings), OneForAll(_local_credentials))
 
 
-def tables(settings: Settings, credentials: FromFunction) -> Tables:
+def tables(settings: Settings, credentials: OneForAll) -> Tables:
     wire = Wire(
         region=settings.region or ambient_region(),
         endpoint_url=settings.endpoint_url,
@@ -102,7 +104,7 @@ def tables(settings: Settings, credentials: FromFunction) -> Tables:
     return _tables(settings, wire, credentials)
 
 
-def _tables(settings: Settings, wire: Wire, credentials: FromFunction) -> Tables:
+def _tables(settings: Settings, wire: Wire, credentials: OneForAll) -> Tables:
     return Tables(
         client=BotoClient(wire),
         name=settings.table,
@@ -113,7 +115,7 @@ def _tables(settings: Settings, wire: Wire, credentials: FromFunction) -> Tables
 
 def application(settings: Settings, tables: Tables) -> Starlette:
     """The tenants' API over these tables, with its probes."""
-    metrics = Metrics()
+    metrics = Metrics(tables.meter)
     registry = Registry(tables.control())
     endpoint = GraphQLEndpoint(
         authenticate=_admission(settings, registry),

@@ -51,6 +51,10 @@ class Context:
     def loaders(self) -> Loaders:
         return Loaders(self.users, self.groups)
 
+    def forget(self) -> None:
+        """What was loaded before a mutation may not be true after it."""
+        self.__dict__.pop("loaders", None)
+
     def require(self, needed: Role) -> None:
         if not self.principal.role.covers(needed):
             raise Forbidden(f"this needs the role {needed}; the token has {self.principal.role}")

@@ -23,6 +23,7 @@ def mutation(*, needs: Role, description: str) -> Callable[[Callable[A, Awaitabl
             info = kwargs["info"]
             assert isinstance(info, strawberry.Info)
             info.context.require(needs)
+            info.context.forget()
             return await resolver(*args, **kwargs)
 
         return strawberry.mutation(guarded, description=f"{description} Needs the role {needs}.")

@@ -1,6 +1,7 @@
 """GraphQL over HTTP: one endpoint, from the bytes of a request to the bytes of its answer."""
 
 from collections.abc import Awaitable, Callable
+from math import ceil
 from typing import Generic, TypeVar
 
 from graphql import OperationType
@@ -66,7 +67,7 @@ class GraphQLEndpoint(Generic[P, C]):
             return self._failure(refused.errors, 400 if media is Media.GRAPHQL else 200, media)
         except KeyfenceError as error:
             errors = (render(error, request_id_of(scope)),)
-            return self._failure(errors, STATUS[error.code], media, _challenge(scope, error))
+            return self._failure(errors, STATUS[error.code], media, _advice(scope, error))
 
     async def _answer(self, scope: Scope, receive: Receive, media: Media) -> Reply:
         _check_method(scope)
@@ -107,7 +108,11 @@ def _not_acceptable() -> Media:
     raise HttpRefusal(406, f"the answer can be {Media.GRAPHQL} or {Media.JSON}")
 
 
-def _challenge(scope: Scope, error: KeyfenceError) -> Headers:
+def _advice(scope: Scope, error: KeyfenceError) -> Headers:
+    """What HTTP has headers for: how to authenticate, and when to come again."""
+    wait = error.extensions.get("retryAfterMs")
+    if isinstance(wait, int):
+        return [(b"retry-after", str(ceil(wait / 1000)).encode())]
     if not isinstance(error, Unauthenticated):
         return ()
     given = header(scope, b"authorization") is not None

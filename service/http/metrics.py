@@ -4,6 +4,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from service.store.meter import Meter
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -11,7 +13,8 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 class Metrics:
     """Requests by status, errors by code, how long requests took, and items that were not the reader's."""
 
-    def __init__(self) -> None:
+    def __init__(self, meter: Meter | None = None) -> None:
+        self._meter = meter or Meter()
         self._requests: Counter[int] = Counter()
         self._errors: Counter[str] = Counter()
         self._durations = [0] * (len(BUCKETS) + 1)
@@ -38,6 +41,10 @@ class Metrics:
         yield from (f'keyfence_http_requests_total{{status="{s}"}} {n}' for s, n in sorted(self._requests.items()))
         yield "# TYPE keyfence_graphql_errors_total counter"
         yield from (f'keyfence_graphql_errors_total{{code="{c}"}} {n}' for c, n in sorted(self._errors.items()))
+        yield "# TYPE keyfence_dynamodb_calls_total counter"
+        yield from (f'keyfence_dynamodb_calls_total{{operation="{o}"}} {n}' for o, n in self._meter.calls.items())
+        yield "# TYPE keyfence_dynamodb_units_total counter"
+        yield from (f'keyfence_dynamodb_units_total{{operation="{o}"}} {n}' for o, n in self._meter.units.items())
         yield "# TYPE keyfence_foreign_items_total counter"
         yield f"keyfence_foreign_items_total {self._foreign_items}"
 

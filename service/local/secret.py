@@ -8,8 +8,6 @@ from pathlib import Path
 
 from service.errors import KeyfenceError
 
-"""Begins the name or the text of every local secret: production refuses what carries it."""
-
 
 class SecretUnusable(KeyfenceError):
     """A secret's file that cannot be read, written or understood."""

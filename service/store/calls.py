@@ -47,6 +47,7 @@ class Caller:
                 return await self._once(operation, parameters)
             except Refused as refusal:
                 if not refusal.meaning.retry or attempt == self.patience.attempts - 1:
+                    _report(operation, refusal)
                     raise
                 log.debug("dynamodb_retry", operation=operation, code=refusal.code, attempt=attempt + 1)
             await asyncio.sleep(self.patience.pause(attempt))
@@ -55,5 +56,11 @@ class Caller:
     async def _once(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
         metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         answer = await self.client.call(operation, metered, await self.credentials())
-        self.meter.record(operation, parameters, answer)
+        self.meter.record(operation, answer)
         return answer
+
+
+def _report(operation: str, refusal: Refused) -> None:
+    """What the caller will not be told in full; a condition that does not hold is nobody's fault."""
+    if refusal.code not in {"TransactionCanceledException", "ConditionalCheckFailedException"}:
+        log.error("dynamodb_refused", operation=operation, code=refusal.code, text=str(refusal))

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import boto3
+import botocore.session
 import orjson
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import BotoCoreError, NoCredentialsError
 from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
 
 from iam.credentials import Credentials
 from service.store.answers import Refused
@@ -52,7 +54,7 @@ class BotoClient:
     def __init__(self, wire: Wire) -> None:
         self._url, self._region = _endpoint(wire)
         self._threads = ThreadPoolExecutor(wire.connections, thread_name_prefix="dynamodb")
-        self._http = _pool(wire)
+        self._http = _pool(wire, self._url)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(
@@ -74,11 +76,18 @@ class BotoClient:
         return _answer(response.status_code, body)
 
 
-def _pool(wire: Wire) -> URLLib3Session:
-    """botocore's session, for its proxies and certificates; without TCP_NODELAY every call would wait for an ACK."""
+def _pool(wire: Wire, url: str) -> URLLib3Session:
+    """With the proxies and certificates that boto3 would use; without TCP_NODELAY every call would wait for an ACK."""
     patience: Any = (wire.connect_timeout, wire.read_timeout)
+    certificates: Any = botocore.session.get_session().get_config_variable("ca_bundle") or True
     options: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-    return URLLib3Session(timeout=patience, max_pool_connections=wire.connections, socket_options=options)
+    return URLLib3Session(
+        verify=certificates,
+        proxies=get_environ_proxies(url),
+        timeout=patience,
+        max_pool_connections=wire.connections,
+        socket_options=options,
+    )
 
 
 def _headers(operation: str) -> dict[str, str]:

@@ -73,8 +73,13 @@ def present(*path: str) -> Condition:
     return _condition("attribute_exists({path})", path or ("PK",))
 
 
-def equals(name: str, value: object) -> Condition:
-    return _condition("{path} = {value}", (name,), value)
+def equals(path: str | Path, value: object) -> Condition:
+    return _condition("{path} = {value}", (path,) if isinstance(path, str) else path, value)
+
+
+def fewer_than(limit: int, name: str) -> Condition:
+    """The set or map has room for one more."""
+    return _condition("(attribute_not_exists({path}) OR size({path}) < {value})", (name,), limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from service.store.expression import Change, Condition, absent
+from service.store.expression import Change, Condition, absent, equals
 
 SIZE = 24
 Attributes = Mapping[str, str]
@@ -14,8 +14,8 @@ class Head:
     """The attributes of edges to children, by the child's id.
 
     Every child whose id is not above `until` is here; where `until` is None, every child is. `until` is only ever set
-    or lowered, so a writer that saw an older one can at worst add an entry above it, which readers pass over. Raising
-    it would need proof that nothing between was missed.
+    or lowered, and only by a writer that saw the newest: raising it would need proof that nothing between was missed.
+    Entries above it may be left over, and readers pass over them.
     """
 
     entries: Mapping[str, Attributes] = field(default_factory=dict)
@@ -35,9 +35,9 @@ class Head:
     def with_edge(self, child: str, edge: Attributes) -> Change:
         return Change(sets={("head", "entries", child): edge}) if child in self.entries else Change()
 
-    def unclosed(self) -> Condition | None:
-        """What must still hold for `with_child` to be right: an open head may not have been closed since."""
-        return absent("head", "until") if self.until is None else None
+    def unchanged(self) -> Condition:
+        """What must still hold for a change of this head to be right: `until` is where it was."""
+        return absent("head", "until") if self.until is None else equals(("head", "until"), self.until)
 
     def _closed(self, child: str, edge: Attributes) -> Change:
         """Keep the lowest ids and let go of the rest, this child perhaps among them."""

@@ -1,35 +1,27 @@
-"""What a request asked of DynamoDB: each call with the capacity it consumed."""
+"""What was asked of DynamoDB: calls and the capacity they consumed, by operation."""
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One call as it was made, and what it cost."""
-
-    operation: str
-    parameters: Mapping[str, Any]
-    units: float
-
-    @property
-    def index(self) -> str | None:
-        return self.parameters.get("IndexName")
-
-
 @dataclass(slots=True)
 class Meter:
-    """Collects the readings of one request."""
+    """Counts for one request, or for the whole process when it is the `total` of others."""
 
-    readings: list[Reading] = field(default_factory=list)
+    calls: Counter[str] = field(default_factory=Counter)
+    units: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    total: "Meter | None" = None
 
-    def record(self, operation: str, parameters: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        self.readings.append(Reading(operation, parameters, _units(answer)))
+    def record(self, operation: str, answer: Mapping[str, Any]) -> None:
+        self._add(operation, _units(answer))
 
-    @property
-    def units(self) -> float:
-        return sum(reading.units for reading in self.readings)
+    def _add(self, operation: str, units: float) -> None:
+        self.calls[operation] += 1
+        self.units[operation] += units
+        if self.total is not None:
+            self.total._add(operation, units)
 
 
 def _units(answer: Mapping[str, Any]) -> float:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-LIMIT = 256
-
 
 @dataclass(frozen=True, slots=True)
 class Shard:

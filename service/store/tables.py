@@ -1,7 +1,7 @@
 """Handles on the one table: for a tenant, or for the control plane, each with its own fence and credentials."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from iam.boundary import TenantId
@@ -29,6 +29,8 @@ class Tables:
     sealer: Sealer
     credentials: Credentialed
     on_foreign: Callable[[], None] = lambda: None
+    meter: Meter = field(default_factory=Meter)
+    """What all handles together have asked of DynamoDB."""
 
     def tenant(self, tenant: TenantId, *, writes: bool) -> Table:
         """A request that writes also reads consistently, since it decides on what it reads."""
@@ -36,7 +38,7 @@ class Tables:
             client=self.client,
             table=self.name,
             credentials=self.credentials.tenant(tenant, writes=writes),
-            meter=Meter(),
+            meter=Meter(total=self.meter),
         )
         return Table(
             fence=Fence.around(tenant),
@@ -47,5 +49,5 @@ class Tables:
         )
 
     def control(self) -> Table:
-        caller = Caller(client=self.client, table=self.name, credentials=self.credentials.control(), meter=Meter())
+        caller = Caller(client=self.client, table=self.name, credentials=self.credentials.control(), meter=self.meter)
         return Table(fence=Fence.control(), caller=caller, sealer=self.sealer)

@@ -47,6 +47,7 @@ class Registry:
         await self.table.write(put(tenants, tenant, when=absent()))
 
     def _remember(self, tenant: Tenant) -> None:
+        self._known.pop(tenant.id, None)
         if len(self._known) >= LARGEST:
             self._known.pop(next(iter(self._known)))
         self._known[tenant.id] = (self.clock(), tenant)

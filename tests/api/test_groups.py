@@ -82,3 +82,13 @@ async def test_a_deleted_group_is_gone_from_lists_members_and_nodes(owner: Sessi
         u=member,
     )
     assert data == {"group": None, "node": None, "groups": {"edges": []}, "user": {"groups": {"edges": []}}}
+
+
+async def test_each_mutation_of_one_request_shows_what_it_did_itself(owner: Session) -> None:
+    crew, first, second = await group(owner, "crew"), await user(owner, "1@x.example"), await user(owner, "2@x.example")
+    query = """mutation($g: ID!, $a: ID!, $b: ID!) {
+      a: addMember(groupId: $g, userId: $a) { node { groups { edges { node { memberCount } } } } }
+      b: addMember(groupId: $g, userId: $b) { node { groups { edges { node { memberCount } } } } } }"""
+    data = await owner.ask(query, g=crew, a=first, b=second)
+    counts = [data[name]["node"]["groups"]["edges"][0]["node"]["memberCount"] for name in "ab"]
+    assert counts == [1, 2]

@@ -22,7 +22,7 @@ from service.domains.groups.access import (
 )
 from service.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId, Membership, is_alive
 from service.errors import Conflict, Internal, NotFound, Throttled
-from service.store.expression import Change, Condition, absent, present
+from service.store.expression import Change, Condition, absent, equals, present
 from service.store.head import Head, without_child
 from service.store.page import Edge as StoreEdge
 from service.store.page import Page, checked_size
@@ -91,15 +91,14 @@ class Memberships:
         return await unless_stale(lambda: self._change(group_id, user_id, role))
 
     async def _change(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
-        (group, member), before = await asyncio.gather(
-            self._ends(group_id, user_id),
-            self.table.find(membership_of_user, user_id=user_id, group_id=group_id),
-        )
+        """The edge is read before its ends, whose heads then have it, and must be the same edge when it is written."""
+        before = await self.table.find(membership_of_user, user_id=user_id, group_id=group_id)
+        group, member = await self._ends(group_id, user_id)
         if before is None:
             raise NO_MEMBER()
         after = replace(before, role=role, updated_at=self.now(), version=before.version + 1)
         await self.table.write(
-            revise(memberships, before, after),
+            revise(memberships, before, after, when=equals("createdAt", before.created_at)),
             _at_group(group_id, _head(group).with_edge(user_id, after.attributes), _head(group)),
             _at_member(user_id, member.head.with_edge(group_id, after.attributes), member.head),
         )
@@ -174,9 +173,8 @@ def _at_member(user_id: MemberId, what: Change, head: Head) -> Write[Any]:
 
 
 def _still(head: Head) -> Condition:
-    """The end is alive and its head is as open as it was read; if not, a fresh read tells what is wrong."""
-    unclosed = head.unclosed()
-    return absent("deletedAt") & unclosed if unclosed else absent("deletedAt")
+    """The end is alive and its head is as it was read; if not, a fresh read tells what is wrong."""
+    return absent("deletedAt") & head.unchanged()
 
 
 def _head(group: Group) -> Head:

@@ -85,6 +85,9 @@ class Groups:
         """The group is gone from every list and takes no more members; its memberships go next.
 
         A deletion that was interrupted is taken up again where it stopped."""
+        await unless_stale(lambda: self._begin_delete(id))
+
+    async def _begin_delete(self, id: GroupId) -> None:
         group = await self.table.find(group_by_id, id=id)
         if group is None:
             raise MISSING()

@@ -33,7 +33,7 @@ from service.domains.users.model import (
 )
 from service.errors import BadInput, Conflict, NotFound
 from service.inputs import checked_line
-from service.store.expression import Change, absent
+from service.store.expression import Change, absent, fewer_than
 from service.store.head import Head
 from service.store.ids import checked_id, new_id
 from service.store.page import Page
@@ -130,6 +130,9 @@ class Users:
         """The user is gone from every list and the address is free again; what hangs on the user goes next.
 
         A deletion that was interrupted is taken up again where it stopped."""
+        await unless_stale(lambda: self._begin_delete(id, allowed))
+
+    async def _begin_delete(self, id: UserId, allowed: Callable[[User], None]) -> None:
         user = await self.table.find(user_by_id, id=id)
         if user is None:
             raise MISSING()
@@ -164,8 +167,9 @@ class Users:
         else:
             after = replace(before, text=text, updated_at=now, version=before.version + 1)
             written = revise(settings, before, after)
+        room = absent("deletedAt") if before else absent("deletedAt") & fewer_than(SETTINGS, "settingNames")
         named = Change(adds={("settingNames",): frozenset({name})})
-        await self.table.write(written, change(users, {"id": id}, named, when=absent("deletedAt"), otherwise=MISSING))
+        await self.table.write(written, change(users, {"id": id}, named, when=room))
         return after
 
 

@@ -79,6 +79,14 @@ async def test_another_failure_to_authenticate_has_its_own_status(error: Keyfenc
     assert b"keys are gone" not in answered.body
 
 
+async def test_who_is_to_come_again_is_told_when_in_whole_seconds() -> None:
+    async def fails(_: str | None) -> str:
+        raise Throttled("later", retryAfterMs=1200)
+
+    answered = await post(endpoint(authenticate=fails), {"query": LIST})
+    assert (answered.status, answered.headers["retry-after"]) == (429, "2")
+
+
 async def test_a_context_that_is_refused_is_forbidden(app: GraphQLEndpoint[str, str]) -> None:
     answered = await post(app, {"query": LIST}, authorization="Bearer stranger")
     assert (answered.status, answered.codes()) == (403, ["FORBIDDEN"])

@@ -1,6 +1,7 @@
 """The histogram is cumulative, as Prometheus reads it."""
 
 from service.http.metrics import Metrics
+from service.store.meter import Meter
 
 NAME = "keyfence_http_request_duration_seconds"
 
@@ -22,3 +23,14 @@ def test_a_bucket_counts_all_requests_up_to_its_bound() -> None:
 
 def test_the_text_ends_with_a_line_feed() -> None:
     assert Metrics().render().endswith("\n")
+
+
+def test_calls_and_units_of_dynamodb_are_counted_by_operation_over_all_requests() -> None:
+    total = Meter()
+    for units in (0.5, 2):
+        Meter(total=total).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
+    Meter(total=total).record("BatchGetItem", {"ConsumedCapacity": [{"CapacityUnits": 3.0}, {"CapacityUnits": 1.0}]})
+    lines = Metrics(total).render().splitlines()
+    assert 'keyfence_dynamodb_calls_total{operation="Query"} 2' in lines
+    assert 'keyfence_dynamodb_units_total{operation="Query"} 2.5' in lines
+    assert 'keyfence_dynamodb_units_total{operation="BatchGetItem"} 4.0' in lines
