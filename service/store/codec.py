@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperation, Overflow, Rounded, Underflow
 from enum import StrEnum
@@ -16,7 +16,9 @@ Value = dict[str, Any]
 Item = dict[str, Value]
 M = TypeVar("M")
 
-_EXACT = Context(prec=38, Emin=-128, Emax=126, traps=[InvalidOperation, Overflow, Underflow, Inexact, Rounded])
+SMALLEST, LARGEST = -130, 125
+
+_EXACT = Context(prec=38, Emin=-999, Emax=999, traps=[InvalidOperation, Overflow, Underflow, Inexact, Rounded])
 
 
 @cache
@@ -74,11 +76,18 @@ def _names(model: Any) -> tuple[tuple[str, str], ...]:
 @cache
 def _readers(model: Any) -> tuple[tuple[str, str, Callable[[Value], Any]], ...]:
     hints = get_type_hints(model)
-    optional = [field.name for field in fields(model) if type(None) in get_args(hints[field.name])]
     for field in fields(model):
-        if field.name in optional and field.default is MISSING and field.default_factory is MISSING:
-            raise TypeError(f"{model.__name__}.{field.name} may be absent and so needs a default")
+        if not _comes_back(hints[field.name], field):
+            raise TypeError(f"{model.__name__}.{field.name} may be absent and so needs a default that is empty")
     return tuple((name, kept, _reader(hints[name])) for name, kept in _names(model))
+
+
+def _comes_back(hint: Any, field: Field[Any]) -> bool:
+    """What is kept as nothing, None or an empty set, has to be what nothing is read as."""
+    if type(None) not in get_args(hint) and get_origin(hint) is not frozenset:
+        return True
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    return default is None or default == frozenset()
 
 
 def _reader(hint: Any) -> Callable[[Value], Any]:
@@ -90,12 +99,18 @@ def _reader(hint: Any) -> Callable[[Value], Any]:
     if origin is frozenset:
         return lambda value: frozenset(value["SS"])
     if origin is tuple:
-        part = _reader(args[0])
+        part = _reader(_never_none(args[0]))
         return lambda value: tuple(part(one) for one in value["L"])
     if origin is not None and issubclass(origin, Mapping):
-        of = _reader(args[1])
+        of = _reader(_never_none(args[1]))
         return lambda value: {key: of(one) for key, one in value["M"].items()}
     return _scalar(hint)
+
+
+def _never_none(hint: Any) -> Any:
+    if type(None) in get_args(hint):
+        raise TypeError(f"a list or a map cannot hold {hint}: leave out what is not there")
+    return hint
 
 
 def _scalar(hint: Any) -> Callable[[Value], Any]:
@@ -124,6 +139,9 @@ _SCALARS: Mapping[Any, Callable[[Value], Any]] = {
 
 def _number(value: int | Decimal) -> str:
     try:
-        return format(_EXACT.create_decimal(value), "f")
+        exact = _EXACT.create_decimal(value)
     except DecimalException:
-        raise BadInput("a number may have at most 38 significant digits") from None
+        exact = Decimal("NaN")
+    if not exact.is_finite() or (exact and not SMALLEST <= exact.adjusted() <= LARGEST):
+        raise BadInput("a number may have 38 significant digits and be from 1E-130 to below 1E126") from None
+    return format(exact, "f")

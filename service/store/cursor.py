@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from service.errors import BadInput
 
 LIFETIME_HOURS = 7 * 24
-LONGEST = 6144
+LONGEST = 12_288
+"""The largest keys, all of it characters that JSON doubles."""
 _FORMAT = b"keyfence-cursor-1"
 
 
@@ -71,9 +72,11 @@ class Sealer:
 
 
 def _decoded(cursor: str) -> bytes:
+    if len(cursor) > LONGEST or not cursor.isascii():
+        return b""
     try:
-        sealed = urlsafe_b64decode(cursor.encode("ascii") + b"==") if len(cursor) <= LONGEST else b""
+        sealed = urlsafe_b64decode(cursor.encode() + b"==")
     except ValueError:
         return b""
     # Base64 ignores stray characters and trailing bits: only the one spelling that we issued is a cursor.
-    return sealed if urlsafe_b64encode(sealed).rstrip(b"=") == cursor.encode("ascii") else b""
+    return sealed if urlsafe_b64encode(sealed).rstrip(b"=") == cursor.encode() else b""

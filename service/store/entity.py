@@ -97,8 +97,8 @@ class Query(Generic[M]):
     def __post_init__(self) -> None:
         if self.index not in self.entity.keys:
             raise BadEntity(f"{self.entity.type} is not kept in {self.index}")
-        tags = [part for part in self.begins_with.split("#") if part]
-        if tags and list(self.key.sort.segments[: len(tags)]) != tags:
+        *tags, rest = self.begins_with.split("#")
+        if rest or list(self.key.sort.segments[: len(tags)]) != tags:
             raise BadEntity(f"no {self.entity.type} in {self.index} begins with {self.begins_with!r}")
 
     @property

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+LIMIT = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Shard:
@@ -18,6 +20,11 @@ class ShardMap:
     """How many slots each of a tenant's collections has; one, where nothing is said."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for collection, count in self.counts.items():
+            if not 1 <= count <= LIMIT:
+                raise ValueError(f"{collection} can have 1 to {LIMIT} slots, not {count}")
 
     def count(self, collection: str) -> int:
         return self.counts.get(collection, 1)

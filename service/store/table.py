@@ -62,6 +62,7 @@ class Table:
     async def page(self, pattern: Query[M], *, first: int, after: str | None = None, **values: object) -> Page[M]:
         """One more item than asked for is read, so that `has_next` is a fact and not a guess."""
         checked_size(first)
+        next(pattern.key.partitions(self.fence, self.shards, values))  # arguments that fit no key are refused first
         start = None if after is None else self._opened(pattern, after, values)
         items = await self._slots(pattern, first + 1, start, values)
         place = self._places(pattern, values)
@@ -100,10 +101,9 @@ class Table:
             raise _blamed(refusal, writes) from refusal
 
     async def delete_many(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> None:
+        keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in wanted]
         with _meanings():
-            await delete_many(
-                self.caller, [table_key(pattern.entity, self.fence, self.shards, values) for values in wanted]
-            )
+            await delete_many(self.caller, list({_address(key): key for key in keys}.values()))
 
     async def _slots(
         self, pattern: Query[M], limit: int, start: Position | None, values: Mapping[str, object]

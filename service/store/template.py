@@ -12,6 +12,7 @@ from service.store.escape import escape
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _FIELD = re.compile(r"(?P<tag>[a-z]?)\{(?P<name>[a-z_]+)(?::(?P<spec>[a-z0-9.]+))?\}")
 _BUCKETS = {"month": 7, "day": 10}
+_WIDTH = re.compile(r"0(?P<width>[1-9][0-9]*)(?:d|\.(?P<places>[1-9][0-9]*)f)")
 
 
 class BadTemplate(ValueError):
@@ -52,9 +53,10 @@ class Template:
 def _segment(part: str, whole: str) -> str | Field:
     if _TAG.fullmatch(part):
         return part
-    if match := _FIELD.fullmatch(part):
+    match = _FIELD.fullmatch(part)
+    if match and (not match["spec"] or match["spec"] in _BUCKETS or _WIDTH.fullmatch(match["spec"])):
         return Field(match["name"], match["spec"] or "", match["tag"])
-    raise BadTemplate(f"{part!r} in {whole!r} is neither a tag nor one field; write TAG or {{field}} between '#' signs")
+    raise BadTemplate(f"{part!r} in {whole!r} is neither a tag nor one field; write TAG, {{field}} or {{number:05d}}")
 
 
 def _render(name: str, spec: str, value: object) -> str:
@@ -79,16 +81,22 @@ def _text(name: str, value: str) -> str:
 
 
 def _number(name: str, spec: str, value: int | Decimal) -> str:
-    if not spec:
+    form = _WIDTH.fullmatch(spec)
+    if form is None:
         raise TypeError(f"{name}: a number in a key needs a width, as in {{{name}:010d}}")
-    text = format(value, spec)
-    if value < 0 or len(text) > int(spec.rstrip("df").split(".")[0]):
-        raise BadInput(f"{name} must be from 0 to the largest number of the form {format(0, spec)}", field=name)
-    return text
+    places, width = int(form["places"] or 0), int(form["width"])
+    exact, bound = Decimal(value), Decimal(10) ** (width - places - bool(places))
+    if exact.is_finite() and 0 <= exact < bound and exact == round(exact, places):
+        return format(abs(exact), f"0{width}.{places}f")
+    raise BadInput(f"{name} must be from 0 to the largest number of the form {0:0{width}.{places}f}", field=name)
 
 
 def instant(moment: datetime) -> str:
     """ISO 8601 in UTC with a fixed width, so that text order is time order."""
     if moment.tzinfo is None:
         raise TypeError("a time without a zone cannot be ordered")
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+    try:
+        universal = moment.astimezone(UTC)
+    except OverflowError:
+        raise BadInput("a time must be within the years 1 to 9999 of UTC") from None
+    return universal.isoformat(timespec="microseconds")[:-6] + "Z"

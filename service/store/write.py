@@ -39,11 +39,13 @@ class Write(Generic[M]):
         """The member of TransactItems that this write becomes."""
         placeholders = Placeholders()
         body: dict[str, Any] = {"TableName": table, **self._subject(fence, shards)}
-        if change := self._change(fence, shards):
+        change = self._change(fence, shards)
+        if change:
             body["UpdateExpression"] = change.render(placeholders)
         if self.when is not None:
             body["ConditionExpression"] = self.when.render(placeholders)
-        return {self.verb: body | placeholders.parameters()}
+        verb = "ConditionCheck" if self.verb == "Update" and not change else self.verb
+        return {verb: body | placeholders.parameters()}
 
     def _subject(self, fence: Fence, shards: ShardMap) -> dict[str, Item]:
         if self.model is not None:
@@ -78,8 +80,7 @@ def change(
     Where there is nothing to change, what is left of it is the condition."""
     _refuse_key_fields(entity, change)
     condition = present() & when if when else present()
-    verb = "Update" if change else "ConditionCheck"
-    return Write(verb=verb, entity=entity, key=key, change=change, when=condition, otherwise=otherwise)
+    return Write(verb="Update", entity=entity, key=key, change=change, when=condition, otherwise=otherwise)
 
 
 def revise(
@@ -90,7 +91,11 @@ def revise(
     when: Condition | None = None,
     otherwise: Otherwise = Stale,
 ) -> Write[M]:
-    """What differs between two states of one item, its index keys included, if nobody revised it in between."""
+    """What differs between two states of one item, its index keys included, if nobody revised it in between.
+
+    Where nothing differs, what is left of it is the condition."""
+    if _key_of(entity, before) != _key_of(entity, after):
+        raise TypeError(f"a {entity.type} cannot be revised into another one")
     condition = equals("version", before.version)
     return Write(
         verb="Update",
@@ -131,9 +136,11 @@ def _difference(before: Model, after: Model) -> Change:
     removes: list[Path] = []
     for one in fields(before):
         old, new = getattr(before, one.name), getattr(after, one.name)
-        if new is None and old is not None:
+        if old == new:
+            continue
+        if new is None or new == frozenset():
             removes.append((attribute(one.name),))
-        elif old != new:
+        else:
             sets[attribute(one.name),] = new
     return Change(sets=sets, removes=tuple(removes))
 

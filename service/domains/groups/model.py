@@ -5,8 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
-from service.errors import BadInput
-from service.inputs import checked_line
+from service.inputs import checked_line, checked_text
 from service.store.head import Attributes, Head
 
 GroupId = NewType("GroupId", str)
@@ -92,6 +91,4 @@ def checked_name(name: str) -> str:
 
 
 def checked_description(description: str | None) -> str | None:
-    if description is not None and len(description) > DESCRIPTION_LENGTH:
-        raise BadInput(f"description must be at most {DESCRIPTION_LENGTH} characters", field="description")
-    return description or None
+    return checked_text(description, "description", DESCRIPTION_LENGTH) if description else None

@@ -1,0 +1,100 @@
+"""What a group may be called, and edges that read the same from everywhere."""
+
+import pytest
+from hypothesis import given, settings
+
+from iam.boundary import TenantId
+from service.domains.groups.access import groups, memberships
+from service.domains.groups.model import (
+    DESCRIPTION_LENGTH,
+    NAME_LENGTH,
+    Group,
+    GroupId,
+    Membership,
+    checked_description,
+    checked_name,
+    is_alive,
+)
+from service.domains.groups.repository import group_id
+from service.errors import BadInput
+from service.store.ids import new_id
+from service.store.keys import Fence
+from service.store.shards import UNSHARDED
+from tests.unit.store.bookshop import OPENING
+from tests.unit.store.models import models
+
+ACME = Fence.around(TenantId("acme"))
+UNTIMED = settings(deadline=None)
+
+
+def group(name: str = "Ops", **given: object) -> Group:
+    made = {"id": GroupId(new_id("grp")), "created_at": OPENING, "updated_at": OPENING}
+    return Group(**{**made, "name": name, **given})  # type: ignore[arg-type]
+
+
+@UNTIMED
+@given(models(Membership))
+def test_an_edge_comes_back_from_the_attributes_that_heads_keep(edge: Membership) -> None:
+    assert Membership.from_attributes(edge.user_id, edge.group_id, edge.attributes) == edge
+
+
+@UNTIMED
+@given(models(Membership))
+def test_the_attributes_of_an_edge_are_plain_text(edge: Membership) -> None:
+    assert {type(str(value)) for value in edge.attributes.values()} == {str}
+    assert all(isinstance(value, str) for value in edge.attributes.values())
+
+
+def test_an_edge_is_one_item_that_is_found_from_both_ends() -> None:
+    edge = Membership.from_attributes(
+        "usr_1", "grp_1", {"role": "MANAGER", "joined": f"{OPENING}", "changed": f"{OPENING}", "version": "1"}
+    )
+    item = memberships.item(edge, ACME, UNSHARDED)
+    assert (item["PK"]["S"], item["SK"]["S"]) == ("TENANT#acme#USER#usr_1", "GROUP#grp_1")
+    assert (item["GSI1PK"]["S"], item["GSI1SK"]["S"]) == ("TENANT#acme#GROUP#grp_1#00", "USER#usr_1")
+
+
+@pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
+def test_every_name_that_is_accepted_fits_its_key(character: str) -> None:
+    name = checked_name(character * NAME_LENGTH)
+    assert groups.item(group(name), ACME, UNSHARDED)["GSI2PK"]["S"] == "TENANT#acme#GROUPS#00"
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a" * (NAME_LENGTH + 1), "a\tb"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        checked_name(name)
+    assert refusal.value.extensions == {"field": "name"}
+
+
+def test_groups_are_listed_by_name_and_the_shorter_name_comes_first() -> None:
+    names = ["Ops 2", "Ops", "Ops!", "Ops#1", "ops", "Öps", "Opsa"]
+    keys = {name: groups.item(group(name), ACME, UNSHARDED)["GSI2SK"]["S"] for name in names}
+    assert sorted(names, key=keys.__getitem__) == sorted(names)
+
+
+def test_a_description_has_lines_and_at_most_2000_characters() -> None:
+    assert checked_description("one\ntwo") == "one\ntwo"
+    assert checked_description("") is checked_description(None) is None
+    assert checked_description("a" * DESCRIPTION_LENGTH)
+    with pytest.raises(BadInput) as refusal:
+        checked_description("a" * (DESCRIPTION_LENGTH + 1))
+    assert refusal.value.extensions == {"field": "description"}
+
+
+def test_half_a_character_in_a_description_is_refused() -> None:
+    with pytest.raises(BadInput):
+        checked_description("a\ud800")
+
+
+def test_a_deleted_group_is_in_no_list() -> None:
+    assert is_alive(group())
+    assert set(groups.index_item(group(), ACME, UNSHARDED)) == {"PK", "SK", "GSI2PK", "GSI2SK"}
+    assert set(groups.index_item(group(deleted_at=OPENING), ACME, UNSHARDED)) == {"PK", "SK"}
+
+
+def test_only_an_id_of_a_group_is_one() -> None:
+    assert group_id(good := new_id("grp")) == good
+    for text in (new_id("usr"), "grp_1", ""):
+        with pytest.raises(BadInput):
+            group_id(text)

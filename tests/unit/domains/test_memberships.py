@@ -1,0 +1,108 @@
+"""The copies of an edge at its two ends say what the edge says, also when others write in between."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+from iam.credentials import Credentials
+from service.auth.role import Role
+from service.domains.groups.access import group_by_id, groups, member_by_id, membership_of_user
+from service.domains.groups.memberships import Memberships
+from service.domains.groups.model import Group, GroupId, GroupRole, MemberId
+from service.domains.users.access import users
+from service.domains.users.model import User, UserId
+from service.store.client import Answer
+from service.store.codec import Item
+from service.store.head import Head
+from service.store.ids import new_id
+from tests.unit.store.bookshop import OPENING
+from tests.unit.store.scripted import table
+from tests.unit.store.shelves import Shelves
+
+GROUP, USER = GroupId(new_id("grp")), MemberId(new_id("usr"))
+
+
+@dataclass
+class Interrupted(Shelves):
+    """Lets somebody else act, once, just before the edge is read or the transaction is written."""
+
+    before: str = ""
+    meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        act = self.meanwhile
+        if act and operation == self.before and ("Key" not in parameters or _is_edge(parameters["Key"])):
+            self.meanwhile = None
+            await act()
+        return await super().call(operation, parameters, credentials)
+
+
+def _is_edge(key: Item) -> bool:
+    return bool(key["SK"]["S"].startswith("GROUP#"))
+
+
+def shelves(before: str = "") -> Interrupted:
+    kept = Interrupted(before=before)
+    times = {"created_at": OPENING, "updated_at": OPENING, "head": Head()}
+    kept.keep(groups, Group(id=GROUP, name="Ops", **times))  # type: ignore[arg-type]
+    kept.keep(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))  # type: ignore[arg-type]
+    return kept
+
+
+def memberships(kept: Shelves) -> Memberships:
+    days = count(1)
+
+    def now() -> datetime:
+        return OPENING + timedelta(days=next(days))
+
+    return Memberships(table(kept, consistent=True), now=now)
+
+
+async def check(kept: Shelves) -> None:
+    """Both heads know the edge as it is."""
+    reading = table(kept)
+    edge = await reading.find(membership_of_user, user_id=USER, group_id=GROUP)
+    group, member = await reading.find(group_by_id, id=GROUP), await reading.find(member_by_id, id=USER)
+    assert group is not None
+    assert member is not None
+    assert group.member_count == (edge is not None)
+    assert group.head is not None
+    assert group.head.first(10) == ([(USER, edge.attributes)] if edge else [])
+    assert member.head.first(10) == ([(GROUP, edge.attributes)] if edge else [])
+
+
+async def test_heads_follow_an_edge_that_comes_changes_and_goes() -> None:
+    kept = shelves()
+    edges = memberships(kept)
+    await edges.add(GROUP, USER, GroupRole.MEMBER)
+    await check(kept)
+    assert (await edges.change(GROUP, USER, GroupRole.MANAGER)).version == 2
+    await check(kept)
+    assert await edges.remove(GROUP, USER) is True
+    assert await edges.remove(GROUP, USER) is False
+    await check(kept)
+
+
+async def test_an_edge_that_comes_while_it_is_being_changed_is_the_same_in_its_heads() -> None:
+    """The ends were read before it came, and the edge after."""
+    kept = shelves(before="GetItem")
+    kept.meanwhile = lambda: memberships(kept).add(GROUP, USER, GroupRole.MEMBER)
+    assert (await memberships(kept).change(GROUP, USER, GroupRole.MANAGER)).role is GroupRole.MANAGER
+    await check(kept)
+
+
+async def test_an_edge_that_goes_and_comes_again_while_it_is_being_changed_is_the_same_in_its_heads() -> None:
+    """The new edge has the version of the old one, and another day of joining."""
+    kept = shelves(before="TransactWriteItems")
+    edges = memberships(kept)
+    await edges.add(GROUP, USER, GroupRole.MEMBER)
+
+    async def leave_and_join() -> None:
+        await edges.remove(GROUP, USER)
+        await edges.add(GROUP, USER, GroupRole.MEMBER)
+
+    kept.meanwhile = leave_and_join
+    await edges.change(GROUP, USER, GroupRole.MANAGER)
+    await check(kept)

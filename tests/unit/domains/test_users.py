@@ -1,0 +1,122 @@
+"""What a user may be called and where mail may go, without looking anything up."""
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from service.auth.role import Role
+from service.domains.users.access import email_claims, settings, users
+from service.domains.users.model import (
+    EMAIL_LENGTH,
+    NAME_LENGTH,
+    SETTING_NAME_LENGTH,
+    EmailClaim,
+    Setting,
+    User,
+    UserId,
+    checked_email,
+    checked_name,
+    is_alive,
+)
+from service.domains.users.repository import user_id
+from service.errors import BadInput
+from service.store.ids import new_id
+from service.store.keys import Fence
+from service.store.shards import UNSHARDED
+from tests.unit.store.bookshop import OPENING
+
+ACME = Fence.around(TenantId("acme"))
+UNTIMED = hypothesis_settings(deadline=None)
+WIDE = ["a", "é", "🙂", "#", "%"]
+
+
+def user(email: str = "ann@acme.example", **given: object) -> User:
+    made = {"id": UserId("usr_1"), "name": "Ann", "role": Role.MEMBER, "created_at": OPENING, "updated_at": OPENING}
+    return User(**{**made, "email": email, **given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "email", ["a@b", "ann@acme.example", "Ann.B+c@ACME.example", "zoë@bücher.example", "a#b%@c", f"{'a' * 252}@b"]
+)
+def test_an_address_is_accepted_exactly_as_it_is_written(email: str) -> None:
+    assert checked_email(email) == email
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "",
+        "@",
+        "a@",
+        "@b",
+        "ab",
+        "a@b@c",
+        "a b@c",
+        "a@b c",
+        " a@b",
+        "a@b\n",
+        "a\x00@b",
+        "a\x7f@b",
+        "a\u00a0@b",
+        f"{'a' * 253}@b",
+    ],
+)
+def test_what_is_no_address_is_refused_by_the_name_of_its_field(email: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        checked_email(email)
+    assert refusal.value.extensions == {"field": "email"}
+
+
+@UNTIMED
+@given(st.text(st.characters()))
+def test_no_text_breaks_the_check_of_addresses(text: str) -> None:
+    try:
+        accepted = checked_email(text)
+    except BadInput:
+        return
+    assert accepted.count("@") == 1
+    assert accepted.split() == [accepted]
+
+
+@pytest.mark.parametrize("character", WIDE)
+def test_every_address_that_is_accepted_fits_its_keys(character: str) -> None:
+    email = checked_email(character * (EMAIL_LENGTH - 2) + "@b")
+    claim = EmailClaim(email=email, user_id=UserId("usr_1"), created_at=OPENING, updated_at=OPENING)
+    assert users.item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"].startswith("TENANT#acme#EMAIL#")
+    assert email_claims.item(claim, ACME, UNSHARDED)["PK"]["S"].startswith("TENANT#acme#USEREMAIL#")
+
+
+@pytest.mark.parametrize("character", WIDE)
+def test_every_setting_name_that_is_accepted_fits_its_key(character: str) -> None:
+    name = character * SETTING_NAME_LENGTH
+    setting = Setting(user_id=UserId("usr_1"), name=name, text="1", created_at=OPENING, updated_at=OPENING)
+    assert settings.item(setting, ACME, UNSHARDED)["SK"]["S"].startswith("SETTINGS#")
+
+
+def test_two_addresses_that_differ_in_case_are_two_addresses() -> None:
+    keys = {users.item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"] for email in ("ann@b", "Ann@b", "ann@B")}
+    assert len(keys) == 3
+
+
+def test_a_name_has_at_most_200_characters_and_is_not_blank() -> None:
+    assert checked_name("a" * NAME_LENGTH) == "a" * NAME_LENGTH
+    for name in ("", "   ", "a" * (NAME_LENGTH + 1), "a\nb"):
+        with pytest.raises(BadInput):
+            checked_name(name)
+
+
+def test_a_deleted_user_is_in_no_list_and_at_no_address() -> None:
+    gone = user(deleted_at=OPENING)
+    assert is_alive(user())
+    assert not is_alive(gone)
+    assert set(users.index_item(user(), ACME, UNSHARDED)) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"}
+    assert set(users.index_item(gone, ACME, UNSHARDED)) == {"PK", "SK"}
+
+
+def test_only_an_id_of_a_user_is_one() -> None:
+    assert user_id(good := new_id("usr")) == good
+    for text in (new_id("grp"), "usr_1", ""):
+        with pytest.raises(BadInput):
+            user_id(text)

@@ -1,0 +1,62 @@
+"""A tenant id is nothing but what it says, and no boundary opens another's."""
+
+import string
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from iam.boundary import CONTROL, TENANT_ID, BadTenantId, tenant_boundary, tenant_id
+from iam.credentials import Credentials
+
+INNER = string.ascii_lowercase + string.digits + "-"
+TENANTS = st.from_regex(TENANT_ID, fullmatch=True)
+UNTIMED = settings(deadline=None)
+
+
+def well_formed(text: str) -> bool:
+    return 2 <= len(text) <= 32 and set(text) <= set(INNER) and text[0] != "-" and text[-1] != "-"
+
+
+@UNTIMED
+@given(st.text(INNER, max_size=34) | st.text(INNER + "#A\n _.:/*é\u0663", max_size=5) | st.text(st.characters()))
+@example("a1")
+@example("a" * 32)
+@example("a" * 33)
+@example("acme\n")
+def test_a_tenant_id_is_2_to_32_small_letters_digits_and_inner_hyphens(text: str) -> None:
+    if well_formed(text):
+        assert tenant_id(text) == text
+    else:
+        with pytest.raises(BadTenantId):
+            tenant_id(text)
+
+
+@pytest.mark.parametrize(
+    "value", [None, 1, b"acme", ["acme"], {"acme": 1}, True, "", "Acme", "acme#", "a*", "a?c", "a_c", "a.c"]
+)
+def test_what_is_not_a_tenant_id_is_refused(value: object) -> None:
+    with pytest.raises(BadTenantId):
+        tenant_id(value)
+
+
+@UNTIMED
+@given(TENANTS, TENANTS)
+@example("a1", "a10")
+@example("acme", "acmecorp")
+@example("ab", "ab-c")
+def test_no_boundary_begins_with_another(one: str, other: str) -> None:
+    assert tenant_boundary(one).startswith(tenant_boundary(other)) == (one == other)
+    assert not tenant_boundary(one).startswith(CONTROL)
+    assert not CONTROL.startswith(tenant_boundary(one))
+
+
+def test_a_boundary_is_spelled_as_policies_expect_it() -> None:
+    assert tenant_boundary("acme") == "TENANT#acme#"
+    assert CONTROL == "CONTROL#"
+
+
+def test_credentials_print_without_their_secrets() -> None:
+    printed = repr(Credentials("AKIA", "hush", "hush"))
+    assert "AKIA" in printed
+    assert "hush" not in printed

@@ -1,0 +1,80 @@
+"""A small domain with every kind of key, for the tests of the store."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from service.store.entity import entity
+from service.store.keys import ControlKey, TenantKey
+from service.store.shards import Shard
+
+OPENING = datetime(2026, 11, 1, 9, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """A thing on a shelf, in the list of unsold books, and among the noted ones if there is a note."""
+
+    id: str
+    shelf: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    note: str | None = None
+    sold_at: datetime | None = None
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """A part of a book, in the book's own partition."""
+
+    book_id: str
+    number: int
+    text: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """Something that the control plane keeps."""
+
+    id: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+
+def unsold(book: Book) -> bool:
+    return book.sold_at is None
+
+
+books = entity(
+    Book,
+    table=TenantKey("BOOK#{id}", "METADATA"),
+    gsi1=TenantKey("SHELF#{shelf}", "{title}#{id}"),
+    gsi2=TenantKey("BOOKS", "{created_at}#{id}", shard=Shard("books", by="id"), when=unsold),
+    gsi3=TenantKey("NOTED#{created_at:month}", "{note}#{id}"),
+)
+chapters = entity(Chapter, table=TenantKey("BOOK#{book_id}", "CHAPTER#{number:03d}"))
+branches = entity(Branch, table=ControlKey("BRANCH#{id}", "METADATA"))
+
+book_by_id = books.get()
+books_of_shelf = books.query("gsi1")
+oldest_books = books.query("gsi2")
+newest_books = books.query("gsi2", newest_first=True)
+noted_books = books.query("gsi3")
+chapter_by_number = chapters.get()
+chapters_of_book = chapters.query("table", begins_with="CHAPTER#")
+
+
+def book(id: str, day: int = 0, **attributes: Any) -> Book:
+    at = OPENING + timedelta(days=day)
+    return Book(**{"id": id, "shelf": "s1", "title": f"On {id}", "created_at": at, "updated_at": at, **attributes})
+
+
+def chapter(number: int, book_id: str = "b1") -> Chapter:
+    return Chapter(book_id=book_id, number=number, text=f"({number})", created_at=OPENING, updated_at=OPENING)

@@ -1,0 +1,104 @@
+"""DynamoDB's reading of the expressions that the store renders."""
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from service.store.codec import Item, Value
+
+Path = tuple[str, ...]
+
+
+class BadExpression(ValueError):
+    """What DynamoDB would answer with a ValidationException."""
+
+
+def holds(body: Mapping[str, Any], item: Item) -> bool:
+    """Whether the item, {} where there is none, meets the call's condition."""
+    terms = body.get("ConditionExpression")
+    return all(_true(term, body, item) for term in terms.split(" AND ")) if terms else True
+
+
+def updated(body: Mapping[str, Any], item: Item) -> Item:
+    """The item after the call's update expression."""
+    after, touched = copy.deepcopy(item), [path for _, path, _ in _steps(body)]
+    if any(one[: len(other)] == other for i, one in enumerate(touched) for other in touched[:i] + touched[i + 1 :]):
+        raise BadExpression("two document paths overlap with each other")
+    if any(path[0] in {"PK", "SK"} for path in touched):
+        raise BadExpression("an attribute of the table's key cannot be updated")
+    for verb, path, operand in _steps(body):
+        _VERBS[verb](_parent(after, path), path[-1], operand)
+    return after
+
+
+def placeholders(body: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+    """Those that the expressions use, and those that are defined: DynamoDB wants them equal."""
+    text = " ".join(str(body.get(f"{kind}Expression", "")) for kind in ("Update", "Condition"))
+    defined = {*body.get("ExpressionAttributeNames", {}), *body.get("ExpressionAttributeValues", {})}
+    return set(re.findall(r"[#:]\w+", text)), defined
+
+
+def _true(term: str, body: Mapping[str, Any], item: Item) -> bool:
+    if term.startswith("("):
+        return any(_true(part, body, item) for part in term[1:-1].split(" OR "))
+    if function := re.fullmatch(r"attribute_(not_exists|exists)\((\S+)\)", term):
+        return (_found(item, _path(function[2], body)) is None) == (function[1] == "not_exists")
+    path, operator, operand = term.split(" ")
+    value = body["ExpressionAttributeValues"][operand]
+    if (size := re.fullmatch(r"size\((\S+)\)", path)) and operator == "<":
+        found = _found(item, _path(size[1], body))
+        return found is not None and len(next(iter(found.values()))) < int(value["N"])
+    if operator != "=":
+        raise BadExpression(term)
+    return bool(_found(item, _path(path, body)) == value)
+
+
+def _steps(body: Mapping[str, Any]) -> Iterator[tuple[str, Path, Value]]:
+    verb = ""
+    for part in re.split(r"\b(SET|ADD|REMOVE)\b ?", body.get("UpdateExpression", "")):
+        if part in _VERBS:
+            verb = part
+        elif part:
+            for step in part.strip().split(", "):
+                path, _, operand = step.replace(" = ", " ").partition(" ")
+                yield verb, _path(path, body), body["ExpressionAttributeValues"][operand] if operand else {}
+
+
+def _path(text: str, body: Mapping[str, Any]) -> Path:
+    return tuple(body["ExpressionAttributeNames"][part] for part in text.split("."))
+
+
+def _found(item: Item, path: Path) -> Value | None:
+    value: Value | None = {"M": item}
+    for name in path:
+        value = value.get("M", {}).get(name) if value else None
+    return value
+
+
+def _parent(item: Item, path: Path) -> Item:
+    found = _found(item, path[:-1])
+    if found is None or "M" not in found:
+        raise BadExpression(f"the document path {path} is invalid for update")
+    parent: Item = found["M"]
+    return parent
+
+
+def _set(parent: Item, name: str, operand: Value) -> None:
+    if operand.get("SS") == []:
+        raise BadExpression("a string set may not be empty")
+    parent[name] = operand
+
+
+def _add(parent: Item, name: str, operand: Value) -> None:
+    if "N" in operand:
+        parent[name] = {"N": str(int(parent.get(name, {"N": "0"})["N"]) + int(operand["N"]))}
+    else:
+        parent[name] = {"SS": sorted({*parent.get(name, {"SS": []})["SS"], *operand["SS"]})}
+
+
+def _remove(parent: Item, name: str, _operand: Value) -> None:
+    parent.pop(name, None)
+
+
+_VERBS = {"SET": _set, "ADD": _add, "REMOVE": _remove}

@@ -1,0 +1,74 @@
+"""A parent with a head on its item, and its true children beside it."""
+
+from typing import Any
+
+from service.store.codec import Item, decode_model, encode
+from service.store.expression import Change, Condition, Placeholders
+from service.store.head import Attributes, Head, without_child
+
+from .interpreter import holds, updated
+
+
+class Parent:
+    """A parent's item, its true children beside it, and writers as the transactions of the service allow them."""
+
+    def __init__(self) -> None:
+        self.item: Item = {"head": encode(Head())}
+        self.children: dict[str, Attributes] = {}
+        self.writes = 0
+
+    @property
+    def head(self) -> Head:
+        return decode_model(Head, self.item["head"]["M"])
+
+    def add(self, head: Head, child: str) -> None:
+        """The child's own item, written in the same transaction, must not be there yet."""
+        edge = self._edge()
+        if child not in self.children and self._written(head.with_child(child, edge), head.unchanged()):
+            self.children[child] = edge
+
+    def change(self, head: Head, child: str) -> None:
+        edge = self._edge()
+        if child in self.children and self._written(head.with_edge(child, edge), head.unchanged()):
+            self.children[child] = edge
+
+    def remove(self, child: str) -> None:
+        if child in self.children:
+            assert self._written(without_child(child), None)
+            del self.children[child]
+
+    def check(self) -> None:
+        """The head answers with the first of the true children in order, or not at all."""
+        true = sorted(self.children.items())
+        for count in range(len(true) + 3):
+            known = self.head.first(count)
+            assert known is None or known == true[:count]
+        assert all(child in self.head.entries for child in self.children if child <= (self.head.until or child))
+        if self.head.until is None:
+            assert self.head.first(len(true) + 1) == true
+
+    def _edge(self) -> Attributes:
+        self.writes += 1
+        return {"version": str(self.writes)}
+
+    def _written(self, change: Change, condition: Condition | None) -> bool:
+        rendered = body(change, condition)
+        if not holds(rendered, self.item):
+            return False
+        self.item = updated(rendered, self.item)
+        return True
+
+
+def filled(*children: str) -> Parent:
+    parent = Parent()
+    for child in children:
+        parent.add(parent.head, child)
+    return parent
+
+
+def body(change: Change, condition: Condition | None) -> dict[str, Any]:
+    placed = Placeholders()
+    texts = {"UpdateExpression": change.render(placed)}
+    if condition is not None:
+        texts["ConditionExpression"] = condition.render(placed)
+    return texts | placed.parameters()

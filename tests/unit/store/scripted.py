@@ -1,0 +1,60 @@
+"""A stand-in for DynamoDB that is told what to answer, and a table over any stand-in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from iam.boundary import tenant_id
+from iam.credentials import Credentials
+from service.store.answers import Refused
+from service.store.calls import Caller, Patience
+from service.store.client import Answer, Client
+from service.store.cursor import Sealer
+from service.store.keys import Fence
+from service.store.table import Table
+
+NAME = "keyfence"
+KEY = b"0123456789abcdef0123456789abcdef"
+CREDENTIALS = Credentials("AKIA", "secret", "token")
+PATIENCE = Patience(attempts=3, first_pause=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it went out."""
+
+    operation: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass
+class Scripted:
+    """Gives its answers in turn, raising those that are refusals."""
+
+    answers: list[Answer | Refused]
+    calls: list[Call] = field(default_factory=list)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        self.calls.append(Call(operation, parameters))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
+
+    def close(self) -> None: ...
+
+
+def table(client: Client, tenant: str = "acme", **given: Any) -> Table:
+    caller = Caller(client=client, table=NAME, credentials=credentials, patience=given.pop("patience", PATIENCE))
+    return Table(
+        **{
+            "fence": Fence.around(tenant_id(tenant)),
+            "caller": caller,
+            "sealer": Sealer([KEY], clock=lambda: 1_800_000_000.0),
+            **given,
+        },
+    )
+
+
+async def credentials() -> Credentials:
+    return CREDENTIALS

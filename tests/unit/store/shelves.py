@@ -1,0 +1,121 @@
+"""A stand-in for DynamoDB that keeps items in a dict."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from iam.boundary import tenant_id
+from iam.credentials import Credentials
+from service.store.answers import Refused
+from service.store.client import Answer
+from service.store.codec import Item
+from service.store.entity import Entity, Index, key_names
+from service.store.keys import Fence, KeyPair
+from service.store.shards import UNSHARDED, ShardMap
+
+from .interpreter import holds, updated
+from .scripted import NAME, Call
+
+
+@dataclass
+class Shelves:
+    """Items in a dict, answered as DynamoDB does: `page` stands for its megabyte, `refusing` for partitions it cannot
+    serve."""
+
+    items: dict[KeyPair, Item] = field(default_factory=dict)
+    page: int = 1000
+    refusing: dict[str, str] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        self.calls.append(Call(operation, parameters))
+        answer: Answer = getattr(self, f"_{operation}")(parameters)
+        return answer
+
+    def close(self) -> None: ...
+
+    def keep(self, entity: Entity[Any], *models: Any, tenant: str = "acme", shards: ShardMap = UNSHARDED) -> None:
+        for model in models:
+            item = entity.item(model, Fence.around(tenant_id(tenant)), shards)
+            self.items[_address(item)] = item
+
+    def _GetItem(self, parameters: Mapping[str, Any]) -> Answer:
+        item = self.items.get(_address(parameters["Key"]))
+        return {"Item": item} if item else {}
+
+    def _BatchGetItem(self, parameters: Mapping[str, Any]) -> Answer:
+        keys = [_address(key) for key in parameters["RequestItems"][NAME]["Keys"]]
+        return {"Responses": {NAME: [self.items[key] for key in keys if key in self.items]}}
+
+    def _BatchWriteItem(self, parameters: Mapping[str, Any]) -> Answer:
+        for request in parameters["RequestItems"][NAME]:
+            self.items.pop(_address(request["DeleteRequest"]["Key"]), None)
+        return {}
+
+    def _TransactWriteItems(self, parameters: Mapping[str, Any]) -> Answer:
+        members = [(verb, body) for member in parameters["TransactItems"] for verb, body in member.items()]
+        met = [holds(body, self.items.get(_subject(body), {})) for _, body in members]
+        if not all(met):
+            reasons = tuple("None" if fine else "ConditionalCheckFailed" for fine in met)
+            raise Refused("TransactionCanceledException", "", reasons)
+        for verb, body in members:
+            self._write(verb, body)
+        return {}
+
+    def _write(self, verb: str, body: Mapping[str, Any]) -> None:
+        subject = _subject(body)
+        if verb == "Put":
+            self.items[subject] = body["Item"]
+        elif verb == "Update":
+            self.items[subject] = updated(body, self.items.get(subject, dict(body["Key"])))
+        elif verb == "Delete":
+            self.items.pop(subject, None)
+
+    def _Query(self, parameters: Mapping[str, Any]) -> Answer:
+        partition = parameters["ExpressionAttributeValues"][":p"]["S"]
+        if partition in self.refusing:
+            raise Refused(self.refusing[partition], "not this one")
+        names = key_names(_index(parameters))
+        beginning = parameters["ExpressionAttributeValues"].get(":s", {"S": ""})["S"]
+        found = sorted(
+            (item for item in self.items.values() if _lies(item, names, partition, beginning)),
+            key=lambda item: _place(item, names),
+            reverse=not parameters["ScanIndexForward"],
+        )
+        limit = min(parameters["Limit"], self.page)
+        taken = list(islice((item for item in found if _follows(item, names, parameters)), limit))
+        last = {"LastEvaluatedKey": _key(taken[-1], names)} if len(taken) == limit else {}
+        return {"Items": taken, **last}
+
+
+def _address(item: Item) -> KeyPair:
+    return KeyPair(item["PK"]["S"], item["SK"]["S"])
+
+
+def _subject(body: Mapping[str, Any]) -> KeyPair:
+    return _address(body.get("Key") or body["Item"])
+
+
+def _index(parameters: Mapping[str, Any]) -> Index:
+    indexes: dict[str, Index] = {"GSI1": "gsi1", "GSI2": "gsi2", "GSI3": "gsi3"}
+    return indexes.get(parameters.get("IndexName", ""), "table")
+
+
+def _lies(item: Item, names: KeyPair, partition: str, beginning: str) -> bool:
+    return item.get(names.partition) == {"S": partition} and bool(item[names.sort]["S"].startswith(beginning))
+
+
+def _place(item: Item, names: KeyPair) -> tuple[str, str, str]:
+    return item[names.sort]["S"], *_address(item)
+
+
+def _follows(item: Item, names: KeyPair, parameters: Mapping[str, Any]) -> bool:
+    if (start := parameters.get("ExclusiveStartKey")) is None:
+        return True
+    here, there = _place(item, names), _place(start, names)
+    return here > there if parameters["ScanIndexForward"] else here < there
+
+
+def _key(item: Item, names: KeyPair) -> Item:
+    return {name: item[name] for name in {"PK", "SK", *names}}

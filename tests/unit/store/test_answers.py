@@ -1,0 +1,81 @@
+"""Every refusal of DynamoDB has a meaning, and what callers are told gives nothing away."""
+
+import pytest
+
+from service.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
+from service.store.answers import MEANINGS, REASONS, Refused
+
+CANCELED = "TransactionCanceledException"
+
+
+def canceled(*reasons: str) -> Refused:
+    return Refused(CANCELED, "cancelled", reasons)
+
+
+@pytest.mark.parametrize("code", MEANINGS)
+def test_every_code_becomes_one_of_our_errors(code: str) -> None:
+    refusal = Refused(code, "arn:aws:dynamodb:secret")
+    assert refusal.meaning is MEANINGS[code]
+    error = refusal.error()
+    assert isinstance(error, KeyfenceError)
+    assert isinstance(error, Internal) or "secret" not in error.message, "only an Internal is masked at the edge"
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "retried"),
+    [
+        ("ProvisionedThroughputExceededException", Throttled, True),
+        ("ThrottlingException", Throttled, True),
+        ("RequestLimitExceeded", Throttled, True),
+        ("TransactionConflictException", Throttled, True),
+        ("TransactionInProgressException", Throttled, True),
+        ("InternalServerError", Internal, True),
+        ("ServiceUnavailable", Internal, True),
+        ("ConnectionLost", Internal, True),
+        ("ConditionalCheckFailedException", Conflict, False),
+        ("AccessDeniedException", Forbidden, False),
+        ("ValidationException", Internal, False),
+        ("ResourceNotFoundException", Internal, False),
+        ("ExpiredTokenException", Internal, False),
+        ("UnrecognizedClientException", Internal, False),
+        ("IdempotentParameterMismatchException", Internal, False),
+        ("SomethingNewException", Internal, False),
+        ("", Internal, False),
+    ],
+)
+def test_a_code_means(code: str, error: type[KeyfenceError], retried: bool) -> None:
+    refusal = Refused(code, "text")
+    assert type(refusal.error()) is error
+    assert refusal.meaning.retry is retried
+
+
+@pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "TransactionConflictException"])
+def test_who_is_throttled_is_told_when_to_come_again(code: str) -> None:
+    after = Refused(code, "").error().extensions["retryAfterMs"]
+    assert isinstance(after, int)
+    assert after > 0
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_one_reason_decides_a_cancelled_transaction(reason: str) -> None:
+    assert canceled("None", reason, "None").meaning is REASONS[reason]
+
+
+def test_a_failed_condition_decides_over_what_could_be_retried() -> None:
+    for reasons in (
+        ("TransactionConflict", "ConditionalCheckFailed"),
+        ("ConditionalCheckFailed", "ThrottlingError"),
+        ("None", "ProvisionedThroughputExceeded", "ConditionalCheckFailed"),
+    ):
+        assert isinstance(canceled(*reasons).error(), Conflict)
+        assert not canceled(*reasons).meaning.retry
+
+
+def test_a_transaction_that_only_met_others_is_retried() -> None:
+    assert canceled("TransactionConflict", "None", "ThrottlingError").meaning.retry
+
+
+@pytest.mark.parametrize("reasons", [(), ("None",), ("ValidationError",), ("TransactionConflict", "ValidationError")])
+def test_a_cancelled_transaction_without_a_known_reason_is_our_fault(reasons: tuple[str, ...]) -> None:
+    assert isinstance(canceled(*reasons).error(), Internal)
+    assert not canceled(*reasons).meaning.retry

@@ -1,0 +1,129 @@
+"""A call is made with its own credentials, again only where that may help, and never for ever."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.credentials import Credentials
+from service.store.answers import MEANINGS, Refused
+from service.store.calls import Caller, Patience
+from service.store.client import Answer
+from service.store.meter import Meter
+
+from .scripted import CREDENTIALS, NAME, PATIENCE, Scripted, credentials
+
+RETRYABLE = sorted(code for code, meaning in MEANINGS.items() if meaning.retry)
+FINAL = sorted(code for code, meaning in MEANINGS.items() if not meaning.retry)
+
+
+def caller(client: Scripted, **given: Any) -> Caller:
+    return Caller(**{"client": client, "table": NAME, "credentials": credentials, "patience": PATIENCE, **given})
+
+
+@pytest.mark.parametrize("code", RETRYABLE)
+async def test_what_may_pass_is_tried_again(code: str) -> None:
+    client = Scripted([Refused(code, ""), Refused(code, ""), {"Item": {}}])
+    assert await caller(client).call("GetItem", {"Key": {}}) == {"Item": {}}
+    assert len(client.calls) == 3
+
+
+@pytest.mark.parametrize("code", RETRYABLE)
+async def test_patience_ends(code: str) -> None:
+    client = Scripted([Refused(code, "")] * 10)
+    with pytest.raises(Refused) as refusal:
+        await caller(client).call("GetItem", {})
+    assert refusal.value.code == code
+    assert len(client.calls) == PATIENCE.attempts
+
+
+@pytest.mark.parametrize("code", [*FINAL, "SomethingNewException"])
+async def test_what_would_fail_again_is_not_tried_again(code: str) -> None:
+    client = Scripted([Refused(code, ""), {}])
+    with pytest.raises(Refused):
+        await caller(client).call("GetItem", {})
+    assert len(client.calls) == 1
+
+
+async def test_another_exception_is_not_ours_to_retry() -> None:
+    class Broken(Scripted):
+        async def call(self, *_: Any) -> Answer:
+            self.answers.pop(0)
+            raise KeyError("bug")
+
+    client = Broken([{}, {}])
+    with pytest.raises(KeyError):
+        await caller(client).call("GetItem", {})
+    assert len(client.answers) == 1
+
+
+async def test_every_attempt_sends_the_same_parameters() -> None:
+    client = Scripted([Refused("InternalServerError", ""), {}])
+    await caller(client).call("TransactWriteItems", {"ClientRequestToken": "t", "TransactItems": []})
+    assert client.calls[0] == client.calls[1]
+    assert client.calls[0].parameters["ClientRequestToken"] == "t"
+
+
+async def test_every_attempt_is_signed_with_the_credentials_of_that_moment() -> None:
+    fresh = [Credentials("first", "s"), Credentials("second", "s")]
+    signed: list[Credentials] = []
+
+    class Signed(Scripted):
+        async def call(self, operation: str, parameters: Any, credentials: Credentials) -> Answer:
+            signed.append(credentials)
+            return await super().call(operation, parameters, credentials)
+
+    async def next_one() -> Credentials:
+        return fresh[len(signed)]
+
+    await caller(Signed([Refused("ConnectionLost", ""), {}]), credentials=next_one).call("GetItem", {})
+    assert signed == fresh
+
+
+async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("service.store.calls.asyncio.sleep", sleep)
+    monkeypatch.setattr("service.store.calls.random.uniform", lambda _low, high: high)
+    patience = Patience(attempts=5, first_pause=0.1, longest_pause=0.3)
+    with pytest.raises(Refused):
+        await caller(Scripted([Refused("ThrottlingException", "")] * 5), patience=patience).call("GetItem", {})
+    assert slept == [0.1, 0.2, 0.3, 0.3]
+
+
+@given(st.integers(0, 20), st.floats(0, 10), st.floats(0, 10))
+def test_a_pause_is_random_below_a_doubling_ceiling(attempt: int, first: float, longest: float) -> None:
+    pause = Patience(first_pause=first, longest_pause=longest).pause(attempt)
+    assert 0 <= pause <= min(longest, first * 2**attempt)
+
+
+def test_pauses_use_the_whole_room_below_their_ceiling() -> None:
+    pauses = [Patience(first_pause=1.0, longest_pause=8.0).pause(2) for _ in range(300)]
+    assert min(pauses) < 1
+    assert max(pauses) > 3
+
+
+async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> None:
+    one, many = {"CapacityUnits": 0.5}, [{"CapacityUnits": 2.0}, {"CapacityUnits": 1.0}]
+    client = Scripted([Refused("ConnectionLost", ""), {"ConsumedCapacity": one}, {"ConsumedCapacity": many}, {}])
+    everybody = Meter()
+    meters = [Meter(total=everybody), Meter(total=everybody)]
+    await caller(client, meter=meters[0]).call("GetItem", {"Key": {}})
+    await caller(client, meter=meters[1]).call("BatchGetItem", {})
+    await caller(client, meter=meters[1]).call("GetItem", {"Key": {}})
+    assert [dict(meter.calls) for meter in meters] == [{"GetItem": 1}, {"BatchGetItem": 1, "GetItem": 1}]
+    assert [dict(meter.units) for meter in meters] == [{"GetItem": 0.5}, {"BatchGetItem": 3.0, "GetItem": 0.0}]
+    assert (everybody.calls, everybody.units) == (
+        {"GetItem": 2, "BatchGetItem": 1},
+        {"GetItem": 0.5, "BatchGetItem": 3.0},
+    )
+    assert {call.parameters["ReturnConsumedCapacity"] for call in client.calls} == {"TOTAL"}
+
+
+def test_secrets_stay_out_of_what_is_printed() -> None:
+    assert "secret" not in repr(CREDENTIALS)
+    assert "token='" not in repr(CREDENTIALS)

@@ -1,0 +1,83 @@
+"""The catalogue is complete, and its page says the same in every process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import service
+from service import catalogue
+from service.catalogue import Named
+from service.store.entity import Query
+from service.store.schema import definition
+
+ENTITIES = list(catalogue.entities())
+PATTERNS = list(catalogue.patterns())
+
+each_pattern = pytest.mark.parametrize("named", PATTERNS, ids=str)
+
+
+def test_every_access_page_is_in_the_catalogue() -> None:
+    root = Path(service.__file__).parent
+    pages = {*root.glob("domains/*/access.py"), root / "tenancy" / "access.py"}
+    assert {Path(str(module.__file__)) for module in catalogue.ACCESS} == pages
+
+
+def test_every_pattern_has_a_name_of_its_own_and_a_catalogued_entity() -> None:
+    names = [named.name for named in PATTERNS]
+    assert len(names) == len(set(names)) > 0
+    assert {named.pattern.entity.type for named in PATTERNS} <= {entity.type for entity in ENTITIES}
+    assert all(any(named.pattern.entity is entity for entity in ENTITIES) for named in PATTERNS)
+
+
+@each_pattern
+def test_every_row_is_complete(named: Named) -> None:
+    row = named.row()
+    assert all(row[cell] for cell in ("pattern", "operation", "index", "partition", "sort", "entity"))
+    assert row["operation"] == ("Query" if isinstance(named.pattern, Query) else "GetItem")
+    assert bool(row["order"]) == (row["operation"] == "Query")
+    assert row["partition"].startswith(("TENANT#<tenant>#", "CONTROL#"))
+    assert "_" not in row["pattern"]
+
+
+def test_the_rows_are_the_patterns_in_their_order() -> None:
+    assert [row["pattern"] for row in catalogue.as_rows()] == [str(named).replace("_", " ") for named in PATTERNS]
+
+
+def test_the_page_names_every_pattern_and_every_entity_in_whole_rows() -> None:
+    lines = catalogue.as_markdown().splitlines()
+    tables = [line for line in lines if line.startswith("|")]
+    widths = {line.count("|") for line in tables}
+    assert widths == {8, 6}
+    assert {line.split("|")[1].strip() for line in tables} >= {
+        *(str(named).replace("_", " ") for named in PATTERNS),
+        *(entity.type for entity in ENTITIES),
+    }
+
+
+def test_the_page_is_the_same_in_every_process() -> None:
+    pages = {_printed(seed) for seed in ("1", "2")}
+    assert pages == {catalogue.as_markdown()}
+
+
+def _printed(seed: str) -> str:
+    script = "import sys; from service import catalogue; sys.stdout.write(catalogue.as_markdown())"
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    return run.stdout
+
+
+def test_the_tables_definition_fits_dynamodb() -> None:
+    wanted = definition("keyfence")
+    defined = {one["AttributeName"] for one in wanted["AttributeDefinitions"]}
+    schemas = [wanted["KeySchema"], *(index["KeySchema"] for index in wanted["GlobalSecondaryIndexes"])]
+    assert defined == {part["AttributeName"] for schema in schemas for part in schema}
+    assert [len(schema) for schema in schemas] == [2, 2, 2, 2]
+    carried = [index["Projection"]["NonKeyAttributes"] for index in wanted["GlobalSecondaryIndexes"]]
+    assert all(1 <= len(names) == len(set(names)) <= 20 for names in carried), "20 is what one index can carry"
+    assert sum(map(len, carried)) <= 100
+    assert not defined & {name for names in carried for name in names}
+    assert wanted["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+    assert wanted["BillingMode"] == "PAY_PER_REQUEST"

@@ -1,0 +1,134 @@
+"""What holds for every entity of the catalogue, those that are still to come included."""
+
+from dataclasses import MISSING, fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from service import catalogue
+from service.store.codec import attribute
+from service.store.entity import Entity, Index, key_names
+from service.store.keys import Fence, TenantKey
+from service.store.schema import INDEXES, PROJECTED
+from service.store.shards import ShardMap
+
+from .models import models
+
+ENTITIES = list(catalogue.entities())
+INDEXED = [(entity, index) for entity in ENTITIES for index in entity.keys if index != "table"]
+ALL_INDEXES: tuple[Index, ...] = ("table", *INDEXES)
+COLLECTIONS = frozenset(
+    {
+        "users",
+        "groups",
+        "group_members",
+        "customers",
+        "open_orders",
+        "orders_by_region",
+        "review_queue",
+        "recycle_bin",
+        "product_items",
+        "products_in_category",
+        "top_products",
+        "stores",
+        "activity",
+        "counters",
+    }
+)
+SHARDS = ShardMap(dict.fromkeys(COLLECTIONS, 16))
+
+each_entity = pytest.mark.parametrize("entity", ENTITIES, ids=lambda entity: entity.type)
+each_indexed = pytest.mark.parametrize(("entity", "index"), INDEXED, ids=lambda part: getattr(part, "type", part))
+few = settings(max_examples=40)
+
+
+def fence_of(entity: Entity[Any], tenant: str = "acme") -> Fence:
+    return Fence.around(TenantId(tenant)) if isinstance(entity.keys["table"], TenantKey) else Fence.control()
+
+
+def absent_when_default(field: Any) -> bool:
+    """Whether a model that is read without this field knows that it does not know it."""
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    return default is None or default == frozenset()
+
+
+@each_entity
+@few
+@given(data=st.data(), tenant=st.sampled_from(["acme", "acmecorp", "a1", "a10"]))
+def test_every_key_of_every_item_begins_with_its_fence(entity: Entity[Any], data: st.DataObject, tenant: str) -> None:
+    fence = fence_of(entity, tenant)
+    item = entity.item(data.draw(models(entity.model)), fence, SHARDS)
+    partitions = {item[name]["S"] for name in (key_names(index).partition for index in ALL_INDEXES) if name in item}
+    assert item["PK"]["S"] in partitions
+    assert all(partition.startswith(fence.prefix) for partition in partitions)
+
+
+@each_entity
+@few
+@given(data=st.data())
+def test_every_index_key_is_whole_and_in_a_declared_index(entity: Entity[Any], data: st.DataObject) -> None:
+    item = entity.item(data.draw(models(entity.model)), fence_of(entity), SHARDS)
+    for index in ALL_INDEXES:
+        names = key_names(index)
+        assert (names.partition in item) == (names.sort in item)
+        assert index in entity.keys or names.partition not in item
+
+
+@each_entity
+@few
+@given(data=st.data())
+def test_every_item_comes_back_as_it_was_kept(entity: Entity[Any], data: st.DataObject) -> None:
+    model = data.draw(models(entity.model))
+    assert entity.read(entity.item(model, fence_of(entity), SHARDS)) == model
+
+
+@each_entity
+@few
+@given(data=st.data())
+def test_two_items_share_an_address_only_when_their_key_fields_are_equal(
+    entity: Entity[Any], data: st.DataObject
+) -> None:
+    one, other = data.draw(models(entity.model)), data.draw(models(entity.model))
+    names = entity.keys["table"].fields
+    same = all(getattr(one, name) == getattr(other, name) for name in names)
+    pairs = [entity.pair("table", model, fence_of(entity), SHARDS) for model in (one, other)]
+    assert (pairs[0] == pairs[1]) == same
+
+
+@each_indexed
+def test_an_index_carries_what_its_entities_are_read_from(entity: Entity[Any], index: Index) -> None:
+    """Or the default says that it was not read; a default like 0 would pass for a fact."""
+    needed = {attribute(field.name) for field in fields(entity.model) if not absent_when_default(field)}
+    placed = {attribute(name) for key in (entity.keys["table"], entity.keys[index]) for name in key.fields}
+    assert needed | placed <= {*PROJECTED[index]}
+
+
+@each_indexed
+@few
+@given(data=st.data())
+def test_an_item_that_is_read_through_an_index_is_the_same_item(
+    entity: Entity[Any], index: Index, data: st.DataObject
+) -> None:
+    model = data.draw(models(entity.model))
+    item = entity.item(model, fence_of(entity), SHARDS)
+    carried = {"PK", "SK", *key_names(index), *PROJECTED[index]}
+    read = entity.read({name: value for name, value in item.items() if name in carried})
+    unread = {field.name for field in fields(entity.model) if attribute(field.name) not in carried}
+    assert replace(model, **{name: getattr(read, name) for name in unread}) == read
+
+
+@each_indexed
+def test_a_sharded_list_has_one_order_that_no_two_items_tie_in(entity: Entity[Any], index: Index) -> None:
+    """A page that ends between two equal places of two slots could not be continued."""
+    key = entity.keys[index]
+    if key.shard is not None:
+        assert key.shard.collection in COLLECTIONS, "operators call it something else"
+        assert key.shard.by in key.sort.fields
+
+
+def test_no_two_entities_call_one_collection_theirs() -> None:
+    collections = [key.shard.collection for entity in ENTITIES for key in entity.keys.values() if key.shard]
+    assert len(collections) == len(set(collections))

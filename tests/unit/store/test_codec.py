@@ -1,0 +1,166 @@
+"""What is kept comes back exactly, and what cannot is refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, NewType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.store.codec import attribute, decode_model, encode, encode_model
+
+from .models import TEXT, TIMES, models
+
+Sku = NewType("Sku", str)
+
+
+class Colour(StrEnum):
+    RED = "RED"
+    GREEN = "GREEN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    """Something within something."""
+
+    words: tuple[str, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everything:
+    """One field of every kind that can be kept."""
+
+    sku: Sku
+    whole: int
+    exact: Decimal
+    yes: bool
+    colour: Colour
+    day: date
+    at: datetime
+    inner: Inner
+    many: tuple[Inner, ...]
+    named: Mapping[str, Decimal]
+    nested: Mapping[str, Mapping[str, Colour]]
+    maybe_text: str | None = None
+    maybe_at: datetime | None = None
+    maybe_inner: Inner | None = None
+    maybe_no: bool | None = None
+    words: frozenset[str] = frozenset()
+
+
+def kept(**fields: Any) -> Any:
+    """A dataclass of these hints."""
+    return dataclass(frozen=True)(type("Kept", (), {"__annotations__": fields}))
+
+
+@given(models(Everything, sku=st.text()))
+def test_every_kind_of_value_comes_back_exactly(one: Everything) -> None:
+    assert decode_model(Everything, encode_model(one)) == one
+
+
+@given(models(Everything))
+def test_what_is_not_there_is_not_kept(one: Everything) -> None:
+    item = encode_model(one)
+    assert ("maybeText" in item) == (one.maybe_text is not None)
+    assert ("words" in item) == bool(one.words)
+    assert "NULL" not in {kind for value in item.values() for kind in value}
+
+
+@given(models(Everything))
+def test_only_the_wire_types_of_dynamodb_are_used(one: Everything) -> None:
+    def check(value: dict[str, Any]) -> None:
+        ((kind, inside),) = value.items()
+        types: dict[str, type] = {"S": str, "N": str, "BOOL": bool, "SS": list, "L": list, "M": dict}
+        assert type(inside) is types[kind]
+        parts: dict[str, Any] = {"L": inside, "M": inside.values() if isinstance(inside, dict) else ()}
+        for part in parts.get(kind, ()):
+            check(part)
+
+    check({"M": encode_model(one)})
+
+
+def test_false_zero_and_empty_text_are_kept() -> None:
+    model = kept(no=bool, zero=int, blank=str, none=tuple[str, ...])
+    one = model(no=False, zero=0, blank="", none=())
+    assert decode_model(model, encode_model(one)) == one
+    assert encode_model(one) == {"no": {"BOOL": False}, "zero": {"N": "0"}, "blank": {"S": ""}, "none": {"L": []}}
+
+
+@given(TIMES)
+def test_a_time_is_kept_in_utc_and_to_the_microsecond(at: datetime) -> None:
+    model = kept(at=datetime)
+    found = decode_model(model, encode_model(model(at=at)))
+    assert found.at == at
+    assert found.at.tzinfo is UTC
+
+
+@pytest.mark.parametrize("year", [1, 999])
+def test_a_time_of_long_ago_comes_back(year: int) -> None:
+    model = kept(at=datetime)
+    one = model(at=datetime(year, 1, 1, tzinfo=UTC))
+    assert decode_model(model, encode_model(one)) == one
+
+
+@pytest.mark.parametrize(
+    "value", [1.5, b"raw", object(), {"a", "b"}, float("nan")], ids=lambda value: type(value).__name__
+)
+def test_what_cannot_come_back_exactly_cannot_be_kept(value: object) -> None:
+    with pytest.raises(TypeError, match="cannot keep"):
+        encode(value)
+
+
+@pytest.mark.parametrize("hint", [float, bytes, object, set[str], list[str], Any], ids=repr)
+def test_a_field_that_cannot_be_read_back_is_refused(hint: Any) -> None:
+    with pytest.raises(TypeError):
+        decode_model(kept(odd=hint), {})
+
+
+def test_an_optional_field_without_a_default_is_refused() -> None:
+    with pytest.raises(TypeError, match="needs a default"):
+        decode_model(kept(note=str | None), {})
+
+
+def test_a_set_without_a_default_is_refused_since_an_empty_one_is_not_kept() -> None:
+    with pytest.raises(TypeError, match="needs a default"):
+        decode_model(kept(words=frozenset[str]), {"words": {"SS": ["a"]}})
+
+
+def test_a_default_that_an_absent_value_would_be_mistaken_for_is_refused() -> None:
+    """None is kept as nothing and would come back as the default."""
+
+    @dataclass(frozen=True)
+    class Mistaken:
+        note: str | None = "unknown"
+
+    @dataclass(frozen=True)
+    class MistakenSet:
+        words: frozenset[str] = field(default_factory=lambda: frozenset({"some"}))
+
+    for model in (Mistaken, MistakenSet):
+        with pytest.raises(TypeError, match="needs a default"):
+            decode_model(model, {})
+
+
+def test_none_inside_a_list_or_a_map_comes_back_or_is_refused() -> None:
+    model = kept(words=tuple[str | None, ...], named=Mapping[str, str | None])
+    one = model(words=("a", None), named={"a": None})
+    try:
+        found = decode_model(model, encode_model(one))
+    except TypeError:
+        return
+    assert found == one
+
+
+@given(TEXT)
+def test_attributes_that_the_dataclass_does_not_know_are_passed_over(text: str) -> None:
+    assert decode_model(kept(id=str), {"id": {"S": text}, "GSI1PK": {"S": "x"}, "later": {"N": "1"}}).id == text
+
+
+def test_names_are_kept_in_camel_case() -> None:
+    names = ["id", "created_at", "member_count", "setting_names"]
+    assert [attribute(name) for name in names] == ["id", "createdAt", "memberCount", "settingNames"]

@@ -1,0 +1,70 @@
+"""A cursor lives for a week, under the keys of its time."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from service.errors import BadInput
+from service.store.cursor import Position, Scope, Sealer
+
+HOUR = 3600
+WEEK = 7 * 24 * HOUR
+KEYS = [bytes([number]) * 32 for number in range(3)]
+SCOPE = Scope("TENANT#acme#", "User|gsi2|asc", "{}")
+PLACE = Position("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
+
+
+@dataclass
+class Clock:
+    now: float = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def sealer(*keys: bytes, later: float = 0) -> Sealer:
+    return Sealer(keys or KEYS[:1], clock=Clock(Clock.now + later))
+
+
+CURSOR = sealer().seal(PLACE, SCOPE)
+
+
+def refused(cursor: str, by: Sealer) -> bool:
+    try:
+        by.open(cursor, SCOPE)
+    except BadInput:
+        return True
+    return False
+
+
+def test_a_cursor_under_another_key_is_refused() -> None:
+    assert refused(CURSOR, sealer(KEYS[1], KEYS[2]))
+
+
+def test_keys_are_rotated_without_breaking_a_page_in_progress() -> None:
+    rotated = sealer(KEYS[1], KEYS[0])
+    assert rotated.open(CURSOR, SCOPE) == PLACE
+    assert refused(rotated.seal(PLACE, SCOPE), sealer(KEYS[0])), "a new cursor is sealed with the new key"
+    assert sealer(KEYS[1]).open(rotated.seal(PLACE, SCOPE), SCOPE) == PLACE
+
+
+@pytest.mark.parametrize("keys", [[], [b""], [b"short"], [KEYS[0], b"x" * 31], [b"x" * 33]])
+def test_only_keys_of_32_bytes_seal(keys: list[bytes]) -> None:
+    with pytest.raises(ValueError, match="32 bytes"):
+        Sealer(keys)
+
+
+@pytest.mark.parametrize(("age", "stale"), [(0, False), (WEEK, False), (WEEK + HOUR, True), (52 * WEEK, True)])
+def test_a_cursor_lives_for_a_week(age: int, stale: bool) -> None:
+    assert refused(CURSOR, sealer(later=age)) is stale
+
+
+@pytest.mark.parametrize("ahead", [HOUR, 52 * WEEK])
+def test_a_cursor_from_the_future_is_refused(ahead: int) -> None:
+    assert refused(sealer(later=ahead).seal(PLACE, SCOPE), sealer())
+
+
+def test_an_item_keeps_its_cursor_within_the_hour_and_no_longer() -> None:
+    assert sealer(later=HOUR - 1).seal(PLACE, SCOPE) == CURSOR
+    assert sealer(later=HOUR).seal(PLACE, SCOPE) != CURSOR
+    assert sealer(later=HOUR).open(CURSOR, SCOPE) == PLACE

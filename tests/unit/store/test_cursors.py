@@ -1,0 +1,137 @@
+"""A cursor opens only what it was sealed for, and nothing else that is sent breaks anything."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from service.errors import BadInput
+from service.store.cursor import Position, Scope, Sealer
+
+from .models import TEXT
+
+SCOPE = Scope("TENANT#acme#", "User|gsi2|asc", "{}")
+PLACE = Position("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
+POSITIONS = st.builds(Position, st.text(), st.text(), st.text())
+SCOPES = st.builds(Scope, TEXT, TEXT, TEXT)
+ANY = st.text(st.characters(), max_size=40)
+
+SEALER = Sealer([b"k" * 32], clock=lambda: 1_800_000_000.0)
+CURSOR = SEALER.seal(PLACE, SCOPE)
+
+
+def refused(cursor: str, scope: Scope = SCOPE) -> bool:
+    """Any error but BadInput goes through, and fails the test."""
+    try:
+        SEALER.open(cursor, scope)
+    except BadInput:
+        return True
+    return False
+
+
+@given(POSITIONS, SCOPES)
+def test_a_sealed_position_comes_back(position: Position, scope: Scope) -> None:
+    assert SEALER.open(SEALER.seal(position, scope), scope) == position
+
+
+@pytest.mark.parametrize("character", ["a", "é", "🙂", "\\", "/", '"', "\u2028"])
+def test_the_longest_keys_that_there_are_come_back(character: str) -> None:
+    def filled(size: int) -> str:
+        return character * (size // len(character.encode()))
+
+    position = Position(filled(1024), filled(2048), filled(1024))
+    assert SEALER.open(SEALER.seal(position, SCOPE), SCOPE) == position
+
+
+@given(st.integers(0, len(CURSOR) - 1), st.characters())
+def test_a_cursor_with_one_character_changed_is_refused(place: int, character: str) -> None:
+    changed = CURSOR[:place] + character + CURSOR[place + 1 :]
+    assert refused(changed) == (changed != CURSOR)
+
+
+@given(st.integers(0, len(CURSOR) * 6 - 1))
+def test_a_cursor_with_one_bit_flipped_is_refused(bit: int) -> None:
+    raw = bytearray(urlsafe_b64decode(CURSOR + "=="))
+    raw[bit // 8 % len(raw)] ^= 1 << bit % 8
+    assert refused(urlsafe_b64encode(raw).rstrip(b"=").decode())
+
+
+def test_a_refusal_names_the_argument() -> None:
+    with pytest.raises(BadInput) as refusal:
+        SEALER.open("x", SCOPE)
+    assert refusal.value.extensions == {"field": "after"}
+
+
+def test_every_shortened_cursor_is_refused() -> None:
+    assert all(refused(CURSOR[:size]) and refused(CURSOR[size + 1 :]) for size in range(len(CURSOR)))
+
+
+@given(st.text(st.characters(), min_size=1, max_size=5) | st.sampled_from(["=", "==", "\n", " ", "AAAA"]))
+def test_an_extended_cursor_is_refused(more: str) -> None:
+    assert refused(CURSOR + more)
+    assert refused(more + CURSOR)
+
+
+@pytest.mark.parametrize("position", [Position(*["x" * size] * 3) for size in range(3)])
+def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(position: Position) -> None:
+    cursor = SEALER.seal(position, SCOPE)
+    raw = urlsafe_b64decode(cursor + "==")
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/"
+    twins = [cursor[:-1] + letter for letter in letters if urlsafe_b64decode(cursor[:-1] + letter + "==") == raw]
+    assert [twin for twin in twins if not refused(twin)] == [cursor]
+
+
+@given(ANY)
+@example("")
+@example("=")
+@example("null")
+@example("\ud800")
+@example("\u0661\u0662")
+def test_no_text_is_a_cursor(text: str) -> None:
+    assert refused(text)
+
+
+@pytest.mark.parametrize("size", [6_143, 6_144, 6_145, 20_000, 1_000_000])
+@pytest.mark.parametrize("character", ["A", "é", "🙂", "\ud800", "="])
+def test_no_text_of_any_length_is_a_cursor(character: str, size: int) -> None:
+    assert refused(character * size)
+
+
+@given(st.binary(max_size=80))
+def test_no_bytes_are_a_cursor(raw: bytes) -> None:
+    assert refused(urlsafe_b64encode(raw).rstrip(b"=").decode())
+
+
+@given(SCOPES, SCOPES)
+def test_a_cursor_opens_in_no_other_scope(one: Scope, other: Scope) -> None:
+    assert refused(SEALER.seal(PLACE, one), other) == (one != other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SCOPE, fence="TENANT#globex#"),
+        replace(SCOPE, fence="TENANT#acmecorp#"),
+        replace(SCOPE, fence="CONTROL#"),
+        replace(SCOPE, pattern="User|gsi2|desc"),
+        replace(SCOPE, arguments='{"a":"b"}'),
+        Scope("TENANT#acme#User|", "gsi2|asc", "{}"),
+        Scope("TENANT#acme#", "User|gsi2|asc{}", ""),
+        Scope("User|gsi2|asc", "TENANT#acme#", "{}"),
+    ],
+)
+def test_a_cursor_is_bound_to_its_tenant_its_pattern_and_its_arguments(other: Scope) -> None:
+    assert not refused(CURSOR)
+    assert refused(CURSOR, other)
+
+
+@given(POSITIONS, POSITIONS)
+def test_two_positions_never_share_a_cursor(one: Position, other: Position) -> None:
+    assert (SEALER.seal(one, SCOPE) == SEALER.seal(other, SCOPE)) == (one == other)
+
+
+@given(st.text("abcdefgh", min_size=8))
+def test_a_cursor_does_not_show_what_it_holds(id: str) -> None:
+    assert id.encode() not in urlsafe_b64decode(SEALER.seal(Position(id, id, id), SCOPE) + "==")

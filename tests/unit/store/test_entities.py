@@ -1,0 +1,125 @@
+"""An entity whose keys do not fit is refused where it is declared, and one that fits derives every key itself."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from iam.boundary import TenantId
+from service.store.entity import BadEntity, Entity, Query, attributes, entity
+from service.store.keys import ControlKey, Fence, TenantKey
+from service.store.shards import UNSHARDED, Shard
+
+from .bookshop import OPENING, Book, book, books, chapter, chapters
+from .models import models
+
+ACME = Fence.around(TenantId("acme"))
+TABLE = TenantKey("BOOK#{id}", "METADATA")
+
+
+@dataclass(frozen=True)
+class Unversioned:
+    id: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Timeless:
+    id: str
+    version: int
+
+
+def declare(model: Any, **keys: Any) -> Entity[Any]:
+    return entity(model, **keys)
+
+
+def test_a_plain_text_is_not_a_key() -> None:
+    with pytest.raises(BadEntity, match="TenantKey"):
+        declare(Book, table="TENANT#acme#BOOK#{id}")
+    with pytest.raises(BadEntity, match="TenantKey"):
+        declare(Book, table=TABLE, gsi1="BOOKS")
+
+
+def test_an_entity_is_a_tenants_or_the_control_planes_and_never_both() -> None:
+    with pytest.raises(BadEntity, match="every key"):
+        declare(Book, table=TABLE, gsi1=ControlKey("BOOKS", "{id}"))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        TenantKey("ISBN#{isbn}", "METADATA"),
+        TenantKey("BOOKS", "{isbn}"),
+        TenantKey("BOOKS", "{id}", shard=Shard("books", by="isbn")),
+    ],
+    ids=["partition", "sort", "shard"],
+)
+def test_a_key_of_fields_that_the_dataclass_lacks_is_refused(key: TenantKey) -> None:
+    with pytest.raises(BadEntity, match="isbn"):
+        declare(Book, table=TABLE, gsi2=key)
+
+
+@pytest.mark.parametrize(("model", "missing"), [(Unversioned, "version"), (Timeless, "created_at, updated_at")])
+def test_what_every_item_carries_must_be_there(model: Any, missing: str) -> None:
+    with pytest.raises(BadEntity, match=missing):
+        declare(model, table=TABLE)
+
+
+def test_a_query_of_an_index_that_the_entity_is_not_in_is_refused() -> None:
+    with pytest.raises(BadEntity, match="gsi1"):
+        chapters.query("gsi1")
+
+
+@pytest.mark.parametrize("beginning", ["PAGE#", "CHAPTER#x", "CHAPTER#001#", "BOOK#CHAPTER#"])
+def test_a_query_for_a_beginning_that_no_item_has_is_refused(beginning: str) -> None:
+    with pytest.raises(BadEntity, match="begins with"):
+        chapters.query("table", begins_with=beginning)
+
+
+@pytest.mark.parametrize("beginning", ["CHAPTER", "#", "CHAPTER##", "#CHAPTER#"])
+def test_a_query_for_a_beginning_that_does_not_end_with_its_tag_is_refused(beginning: str) -> None:
+    """CHAPTER would open CHAPTERNOTES too."""
+    with pytest.raises(BadEntity):
+        chapters.query("table", begins_with=beginning)
+
+
+@given(models(Book))
+def test_an_item_is_kept_under_keys_that_are_derived_from_it_and_read_back_from_it(one: Book) -> None:
+    item = books.item(one, ACME, UNSHARDED)
+    assert books.read(item) == one
+    assert item["type"] == {"S": "Book"}
+    assert {name for name in item if name not in attributes(books)} == set(books.index_item(one, ACME, UNSHARDED))
+
+
+def test_an_index_holds_only_what_it_is_for() -> None:
+    plain = books.index_item(book("b1"), ACME, UNSHARDED)
+    assert set(plain) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"}
+    noted_and_sold = books.index_item(book("b1", note="rare", sold_at=OPENING), ACME, UNSHARDED)
+    assert set(noted_and_sold) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI3PK", "GSI3SK"}
+
+
+def test_a_pattern_knows_the_values_that_it_takes() -> None:
+    assert chapters.get().takes == ("book_id", "number")
+    assert chapters.query("table").takes == ("book_id",)
+
+
+def test_two_patterns_never_share_an_identity() -> None:
+    patterns: list[Query[Any]] = [
+        chapters.query("table"),
+        chapters.query("table", begins_with="CHAPTER#"),
+        chapters.query("table", newest_first=True),
+        books.query("table"),
+        books.query("gsi1"),
+        books.query("gsi2"),
+    ]
+    assert len({pattern.identity for pattern in patterns}) == len(patterns)
+
+
+def test_changing_a_model_does_not_change_its_address() -> None:
+    before = book("b1")
+    addresses = [books.pair("table", one, ACME, UNSHARDED) for one in (before, replace(before, title="Other"))]
+    assert addresses[0] == addresses[1]
+    assert chapters.pair("table", chapter(7), ACME, UNSHARDED) == ("TENANT#acme#BOOK#b1", "CHAPTER#007")

@@ -1,0 +1,58 @@
+"""Text from people stands in a key as itself: reversibly, in order, and without a sign that could end it."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from service.errors import BadInput
+from service.store.escape import escape, unescape
+
+DEL = "\x7f"
+SIGNS = st.text("#%&$!'\"09AFaf~\x00\x1f\x7f\x80é\ud7ff\ue000\uffff🙂", max_size=6)
+TEXT = SIGNS | st.text()
+
+
+def places(text: str) -> list[float]:
+    """Code points, but for DEL, whose escape puts it right after '%'."""
+    return [ord("%") + 0.5 if character == DEL else ord(character) for character in text]
+
+
+@given(TEXT)
+@example("%23")
+@example("%2523")
+@example("%7F")
+def test_any_text_comes_back(text: str) -> None:
+    assert unescape(escape(text)) == text
+
+
+@given(TEXT)
+def test_no_escaped_text_holds_a_hash_a_control_character_or_a_blank(text: str) -> None:
+    assert all(character >= "%" and character != DEL for character in escape(text))
+
+
+@given(TEXT, TEXT)
+def test_two_texts_never_share_an_escape(one: str, other: str) -> None:
+    assert (escape(one) == escape(other)) == (one == other)
+
+
+@settings(max_examples=300)
+@given(TEXT, TEXT)
+def test_a_value_in_a_key_sorts_as_its_text_does(one: str, other: str) -> None:
+    assert (escape(one) + "#" < escape(other) + "#") == (places(one) < places(other))
+
+
+@given(TEXT.filter(lambda text: DEL not in text), TEXT.filter(lambda text: DEL not in text))
+def test_order_by_code_point_is_kept_wherever_there_is_no_del(one: str, other: str) -> None:
+    assert (escape(one) + "#" < escape(other) + "#") == (one < other)
+
+
+def test_del_is_the_one_character_that_sorts_elsewhere() -> None:
+    moved = [chr(code) for code in range(0x26, 0x250) if (escape(chr(code)) < escape(DEL)) != (chr(code) < DEL)]
+    assert moved == [chr(code) for code in range(0x26, 0x7F)]
+    assert escape("%") < escape(DEL) < escape("&")
+
+
+@given(st.text(), st.characters(categories=["Cs"]), st.text())
+def test_half_a_character_is_refused(before: str, surrogate: str, after: str) -> None:
+    with pytest.raises(BadInput):
+        escape(before + surrogate + after)

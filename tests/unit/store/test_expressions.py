@@ -1,0 +1,119 @@
+"""Expressions name nothing and hold no value but through placeholders, and say what was meant."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.store.codec import encode
+from service.store.expression import Change, Condition, Placeholders, absent, equals, fewer_than, present
+
+from .interpreter import holds, placeholders, updated
+from .models import TEXT
+
+PATHS = st.lists(TEXT, min_size=1, max_size=3).map(tuple)
+CONDITIONS = st.one_of(
+    PATHS.map(lambda path: absent(*path)),
+    PATHS.map(lambda path: present(*path)),
+    st.builds(equals, TEXT | PATHS, TEXT | st.integers(0, 9)),
+    st.builds(fewer_than, st.integers(0, 9), TEXT),
+)
+
+
+def rendered(condition: Condition | None = None, change: Change | None = None) -> dict[str, object]:
+    placed = Placeholders()
+    body: dict[str, object] = {}
+    if change:
+        body["UpdateExpression"] = change.render(placed)
+    if condition:
+        body["ConditionExpression"] = condition.render(placed)
+    return body | placed.parameters()
+
+
+@given(st.lists(CONDITIONS, min_size=1, max_size=4), st.dictionaries(PATHS, TEXT, max_size=3))
+def test_every_placeholder_that_is_used_is_defined_and_the_reverse(
+    conditions: list[Condition], sets: dict[tuple[str, ...], object]
+) -> None:
+    whole = conditions[0]
+    for condition in conditions[1:]:
+        whole &= condition
+    used, defined = placeholders(rendered(whole, Change(sets=sets)))
+    assert used == defined
+
+
+@pytest.mark.parametrize("name", ["name", "role", "size", "status", "a.b", "a b", "#n0", ":v0", "{path}", "{value}"])
+def test_a_name_that_dynamodb_reserves_or_could_misread_is_safe(name: str) -> None:
+    body = rendered(equals(name, "x") & absent(name), Change(sets={(name,): "y"}))
+    assert body["ConditionExpression"] == "#n0 = :v1 AND attribute_not_exists(#n0)"
+    assert body["UpdateExpression"] == "SET #n0 = :v0"
+    assert body["ExpressionAttributeNames"] == {"#n0": name}
+    assert body["ExpressionAttributeValues"] == {":v0": {"S": "y"}, ":v1": {"S": "x"}}
+
+
+@given(TEXT, TEXT, TEXT)
+def test_conditions_hold_when_all_of_their_terms_do(name: str, value: str, other: str) -> None:
+    item = {"PK": encode("p"), name: encode(value)}
+    assert holds(rendered(equals(name, value) & present(name) & present()), item)
+    assert holds(rendered(equals(name, other)), item) == (value == other)
+    assert not holds(rendered(present(name) & absent(name)), item)
+    assert holds(rendered(absent(name)), {})
+
+
+def test_a_condition_without_a_name_is_about_the_whole_item() -> None:
+    assert holds(rendered(absent()), {})
+    assert not holds(rendered(absent()), {"PK": encode("p")})
+    assert holds(rendered(present()), {"PK": encode("p")})
+
+
+@given(st.frozensets(TEXT, max_size=4), st.integers(0, 4))
+def test_there_is_room_while_a_set_is_smaller_than_its_limit(kept: frozenset[str], limit: int) -> None:
+    item = {"PK": encode("p"), **({"tags": encode(kept)} if kept else {})}
+    assert holds(rendered(fewer_than(limit, "tags")), item) == (len(kept) < limit or not kept)
+
+
+def test_a_nested_value_is_compared() -> None:
+    body = rendered(equals(("head", "until"), "u1"))
+    assert holds(body, {"head": encode({"until": "u1"})})
+    assert not holds(body, {"head": encode({"until": "u2"})})
+    assert not holds(body, {"until": encode("u1")})
+
+
+def test_a_nested_name_is_one_placeholder_for_each_part() -> None:
+    body = rendered(absent("head", "until"))
+    assert body["ConditionExpression"] == "attribute_not_exists(#n0.#n1)"
+    assert body["ExpressionAttributeNames"] == {"#n0": "head", "#n1": "until"}
+
+
+def test_a_change_sets_adds_and_removes() -> None:
+    what = Change(
+        sets={("title",): "New", ("head", "entries", "u.1"): {"role": "MEMBER"}},
+        removes=(("note",),),
+        adds={("count",): -2, ("tags",): frozenset({"b", "a"})},
+    )
+    body = rendered(change=what)
+    assert body["UpdateExpression"] == "SET #n0 = :v0, #n1.#n2.#n3 = :v1 ADD #n4 :v2, #n5 :v3 REMOVE #n6"
+    before = {
+        "note": encode("old"),
+        "count": encode(5),
+        "head": encode({"entries": {}}),
+        "tags": encode(frozenset("c")),
+    }
+    assert updated(body, before) == {
+        "title": encode("New"),
+        "count": encode(3),
+        "head": encode({"entries": {"u.1": {"role": "MEMBER"}}}),
+        "tags": encode(frozenset("abc")),
+    }
+
+
+def test_changes_join_and_nothing_is_nothing() -> None:
+    one = Change(sets={("a",): 1}, removes=(("b",),))
+    other = Change(sets={("c",): 2}, adds={("d",): 1}, removes=(("e",),))
+    assert one | other == Change(sets={("a",): 1, ("c",): 2}, removes=(("b",), ("e",)), adds={("d",): 1})
+    assert one | Change() == one
+    assert not Change()
+    assert all([one, Change(removes=(("b",),)), Change(adds={("d",): 1})])
+
+
+def test_a_call_without_expressions_has_no_placeholders() -> None:
+    assert rendered() == {}
+    assert set(rendered(present())) == {"ConditionExpression", "ExpressionAttributeNames"}

@@ -1,0 +1,107 @@
+"""Whatever a head says it knows is true, also when writers act on heads that they read long ago."""
+
+from unittest.mock import patch
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+
+from service.store import head as heads
+from service.store.head import SIZE, Head
+
+from .parent import Parent
+
+CHILDREN = st.sampled_from("abcdefg")
+SIZES = st.integers(1, 3)
+
+
+class Machine(RuleBasedStateMachine):
+    """A parent whose head has room for a few children only, so that few steps fill it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parent = Parent()
+        self.size = patch.object(heads, "SIZE", SIZE)
+
+    def shrink(self, size: int) -> None:
+        self.size = patch.object(heads, "SIZE", size)
+        self.size.start()
+
+    def teardown(self) -> None:
+        self.size.stop()
+
+
+class Writers(Machine):
+    """Writers that read a head, wait while others write, and then write if their condition still holds.
+
+    A writer who changes an edge has read it before the head, so a head from before the child came is not its own."""
+
+    read_heads = Bundle("read_heads")
+
+    @initialize(target=read_heads, size=SIZES, children=st.lists(CHILDREN, unique=True, max_size=3))
+    def begin(self, size: int, children: list[str]) -> Head:
+        self.shrink(size)
+        for child in children:
+            self.parent.add(self.parent.head, child)
+        return self.parent.head
+
+    @rule(target=read_heads)
+    def read(self) -> Head:
+        return self.parent.head
+
+    @rule(child=CHILDREN)
+    def add(self, child: str) -> None:
+        self.parent.add(self.parent.head, child)
+
+    @rule(head=read_heads, child=CHILDREN)
+    def add_late(self, head: Head, child: str) -> None:
+        self.parent.add(head, child)
+
+    @rule(child=CHILDREN)
+    def remove(self, child: str) -> None:
+        self.parent.remove(child)
+
+    @rule(child=CHILDREN)
+    def change(self, child: str) -> None:
+        self.parent.change(self.parent.head, child)
+
+    @rule(head=read_heads, child=CHILDREN)
+    def change_late(self, head: Head, child: str) -> None:
+        if head.entries.get(child) == self.parent.children.get(child):
+            self.parent.change(head, child)
+
+    @invariant()
+    def what_the_head_knows_is_true(self) -> None:
+        self.parent.check()
+
+
+class OneWriter(Machine):
+    """One writer after the other: a head is then never larger than its size and always knows the first children."""
+
+    @initialize(size=SIZES)
+    def begin(self, size: int) -> None:
+        self.shrink(size)
+
+    @rule(child=CHILDREN)
+    def add(self, child: str) -> None:
+        self.parent.add(self.parent.head, child)
+        assert child in self.parent.children
+
+    @rule(child=CHILDREN)
+    def remove(self, child: str) -> None:
+        self.parent.remove(child)
+
+    @rule(child=CHILDREN)
+    def change(self, child: str) -> None:
+        self.parent.change(self.parent.head, child)
+
+    @invariant()
+    def the_head_is_small_and_true(self) -> None:
+        self.parent.check()
+        assert len(self.parent.head.entries) <= heads.SIZE
+
+
+TestWriters = Writers.TestCase
+TestWriters.settings = settings(max_examples=250, stateful_step_count=15)
+TestOneWriter = OneWriter.TestCase
+TestOneWriter.settings = settings(max_examples=50, stateful_step_count=20)

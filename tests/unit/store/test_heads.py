@@ -1,0 +1,60 @@
+"""A head knows the first children, and where its knowledge ends."""
+
+import itertools
+from unittest.mock import patch
+
+import pytest
+
+from service.store import head as heads
+from service.store.head import SIZE, Head
+
+from .parent import filled
+
+
+def test_a_head_of_few_children_knows_them_all() -> None:
+    parent = filled("b", "a")
+    assert [child for child, _ in parent.head.first(100) or []] == ["a", "b"]
+    assert Head().first(1) == []
+
+
+def test_a_full_head_knows_its_size_and_no_more() -> None:
+    parent = filled(*(f"{number:03d}" for number in range(SIZE + 1)))
+    assert len(parent.head.first(SIZE) or []) == SIZE
+    assert parent.head.first(SIZE + 1) is None
+
+
+def test_a_lower_child_pushes_the_highest_out_of_a_full_head() -> None:
+    parent = filled(*(f"{number:03d}" for number in range(1, SIZE + 2)))
+    parent.add(parent.head, "000")
+    assert list(parent.head.entries)[-1] == "000"
+    assert len(parent.head.entries) == SIZE
+    parent.check()
+
+
+def test_a_head_that_lost_children_does_not_claim_to_know_the_next() -> None:
+    parent = filled(*(f"{number:03d}" for number in range(SIZE + 5)))
+    parent.remove("000")
+    assert parent.head.first(SIZE) is None
+    assert len(parent.head.first(SIZE - 1) or []) == SIZE - 1
+
+
+def test_a_writer_who_saw_an_open_head_cannot_write_once_it_is_closed() -> None:
+    parent = filled("001")
+    old = parent.head
+    for number in range(2, SIZE + 3):
+        parent.add(parent.head, f"{number:03d}")
+    parent.add(old, "999")
+    assert "999" not in parent.children
+
+
+@pytest.mark.parametrize(("size", "children"), [(1, "abcde"), (2, "abcdef")])
+def test_a_writer_who_saw_an_older_closed_head_does_not_reopen_what_was_let_go(size: int, children: str) -> None:
+    """In whatever order the children come, and wherever the late one stands among them."""
+    with patch.object(heads, "SIZE", size):
+        for *early, second, third, late in itertools.permutations(children):
+            parent = filled(*early)
+            old = parent.head
+            parent.add(parent.head, second)
+            parent.add(parent.head, third)
+            parent.add(old, late)
+            parent.check()

@@ -1,0 +1,148 @@
+"""No key leaves its fence, whatever is put into it."""
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from iam.boundary import TENANT_ID, TenantId, tenant_boundary
+from service.errors import BadInput
+from service.store import keys
+from service.store.keys import ControlKey, Fence, KeyPair, TenantKey
+from service.store.shards import UNSHARDED, Shard, ShardMap
+from service.store.template import BadTemplate
+
+from .models import TEXT
+
+ACME = Fence.around(TenantId("acme"))
+TENANTS = st.from_regex(TENANT_ID, fullmatch=True).map(TenantId)
+BOUNDARY = len("TENANT#acme#")
+
+
+@st.composite
+def neighbours(draw: st.DrawFn) -> tuple[TenantId, TenantId]:
+    """Two tenants, of whom one often begins with the other's id."""
+    one = draw(TENANTS)
+    longer = st.from_regex("[a-z0-9]{1,4}", fullmatch=True).map(lambda more: TenantId((one + more)[:32]))
+    other = draw(TENANTS | longer)
+    assume(one != other)
+    return one, other
+
+
+def pair(key: TenantKey, **values: object) -> KeyPair:
+    return key.pair(ACME, UNSHARDED, values)
+
+
+@given(neighbours(), TEXT, TEXT)
+@example((TenantId("a1"), TenantId("a10")), "x", "y")
+@example((TenantId("acme"), TenantId("acmecorp")), "corp#", "#")
+def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
+    tenants: tuple[TenantId, TenantId], email: str, id: str
+) -> None:
+    key = TenantKey("EMAIL#{email}", "USER#{id}", shard=Shard("users", by="id"))
+    for own, foreign in (tenants, tenants[::-1]):
+        partition = key.pair(Fence.around(own), UNSHARDED, {"email": email, "id": id}).partition
+        assert Fence.around(own).holds(partition)
+        assert not partition.startswith(tenant_boundary(foreign))
+        assert not Fence.around(foreign).holds(partition)
+        assert not Fence.control().holds(partition)
+
+
+@given(TENANTS, TEXT)
+def test_no_control_key_stands_in_a_tenants_fence(tenant: TenantId, id: str) -> None:
+    partition = ControlKey("TENANT#{id}", "METADATA").pair(Fence.control(), UNSHARDED, {"id": id}).partition
+    assert Fence.control().holds(partition)
+    assert not Fence.around(tenant).holds(partition)
+
+
+@pytest.mark.parametrize("tenant", ["", "A1", "a", "acme#", "acme#x", "acme\n", "-acme", "*", "a?c", "${x}", "CONTROL"])
+def test_there_is_no_fence_around_what_is_not_a_tenant_id(tenant: str) -> None:
+    with pytest.raises(ValueError, match="tenant id"):
+        Fence.around(TenantId(tenant))
+
+
+@pytest.mark.parametrize(
+    "partition", ["{id}", "{id}#USER", "v{id}", "user#{id}", "User", "TENANT#{id}", "CONTROL#{id}"]
+)
+def test_a_partition_that_spells_or_evades_its_boundary_is_refused(partition: str) -> None:
+    with pytest.raises(BadTemplate):
+        TenantKey(partition, "METADATA")
+
+
+@pytest.mark.parametrize("partition", ["{id}", "tenant#{id}", "CONTROL#{id}", "CONTROL"])
+def test_a_control_partition_that_spells_or_evades_its_boundary_is_refused(partition: str) -> None:
+    with pytest.raises(BadTemplate):
+        ControlKey(partition, "METADATA")
+
+
+@pytest.mark.parametrize("sort", ["", "#", "USER#", "{a}{b}", "USER#{a}-{b}"])
+def test_an_ambiguous_sort_key_is_refused(sort: str) -> None:
+    with pytest.raises(BadTemplate):
+        TenantKey("USER#{id}", sort)
+
+
+def test_a_key_that_is_neither_a_tenants_nor_the_control_planes_cannot_be_declared() -> None:
+    with pytest.raises(TypeError):
+        keys._Key("USER#{id}", "PROFILE")
+
+
+def test_a_tenant_key_cannot_be_made_in_the_control_fence_nor_the_reverse() -> None:
+    with pytest.raises(TypeError, match="tenant key"):
+        TenantKey("USER#{id}", "PROFILE").pair(Fence.control(), UNSHARDED, {"id": "u1"})
+    with pytest.raises(TypeError, match="control key"):
+        ControlKey("TENANT#{id}", "METADATA").pair(ACME, UNSHARDED, {"id": "acme"})
+    with pytest.raises(TypeError, match="tenant key"):
+        list(TenantKey("USER#{id}", "PROFILE").partitions(Fence.control(), UNSHARDED, {"id": "u1"}))
+
+
+@given(st.tuples(TEXT, TEXT, TEXT), st.tuples(TEXT, TEXT, TEXT))
+def test_different_values_in_partition_and_sort_key_never_make_one_pair(
+    one: tuple[str, str, str], other: tuple[str, str, str]
+) -> None:
+    key = TenantKey("A#{a}#{b}", "C#{c}", shard=Shard("things", by="c"))
+    shards = ShardMap({"things": 16})
+    pairs = [key.pair(ACME, shards, dict(zip("abc", values, strict=True))) for values in (one, other)]
+    assert (pairs[0] == pairs[1]) == (one == other)
+
+
+@given(TEXT, st.integers(1, 256))
+def test_a_sharded_item_lies_in_one_of_the_partitions_that_are_read(id: str, count: int) -> None:
+    key = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
+    shards = ShardMap({"users": count})
+    assert key.pair(ACME, shards, {"id": id}).partition in set(key.partitions(ACME, shards, {}))
+
+
+def test_a_partition_without_shards_is_read_as_it_is_written() -> None:
+    key = TenantKey("USER#{id}", "PROFILE")
+    assert list(key.partitions(ACME, UNSHARDED, {"id": "u#1"})) == ["TENANT#acme#USER#u%231"]
+    assert pair(key, id="u#1") == ("TENANT#acme#USER#u%231", "PROFILE")
+
+
+@pytest.mark.parametrize(("character", "size"), [("a", 1), ("é", 2), ("🙂", 4), ("#", 3), ("\x00", 3)])
+def test_a_sort_key_may_have_1024_bytes_when_escaped_and_no_more(character: str, size: int) -> None:
+    key = TenantKey("CATEGORIES", "{path}")
+    full = character * (1024 // size) + "a" * (1024 % size)
+    assert len(pair(key, path=full).sort.encode()) == 1024
+    with pytest.raises(BadInput, match="path"):
+        pair(key, path=full + "a")
+
+
+@pytest.mark.parametrize(("character", "size"), [("a", 1), ("é", 2), ("🙂", 4), ("#", 3)])
+def test_a_partition_key_with_boundary_and_slot_may_have_2048_bytes_and_no_more(character: str, size: int) -> None:
+    key = TenantKey("SKU#{sku}", "{id}", shard=Shard("skus", by="id"))
+    room = 2048 - BOUNDARY - len("SKU#") - len("#00")
+    full = character * (room // size) + "a" * (room % size)
+    assert len(pair(key, sku=full, id="x").partition.encode()) == 2048
+    with pytest.raises(BadInput, match="sku"):
+        pair(key, sku=full + "a", id="x")
+    with pytest.raises(BadInput, match="sku"):
+        list(key.partitions(ACME, UNSHARDED, {"sku": full + "a"}))
+
+
+def test_half_a_character_in_a_key_is_refused() -> None:
+    with pytest.raises(BadInput):
+        pair(TenantKey("EMAIL#{email}", "{id}"), email="\udc00@host", id="x")
+
+
+def test_a_key_prints_as_reviewers_read_it() -> None:
+    assert str(TenantKey("USERS", "{id}", shard=Shard("users", by="id"))) == "TENANT#<tenant>#USERS#<slot> / {id}"
+    assert str(ControlKey("TENANT#{id}", "METADATA")) == "CONTROL#TENANT#{id} / METADATA"

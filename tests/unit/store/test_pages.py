@@ -1,0 +1,167 @@
+"""A list over any number of slots looks like one list, whole and in order, through any cursor."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.errors import BadInput, Forbidden, Throttled
+from service.store.codec import Item
+from service.store.entity import Query
+from service.store.page import LARGEST
+from service.store.shards import ShardMap
+from service.store.table import Table
+
+from .bookshop import (
+    Book,
+    book,
+    books,
+    books_of_shelf,
+    chapter,
+    chapters,
+    chapters_of_book,
+    newest_books,
+    oldest_books,
+)
+from .models import TEXT
+from .scripted import PATIENCE, table
+from .shelves import Shelves
+
+IDS = [f"b{number:02d}" for number in range(30)]
+SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=25)
+
+
+async def walked(pages: Sequence[Table], pattern: Query[Book], first: int, **values: object) -> list[Book]:
+    """The whole list, each page through the next of these tables and the last of them for the rest."""
+    found: list[Book] = []
+    after, number = None, 0
+    while True:
+        page = await pages[min(number, len(pages) - 1)].page(pattern, first=first, after=after, **values)
+        assert page.has_previous == (after is not None)
+        assert len(page.items) == first or not page.has_next, "only the last page may be short"
+        found += page.items
+        if not page.has_next:
+            return found
+        after, number = page.edges[-1].cursor(), number + 1
+
+
+def in_order(kept: Sequence[Book], *, newest_first: bool) -> list[Book]:
+    return sorted(kept, key=lambda one: (one.created_at, one.id), reverse=newest_first)
+
+
+@settings(max_examples=120)
+@given(SHELF, st.integers(1, 6), st.integers(1, 8), st.integers(1, 5), st.booleans())
+def test_pages_over_any_slots_are_the_sorted_list(
+    kept: list[Book], slots: int, first: int, megabyte: int, newest_first: bool
+) -> None:
+    shelves, shards = Shelves(page=megabyte), ShardMap({"books": slots})
+    shelves.keep(books, *kept, shards=shards)
+    shelves.keep(books, book("b00", 1), tenant="acmecorp", shards=shards)
+    pattern = newest_books if newest_first else oldest_books
+    found = asyncio.run(walked([table(shelves, shards=shards)], pattern, first))
+    assert found == in_order(kept, newest_first=newest_first)
+
+
+@settings(max_examples=60)
+@given(SHELF, st.integers(1, 4), st.integers(0, 4), st.integers(1, 6), st.booleans())
+def test_a_cursor_is_valid_after_slots_were_added(
+    kept: list[Book], slots: int, more: int, first: int, newest_first: bool
+) -> None:
+    """Items of the old slots stay where they are, and reads widen before writes."""
+    shelves, narrow, wide = Shelves(), ShardMap({"books": slots}), ShardMap({"books": slots + more})
+    shelves.keep(books, *kept, shards=narrow)
+    pattern = newest_books if newest_first else oldest_books
+    found = asyncio.run(walked([table(shelves, shards=one) for one in (narrow, wide)], pattern, first))
+    assert found == in_order(kept, newest_first=newest_first)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(TEXT, st.sampled_from(IDS)), unique_by=lambda pair: pair[1], max_size=10), TEXT)
+def test_pages_go_on_after_any_text(titles: list[tuple[str, str]], shelf: str) -> None:
+    kept = [book(id, title=title, shelf=shelf) for title, id in titles]
+    shelves = Shelves()
+    shelves.keep(books, *kept)
+    found = asyncio.run(walked([table(shelves)], books_of_shelf, 1, shelf=shelf))
+    assert sorted(found, key=lambda one: one.id) == sorted(kept, key=lambda one: one.id)
+
+
+@pytest.mark.parametrize(("kept", "first", "has_next"), [(0, 1, False), (3, 2, True), (3, 3, False), (3, 4, False)])
+async def test_has_next_is_a_fact(kept: int, first: int, has_next: bool) -> None:
+    shelves = Shelves()
+    shelves.keep(chapters, *(chapter(number) for number in range(kept)))
+    page = await table(shelves).page(chapters_of_book, first=first, book_id="b1")
+    assert page.has_next is has_next
+    assert [one.number for one in page.items] == list(range(min(kept, first)))
+    assert len(shelves.calls) == 1
+
+
+async def test_a_query_goes_on_until_it_has_what_was_asked_for_and_no_longer() -> None:
+    shelves = Shelves(page=2)
+    shelves.keep(chapters, *(chapter(number) for number in range(20)))
+    page = await table(shelves).page(chapters_of_book, first=6, book_id="b1")
+    assert [one.number for one in page.items] == [0, 1, 2, 3, 4, 5]
+    assert [call.parameters["Limit"] for call in shelves.calls] == [7, 5, 3, 1]
+
+
+async def test_only_items_that_begin_as_the_pattern_says_are_read() -> None:
+    shelves = Shelves()
+    shelves.keep(books, book("b1"))
+    shelves.keep(chapters, chapter(1))
+    page = await table(shelves).page(chapters_of_book, first=10, book_id="b1")
+    assert page.items == (chapter(1),)
+
+
+def planted(by: str, id: str, day: int = 0) -> Item:
+    """A neighbour's item with our prefix in its index keys."""
+    shelves = Shelves()
+    shelves.keep(books, book(id, day), tenant="acme")
+    ((_, item),) = shelves.items.items()
+    return {**item, "PK": {"S": f"TENANT#{by}#BOOK#{id}"}}
+
+
+@pytest.mark.parametrize("by", ["globex", "acmecorp", "acm"])
+async def test_a_neighbours_item_in_our_index_is_dropped_and_counted(by: str) -> None:
+    shelves, alarms = Shelves(), []
+    shelves.keep(books, *(book(f"b{number}", number) for number in range(5)))
+    for id, day in (("x1", 0), ("x2", 1), ("x3", 9)):
+        item = planted(by, id, day)
+        shelves.items[item["PK"]["S"], item["SK"]["S"]] = item  # type: ignore[index]  # a tuple like the pairs
+    reading = table(shelves, on_foreign=lambda: alarms.append("!"))
+    page = await reading.page(oldest_books, first=5)
+    assert [one.id for one in page.items] == ["b0", "b1", "b2", "b3", "b4"]
+    assert page.has_next is False
+    assert len(alarms) == 3
+    assert [one.id async for one in reading.every(oldest_books)] == ["b0", "b1", "b2", "b3", "b4"]
+    assert len(alarms) == 6
+    first = await reading.find_first(oldest_books)
+    assert first is not None
+    assert first.id == "b0"
+
+
+async def test_the_first_of_nothing_is_none() -> None:
+    assert await table(Shelves()).find_first(oldest_books) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "calls"),
+    [("AccessDeniedException", Forbidden, 1), ("ProvisionedThroughputExceededException", Throttled, PATIENCE.attempts)],
+)
+async def test_a_slot_that_fails_fails_the_page(code: str, error: type[Exception], calls: int) -> None:
+    slow = "TENANT#acme#BOOKS#02"
+    shelves, shards = Shelves(refusing={slow: code}), ShardMap({"books": 4})
+    shelves.keep(books, *(book(id) for id in IDS), shards=shards)
+    with pytest.raises(error):
+        await table(shelves, shards=shards).page(oldest_books, first=3)
+    asked = [call.parameters["ExpressionAttributeValues"][":p"]["S"] for call in shelves.calls]
+    assert asked.count(slow) == calls
+
+
+@pytest.mark.parametrize("first", [0, -1, LARGEST + 1])
+async def test_a_page_of_an_impossible_size_is_refused_before_anything_is_asked(first: int) -> None:
+    shelves = Shelves()
+    with pytest.raises(BadInput) as refusal:
+        await table(shelves).page(oldest_books, first=first)
+    assert refusal.value.extensions == {"field": "first"}
+    assert shelves.calls == []

@@ -1,0 +1,48 @@
+"""Who named no version gets a fresh read; who named one hears of the conflict."""
+
+import pytest
+
+from service.errors import Conflict
+from service.store.retry import ATTEMPTS, unless_stale
+from service.store.write import Stale
+
+
+class Attempts:
+    """Fails as it is told and then succeeds."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.made = 0
+
+    async def __call__(self) -> str:
+        self.made += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        return "done"
+
+
+async def test_a_stale_attempt_is_made_again() -> None:
+    attempts = Attempts(Stale(), Stale())
+    assert await unless_stale(attempts) == "done"
+    assert attempts.made == 3
+
+
+async def test_attempts_end() -> None:
+    attempts = Attempts(*[Stale()] * 100)
+    with pytest.raises(Stale):
+        await unless_stale(attempts)
+    assert attempts.made == ATTEMPTS
+
+
+async def test_a_named_version_is_tried_once() -> None:
+    attempts = Attempts(Stale())
+    with pytest.raises(Stale):
+        await unless_stale(attempts, expected_version=7)
+    assert attempts.made == 1
+
+
+async def test_another_conflict_is_final() -> None:
+    attempts = Attempts(Conflict("taken"))
+    with pytest.raises(Conflict, match="taken"):
+        await unless_stale(attempts)
+    assert attempts.made == 1

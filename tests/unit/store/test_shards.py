@@ -1,0 +1,54 @@
+"""Slots are calculated, the same way for ever."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from service.store.keys import Fence, TenantKey
+from service.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, slot_of, slot_text
+
+ACME = Fence.around(TenantId("acme"))
+USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
+
+
+def test_the_slots_of_known_ids_never_change() -> None:
+    """Items are found by calculating their slot again: another hash would lose every sharded item there is."""
+    assert [slot_of(id, 16) for id in ("usr_1", "usr_2", "é", "🙂", "")] == [9, 9, 15, 7, 4]
+    assert [slot_of(id, 256) for id in ("usr_1", "usr_2", "usr_3")] == [9, 57, 89]
+
+
+@given(st.text(), st.integers(1, LIMIT))
+def test_a_slot_is_within_its_count(value: str, count: int) -> None:
+    assert 0 <= slot_of(value, count) < count
+
+
+@pytest.mark.parametrize("count", [2, 3, 16, 256])
+def test_every_slot_is_used_and_none_more_than_its_share(count: int) -> None:
+    slots = [slot_of(f"usr_{number}", count) for number in range(count * 100)]
+    assert set(slots) == set(range(count))
+    assert max(map(slots.count, range(count))) < 160
+
+
+def test_slots_are_two_digits_wide_up_to_the_limit() -> None:
+    assert [slot_text(slot) for slot in (0, 9, 10, 255)] == ["00", "09", "0a", "ff"]
+    assert {len(slot_text(slot)) for slot in range(LIMIT)} == {2}
+
+
+@pytest.mark.parametrize("count", [0, -1, LIMIT + 1])
+def test_a_map_with_an_impossible_number_of_slots_is_refused(count: int) -> None:
+    with pytest.raises(ValueError, match="users"):
+        ShardMap({"users": count})
+
+
+def test_a_collection_of_which_nothing_is_said_has_one_slot_from_the_first_day() -> None:
+    assert list(USERS.partitions(ACME, UNSHARDED, {})) == ["TENANT#acme#USERS#00"]
+    assert USERS.pair(ACME, UNSHARDED, {"id": "usr_1"}).partition == "TENANT#acme#USERS#00"
+
+
+def test_every_slot_of_a_collection_is_listed_in_order() -> None:
+    partitions = list(USERS.partitions(ACME, ShardMap({"users": 17, "others": 3}), {}))
+    assert len(partitions) == 17
+    assert partitions[0] == "TENANT#acme#USERS#00"
+    assert partitions[-1] == "TENANT#acme#USERS#10"
+    assert partitions == sorted(partitions)

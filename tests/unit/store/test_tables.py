@@ -1,0 +1,168 @@
+"""A table reads and writes inside its fence, and says what went wrong in our words."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
+from service.store.answers import Refused
+from service.store.calls import CredentialSource
+from service.store.cursor import Sealer
+from service.store.expression import Change, absent, present
+from service.store.keys import Fence
+from service.store.table import Table
+from service.store.tables import Tables
+from service.store.write import Stale, change, delete, put
+
+from .bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
+from .scripted import KEY, NAME, PATIENCE, Scripted, credentials, table
+from .shelves import Shelves
+
+MEMBER = (put(books, book("b1"), when=absent(), otherwise=lambda: Conflict("taken")),)
+
+
+async def test_what_was_put_is_found_by_its_own_tenant_alone() -> None:
+    shelves = Shelves()
+    await table(shelves, "acme").write(put(books, book("b1")))
+    assert await table(shelves, "acme").find(book_by_id, id="b1") == book("b1")
+    assert await table(shelves, "acmecorp").find(book_by_id, id="b1") is None
+
+
+async def test_a_control_item_cannot_be_reached_through_a_tenants_table() -> None:
+    branch = Branch(id="x", created_at=book("b1").created_at, updated_at=book("b1").updated_at)
+    shelves = Shelves()
+    with pytest.raises(TypeError):
+        await table(shelves).write(put(branches, branch))
+    with pytest.raises(TypeError):
+        await table(shelves).find(branches.get(), id="x")
+    with pytest.raises(TypeError):
+        await table(shelves, fence=Fence.control()).find(book_by_id, id="b1")
+    assert shelves.calls == []
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+async def test_reads_are_as_consistent_as_the_table_says(consistent: bool) -> None:
+    shelves = Shelves()
+    reading = table(shelves, consistent=consistent)
+    await reading.find(book_by_id, id="b1")
+    await reading.page(chapters_of_book, first=1, book_id="b1")
+    assert [call.parameters["ConsistentRead"] for call in shelves.calls] == [consistent, consistent]
+    await reading.page(books.query("gsi1"), first=1, shelf="s1")
+    assert "ConsistentRead" not in shelves.calls[-1].parameters, "an index has no consistent reads"
+
+
+async def test_a_transaction_keeps_its_token_through_every_retry_and_the_next_has_its_own() -> None:
+    client = Scripted([Refused("ConnectionLost", ""), Refused("TransactionInProgressException", ""), {}, {}])
+    await table(client).write(*MEMBER)
+    await table(client).write(*MEMBER)
+    tokens = [call.parameters["ClientRequestToken"] for call in client.calls]
+    assert tokens[0] == tokens[1] == tokens[2]
+    assert tokens[3] != tokens[0]
+    assert 1 <= len(tokens[0]) <= 36
+
+
+async def test_the_first_write_whose_condition_failed_says_what_is_wrong() -> None:
+    shelves = Shelves()
+    shelves.keep(books, book("b1"), book("b2"))
+    with pytest.raises(NotFound, match="b3"):
+        await table(shelves).write(
+            put(books, book("b9"), when=absent()),
+            delete(books, {"id": "b3"}, when=present(), otherwise=lambda: NotFound("no b3")),
+            put(books, book("b1"), when=absent(), otherwise=lambda: Conflict("taken")),
+        )
+    assert len(shelves.items) == 2, "all of it or nothing"
+
+
+async def test_a_cancelled_transaction_is_retried_when_others_were_in_the_way_only() -> None:
+    busy = Refused("TransactionCanceledException", "", ("TransactionConflict",))
+    client = Scripted([busy, {}])
+    await table(client).write(*MEMBER)
+    assert len(client.calls) == 2
+    client = Scripted([busy] * 10)
+    with pytest.raises(Throttled):
+        await table(client).write(*MEMBER)
+    assert len(client.calls) == PATIENCE.attempts
+    client = Scripted([Refused("TransactionCanceledException", "", ("ConditionalCheckFailed",)), {}])
+    with pytest.raises(Conflict, match="taken"):
+        await table(client).write(*MEMBER)
+    assert len(client.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("AccessDeniedException", Forbidden), ("ValidationException", Internal), ("ThrottlingException", Throttled)],
+)
+async def test_refusals_reach_callers_as_our_errors(code: str, error: type[Exception]) -> None:
+    questions: list[Callable[[Table], Awaitable[object]]] = [
+        lambda one: one.find(book_by_id, id="b1"),
+        lambda one: one.find_many(book_by_id, [{"id": "b1"}]),
+        lambda one: one.page(chapters_of_book, first=1, book_id="b1"),
+        lambda one: one.delete_many(book_by_id, [{"id": "b1"}]),
+        lambda one: one.write(*MEMBER),
+    ]
+    for asking in questions:
+        with pytest.raises(error):
+            await asking(table(Scripted([Refused(code, "text")] * 10)))
+
+
+async def test_a_transaction_of_more_than_100_writes_is_refused_before_it_is_sent() -> None:
+    client = Scripted([{}])
+    with pytest.raises(Internal):
+        await table(client).write(*MEMBER * 101)
+    assert client.calls == []
+    await table(client).write(*MEMBER * 100)
+    assert len(client.calls[0].parameters["TransactItems"]) == 100
+
+
+async def test_a_stale_change_is_a_conflict() -> None:
+    with pytest.raises(Stale):
+        await table(Shelves()).write(change(books, {"id": "b1"}, Change(sets={("version",): 2})))
+
+
+async def test_a_key_that_is_too_long_is_the_callers_mistake_and_asks_for_nothing() -> None:
+    shelves = Shelves()
+    with pytest.raises(BadInput):
+        await table(shelves).find(book_by_id, id="x" * 3000)
+    assert shelves.calls == []
+
+
+async def test_everything_of_a_partition_is_read_page_by_page() -> None:
+    shelves = Shelves(page=7)
+    shelves.keep(chapters, *(chapter(number) for number in range(30)))
+    shelves.keep(chapters, chapter(1, "b2"))
+    read = [one.number async for one in table(shelves).every(chapters_of_book, book_id="b1")]
+    assert read == list(range(30))
+    assert len(shelves.calls) == 5
+
+
+class Vault:
+    """Hands out credentials and remembers for whom."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
+        self.asked.append((tenant, writes))
+        return credentials
+
+    def control(self) -> CredentialSource:
+        self.asked.append("control")
+        return credentials
+
+
+def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
+    vault, foreign = Vault(), lambda: None
+    tables = Tables(client=Shelves(), name=NAME, sealer=Sealer([KEY]), credentials=vault, on_foreign=foreign)
+    reading, writing, control = (
+        tables.tenant(TenantId("acme"), writes=False),
+        tables.tenant(TenantId("globex"), writes=True),
+        tables.control(),
+    )
+    assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
+    assert vault.asked == [("acme", False), ("globex", True), "control"]
+    assert [one.consistent for one in (reading, writing)] == [False, True], "who writes decides on what it reads"
+    assert reading.on_foreign is foreign
+    assert reading.caller.meter is not writing.caller.meter
+    assert reading.caller.meter.total is writing.caller.meter.total is control.caller.meter is tables.meter
