@@ -58,3 +58,9 @@ def test_a_writer_who_saw_an_older_closed_head_does_not_reopen_what_was_let_go(s
             parent.add(parent.head, third)
             parent.add(old, late)
             parent.check()
+
+
+def test_entries_that_were_left_over_above_the_end_are_passed_over() -> None:
+    head = Head({"a": {"version": "1"}, "z": {"version": "2"}}, until="b")
+    assert head.first(1) == [("a", {"version": "1"})]
+    assert head.first(2) is None
