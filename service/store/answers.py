@@ -63,6 +63,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "RequestLimitExceeded": BUSY,
     "TransactionConflictException": CONTENDED,
     "TransactionInProgressException": CONTENDED,
+    "ReplicatedWriteConflictException": CONTENDED,
     "InternalServerError": BROKEN,
     "InternalFailure": BROKEN,
     "ServiceUnavailable": BROKEN,

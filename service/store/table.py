@@ -10,7 +10,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import orjson
 import structlog
 
 from service.errors import Internal
@@ -62,7 +61,6 @@ class Table:
     async def page(self, pattern: Query[M], *, first: int, after: str | None = None, **values: object) -> Page[M]:
         """One more item than asked for is read, so that `has_next` is a fact and not a guess."""
         checked_size(first)
-        next(pattern.key.partitions(self.fence, self.shards, values))  # arguments that fit no key are refused first
         start = None if after is None else self._opened(pattern, after, values)
         items = await self._slots(pattern, first + 1, start, values)
         place = self._places(pattern, values)
@@ -171,8 +169,7 @@ class Table:
         return self.sealer.open(cursor, self._scope(pattern, values))
 
     def _scope(self, pattern: Query[M], values: Mapping[str, object]) -> Scope:
-        arguments = orjson.dumps({name: str(value) for name, value in sorted(values.items())}).decode()
-        return Scope(self.fence.prefix, pattern.identity, arguments)
+        return Scope(self.fence.prefix, pattern.identity, pattern.key.partition.render(values))
 
     def _resume(self, pattern: Query[M], partition: str, position: Position) -> Item:
         """The place after which to go on, in any slot: order is by sort key, and the place need not exist there."""

@@ -85,9 +85,10 @@ def _number(name: str, spec: str, value: int | Decimal) -> str:
     if form is None:
         raise TypeError(f"{name}: a number in a key needs a width, as in {{{name}:010d}}")
     places, width = int(form["places"] or 0), int(form["width"])
-    exact, bound = Decimal(value), Decimal(10) ** (width - places - bool(places))
-    if exact.is_finite() and 0 <= exact < bound and exact == round(exact, places):
-        return format(abs(exact), f"0{width}.{places}f")
+    exact = Decimal(value)
+    text = f"{exact.copy_abs():0{width}.{places}f}" if exact.is_finite() else ""
+    if len(text) == width and Decimal(text) == exact:
+        return text
     raise BadInput(f"{name} must be from 0 to the largest number of the form {0:0{width}.{places}f}", field=name)
 
 
