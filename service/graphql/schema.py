@@ -9,6 +9,7 @@ from service.domains.groups.model import GroupId
 from service.domains.users.model import UserId
 from service.graphql.context import Context, Info
 from service.graphql.groups import Group, GroupMutations, GroupQueries
+from service.graphql.leaves import LeafExecutor
 from service.graphql.memberships import MembershipMutations
 from service.graphql.node import Node
 from service.graphql.scalars import SCALARS
@@ -49,5 +50,6 @@ schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
     types=[User, Group],
+    execution_context_class=LeafExecutor,
     config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
 )
