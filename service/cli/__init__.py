@@ -7,6 +7,7 @@ from service.cli.dev import dev
 from service.cli.patterns import patterns
 from service.cli.schema import schema
 from service.cli.serve import serve
+from service.cli.table import table
 from service.cli.token import token
 
 app = typer.Typer(
@@ -17,5 +18,5 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (dev, serve, token, schema, patterns):
+for command in (dev, serve, table, token, schema, patterns):
     app.command()(command)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from iam.credentials import Credentials
 from service.store.client import Wire
@@ -14,6 +14,9 @@ from service.store.entity import Index, key_names
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+Unreachable = (ClientError, BotoCoreError)
+"""What boto3 raises when AWS cannot be reached or says no."""
 
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
 _EVERY = ("type", "id", "version", "createdAt", "updatedAt", "name", "email", "role")
@@ -86,7 +89,10 @@ class Administration:
 
     def differences(self) -> list[str]:
         """Where the existing table is not what the definition says, each in a sentence; empty when it is right."""
-        found = self.boto.describe_table(TableName=self.table)["Table"]
+        try:
+            found = self.boto.describe_table(TableName=self.table)["Table"]
+        except self.boto.exceptions.ResourceNotFoundException:
+            return ["it does not exist"]
         wanted = definition(self.table)
         present = {index["IndexName"]: index for index in found.get("GlobalSecondaryIndexes", [])}
         problems = [] if _same_keys(found, wanted) else ["the table's key schema differs"]

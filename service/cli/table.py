@@ -1,0 +1,48 @@
+"""keyfence table: whether the production table is as it should be."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.errors import BadInput
+
+if TYPE_CHECKING:
+    from service.store.schema import Administration
+
+Create = Annotated[bool, typer.Option("--create", help="Create it where it is missing, and wait until it can be used.")]
+
+
+def table(create: Create = False) -> None:
+    """Compare the table that KEYFENCE_TABLE names with its definition, on AWS's usual credentials.
+
+    It ends with exit code 1 where they differ, and names each difference.
+
+    [bold]Example:[/bold] keyfence table
+
+    [bold]Example:[/bold] KEYFENCE_REGION=eu-west-1 keyfence table --create
+    """
+    from service.store.schema import Unreachable
+
+    administration = _administration()
+    try:
+        if create:
+            typer.echo(f"{'Created' if administration.create() else 'Found'} the table {administration.table}.")
+        problems = administration.differences()
+    except Unreachable as error:
+        raise BadInput(str(error)) from error
+    if problems:
+        raise BadInput("\n".join((f"The table {administration.table} differs:", *(f"  {one}" for one in problems))))
+    typer.echo(f"The table {administration.table} is as defined.")
+
+
+def _administration() -> "Administration":
+    from service.settings import BadSettings, read
+    from service.store.client import Wire
+    from service.store.schema import Administration, Unreachable
+
+    try:
+        settings = read()
+        wire = Wire(region=settings.region, endpoint_url=settings.endpoint_url)
+        return Administration.connect(wire, settings.table)
+    except (BadSettings, *Unreachable) as error:
+        raise BadInput(str(error)) from error
