@@ -1,7 +1,7 @@
 """The composition root: the only place that knows everyone."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from iam.boundary import TenantId
 from iam.credentials import Credentials
 from service import log
-from service.auth.tokens import tenant_verifier
+from service.auth.tokens import operator_verifier, tenant_verifier
 from service.errors import Unauthenticated
 from service.graphql.context import Caller, Context
 from service.graphql.execution import GraphQLExecutor
@@ -26,7 +26,7 @@ from service.settings import BadSettings, Settings, read
 from service.store.calls import CredentialSource
 from service.store.client import BotoClient, Wire, ambient_credentials, ambient_region
 from service.store.cursor import Sealer
-from service.store.schema import Administration
+from service.store.schema import Administration, Unreachable
 from service.store.tables import Tables
 from service.tenancy.registry import Registry
 
@@ -51,7 +51,7 @@ class OneForAll:
 def production() -> Starlette:
     """What `keyfence serve` serves; no way of starting it gets past the settings' problems."""
     settings = read()
-    if problems := settings.problems():
+    if problems := settings.problems() or obstacles(settings):
         raise BadSettings(tuple(problems))
     log.configure(as_json=settings.log_json)
     return application(settings, tables(settings, OneForAll(partial(asyncio.to_thread, ambient_credentials()))))
@@ -76,6 +76,34 @@ def region() -> str | None:
     return ambient_region()
 
 
+def obstacles(settings: Settings) -> list[str]:
+    """What would keep these settings from serving, found by trying: each in a line."""
+    found = []
+    for name, attempt in _attempts(settings):
+        try:
+            attempt()
+        except (ValueError, *Unreachable) as error:
+            found.append(f"{name}: {error}")
+    return found
+
+
+def _attempts(settings: Settings) -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "KEYFENCE_ISSUERS", lambda: tenant_verifier(settings)
+    yield "KEYFENCE_ADMIN_ISSUERS", lambda: operator_verifier(settings)
+    yield "DynamoDB's endpoint", lambda: BotoClient(_production_wire(settings)).close()
+    yield "AWS credentials", ambient_credentials
+
+
+def _production_wire(settings: Settings) -> Wire:
+    return Wire(
+        region=settings.region or ambient_region(),
+        endpoint_url=settings.endpoint_url,
+        connections=settings.data_threads,
+        connect_timeout=settings.connect_timeout,
+        read_timeout=settings.read_timeout,
+    )
+
+
 def local_wire(settings: Settings) -> Wire:
     return Wire(
         region=settings.region,
@@ -94,14 +122,7 @@ def local_tables(settings: Settings) -> Tables:
 
 
 def tables(settings: Settings, credentials: OneForAll) -> Tables:
-    wire = Wire(
-        region=settings.region or ambient_region(),
-        endpoint_url=settings.endpoint_url,
-        connections=settings.data_threads,
-        connect_timeout=settings.connect_timeout,
-        read_timeout=settings.read_timeout,
-    )
-    return _tables(settings, wire, credentials)
+    return _tables(settings, _production_wire(settings), credentials)
 
 
 def _tables(settings: Settings, wire: Wire, credentials: OneForAll) -> Tables:

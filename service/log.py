@@ -7,7 +7,11 @@ import structlog
 
 def configure(*, as_json: bool) -> None:
     """One JSON object a line for machines, coloured text for people; nothing below INFO."""
-    renderer = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+    renderer = (
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -103,7 +103,7 @@ class Settings(BaseSettings):
 
     def problems(self) -> list[str]:
         """Each reason, as a sentence that begins with the variable, not to serve production with these settings."""
-        return [*self._issuer_problems(), *self._cursor_key_problems()]
+        return [*self._issuer_problems(), *self._cursor_key_problems(), *self._endpoint_problems()]
 
     def _issuer_problems(self) -> Iterator[str]:
         if not self.issuers:
@@ -112,6 +112,10 @@ class Settings(BaseSettings):
             yield from (f"{name}[{at}] {text}" for at, issuer in enumerate(issuers) for text in issuer.problems())
         if self.audience == self.admin_audience:
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
+
+    def _endpoint_problems(self) -> Iterator[str]:
+        if self.endpoint_url is not None and not _is_address(self.endpoint_url):
+            yield f"KEYFENCE_ENDPOINT_URL is not an http or https address: {self.endpoint_url}"
 
     def _cursor_key_problems(self) -> Iterator[str]:
         if not self.cursor_keys:
@@ -183,6 +187,14 @@ def _is_tenant(text: str) -> bool:
     except BadTenantId:
         return False
     return True
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        return False
 
 
 def _is_safe(uri: str) -> bool:

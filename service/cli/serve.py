@@ -38,6 +38,7 @@ def _examined() -> "Settings":
     settings, problems = examine()
     if not _has_region(settings):
         problems.append("KEYFENCE_REGION is missing, and AWS's own configuration names no region either")
+    problems = problems or _obstacles(settings)
     if problems:
         raise BadInput("\n".join(("keyfence serve cannot start:", *(f"  {problem}" for problem in problems))))
     return settings
@@ -47,6 +48,13 @@ def _has_region(settings: "Settings") -> bool:
     from service.app import region
 
     return bool(settings.region or region())
+
+
+def _obstacles(settings: "Settings") -> list[str]:
+    """Only settings that are good in themselves are tried: the rest would be named twice."""
+    from service.app import obstacles
+
+    return obstacles(settings)
 
 
 def _run(settings: "Settings") -> None:

@@ -28,7 +28,7 @@ class Welcome:
         )
 
     def _places(self) -> str:
-        token = f"keyfence token --tenant {next(iter(TENANTS))} --data {shlex.quote(str(self.data))}"
+        token = f"uv run keyfence token --tenant {next(iter(TENANTS))} --data {shlex.quote(str(self.data))}"
         return (
             f"\nKeyfence is ready.\n\n"
             f"  Engine    {self.remark}\n"

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphql import DocumentNode, FieldNode, OperationDefinitionNode, SelectionNode
+from graphql import DocumentNode, FieldNode, FragmentDefinitionNode, OperationDefinitionNode, SelectionNode
 
 from service.errors import BadInput
 from service.graphql.introspection import INTROSPECTION
@@ -28,7 +28,7 @@ class Limits:
     """Times that one field is selected at one place: validation compares each with each."""
     cost: int = 10_000
     """Nodes that one operation can return."""
-    list_size: int = 10
+    list_size: int = 50
     """What a list without `first` is taken to hold."""
 
 
@@ -45,8 +45,16 @@ def check_text(text: str, limits: Limits) -> None:
 
 
 def check_document(document: DocumentNode, limits: Limits) -> None:
-    """Runs before validation, whose time grows with the square of what is bounded here."""
-    measure = _Measure(limits, fragments_of(document))
+    """Runs before validation, whose time grows with the square of what is bounded here.
+
+    Validation looks into every fragment, spread or not, so each is measured for itself too."""
+    fragments = fragments_of(document)
+    measure = _Measure(limits, fragments)
+    named = [node for node in document.definitions if isinstance(node, FragmentDefinitionNode)]
+    if len(named) > len(fragments):
+        raise BadInput("two fragments have the same name")
+    for fragment in named:
+        _Measure(limits, fragments).selections(fragment.selection_set.selections, limits.introspection_depth)
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
             measure.operation(definition)
@@ -64,7 +72,10 @@ class _Measure:
         self._count_directives(len(node.directives or ()))
         for variable in node.variable_definitions or ():
             self._count_directives(len(variable.directives or ()))
-        places = [_Place(node.selection_set.selections, 1, self.limits.depth)]
+        self.selections(node.selection_set.selections, self.limits.depth)
+
+    def selections(self, nodes: Sequence[SelectionNode], deepest: int) -> None:
+        places = [_Place(nodes, 1, deepest)]
         while places:
             places.extend(self._below(places.pop()))
 

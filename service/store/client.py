@@ -77,17 +77,22 @@ class BotoClient:
 
 
 def _pool(wire: Wire, url: str) -> URLLib3Session:
-    """With the proxies and certificates that boto3 would use; without TCP_NODELAY every call would wait for an ACK."""
+    """With the proxies and certificates that boto3 would use on the way to AWS, which is by https.
+
+    Without TCP_NODELAY every call would wait for an ACK."""
     patience: Any = (wire.connect_timeout, wire.read_timeout)
-    certificates: Any = botocore.session.get_session().get_config_variable("ca_bundle") or True
     options: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     return URLLib3Session(
-        verify=certificates,
-        proxies=get_environ_proxies(url),
+        verify=_certificates() if url.startswith("https:") else True,
+        proxies=get_environ_proxies(url) if url.startswith("https:") else {},
         timeout=patience,
         max_pool_connections=wire.connections,
         socket_options=options,
     )
+
+
+def _certificates() -> Any:
+    return botocore.session.get_session().get_config_variable("ca_bundle") or True
 
 
 def _headers(operation: str) -> dict[str, str]:
@@ -129,6 +134,8 @@ def _refused(status: int, answer: Answer) -> Refused:
 
 def _endpoint(wire: Wire) -> tuple[str, str]:
     """Where boto3 would send the calls: partitions, FIPS and the AWS_ENDPOINT_URL variables are its business."""
+    if wire.endpoint_url and wire.region:
+        return wire.endpoint_url, wire.region
     session = boto3.Session(aws_access_key_id="never-used", aws_secret_access_key="never-used")  # noqa: S106
     boto = session.client("dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url)
     return boto.meta.endpoint_url, boto.meta.region_name

@@ -1,19 +1,27 @@
 """Reading again and retrying when somebody else was faster and the caller named no version."""
 
+import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from service.errors import Throttled
+from service.store.answers import RETRY_AFTER_MS
 from service.store.write import Stale
 
 T = TypeVar("T")
-ATTEMPTS = 5
+ATTEMPTS = 10
+FIRST_PAUSE = 0.005
+LONGEST_PAUSE = 0.5
 
 
 async def unless_stale(attempt: Callable[[], Awaitable[T]], expected_version: int | None = None) -> T:
     """A caller who named a version hears of the conflict at once; for the others a fresh read decides."""
-    for _ in range(ATTEMPTS - 1 if expected_version is None else 0):
+    if expected_version is not None:
+        return await attempt()
+    for tries in range(ATTEMPTS):
         try:
             return await attempt()
         except Stale:
-            continue
-    return await attempt()
+            await asyncio.sleep(random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2**tries)))  # noqa: S311
+    raise Throttled("others are changing the same thing just now; retry shortly", retryAfterMs=RETRY_AFTER_MS)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -65,12 +66,11 @@ class Administration:
     def connect(cls, wire: Wire, table: str, credentials: Credentials | None = None) -> "Administration":
         """On the given credentials, or on those that boto3's own chain finds."""
         config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 5})
-        session = boto3.Session(region_name=wire.region)
-        if credentials:
-            session = boto3.Session(
-                credentials.access_key, credentials.secret_key, credentials.token, region_name=wire.region
-            )
-        return cls(session.client("dynamodb", endpoint_url=wire.endpoint_url, config=config), table)
+        session = _session(credentials) if credentials else boto3.Session()
+        boto = session.client(
+            "dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url, config=_direct(config, wire)
+        )
+        return cls(boto, table)
 
     def create(self) -> bool:
         """Create what is missing and wait until it can be used; False when the table was there already."""
@@ -126,6 +126,20 @@ class Administration:
         found = self.boto.describe_time_to_live(TableName=self.table)["TimeToLiveDescription"]
         enabled = found.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"} and found.get("AttributeName") == "ttl"
         return [] if enabled else ["time to live is not enabled on the attribute ttl"]
+
+
+def _session(credentials: Credentials) -> boto3.Session:
+    """Nothing but these credentials: a profile that the environment names need not exist here."""
+    nowhere: Any = {"profile": (None, None, None, None)}
+    session = botocore.session.Session(session_vars=nowhere)
+    session.set_credentials(credentials.access_key, credentials.secret_key, credentials.token)
+    return boto3.Session(botocore_session=session)
+
+
+def _direct(config: Config, wire: Wire) -> Config:
+    """An endpoint without https is on this machine or next to it, not behind the environment's proxies."""
+    plain = (wire.endpoint_url or "").startswith("http:")
+    return config.merge(Config(proxies={})) if plain else config
 
 
 def _same_keys(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -39,8 +39,10 @@ def running(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
             yield _requests(process)
             process.send_signal(signal.SIGINT)
             assert process.wait(15) == 0
-        finally:
-            process.kill()
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            process.wait(15)
+            raise
 
 
 def _requests(process: "subprocess.Popen[str]") -> dict[str, list[str]]:

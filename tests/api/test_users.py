@@ -140,3 +140,24 @@ async def test_the_viewer_sees_tenant_role_and_own_user(world: World, owner: Ses
     assert data["viewer"]["user"] == {"email": "me@x.example"}
     assert (data["viewer"]["role"], data["viewer"]["tenant"]["id"]) == ("VIEWER", owner.tenant)
     assert (await owner.ask("{ viewer { user { id } } }"))["viewer"]["user"] is None
+
+
+ODD_VALUES = ["99999999999999999999999999", "1e999", "-1e999", "{a: $x}"]
+
+
+@pytest.mark.parametrize("value", ODD_VALUES)
+async def test_a_setting_that_json_cannot_hold_is_the_callers_mistake(owner: Session, value: str) -> None:
+    user = await create(owner, "a@x.example")
+    declared = "($x: Int)" if "$x" in value else ""
+    query = f'mutation{declared} {{ putSetting(userId: "{user}", name: "n", value: {value}) {{ value }} }}'
+    answer = await owner.answer(query)
+    assert "INTERNAL" not in str(answer)
+
+
+async def test_a_setting_of_great_depth_is_the_callers_mistake(owner: Session) -> None:
+    user = await create(owner, "a@x.example")
+    value: Any = 1
+    for _ in range(300):
+        value = [value]
+    put = 'mutation($id: ID!, $v: JSON!) { putSetting(userId: $id, name: "n", value: $v) { value } }'
+    assert await owner.refusal(put, id=user, v=value) == "BAD_USER_INPUT"

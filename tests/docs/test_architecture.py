@@ -11,7 +11,7 @@ from service.http import media
 from service.http.body import BODY_LIMIT
 from service.store.calls import Patience
 from service.store.keys import PARTITION_BYTES, SORT_BYTES
-from service.store.retry import ATTEMPTS
+from service.store.retry import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
 from service.tenancy import registry
 from tests.docs.pages import DOCS, ROOT, prose, table
 
@@ -31,7 +31,7 @@ PACE, PATIENCE = Pace(), Patience()
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",
-        f"{ATTEMPTS} attempts, no pause",
+        f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
         f"`body.py` reads at most {BODY_LIMIT:,} bytes",
         f"A partition key may have {PARTITION_BYTES:,} bytes and a sort key {SORT_BYTES:,}",
     ],

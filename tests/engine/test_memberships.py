@@ -8,7 +8,7 @@ from iam.boundary import TenantId
 from service.auth.role import Role
 from service.domains.groups.access import group_by_id, groups_of_user, members_of_group
 from service.domains.groups.memberships import Memberships
-from service.domains.groups.model import Group, GroupRole, MemberId
+from service.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId
 from service.domains.groups.repository import Groups
 from service.domains.users.model import User
 from service.domains.users.repository import Users
@@ -26,6 +26,11 @@ def table(world: World, tenant: TenantId) -> Table:
 async def people(table: Table, count: int) -> list[User]:
     users = Users(table)
     return [await users.create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(count)]
+
+
+async def people_named(table: Table, name: str, count: int) -> list[User]:
+    create = Users(table).create
+    return [await create(email=f"{name}{n}@x.example", name=name, role=Role.MEMBER) for n in range(count)]
 
 
 async def group(table: Table) -> Group:
@@ -155,3 +160,48 @@ async def test_nobody_joins_a_group_that_is_being_deleted(table: Table) -> None:
     await Groups(table).begin_delete(crew.id)
     with pytest.raises(NotFound):
         await join(table, crew, [user])
+
+
+class Overtaken(Memberships):
+    """Somebody deletes the group between this one's reading and its writing."""
+
+    __slots__ = ()
+
+    async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
+        ends = await super()._ends(group_id, user_id)
+        await Groups(self.table).begin_delete(group_id)
+        return ends
+
+
+async def test_a_group_deleted_while_somebody_joins_takes_nobody_in(table: Table) -> None:
+    crew, (user,) = await group(table), await people(table, 1)
+    with pytest.raises(NotFound):
+        await Overtaken(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER)
+    assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == ()
+
+
+async def test_the_head_is_right_after_more_concurrent_joins_than_it_holds(table: Table) -> None:
+    crew, users = await group(table), await people(table, SIZE + 16)
+    joins = (Memberships(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER) for user in reversed(users))
+    await asyncio.gather(*joins)
+    await join(table, crew, await people_named(table, "late", 2))
+    found = await Groups(table).get(crew.id)
+    everybody = [edge.user_id async for edge in table.every(members_of_group, group_id=crew.id)]
+    assert found.member_count == len(everybody) == SIZE + 18
+    head = found.head or Head()
+    assert [child for child, _ in head.first(SIZE - 4) or []] == sorted(everybody)[: SIZE - 4]
+    assert await members(table, crew, 7) == sorted(everybody)
+
+
+async def test_several_who_delete_one_group_all_find_it_gone(table: Table) -> None:
+    crew, users = await group(table), await people(table, 3)
+    await join(table, crew, users)
+
+    async def delete() -> None:
+        await Groups(table).begin_delete(crew.id)
+        await Memberships(table).clear_group(crew.id)
+        await Groups(table).finish_delete(crew.id)
+
+    outcomes = await asyncio.gather(*(delete() for _ in range(4)), return_exceptions=True)
+    assert all(outcome is None or isinstance(outcome, NotFound) for outcome in outcomes), outcomes
+    assert await table.find(group_by_id, id=crew.id) is None

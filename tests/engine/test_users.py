@@ -7,7 +7,7 @@ import pytest
 from iam.boundary import TenantId
 from service.auth.role import Role
 from service.domains.users.access import email_claims, setting_by_name
-from service.domains.users.model import SETTINGS, User
+from service.domains.users.model import SETTINGS, User, UserId
 from service.domains.users.repository import Users
 from service.errors import BadInput, Conflict, NotFound
 from tests.world import World
@@ -124,7 +124,7 @@ async def test_settings_are_limited_in_number_and_size(users: Users) -> None:
         await users.put_setting(user.id, "one-more", 1)
     await users.put_setting(user.id, "s0", "still changes")
     with pytest.raises(BadInput, match="bytes"):
-        await users.put_setting(user.id, "s1", "x" * 20_000)
+        await users.put_setting(user.id, "s1", "x" * 5_000)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
@@ -153,3 +153,38 @@ async def test_a_neighbours_users_are_not_there(world: World) -> None:
     assert await neighbour.find(user.id) is None
     assert await neighbour.find_by_email(user.email) is None
     assert (await neighbour.newest(first=10, after=None)).items == ()
+
+
+async def test_settings_put_at_once_stay_within_their_number(users: Users) -> None:
+    user = await ada(users)
+    for number in range(SETTINGS - 3):
+        await users.put_setting(user.id, f"s{number}", number)
+    puts = (users.put_setting(user.id, f"late{number}", number) for number in range(8))
+    outcomes = await asyncio.gather(*puts, return_exceptions=True)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["BadInput"] * 5 + ["Setting"] * 3
+    assert len((await users.get(user.id)).setting_names) == SETTINGS
+
+
+class Overtaken(Users):
+    """Somebody deletes the user between this one's reading and its writing."""
+
+    __slots__ = ()
+
+    async def get(self, id: UserId) -> User:
+        user = await super().get(id)
+        await Users(self.table).begin_delete(id, allowed=anybody)
+        return user
+
+
+async def test_a_user_deleted_while_a_setting_is_put_keeps_no_setting(users: Users) -> None:
+    user = await ada(users)
+    with pytest.raises(NotFound):
+        await Overtaken(users.table).put_setting(user.id, "theme", "dark")
+    assert await users.table.find(setting_by_name, user_id=user.id, name="theme") is None
+
+
+@pytest.mark.parametrize("value", [2**70, float("inf"), float("nan"), object()], ids=["wide", "inf", "nan", "object"])
+async def test_a_setting_that_is_no_json_is_refused(users: Users, value: object) -> None:
+    user = await ada(users)
+    with pytest.raises(BadInput, match="JSON"):
+        await users.put_setting(user.id, "x", value)

@@ -137,7 +137,7 @@ class Memberships:
             except (NotFound, Conflict):
                 for edge in chunk:
                     with suppress(NotFound):
-                        await self._sever([edge])
+                        await unless_stale(partial(self._sever, [edge]))
 
     async def _sever(self, edges: Sequence[Edge]) -> None:
         """Remove edges together with their counts and their copies at both ends."""

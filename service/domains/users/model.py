@@ -16,7 +16,7 @@ NAME_LENGTH = 200
 EMAIL_LENGTH = 254
 SETTINGS = 50
 SETTING_NAME_LENGTH = 64
-SETTING_BYTES = 16_384
+SETTING_BYTES = 4_096
 
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
 
@@ -50,7 +50,7 @@ class EmailClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A named JSON value of a user, kept as its text so that it comes back exactly."""
+    """A named JSON value of a user, kept as its text."""
 
     user_id: UserId
     name: str

@@ -174,7 +174,13 @@ class Users:
 
 
 def _json_text(value: object) -> str:
-    text = orjson.dumps(value)
+    try:
+        text = orjson.dumps(value)
+        kept = orjson.loads(text) == value
+    except (TypeError, orjson.JSONDecodeError, RecursionError):
+        text, kept = b"", False
+    if not kept:
+        raise BadInput("value must be JSON with numbers of at most 64 bits and no great depth", field="value")
     if len(text) > SETTING_BYTES:
         raise BadInput(f"value must be at most {SETTING_BYTES} bytes of JSON", field="value")
     return text.decode()

@@ -21,7 +21,7 @@ from tests.unit.local.dynamodb import create_table, tables
 def application() -> ModuleType:
     """A module with what the commands expect of service.app."""
     module = ModuleType("service.app")
-    vars(module).update(local=local, set_up=set_up, region=region, production=production)
+    vars(module).update(local=local, set_up=set_up, region=region, obstacles=obstacles, production=production)
     return module
 
 
@@ -56,6 +56,10 @@ def production() -> Starlette:
         yield
 
     return Starlette(routes=[Route("/healthz", lambda _: JSONResponse({}))], lifespan=lifespan)
+
+
+def obstacles(settings: Settings) -> list[str]:
+    return ["AWS credentials: there are none"] if settings.table == "unreachable" else []
 
 
 def region() -> str | None:

@@ -90,6 +90,16 @@ def test_checking_fails_as_serving_would(run: Run) -> None:
     assert "KEYFENCE_ISSUERS" in refusal(run("serve", "--check"))
 
 
+def test_what_only_trying_can_tell_is_named_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, **complete(KEYFENCE_TABLE="unreachable"))
+    assert "AWS credentials: there are none" in refusal(run("serve", "--check"))
+
+
+def test_an_endpoint_that_is_no_address_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, **complete(KEYFENCE_ENDPOINT_URL="notaurl"))
+    assert "KEYFENCE_ENDPOINT_URL is not an http or https address" in refusal(run("serve", "--check"))
+
+
 def test_a_region_from_the_usual_chain_is_enough(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = complete(AWS_DEFAULT_REGION="eu-west-1")
     del environment["KEYFENCE_REGION"]

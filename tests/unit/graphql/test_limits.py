@@ -128,6 +128,20 @@ def test_cycles_and_bombs_of_fragments_are_refused(text: str) -> None:
         Documents(bookshop._schema, limits=LIMITS).get(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ caller } fragment F on Query { " + "book(id: 1) { id } " * (LIMITS.repeats + 1) + "}",
+        "{ caller } fragment F on Query { caller } fragment F on Query { caller }",
+        "{ ...F } fragment F on Query { caller } fragment F on Query { " + "book(id: 1) { id } " * 100 + "}",
+    ],
+)
+def test_fragments_that_nobody_spreads_are_measured_too(text: str) -> None:
+    """Validation reads them, and its time grows with the square of what is in them."""
+    with pytest.raises(BadInput):
+        check_document(parse(text), LIMITS)
+
+
 def test_the_usual_introspection_query_passes_and_a_deeper_one_is_refused() -> None:
     full = get_introspection_query(specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True)
     check_document(parse(full), LIMITS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.errors import Conflict
+from service.errors import Conflict, Throttled
 from service.store.retry import ATTEMPTS, unless_stale
 from service.store.write import Stale
 
@@ -29,9 +29,10 @@ async def test_a_stale_attempt_is_made_again() -> None:
 
 async def test_attempts_end() -> None:
     attempts = Attempts(*[Stale()] * 100)
-    with pytest.raises(Stale):
+    with pytest.raises(Throttled) as refusal:
         await unless_stale(attempts)
     assert attempts.made == ATTEMPTS
+    assert refusal.value.extensions["retryAfterMs"]
 
 
 async def test_a_named_version_is_tried_once() -> None:

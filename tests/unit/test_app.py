@@ -1,0 +1,58 @@
+"""The composition root tells what would keep it from serving, and does not serve then."""
+
+import json
+import secrets
+from collections.abc import Mapping
+
+import pytest
+
+from service.app import obstacles, production
+from service.local.issuer import LocalIssuer
+from service.settings import BadSettings, IssuerSettings, Settings
+
+SOUND = {"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}
+
+
+@pytest.fixture(autouse=True)
+def _aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+def settings(*issuers: Mapping[str, object], **changed: object) -> Settings:
+    given = tuple(IssuerSettings.model_validate(issuer) for issuer in issuers or (SOUND,))
+    return Settings.model_validate({"region": "eu-west-1", "issuers": given, "cursor_keys": (), **changed})
+
+
+def test_sound_settings_have_nothing_against_them() -> None:
+    assert obstacles(settings()) == []
+
+
+def test_keys_that_cannot_be_used_and_issuers_given_twice_are_named() -> None:
+    (bad,) = obstacles(settings({"issuer": "https://a.example", "jwks": {"keys": [{"kty": "EC"}]}}))
+    assert bad.startswith("KEYFENCE_ISSUERS: issuer https://a.example:")
+    (twice,) = obstacles(settings(SOUND, SOUND))
+    assert "given twice" in twice
+
+
+def test_missing_credentials_and_an_unknown_profile_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    assert any(line.startswith("AWS credentials:") for line in obstacles(settings()))
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    assert any("nobody" in line for line in obstacles(settings()))
+
+
+def test_production_does_not_start_on_development_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    issuer = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+    monkeypatch.setenv("KEYFENCE_REGION", "eu-west-1")
+    monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", secrets.token_urlsafe(32))
+    monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([{"issuer": "https://a.example", "jwks": issuer.jwks()}]))
+    with pytest.raises(BadSettings, match="development"):
+        production()
+    monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([SOUND]))
+    assert production().routes
