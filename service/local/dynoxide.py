@@ -1,9 +1,12 @@
 """dynoxide as the engine: a child process that keeps its data in the data directory."""
 
 import contextlib
+import ctypes
 import http.client
+import signal
 import socket
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +21,7 @@ LOG = "dynoxide.log"
 LISTENING = "listening"
 START_SECONDS = 15
 STOP_SECONDS = 5
+PR_SET_PDEATHSIG = 1
 TAIL_LINES = 5
 
 
@@ -86,10 +90,17 @@ def _spawn(binary: Path, directory: Path, port: int, held: Lock) -> subprocess.P
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - no other thread runs yet when an engine is started
                 pass_fds=(held.descriptor,),
             )
     except OSError as error:
         raise EngineMissing(f"{binary} cannot be run: {error.strerror or error}.") from error
+
+
+def _end_with_parent() -> None:
+    """On Linux the kernel ends the engine when we are killed; elsewhere it lives on and its lock names it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _wait(engine: Dynoxide) -> None:

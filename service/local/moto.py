@@ -44,6 +44,8 @@ def start(progress: Progress) -> Moto:
     progress("starting moto")
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     os.environ.setdefault("MOTO_ACCOUNT_ID", ACCOUNT)
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
+        os.environ.pop(name, None)  # moto asks boto3 for a session in this process, where the profile need not exist
     server = _server()
     thread = Thread(target=server.serve_forever, name="moto", daemon=True)
     thread.start()

@@ -83,3 +83,13 @@ def test_a_restart_keeps_the_data_on_dynoxide(tmp_path: Path) -> None:
     with running("dynoxide", tmp_path) as commands:
         assert "kept@x.example" in str(asked(commands["acme"], USERS))
         assert "kept@x.example" not in str(asked(commands["globex"], USERS))
+
+
+def test_after_a_kill_the_next_start_finds_the_data_free(tmp_path: Path) -> None:
+    _link_dynoxide(tmp_path)
+    command = [sys.executable, "-m", "service", "dev", "--port", "0", "--engine", "dynoxide", "--data", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        _requests(process)
+        process.kill()
+    with running("dynoxide", tmp_path) as commands:
+        assert "errors" not in asked(commands["acme"])

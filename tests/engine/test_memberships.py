@@ -1,6 +1,7 @@
 """Memberships are one item each, right from both sides, however many there are."""
 
 import asyncio
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -205,3 +206,31 @@ async def test_several_who_delete_one_group_all_find_it_gone(table: Table) -> No
     outcomes = await asyncio.gather(*(delete() for _ in range(4)), return_exceptions=True)
     assert all(outcome is None or isinstance(outcome, NotFound) for outcome in outcomes), outcomes
     assert await table.find(group_by_id, id=crew.id) is None
+
+
+@dataclass(frozen=True, slots=True)
+class Late(Memberships):
+    """Others join between this one's first reading and its writing."""
+
+    crowd: list[User] = field(default_factory=list)
+
+    async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
+        ends = await Memberships._ends(self, group_id, user_id)
+        while self.crowd:
+            await Memberships(self.table).add(group_id, MemberId(self.crowd.pop().id), GroupRole.MEMBER)
+        return ends
+
+
+async def test_who_joins_on_an_older_view_of_a_full_head_hides_nobody(table: Table) -> None:
+    """Ten of low ids join behind the back of one who thinks the head is full of others, and leave; two of high ids
+    come: were the head's end set by the older view, it would list these two and pass over those before them."""
+    crew, users = await group(table), await people(table, 10 + SIZE + 3)
+    low, spare, latest = users[:10], users[-4:-2], users[-1]
+    others = [user for user in users[10:-1] if user not in spare]
+    assert len(others) == SIZE
+    await join(table, crew, others)
+    await Late(table, crowd=list(low)).add(crew.id, MemberId(latest.id), GroupRole.MEMBER)
+    for user in low:
+        await Memberships(table).remove(crew.id, MemberId(user.id))
+    await join(table, crew, spare)
+    assert await members(table, crew, SIZE - 9) == sorted(user.id for user in (*others, *spare, latest))
