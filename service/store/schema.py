@@ -104,8 +104,8 @@ class Administration:
 
     def _expire(self) -> None:
         if self._ttl_differences():
-            specification = {"Enabled": True, "AttributeName": "ttl"}
-            self.boto.update_time_to_live(TableName=self.table, TimeToLiveSpecification=specification)  # type: ignore[arg-type]
+            specification: Any = {"Enabled": True, "AttributeName": "ttl"}
+            self.boto.update_time_to_live(TableName=self.table, TimeToLiveSpecification=specification)
 
     def _recover(self) -> None:
         """Switch point-in-time recovery on, where there is such a thing: local engines need not know it."""
