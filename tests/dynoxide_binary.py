@@ -9,10 +9,11 @@ from service.local.binary import obtain, shared_cache
 from service.local.engine import EngineMissing
 
 
-def dynoxide_binary() -> Path:
+def dynoxide_binary(directory: Path | None = None) -> Path:
+    """Out of the cache that all runs of this user share, or out of another directory."""
     try:
-        return obtain(shared_cache(), lambda _: None)
+        return obtain(directory or shared_cache(), lambda _: None)
     except EngineMissing as missing:
         if os.environ.get("CI"):
             raise
-        pytest.skip(missing.message)
+        pytest.skip(missing.message)  # a laptop without npm still has moto

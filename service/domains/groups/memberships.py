@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -22,8 +22,10 @@ from service.domains.groups.access import (
 )
 from service.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId, Membership, is_alive
 from service.errors import Conflict, Internal, NotFound, Throttled
+from service.store import clock
+from service.store.entity import Query
 from service.store.expression import Change, Condition, absent, equals, present
-from service.store.head import Head, without_child
+from service.store.head import Attributes, Head, without_child
 from service.store.page import Edge as StoreEdge
 from service.store.page import Page, checked_size
 from service.store.retry import unless_stale
@@ -31,6 +33,7 @@ from service.store.table import Table
 from service.store.write import Write, change, delete, put, revise
 
 Edge = tuple[GroupId, MemberId]
+MadeEdge = Callable[[str, Attributes], Membership]
 
 CHUNK = 24
 ROUNDS = 50
@@ -40,32 +43,32 @@ NO_USER = partial(NotFound, "no such user")
 NO_MEMBER = partial(NotFound, "the user is not a member of the group")
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Memberships:
     """Edges between users and groups, from both sides."""
 
     table: Table
-    now: Callable[[], datetime] = _now
+    now: Callable[[], datetime] = clock.now
 
     async def of_user(self, user_id: str, head: Head, *, first: int, after: str | None) -> Page[Membership]:
-        known = head.first(checked_size(first) + 1) if after is None else None
-        if known is None:
-            return await self.table.page(groups_of_user, first=first, after=after, user_id=user_id)
-        nodes = [Membership.from_attributes(user_id, group_id, edge) for group_id, edge in known[:first]]
-        return self.table.paged(groups_of_user, nodes, has_next=len(known) > first, has_previous=False, user_id=user_id)
+        edge = partial(Membership.from_attributes, user_id)
+        return await self._page(groups_of_user, head, edge, first, after, user_id=user_id)
 
     async def of_group(self, group_id: str, head: Head, *, first: int, after: str | None) -> Page[Membership]:
+        def edge(user_id: str, attributes: Attributes) -> Membership:
+            return Membership.from_attributes(user_id, group_id, attributes)
+
+        return await self._page(members_of_group, head, edge, first, after, group_id=group_id)
+
+    async def _page(
+        self, pattern: Query[Membership], head: Head, edge: MadeEdge, first: int, after: str | None, **end: str
+    ) -> Page[Membership]:
+        """Out of the head where it knows enough, otherwise out of the table."""
         known = head.first(checked_size(first) + 1) if after is None else None
         if known is None:
-            return await self.table.page(members_of_group, first=first, after=after, group_id=group_id)
-        nodes = [Membership.from_attributes(user_id, group_id, edge) for user_id, edge in known[:first]]
-        return self.table.paged(
-            members_of_group, nodes, has_next=len(known) > first, has_previous=False, group_id=group_id
-        )
+            return await self.table.page(pattern, first=first, after=after, **end)
+        nodes = [edge(child, attributes) for child, attributes in known[:first]]
+        return self.table.paged(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
 
     def placed(self, edge: Membership) -> StoreEdge[Membership]:
         """An edge that is in hand, with its place among the group's members."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from service.domains.groups.access import group_by_id, groups, groups_by_name
 from service.domains.groups.model import Group, GroupId, checked_description, checked_name, is_alive
 from service.errors import Conflict, NotFound
+from service.store import clock
 from service.store.expression import absent, equals
 from service.store.head import Head
 from service.store.ids import checked_id, new_id
@@ -24,16 +25,12 @@ def group_id(text: str, field: str = "id") -> GroupId:
     return GroupId(checked_id("grp", text, field))
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Everything that can be asked and done about groups."""
 
     table: Table
-    now: Callable[[], datetime] = _now
+    now: Callable[[], datetime] = clock.now
 
     async def find(self, id: GroupId) -> Group | None:
         group = await self.table.find(group_by_id, id=id)

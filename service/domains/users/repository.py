@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from service.domains.users.model import (
 )
 from service.errors import BadInput, Conflict, NotFound
 from service.inputs import checked_line
+from service.store import clock
 from service.store.expression import Change, absent, fewer_than
 from service.store.head import Head
 from service.store.ids import checked_id, new_id
@@ -49,16 +50,12 @@ def user_id(text: str, field: str = "id") -> UserId:
     return UserId(checked_id("usr", text, field))
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Users:
     """Everything that can be asked and done about users."""
 
     table: Table
-    now: Callable[[], datetime] = _now
+    now: Callable[[], datetime] = clock.now
 
     async def find(self, id: UserId) -> User | None:
         user = await self.table.find(user_by_id, id=id)

@@ -1,5 +1,7 @@
 """What a group may be called, and edges that read the same from everywhere."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
@@ -27,9 +29,9 @@ ACME = Fence.around(TenantId("acme"))
 UNTIMED = settings(deadline=None)
 
 
-def group(name: str = "Ops", **given: object) -> Group:
-    made = {"id": GroupId(new_id("grp")), "created_at": OPENING, "updated_at": OPENING}
-    return Group(**{**made, "name": name, **given})  # type: ignore[arg-type]
+def group(name: str = "Ops", **given: Any) -> Group:
+    made: dict[str, Any] = {"id": GroupId(new_id("grp")), "created_at": OPENING, "updated_at": OPENING}
+    return Group(**{**made, "name": name, **given})
 
 
 @UNTIMED

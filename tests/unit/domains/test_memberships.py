@@ -45,9 +45,9 @@ def _is_edge(key: Item) -> bool:
 
 def shelves(before: str = "") -> Interrupted:
     kept = Interrupted(before=before)
-    times = {"created_at": OPENING, "updated_at": OPENING, "head": Head()}
-    kept.keep(groups, Group(id=GROUP, name="Ops", **times))  # type: ignore[arg-type]
-    kept.keep(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))  # type: ignore[arg-type]
+    times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "head": Head()}
+    kept.keep(groups, Group(id=GROUP, name="Ops", **times))
+    kept.keep(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
     return kept
 
 

@@ -1,5 +1,7 @@
 """What a user may be called and where mail may go, without looking anything up."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -32,9 +34,15 @@ UNTIMED = hypothesis_settings(deadline=None)
 WIDE = ["a", "é", "🙂", "#", "%"]
 
 
-def user(email: str = "ann@acme.example", **given: object) -> User:
-    made = {"id": UserId("usr_1"), "name": "Ann", "role": Role.MEMBER, "created_at": OPENING, "updated_at": OPENING}
-    return User(**{**made, "email": email, **given})  # type: ignore[arg-type]
+def user(email: str = "ann@acme.example", **given: Any) -> User:
+    made: dict[str, Any] = {
+        "id": UserId("usr_1"),
+        "name": "Ann",
+        "role": Role.MEMBER,
+        "created_at": OPENING,
+        "updated_at": OPENING,
+    }
+    return User(**{**made, "email": email, **given})
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ class Query:
 
 def executor(short: bool) -> GraphQLExecutor:
     config = StrawberryConfig(scalar_map=SCALARS)
-    chosen = {"execution_context_class": LeafExecutor} if short else {}
-    return GraphQLExecutor(strawberry.Schema(query=Query, config=config, **chosen))  # type: ignore[arg-type]
+    chosen: dict[str, Any] = {"execution_context_class": LeafExecutor} if short else {}
+    return GraphQLExecutor(strawberry.Schema(query=Query, config=config, **chosen))
 
 
 QUERIES = [

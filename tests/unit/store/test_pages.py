@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from service.errors import BadInput, Forbidden, Throttled
 from service.store.codec import Item
 from service.store.entity import Query
+from service.store.keys import KeyPair
 from service.store.page import LARGEST
 from service.store.shards import ShardMap
 from service.store.table import Table
@@ -127,7 +128,7 @@ async def test_a_neighbours_item_in_our_index_is_dropped_and_counted(by: str) ->
     shelves.keep(books, *(book(f"b{number}", number) for number in range(5)))
     for id, day in (("x1", 0), ("x2", 1), ("x3", 9)):
         item = planted(by, id, day)
-        shelves.items[item["PK"]["S"], item["SK"]["S"]] = item  # type: ignore[index]  # a tuple like the pairs
+        shelves.items[KeyPair(item["PK"]["S"], item["SK"]["S"])] = item
     reading = table(shelves, on_foreign=lambda: alarms.append("!"))
     page = await reading.page(oldest_books, first=5)
     assert [one.id for one in page.items] == ["b0", "b1", "b2", "b3", "b4"]
