@@ -1,20 +1,16 @@
 """Demo data: two tenants that are worth looking at, loaded once."""
 
-from collections.abc import Callable
-from contextlib import suppress
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 from iam.boundary import TenantId, tenant_id
 from service.auth.role import Role
-from service.domains.groups.access import groups
-from service.domains.groups.memberships import Memberships
-from service.domains.groups.model import Group, GroupId, GroupRole, MemberId
+from service.domains.groups.access import groups, memberships
+from service.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from service.domains.users.access import email_claims, users
 from service.domains.users.model import EmailClaim, User, UserId
-from service.errors import Conflict
 from service.local.people import TENANTS, DemoTenant
-from service.store.expression import absent
-from service.store.head import Head
+from service.store.head import Attributes, Head
 from service.store.table import Table
 from service.store.tables import Tables
 from service.store.write import put
@@ -34,42 +30,61 @@ async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
 
 
 async def _load(table: Table, demo: DemoTenant) -> None:
-    for person in demo.people:
-        user = _user(demo, person)
-        claim = EmailClaim(email=user.email, user_id=user.id, created_at=user.created_at, updated_at=user.created_at)
-        with suppress(Conflict):
-            await table.write(put(users, user, when=absent()), put(email_claims, claim))
-    for name in demo.groups:
-        with suppress(Conflict):
-            await table.write(put(groups, _group(demo, name), when=absent()))
-        await _seat(table, demo, name)
+    """Everything at once: a demo tenant is whole or not there."""
+    edges = [_edge(demo, group, person) for group in demo.groups for person in demo.groups[group]]
+    members = [_user(demo, person, edges) for person in demo.people]
+    await table.write(
+        *(put(users, user) for user in members),
+        *(put(email_claims, _claim(user)) for user in members),
+        *(put(groups, _group(demo, name, edges)) for name in demo.groups),
+        *(put(memberships, edge) for edge in edges),
+    )
 
 
-async def _seat(table: Table, demo: DemoTenant, group: str) -> None:
-    memberships = Memberships(table)
-    for place, person in enumerate(demo.groups[group]):
-        role = GroupRole.MANAGER if place == 0 else GroupRole.MEMBER
-        with suppress(Conflict):
-            await memberships.add(_group(demo, group).id, MemberId(demo.user_id(person)), role)
+def _edge(demo: DemoTenant, group: str, person: str) -> Membership:
+    joined = max(_founded(demo, group), demo.arrival(person))
+    first = demo.groups[group][0] == person
+    return Membership(
+        user_id=MemberId(demo.user_id(person)),
+        group_id=_group_id(demo, group),
+        role=GroupRole.MANAGER if first else GroupRole.MEMBER,
+        created_at=joined,
+        updated_at=joined,
+    )
 
 
-def _user(demo: DemoTenant, person: str) -> User:
-    came = demo.arrival(person)
+def _user(demo: DemoTenant, person: str, edges: Sequence[Membership]) -> User:
+    id, came = demo.user_id(person), demo.arrival(person)
     role = {0: Role.OWNER, 1: Role.ADMIN}.get(demo.people.index(person), Role.MEMBER)
     return User(
-        id=UserId(demo.user_id(person)),
+        id=UserId(id),
         email=demo.email(person),
         name=person,
         role=role,
         created_at=came,
         updated_at=came,
-        head=Head(),
+        head=Head({edge.group_id: edge.attributes for edge in edges if edge.user_id == id}),
     )
 
 
-def _group(demo: DemoTenant, name: str) -> Group:
-    made = demo.arrival(demo.people[0]) + timedelta(hours=1 + list(demo.groups).index(name))
-    return Group(id=GroupId(demo.id_of("grp", name, made)), name=name, created_at=made, updated_at=made, head=Head())
+def _claim(user: User) -> EmailClaim:
+    return EmailClaim(email=user.email, user_id=user.id, created_at=user.created_at, updated_at=user.created_at)
+
+
+def _group(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
+    id, founded = _group_id(demo, name), _founded(demo, name)
+    entries: dict[str, Attributes] = {edge.user_id: edge.attributes for edge in edges if edge.group_id == id}
+    return Group(
+        id=id, name=name, created_at=founded, updated_at=founded, member_count=len(entries), head=Head(entries)
+    )
+
+
+def _group_id(demo: DemoTenant, name: str) -> GroupId:
+    return GroupId(demo.id_of("grp", name, _founded(demo, name)))
+
+
+def _founded(demo: DemoTenant, name: str) -> datetime:
+    return demo.arrival(demo.people[0]) + timedelta(hours=1 + list(demo.groups).index(name))
 
 
 def _tenant(id: TenantId, demo: DemoTenant) -> Tenant:
