@@ -1,0 +1,1 @@
+"""IAM's decision, made here: what a call asks for, and whether policies allow it."""

@@ -1,0 +1,1 @@
+"""The policies of every role, as functions of a deployment."""

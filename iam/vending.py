@@ -1,0 +1,1 @@
+"""A fence to short-lived credentials: the only caller of STS."""
