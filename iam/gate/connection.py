@@ -8,7 +8,7 @@ import httptools
 
 from iam.gate.answer import Answer, Headers
 
-HOP_BY_HOP = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"trailer", b"transfer-encoding", b"upgrade"))
+HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"trailer", b"upgrade"}
 )
 
