@@ -1,0 +1,18 @@
+"""A session in hand."""
+
+from dataclasses import dataclass
+
+from iam.credentials import Credentials
+
+
+@dataclass(slots=True, kw_only=True)
+class Held:
+    """Credentials, until when they are handed out, and from when better ones are sought."""
+
+    credentials: Credentials
+    good_until: float
+    renew_at: float
+    used: bool
+    """Since they were issued: a session that nobody used is not renewed."""
+    failures: int = 0
+    """Renewals that failed in a row."""

@@ -1,0 +1,154 @@
+"""Sessions by what they are wanted for: asked for once, kept while they are good, renewed before they end."""
+
+import random
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+
+import structlog
+
+from iam.credentials import Credentials
+from iam.vending.budget import Budget
+from iam.vending.clock import elapsed
+from iam.vending.flight import landed
+from iam.vending.held import Held
+from iam.vending.pace import Pace
+from iam.vending.refusal import NoSession, OverBudget
+from iam.vending.wanted import Wanted
+
+Assume = Callable[[Wanted, int], Credentials]
+"""A new session of that many seconds from STS, or NoSession."""
+
+SESSIONS = 10_000
+THREADS = 8
+
+log = structlog.get_logger(__name__)
+
+
+class Vending:
+    """Credentials for whoever holds a Wanted, in any event loop; where there are none there is NoSession, no others.
+
+    A session in hand is handed out without waiting. Everything else happens in threads: one fetch at a time for each
+    Wanted, however many wait for it.
+    """
+
+    def __init__(
+        self,
+        assume: Assume,
+        *,
+        pace: Pace = Pace(),  # noqa: B008
+        budget: Budget | None = None,
+        sessions: int = SESSIONS,
+        clock: Callable[[], float] = elapsed,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.counts: Counter[str] = Counter(vended=0, renewed=0, failed=0, throttled=0)
+        self._assume = assume
+        self._pace = pace
+        self._budget = budget or Budget()
+        self._largest = sessions
+        self._clock = clock
+        self._chance = chance
+        self._lock = Lock()
+        self._held: OrderedDict[Wanted, Held] = OrderedDict()
+        self._flights: dict[Wanted, Future[Credentials]] = {}
+        self._refused: dict[Wanted, tuple[float, NoSession]] = {}
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sts")
+
+    async def credentials(self, wanted: Wanted) -> Credentials:
+        with self._lock:
+            found = self._find(wanted)
+        return found if isinstance(found, Credentials) else await landed(found, self._pace.patience)
+
+    def renew_due(self) -> None:
+        """Without being asked: renew what has been used, and let go what nobody used to its end."""
+        with self._lock:
+            now = self._clock()
+            for wanted, held in list(self._held.items()):
+                if now >= held.good_until:
+                    del self._held[wanted]
+                elif held.used:
+                    self._renew_if_due(wanted, held, now)
+            self._refused = {wanted: refusal for wanted, refusal in self._refused.items() if now < refusal[0]}
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _find(self, wanted: Wanted) -> "Credentials | Future[Credentials]":
+        now = self._clock()
+        held = self._held.get(wanted)
+        if held is None or now >= held.good_until:
+            return self._flights.get(wanted) or self._fetch_anew(wanted, now)
+        held.used = True
+        self._held.move_to_end(wanted)
+        self._renew_if_due(wanted, held, now)
+        return held.credentials
+
+    def _fetch_anew(self, wanted: Wanted, now: float) -> "Future[Credentials]":
+        self._held.pop(wanted, None)
+        self._recall_refusal(wanted, now)
+        if not self._budget.take(now):
+            self.counts["throttled"] += 1
+            raise OverBudget("the budget for calls of STS is used up", self._budget.wait())
+        return self._start(wanted, now)
+
+    def _recall_refusal(self, wanted: Wanted, now: float) -> None:
+        if wanted in self._refused and now < self._refused[wanted][0]:
+            raise self._refused[wanted][1].with_traceback(None)
+
+    def _renew_if_due(self, wanted: Wanted, held: Held, now: float) -> None:
+        """Beyond the budget it stays due, and whoever comes next tries again."""
+        if now >= held.renew_at and wanted not in self._flights and self._budget.take(now, renewal=True):
+            self._start(wanted, now)
+
+    def _start(self, wanted: Wanted, now: float) -> "Future[Credentials]":
+        try:
+            flight = self._threads.submit(self._fetch, wanted, now + self._pace.patience)
+        except RuntimeError as ended:
+            raise NoSession("vending has ended") from ended
+        self._flights[wanted] = flight
+        return flight
+
+    def _fetch(self, wanted: Wanted, deadline: float) -> Credentials:
+        """A session's life is counted from before STS was asked, by our own clock: no skew makes it longer."""
+        asked_at = self._clock()
+        try:
+            credentials = self._asked(wanted, late=asked_at > deadline)
+        except Exception as error:
+            with self._lock:
+                self._failed(wanted, error)
+            raise
+        with self._lock:
+            self._succeeded(wanted, credentials, asked_at)
+        return credentials
+
+    def _asked(self, wanted: Wanted, *, late: bool) -> Credentials:
+        """A fetch whose turn comes when its callers are gone is not made, so that none is left over after an outage."""
+        if late:
+            raise NoSession("too many sessions were waiting for STS")
+        return self._assume(wanted, self._pace.session)
+
+    def _succeeded(self, wanted: Wanted, credentials: Credentials, asked_at: float) -> None:
+        renewed = wanted in self._held
+        self.counts["renewed" if renewed else "vended"] += 1
+        self._held[wanted] = Held(
+            credentials=credentials,
+            good_until=asked_at + self._pace.session - self._pace.margin,
+            renew_at=asked_at + self._pace.renewal(self._chance()),
+            used=not renewed,
+        )
+        if len(self._held) > self._largest:
+            self._held.popitem(last=False)
+        del self._flights[wanted]
+
+    def _failed(self, wanted: Wanted, error: Exception) -> None:
+        self.counts["failed"] += 1
+        log.error("no_session", role=wanted.role, tenant=wanted.tenant, profile=wanted.profile, reason=str(error))
+        now = self._clock()
+        if held := self._held.get(wanted):
+            held.failures += 1
+            held.renew_at = now + self._pace.pause(held.failures, self._chance())
+        refusal = error if isinstance(error, NoSession) else NoSession(f"{type(error).__name__}: {error}")
+        self._refused[wanted] = (now + self._pace.refusal, refusal)
+        del self._flights[wanted]

@@ -1,0 +1,29 @@
+"""What a session is wanted for, which is also the key under which it is kept."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from iam.boundary import TenantId, tenant_id
+
+
+class Profile(StrEnum):
+    """How much of its role a session may use."""
+
+    WHOLE = "whole"
+    READ_ONLY = "read-only"
+
+
+class Wanted(NamedTuple):
+    """Two that differ in anything never share a session."""
+
+    role: str
+    tenant: TenantId | None = None
+    profile: Profile = Profile.WHOLE
+
+
+def of_tenant(tenant: TenantId, *, writes: bool) -> Wanted:
+    return Wanted("tenant-write" if writes else "tenant-read", tenant_id(tenant))
+
+
+def of_control_plane(*, writes: bool) -> Wanted:
+    return Wanted("control-plane", profile=Profile.WHOLE if writes else Profile.READ_ONLY)
