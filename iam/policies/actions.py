@@ -1,0 +1,36 @@
+"""The actions that policies speak of, in the groups that they are granted or refused in."""
+
+READS = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
+WRITES = (
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:BatchWriteItem",
+    "dynamodb:ConditionCheckItem",
+)
+INDEX_READS = ("dynamodb:Query",)
+
+SCAN = "dynamodb:Scan"
+PARTIQL = ("dynamodb:PartiQLSelect", "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate", "dynamodb:PartiQLDelete")
+SEARCH = "dynamodb:SearchVectors"
+STREAM_READS = ("dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords")
+COPIES = (
+    "dynamodb:ExportTableToPointInTime",
+    "dynamodb:CreateBackup",
+    "dynamodb:RestoreTableFromBackup",
+    "dynamodb:RestoreTableToPointInTime",
+    "dynamodb:ImportTable",
+    "dynamodb:EnableKinesisStreamingDestination",
+    "dynamodb:UpdateKinesisStreamingDestination",
+    "dynamodb:StartBulkPutItems",
+)
+"""Calls that carry items in or out by the table, not by the partition."""
+
+KEYED = (*READS, *WRITES)
+"""Item calls that DynamoDB tells IAM the partition keys of."""
+
+DATA = (*KEYED, SCAN, *PARTIQL, SEARCH)
+"""Every call that reads or writes items of a table."""
+
+ASSUME = "sts:AssumeRole"
+TAG_SESSION = "sts:TagSession"

@@ -1,0 +1,27 @@
+"""Statements that let a role become another."""
+
+from iam.deployment import Deployment
+from iam.document import Statement
+from iam.policies.actions import ASSUME, TAG_SESSION
+from iam.policies.tag import EXACTLY_THE_TENANT, NO_TAGS
+
+
+def tenants(deployment: Deployment, *roles: str) -> Statement:
+    """These roles for one tenant at a time, named by the session's only tag."""
+    return Statement(
+        effect="Allow",
+        sid="BecomeOneTenant",
+        actions=(ASSUME, TAG_SESSION),
+        resources=tuple(deployment.role_arn(role) for role in roles),
+        conditions=EXACTLY_THE_TENANT,
+    )
+
+
+def untagged(deployment: Deployment, role: str) -> Statement:
+    return Statement(
+        effect="Allow",
+        sid="BecomeTheControlPlane",
+        actions=(ASSUME,),
+        resources=(deployment.role_arn(role),),
+        conditions=NO_TAGS,
+    )

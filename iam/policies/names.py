@@ -1,0 +1,11 @@
+"""The names of the roles, as policies and sessions speak of them."""
+
+from typing import Final
+
+TENANT_READ: Final = "tenant-read"
+TENANT_WRITE: Final = "tenant-write"
+SERVICE_BASE: Final = "service-base"
+CONTROL_PLANE: Final = "control-plane"
+STREAM_WORKER: Final = "stream-worker"
+MIGRATOR: Final = "migrator"
+PROVISIONER: Final = "provisioner"

@@ -1,0 +1,19 @@
+"""A role: what it may do, who may become it, and for how long."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from iam.deployment import Deployment
+from iam.document import Policy
+
+HOUR = 3600
+"""Also the most that AWS gives a session whose caller is a role's session itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleDefinition:
+    """Both policies are functions of where Keyfence is deployed."""
+
+    identity: Callable[[Deployment], Policy]
+    trust: Callable[[Deployment], Policy]
+    max_session_seconds: int = HOUR
