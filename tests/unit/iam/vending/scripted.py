@@ -1,0 +1,95 @@
+"""An STS that is told what to do, and a vending over it whose clock stands still until it is moved."""
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import wait
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.vending import Vending
+from iam.vending.refusal import NoSession
+from iam.vending.wanted import Wanted, of_tenant
+
+PATIENT = 60.0
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds that pass when somebody says so."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(slots=True)
+class ScriptedSts:
+    """Gives a new session each time; it can be down, and it can be held back."""
+
+    asked: list[Wanted] = field(default_factory=list)
+    seconds: list[int] = field(default_factory=list)
+    failure: Exception | None = None
+    open: Event = field(default_factory=Event)
+    before_answering: Callable[[], None] = lambda: None
+    _numbers: Any = field(default_factory=itertools.count)
+
+    def __post_init__(self) -> None:
+        self.open.set()
+
+    def __call__(self, wanted: Wanted, seconds: int) -> Credentials:
+        self.asked.append(wanted)
+        self.seconds.append(seconds)
+        assert self.open.wait(PATIENT)
+        self.before_answering()
+        if self.failure:
+            raise self.failure
+        return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.profile}/{next(self._numbers)}", "secret", "token")
+
+    def goes_down(self) -> None:
+        self.failure = NoSession("STS cannot be reached")
+
+    def comes_back(self) -> None:
+        self.failure = None
+
+
+@dataclass(slots=True)
+class Scene:
+    """A vending, the clock it reads and the STS it asks."""
+
+    vending: Vending
+    clock: Clock
+    sts: ScriptedSts
+
+    async def use(self, wanted: Wanted) -> str:
+        """The access key that is handed out."""
+        return (await self.vending.credentials(wanted)).access_key
+
+    def settle(self) -> None:
+        """Until everything that is under way has landed."""
+        wait(list(self.vending._flights.values()), PATIENT)
+
+    def pass_time(self, seconds: float, step: float = 5.0) -> None:
+        """With a sweep at each step, as the thread would do it."""
+        end = self.clock.now + seconds
+        while self.clock.now < end:
+            self.clock.now = min(end, self.clock.now + step)
+            self.vending.renew_due()
+            self.settle()
+
+
+def scene(**given: Any) -> Scene:
+    clock, sts = Clock(), ScriptedSts()
+    options: dict[str, Any] = {"clock": clock, "chance": lambda: 1.0, **given}
+    return Scene(Vending(sts, **options), clock, sts)
+
+
+def reads(tenant: str) -> Wanted:
+    return of_tenant(TenantId(tenant), writes=False)
+
+
+def writes(tenant: str) -> Wanted:
+    return of_tenant(TenantId(tenant), writes=True)

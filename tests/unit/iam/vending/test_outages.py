@@ -1,0 +1,91 @@
+"""Without STS those who are served go on being served until their sessions end, and then nobody else's are used."""
+
+import pytest
+
+from iam.vending.refusal import NoSession, OverBudget
+
+from .scripted import Scene, reads, scene
+
+
+@pytest.mark.parametrize("begins", range(0, 900, 45))
+async def test_tenants_in_use_are_served_through_five_minutes_without_sts(begins: int) -> None:
+    stage = scene()
+    for second in range(0, begins, 5):
+        await stage.use(reads("acme" if second % 2 else "globex"))
+        stage.pass_time(5)
+    for tenant in ("acme", "globex"):
+        await stage.use(reads(tenant))
+    stage.sts.goes_down()
+    for _ in range(60):
+        assert await stage.use(reads("acme"))
+        assert await stage.use(reads("globex"))
+        stage.pass_time(5)
+    stage.sts.comes_back()
+    stage.pass_time(60)
+    before = len(stage.sts.asked)
+    assert await stage.use(reads("acme"))
+    assert len(stage.sts.asked) == before, "it was renewed without a request and without a restart"
+
+
+async def test_a_session_that_has_ended_is_not_handed_out_however_long_sts_is_gone(stage: Scene) -> None:
+    await stage.use(reads("acme"))
+    stage.sts.goes_down()
+    stage.pass_time(886)
+    for _ in range(3):
+        with pytest.raises(NoSession, match="STS cannot be reached"):
+            await stage.use(reads("acme"))
+        stage.pass_time(60)
+    stage.sts.comes_back()
+    stage.pass_time(2)
+    assert await stage.use(reads("acme"))
+
+
+async def test_a_new_tenant_fails_at_once_and_is_asked_for_again_a_second_later(stage: Scene) -> None:
+    stage.sts.goes_down()
+    for _ in range(100):
+        with pytest.raises(NoSession):
+            await stage.use(reads("acme"))
+    assert len(stage.sts.asked) == 1
+    stage.sts.comes_back()
+    stage.clock.now += 1
+    assert await stage.use(reads("acme"))
+
+
+async def test_one_tenants_failure_is_not_anothers(stage: Scene) -> None:
+    stage.sts.goes_down()
+    with pytest.raises(NoSession):
+        await stage.use(reads("acme"))
+    stage.sts.comes_back()
+    assert await stage.use(reads("globex"))
+
+
+async def test_what_waited_for_its_turn_too_long_is_not_asked_of_sts(stage: Scene) -> None:
+    stage.sts.open.clear()
+    for number in range(20):
+        stage.vending._find(reads(f"t{number:02}"))
+    while len(stage.sts.asked) < 8:
+        pass
+    stage.clock.now += 6
+    stage.sts.open.set()
+    stage.settle()
+    assert len(stage.sts.asked) == 8
+    assert stage.vending.counts["failed"] == 12
+
+
+async def test_an_error_that_nobody_expected_is_a_failure_like_others(stage: Scene) -> None:
+    stage.sts.failure = ZeroDivisionError("of our own making")
+    with pytest.raises(ZeroDivisionError):
+        await stage.use(reads("acme"))
+    with pytest.raises(NoSession, match="ZeroDivisionError: of our own making"):
+        await stage.use(reads("acme"))
+    stage.sts.comes_back()
+    stage.clock.now += 1
+    assert await stage.use(reads("acme"))
+
+
+async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: Scene) -> None:
+    stage.sts.failure = OverBudget("STS has too many callers just now", 1.0)
+    for _ in range(2):
+        with pytest.raises(OverBudget) as refused:
+            await stage.use(reads("acme"))
+        assert refused.value.retry_after == 1.0

@@ -1,0 +1,89 @@
+"""A session is kept under everything that it was wanted for, and no longer than it is good."""
+
+from itertools import combinations
+
+import pytest
+
+from iam.boundary import BadTenantId, TenantId
+from iam.vending.wanted import Profile, Wanted, of_control_plane, of_tenant
+
+from .scripted import Scene, reads, scene, writes
+
+NEIGHBOURS = [
+    *(want(tenant) for tenant in ("a1", "a10", "a1-0", "tenant-read", "read-only") for want in (reads, writes)),
+    of_control_plane(writes=False),
+    of_control_plane(writes=True),
+]
+
+
+async def test_a_session_in_hand_is_handed_out_without_asking_again(stage: Scene) -> None:
+    assert await stage.use(reads("acme")) == await stage.use(reads("acme"))
+    assert stage.sts.asked == [reads("acme")]
+    assert stage.vending.counts == {"vended": 1, "renewed": 0, "failed": 0, "throttled": 0}
+
+
+async def test_two_wants_that_differ_in_anything_never_share_a_session(stage: Scene) -> None:
+    for round_ in range(2):
+        for wanted in NEIGHBOURS:
+            key = await stage.use(wanted)
+            assert key.startswith(f"{wanted.role}/{wanted.tenant}/{wanted.profile}/"), round_
+    keys = {wanted: await stage.use(wanted) for wanted in NEIGHBOURS}
+    assert all(keys[one] != keys[other] for one, other in combinations(NEIGHBOURS, 2))
+    assert len(stage.sts.asked) == len(NEIGHBOURS)
+
+
+def test_who_reads_gets_the_reading_role_and_who_writes_the_writing_one() -> None:
+    assert reads("a1") == Wanted("tenant-read", TenantId("a1"), Profile.WHOLE)
+    assert writes("a1") == Wanted("tenant-write", TenantId("a1"), Profile.WHOLE)
+    assert of_control_plane(writes=False) == Wanted("control-plane", None, Profile.READ_ONLY)
+    assert of_control_plane(writes=True) == Wanted("control-plane", None, Profile.WHOLE)
+
+
+@pytest.mark.parametrize("name", ["", "A1", "a*", "a1#", "${aws:username}", "a1\n"])
+def test_what_is_no_tenant_id_is_never_asked_for(name: str) -> None:
+    with pytest.raises(BadTenantId):
+        of_tenant(TenantId(name), writes=True)
+
+
+async def test_the_bound_lets_go_what_was_not_used_for_the_longest_time() -> None:
+    full = scene(sessions=3)
+    kept = {name: await full.use(reads(name)) for name in ("a1", "a2", "a3")}
+    await full.use(reads("a1"))
+    await full.use(reads("a4"))
+    assert await full.use(reads("a1")) == kept["a1"]
+    assert await full.use(reads("a3")) == kept["a3"]
+    assert await full.use(reads("a2")) != kept["a2"]
+    assert len(full.vending._held) == 3
+
+
+async def test_a_session_is_good_until_shortly_before_its_end_and_not_after(stage: Scene) -> None:
+    first = await stage.use(reads("acme"))
+    stage.sts.goes_down()
+    stage.clock.now += 900 - 15 - 0.001
+    assert await stage.use(reads("acme")) == first
+    stage.settle()
+    stage.sts.comes_back()
+    stage.clock.now += 1.001
+    assert await stage.use(reads("acme")) != first
+
+
+async def test_a_sessions_life_begins_before_sts_was_asked(stage: Scene) -> None:
+    def slowly() -> None:
+        stage.clock.now += 4
+
+    stage.sts.before_answering = slowly
+    first = await stage.use(reads("acme"))
+    stage.sts.before_answering = lambda: None
+    stage.clock.now += 900 - 15 - 4
+    assert await stage.use(reads("acme")) != first
+
+
+async def test_sessions_are_asked_for_as_long_as_the_pace_says(stage: Scene) -> None:
+    await stage.use(reads("acme"))
+    assert stage.sts.seconds == [900]
+
+
+async def test_secrets_are_in_no_repr(stage: Scene) -> None:
+    credentials = await stage.vending.credentials(reads("acme"))
+    assert "secret" not in repr(credentials)
+    assert "token" not in repr(credentials)

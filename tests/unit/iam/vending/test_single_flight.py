@@ -1,0 +1,103 @@
+"""However many want the same session at once, in whatever event loops, STS is asked once."""
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from iam.vending.pace import Pace
+from iam.vending.refusal import NoSession
+
+from .scripted import Scene, reads, scene, writes
+
+
+async def waiting(stage: Scene, number: int) -> list["asyncio.Task[str]"]:
+    """Callers who have all got to where they wait."""
+    tasks = [asyncio.create_task(stage.use(reads("acme"))) for _ in range(number)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def test_many_callers_share_one_fetch(stage: Scene) -> None:
+    stage.sts.open.clear()
+    callers = await waiting(stage, 50)
+    stage.sts.open.set()
+    assert len(set(await asyncio.gather(*callers))) == 1
+    assert stage.sts.asked == [reads("acme")]
+
+
+async def test_other_wants_do_not_wait_for_it(stage: Scene) -> None:
+    await stage.use(writes("acme"))
+    stage.sts.open.clear()
+    (caller,) = await waiting(stage, 1)
+    assert await stage.use(writes("acme"))
+    assert not caller.done()
+    stage.sts.open.set()
+    await caller
+
+
+def test_callers_in_many_event_loops_share_one_fetch(stage: Scene) -> None:
+    stage.sts.open.clear()
+    with ThreadPoolExecutor(8) as threads:
+        callers = [threads.submit(lambda: asyncio.run(stage.use(reads("acme")))) for _ in range(8)]
+        while not stage.sts.asked:
+            pass
+        stage.sts.open.set()
+        assert len({caller.result() for caller in callers}) == 1
+    assert stage.sts.asked == [reads("acme")]
+
+
+async def test_a_caller_who_goes_away_takes_nobody_along(stage: Scene) -> None:
+    stage.sts.open.clear()
+    first, *others = await waiting(stage, 3)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    stage.sts.open.set()
+    assert len(set(await asyncio.gather(*others))) == 1
+    assert stage.sts.asked == [reads("acme")]
+
+
+def test_a_loop_that_ends_while_its_caller_waits_leaves_no_trace(
+    stage: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.sts.open.clear()
+
+    async def leave() -> None:
+        await waiting(stage, 1)
+
+    asyncio.run(leave())
+    stage.sts.open.set()
+    stage.settle()
+    assert asyncio.run(stage.use(reads("acme")))
+    assert stage.sts.asked == [reads("acme")]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_a_failure_is_everybodys_who_waited(stage: Scene) -> None:
+    stage.sts.open.clear()
+    stage.sts.goes_down()
+    callers = await waiting(stage, 5)
+    stage.sts.open.set()
+    failures = await asyncio.gather(*callers, return_exceptions=True)
+    assert [type(failure) for failure in failures] == [NoSession] * 5
+    assert len(stage.sts.asked) == 1
+
+
+async def test_a_caller_loses_patience_and_the_fetch_goes_on() -> None:
+    impatient = scene(pace=Pace(patience=0.01))
+    impatient.sts.open.clear()
+    with pytest.raises(NoSession, match=r"has not answered within 0\.01 s"):
+        await impatient.use(reads("acme"))
+    impatient.sts.open.set()
+    impatient.settle()
+    assert await impatient.use(reads("acme"))
+    assert len(impatient.sts.asked) == 1
+
+
+async def test_after_the_end_there_are_no_sessions_and_nobody_hangs(stage: Scene) -> None:
+    stage.vending.close()
+    with pytest.raises(NoSession, match="vending has ended"):
+        await stage.use(reads("acme"))

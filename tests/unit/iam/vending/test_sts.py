@@ -1,0 +1,130 @@
+"""STS is asked for exactly the session that is wanted, and its refusals are told apart."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ConnectTimeoutError, NoCredentialsError
+from botocore.stub import Stubber
+
+from iam.credentials import Credentials
+from iam.vending.refusal import NoSession, OverBudget
+from iam.vending.sts import Sts, ambient, session_name
+from iam.vending.wanted import Wanted, of_control_plane
+
+from .scripted import reads, writes
+
+ROLES = "arn:aws:iam::123456789012:role/keyfence-"
+ISSUED = {
+    "Credentials": {
+        "AccessKeyId": "ASIA0123456789ABCDEF",
+        "SecretAccessKey": "secret",
+        "SessionToken": "token",
+        "Expiration": "2030-01-01T00:00:00Z",
+    }
+}
+
+
+@pytest.fixture
+def sts() -> Sts:
+    session = boto3.Session("AKIA", "secret", region_name="eu-west-1")
+    return Sts.connect(session, ROLES, region="eu-west-1")
+
+
+@pytest.fixture
+def stub(sts: Sts) -> Iterator[Stubber]:
+    with Stubber(sts.boto) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(("wanted", "role"), [(reads("acme"), "tenant-read"), (writes("acme"), "tenant-write")])
+def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
+    sts: Sts, stub: Stubber, wanted: Wanted, role: str
+) -> None:
+    expected = {
+        "RoleArn": f"{ROLES}{role}",
+        "RoleSessionName": sts.name,
+        "DurationSeconds": 900,
+        "Tags": [{"Key": "tenant", "Value": "acme"}],
+    }
+    stub.add_response("assume_role", ISSUED, expected)
+    assert sts(wanted, 900) == Credentials("ASIA0123456789ABCDEF", "secret", "token")
+
+
+def test_the_control_plane_is_assumed_without_tags(sts: Sts, stub: Stubber) -> None:
+    expected = {"RoleArn": f"{ROLES}control-plane", "RoleSessionName": sts.name, "DurationSeconds": 1800}
+    stub.add_response("assume_role", ISSUED, expected)
+    sts(of_control_plane(writes=True), 1800)
+
+
+def test_reading_the_register_is_narrowed_to_reads(sts: Sts) -> None:
+    asked = sts._asked(of_control_plane(writes=False), 900)
+    (statement,) = json.loads(asked["Policy"])["Statement"]
+    assert statement["Effect"] == "Allow"
+    assert statement["Action"] == ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"]
+    assert len(asked["Policy"]) < 2048
+    assert "Tags" not in asked
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("AccessDenied", NoSession),
+        ("ExpiredToken", NoSession),
+        ("Throttling", OverBudget),
+        ("InternalFailure", NoSession),
+    ],
+)
+def test_a_refusal_is_no_session(sts: Sts, stub: Stubber, code: str, kind: type[NoSession]) -> None:
+    stub.add_client_error("assume_role", code, "because", 403)
+    with pytest.raises(NoSession, match="STS") as refused:
+        sts(reads("acme"), 900)
+    assert type(refused.value) is kind
+
+
+def test_a_network_without_an_answer_is_no_session(sts: Sts, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(**_: Any) -> None:
+        raise ConnectTimeoutError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
+
+    monkeypatch.setattr(sts.boto, "assume_role", unreachable)
+    with pytest.raises(NoSession, match="STS cannot be reached: Connect timeout"):
+        sts(reads("acme"), 900)
+
+
+def test_the_region_has_its_own_endpoint_also_where_the_world_had_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_STS_REGIONAL_ENDPOINTS", "legacy")
+    made = Sts.connect(ambient(), ROLES, region="us-east-1")
+    assert made.boto.meta.endpoint_url == "https://sts.us-east-1.amazonaws.com"
+
+
+def test_a_machine_without_credentials_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    with pytest.raises(NoCredentialsError):
+        ambient()
+
+
+@pytest.mark.parametrize("host", ["web-1.example.com", "näme with blanks", "x" * 300, "", "a/b:c#d$e"])
+def test_the_sessions_name_says_where_it_was_asked_for(
+    host: str, monkeypatch: pytest.MonkeyPatch, process: Callable[[], int]
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: host)
+    name = session_name()
+    assert re.fullmatch(r"[A-Za-z0-9.-]{2,64}", name)
+    assert name.startswith("keyfence-")
+    assert name.endswith(f"-{process()}")
+
+
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    monkeypatch.setattr("os.getpid", lambda: 4194304)
+    return lambda: 4194304
