@@ -1,7 +1,7 @@
 """Policies and their statements as values that render to the JSON which IAM reads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Effect = Literal["Allow", "Deny"]
@@ -27,9 +27,9 @@ class Statement:
     not_actions: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
     not_resources: tuple[str, ...] = ()
-    principals: Mapping[str, tuple[str, ...]] | None = None
+    principals: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
     """By kind: AWS, Service, Federated; {"AWS": ("*",)} is everybody."""
-    not_principals: Mapping[str, tuple[str, ...]] | None = None
+    not_principals: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
     conditions: tuple[Condition, ...] = ()
 
     def as_json(self) -> dict[str, Any]:

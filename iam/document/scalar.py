@@ -1,0 +1,89 @@
+"""Numbers, moments, truth values, bytes and addresses as policies and requests write them."""
+
+import base64
+import binascii
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
+_EPOCH = re.compile(r"-?[0-9]{1,12}(?:\.[0-9]{1,9})?")
+_ISO = re.compile(
+    r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
+    r"(?:T(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,9}))?)?"
+    r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?)?)?"
+)
+_CIDR = re.compile(r"[0-9A-Fa-f:.]{2,45}(?:/[0-9]{1,3})?")
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Unreadable(ValueError):
+    """A text that is not of the kind which its operator compares."""
+
+
+def number(text: str) -> Decimal:
+    if not _NUMBER.fullmatch(text):
+        raise Unreadable(f"{text[:40]!r} is not a number")
+    return Decimal(text)
+
+
+@lru_cache(maxsize=1024)
+def moment(text: str) -> Decimal:
+    """Seconds since 1970: of a date in the W3C's profile of ISO 8601, or written as such. Four digits are a year."""
+    if found := _ISO.fullmatch(text):
+        return _seconds(found)
+    if _EPOCH.fullmatch(text):
+        return Decimal(text)
+    raise Unreadable(f"{text[:40]!r} is neither an ISO 8601 date nor seconds since 1970")
+
+
+def _seconds(found: re.Match[str]) -> Decimal:
+    year, month, day = (int(found[name] or 1) for name in ("year", "month", "day"))
+    hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
+    try:
+        since = datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _START
+    except ValueError as error:
+        raise Unreadable(f"{found[0]!r} is not a date: {error}") from error
+    return Decimal(since.days * 86400 + since.seconds - _offset(found["zone"])) + Decimal(f"0.{found['fraction'] or 0}")
+
+
+def _offset(zone: str | None) -> int:
+    if zone is None or zone == "Z":
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    return (hours * 3600 + minutes * 60) * (-1 if zone[0] == "-" else 1)
+
+
+def boolean(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise Unreadable(f"{text[:40]!r} is neither true nor false")
+    return text.lower() == "true"
+
+
+def binary(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Unreadable(f"{text[:40]!r} is not base64") from error
+
+
+def address(text: str) -> Address:
+    try:
+        return ip_address(text)
+    except ValueError as error:
+        raise Unreadable(f"{text[:40]!r} is not an IP address") from error
+
+
+def network(text: str) -> Network:
+    """A CIDR block; without a prefix length the one address. Bits of the host count for nothing."""
+    if not _CIDR.fullmatch(text):
+        raise Unreadable(f"{text[:50]!r} is not an IP address or CIDR block")
+    try:
+        return ip_network(text, strict=False)
+    except ValueError as error:
+        raise Unreadable(f"{text[:50]!r} is not an IP address or CIDR block") from error
