@@ -44,7 +44,7 @@ class OneForAll:
     def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:  # noqa: ARG002
         return self.current
 
-    def control(self) -> CredentialSource:
+    def control(self, *, writes: bool) -> CredentialSource:  # noqa: ARG002
         return self.current
 
 
@@ -137,7 +137,7 @@ def _tables(settings: Settings, wire: Wire, credentials: OneForAll) -> Tables:
 def application(settings: Settings, tables: Tables) -> Starlette:
     """The tenants' API over these tables, with its probes."""
     metrics = Metrics(tables.meter)
-    registry = Registry(tables.control())
+    registry = Registry(tables.control(writes=False))
     endpoint = GraphQLEndpoint(
         authenticate=_admission(settings, registry),
         executor=GraphQLExecutor(schema),

@@ -119,7 +119,7 @@ class World:
         tenant = tenant_id(name or f"tenant-{next(_numbers)}")
         now = datetime.now(UTC)
         made = Tenant(id=tenant, name=tenant.title(), tier=Tier.STANDARD, created_at=now, updated_at=now)
-        await Registry(self.tables.control()).register(made)
+        await Registry(self.tables.control(writes=True)).register(made)
         return tenant
 
     def session(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> Session:

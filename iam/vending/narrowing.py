@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping
 
 from iam.document import Policy, Statement
+from iam.policies.actions import READS
 from iam.vending.wanted import Profile
-
-READS = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
 
 _READ_ONLY = Policy(statements=(Statement(effect="Allow", sid="Reads", actions=READS, resources=("*",)),))
 

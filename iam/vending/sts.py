@@ -12,6 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
 from iam.credentials import Credentials
+from iam.policies.tag import TENANT_TAG
 from iam.vending.narrowing import NARROWING
 from iam.vending.refusal import NoSession, OverBudget
 from iam.vending.vending import THREADS
@@ -20,7 +21,6 @@ from iam.vending.wanted import Wanted
 if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
 
-TENANT_TAG = "tenant"
 LONGEST_NAME = 64
 THROTTLED_SECONDS = 1.0
 _THROTTLES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from iam.boundary import TenantId, tenant_id
+from iam.policies.names import CONTROL_PLANE, TENANT_READ, TENANT_WRITE
 
 
 class Profile(StrEnum):
@@ -22,8 +23,8 @@ class Wanted(NamedTuple):
 
 
 def of_tenant(tenant: TenantId, *, writes: bool) -> Wanted:
-    return Wanted("tenant-write" if writes else "tenant-read", tenant_id(tenant))
+    return Wanted(TENANT_WRITE if writes else TENANT_READ, tenant_id(tenant))
 
 
 def of_control_plane(*, writes: bool) -> Wanted:
-    return Wanted("control-plane", profile=Profile.WHOLE if writes else Profile.READ_ONLY)
+    return Wanted(CONTROL_PLANE, profile=Profile.WHOLE if writes else Profile.READ_ONLY)

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from service.store.meter import Meter
 
@@ -11,15 +11,17 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """Requests by status, errors by code, how long requests took, and items that were not the reader's."""
+    """Requests by status, errors by code, how long requests took, sessions, and what should never happen."""
 
-    def __init__(self, meter: Meter | None = None) -> None:
+    def __init__(self, meter: Meter | None = None, sessions: Mapping[str, int] | None = None) -> None:
         self._meter = meter or Meter()
+        self._sessions = sessions or {}
         self._requests: Counter[int] = Counter()
         self._errors: Counter[str] = Counter()
         self._durations = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
         self._foreign_items = 0
+        self._denied_calls = 0
 
     def request(self, status: int, seconds: float) -> None:
         self._requests[status] += 1
@@ -32,6 +34,10 @@ class Metrics:
     def foreign_item(self) -> None:
         """Somebody put a neighbour's prefix into an index key; the item was not shown."""
         self._foreign_items += 1
+
+    def denied_call(self) -> None:
+        """IAM refused what our own code should never have asked."""
+        self._denied_calls += 1
 
     def render(self) -> str:
         return "\n".join((*self._counters(), *self._histogram(), ""))
@@ -47,6 +53,10 @@ class Metrics:
         yield from (f'keyfence_dynamodb_units_total{{operation="{o}"}} {n}' for o, n in self._meter.units.items())
         yield "# TYPE keyfence_foreign_items_total counter"
         yield f"keyfence_foreign_items_total {self._foreign_items}"
+        yield "# TYPE keyfence_denied_calls_total counter"
+        yield f"keyfence_denied_calls_total {self._denied_calls}"
+        yield "# TYPE keyfence_sessions_total counter"
+        yield from (f'keyfence_sessions_total{{event="{e}"}} {n}' for e, n in self._sessions.items())
 
     def _histogram(self) -> Iterator[str]:
         name, total = "keyfence_http_request_duration_seconds", 0

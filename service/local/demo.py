@@ -20,7 +20,7 @@ from service.tenancy.registry import Registry
 
 async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
     """A tenant's registration comes last, so that an interrupted load is done again and a finished one never."""
-    registry = Registry(tables.control())
+    registry = Registry(tables.control(writes=True))
     for name, demo in TENANTS.items():
         tenant = tenant_id(name)
         if await registry.find(tenant) is None:

@@ -39,6 +39,7 @@ class Caller:
     credentials: CredentialSource
     meter: Meter = field(default_factory=Meter)
     patience: Patience = Patience()
+    on_denied: Callable[[], None] = lambda: None
 
     async def call(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
         """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice."""
@@ -47,7 +48,7 @@ class Caller:
                 return await self._once(operation, parameters)
             except Refused as refusal:
                 if not refusal.meaning.retry or attempt == self.patience.attempts - 1:
-                    _report(operation, refusal)
+                    self._report(operation, refusal)
                     raise
                 log.debug("dynamodb_retry", operation=operation, code=refusal.code, attempt=attempt + 1)
             await asyncio.sleep(self.patience.pause(attempt))
@@ -59,8 +60,10 @@ class Caller:
         self.meter.record(operation, answer)
         return answer
 
-
-def _report(operation: str, refusal: Refused) -> None:
-    """What the caller will not be told in full; a condition that does not hold is nobody's fault."""
-    if refusal.code not in {"TransactionCanceledException", "ConditionalCheckFailedException"}:
-        log.error("dynamodb_refused", operation=operation, code=refusal.code, text=str(refusal))
+    def _report(self, operation: str, refusal: Refused) -> None:
+        """What the caller will not be told in full; a condition that does not hold is nobody's fault."""
+        if refusal.code == "AccessDeniedException":
+            log.error("dynamodb_denied", operation=operation, text=str(refusal))
+            self.on_denied()
+        elif refusal.code not in {"TransactionCanceledException", "ConditionalCheckFailedException"}:
+            log.error("dynamodb_refused", operation=operation, code=refusal.code, text=str(refusal))

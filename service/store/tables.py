@@ -17,7 +17,7 @@ class Credentialed(Protocol):
     """Where the credentials of a fence come from."""
 
     def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource: ...
-    def control(self) -> CredentialSource: ...
+    def control(self, *, writes: bool) -> CredentialSource: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,25 +29,25 @@ class Tables:
     sealer: Sealer
     credentials: Credentialed
     on_foreign: Callable[[], None] = lambda: None
+    on_denied: Callable[[], None] = lambda: None
     meter: Meter = field(default_factory=Meter)
     """What all handles together have asked of DynamoDB."""
 
     def tenant(self, tenant: TenantId, *, writes: bool) -> Table:
         """A request that writes also reads consistently, since it decides on what it reads."""
-        caller = Caller(
-            client=self.client,
-            table=self.name,
-            credentials=self.credentials.tenant(tenant, writes=writes),
-            meter=Meter(total=self.meter),
-        )
         return Table(
             fence=Fence.around(tenant),
-            caller=caller,
+            caller=self._caller(self.credentials.tenant(tenant, writes=writes), Meter(total=self.meter)),
             sealer=self.sealer,
             consistent=writes,
             on_foreign=self.on_foreign,
         )
 
-    def control(self) -> Table:
-        caller = Caller(client=self.client, table=self.name, credentials=self.credentials.control(), meter=self.meter)
+    def control(self, *, writes: bool) -> Table:
+        caller = self._caller(self.credentials.control(writes=writes), self.meter)
         return Table(fence=Fence.control(), caller=caller, sealer=self.sealer)
+
+    def _caller(self, credentials: CredentialSource, meter: Meter) -> Caller:
+        return Caller(
+            client=self.client, table=self.name, credentials=credentials, meter=meter, on_denied=self.on_denied
+        )

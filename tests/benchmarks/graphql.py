@@ -87,7 +87,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
     verifier = tenant_verifier(world.settings)
     executor = GraphQLExecutor(schema)
     request = GraphQLRequest(query=QUERY)
-    caller = Caller(await verifier.verify(session.token), await Registry(world.tables.control()).get(session.tenant))
+    caller = Caller(await verifier.verify(session.token), await Registry(world.tables.control(writes=False)).get(session.tenant))
     table = world.table(session.tenant, writes=False)
     canned = await _canned(world, session)
 

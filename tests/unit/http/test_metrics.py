@@ -34,3 +34,14 @@ def test_calls_and_units_of_dynamodb_are_counted_by_operation_over_all_requests(
     assert 'keyfence_dynamodb_calls_total{operation="Query"} 2' in lines
     assert 'keyfence_dynamodb_units_total{operation="Query"} 2.5' in lines
     assert 'keyfence_dynamodb_units_total{operation="BatchGetItem"} 4.0' in lines
+
+
+def test_denied_calls_and_sessions_are_counted() -> None:
+    sessions = {"vended": 0, "throttled": 2}
+    metrics = Metrics(sessions=sessions)
+    metrics.denied_call()
+    sessions["vended"] = 3
+    lines = metrics.render().splitlines()
+    assert "keyfence_denied_calls_total 1" in lines
+    assert 'keyfence_sessions_total{event="vended"} 3' in lines
+    assert 'keyfence_sessions_total{event="throttled"} 2' in lines

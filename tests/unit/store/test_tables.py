@@ -147,22 +147,25 @@ class Vault:
         self.asked.append((tenant, writes))
         return credentials
 
-    def control(self) -> CredentialSource:
-        self.asked.append("control")
+    def control(self, *, writes: bool) -> CredentialSource:
+        self.asked.append(("control", writes))
         return credentials
 
 
 def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
-    vault, foreign = Vault(), lambda: None
-    tables = Tables(client=Shelves(), name=NAME, sealer=Sealer([KEY]), credentials=vault, on_foreign=foreign)
+    vault, foreign, denied = Vault(), lambda: None, lambda: None
+    tables = Tables(
+        client=Shelves(), name=NAME, sealer=Sealer([KEY]), credentials=vault, on_foreign=foreign, on_denied=denied
+    )
     reading, writing, control = (
         tables.tenant(TenantId("acme"), writes=False),
         tables.tenant(TenantId("globex"), writes=True),
-        tables.control(),
+        tables.control(writes=False),
     )
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
-    assert vault.asked == [("acme", False), ("globex", True), "control"]
+    assert vault.asked == [("acme", False), ("globex", True), ("control", False)]
     assert [one.consistent for one in (reading, writing)] == [False, True], "who writes decides on what it reads"
     assert reading.on_foreign is foreign
+    assert all(one.caller.on_denied is denied for one in (reading, writing, control))
     assert reading.caller.meter is not writing.caller.meter
     assert reading.caller.meter.total is writing.caller.meter.total is control.caller.meter is tables.meter

@@ -1,0 +1,35 @@
+"""Every fence's credentials, vended; what vending refuses is said in the service's words."""
+
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.vending import Vending
+from iam.vending.refusal import NoSession, OverBudget
+from iam.vending.wanted import Wanted, of_control_plane, of_tenant
+from service.errors import Internal, Throttled
+from service.store.calls import CredentialSource
+
+
+@dataclass(frozen=True, slots=True)
+class Vended:
+    """Who only reads gets a session that cannot write."""
+
+    vending: Vending
+
+    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
+        return partial(self._credentials, of_tenant(tenant, writes=writes))
+
+    def control(self, *, writes: bool) -> CredentialSource:
+        return partial(self._credentials, of_control_plane(writes=writes))
+
+    async def _credentials(self, wanted: Wanted) -> Credentials:
+        try:
+            return await self.vending.credentials(wanted)
+        except OverBudget as refusal:
+            wait = ceil(refusal.retry_after * 1000)
+            raise Throttled("too many tenants begin to be served just now; retry shortly", retryAfterMs=wait) from None
+        except NoSession as refusal:
+            raise Internal(f"no session of {wanted.role} for {wanted.tenant}: {refusal}") from refusal
