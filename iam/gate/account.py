@@ -1,0 +1,56 @@
+"""The account behind the gate: its roles, its managed policies and the policies on its resources."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from iam.deployment import Deployment
+from iam.document import Policy
+from iam.gate.role import Role, role_id
+from iam.policies import ROLES
+
+
+class NoSuchRole(LookupError):
+    """A role that the account does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Roles by their full names, policies by their ARNs, all of it as it is at one moment."""
+
+    deployment: Deployment
+    roles: Mapping[str, Role]
+    managed_policies: Mapping[str, Policy] = field(default_factory=dict)
+    resource_policies: Mapping[str, tuple[Policy, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> "Account":
+        """The roles that Keyfence deploys, with the policies that it deploys."""
+        roles = (
+            Role(
+                name=f"{deployment.role_prefix}{name}",
+                arn=deployment.role_arn(name),
+                id=role_id(deployment.role_arn(name)),
+                trust=definition.trust(deployment),
+                policies=(definition.identity(deployment),),
+                max_session_seconds=definition.max_session_seconds,
+            )
+            for name, definition in ROLES.items()
+        )
+        return cls(deployment=deployment, roles={role.name: role for role in roles})
+
+    def role(self, name: str) -> Role:
+        """By its full name, or by the one it has in Keyfence, without the prefix of the deployment."""
+        role = self.roles.get(name) or self.roles.get(f"{self.deployment.role_prefix}{name}")
+        if role is None:
+            raise NoSuchRole(f"the account has no role {name!r}; it has {', '.join(sorted(self.roles))}")
+        return role
+
+    def find_role(self, arn: str) -> Role | None:
+        return next((role for role in self.roles.values() if role.arn == arn), None)
+
+    def having(self, role: Role) -> "Account":
+        return replace(self, roles={**self.roles, role.name: role})
+
+    def attaching(self, name: str, policy: Policy) -> "Account":
+        """The account in which this role has one more identity policy, which its live sessions meet at once."""
+        return self.having(self.role(name).attached(policy))

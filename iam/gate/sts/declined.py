@@ -1,0 +1,25 @@
+"""What STS does not do, with its code and its words."""
+
+from iam.gate.answer import Answer
+from iam.gate.sts.xml import STS, failure
+
+
+class Declined(Exception):
+    """An error of STS, as its XML will say it."""
+
+    def __init__(self, code: str, message: str, status: int = 400, *, namespace: str = STS) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message, self.status = code, message, status
+        self._namespace = namespace
+
+    def answer(self) -> Answer:
+        return failure(self.code, self.message, self.status, namespace=self._namespace)
+
+
+def invalid(message: str) -> Declined:
+    return Declined("ValidationError", message)
+
+
+def not_authorized(caller: str, action: str, resource: str, reason: str = "") -> Declined:
+    message = f"User: {caller} is not authorized to perform: {action} on resource: {resource}{reason}"
+    return Declined("AccessDenied", message, 403)
