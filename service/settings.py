@@ -4,6 +4,7 @@ import base64
 import binascii
 import ipaddress
 import json
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from iam.boundary import BadTenantId, tenant_id
 from service.development import LOCAL_ISSUER, MARK
 
 CURSOR_KEY_BYTES = 32
+ROLES = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]*", re.ASCII)
+ROLES_EXAMPLE = "arn:aws:iam::123456789012:role/keyfence-"
 
 
 class BadSettings(ValueError):
@@ -60,6 +63,14 @@ class Settings(BaseSettings):
     table: str = "keyfence"
     region: str | None = None
     endpoint_url: str | None = None
+    roles: str | None = None
+    """What the ARNs of the roles begin with, such as arn:aws:iam::123456789012:role/keyfence-."""
+    session_seconds: int = Field(default=900, ge=900, le=3600)
+    """STS allows no longer sessions to a caller who is a role's session itself."""
+    sessions: int = Field(default=10_000, ge=1)
+    """How many tenants' sessions one process keeps."""
+    sts_endpoint_url: str | None = None
+    sts_calls_per_second: float = Field(default=50.0, gt=0)
     issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
     """A JSON list, such as [{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}]."""
     admin_issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
@@ -103,7 +114,12 @@ class Settings(BaseSettings):
 
     def problems(self) -> list[str]:
         """Each reason, as a sentence that begins with the variable, not to serve production with these settings."""
-        return [*self._issuer_problems(), *self._cursor_key_problems(), *self._endpoint_problems()]
+        return [
+            *self._issuer_problems(),
+            *self._cursor_key_problems(),
+            *self._role_problems(),
+            *self._endpoint_problems(),
+        ]
 
     def _issuer_problems(self) -> Iterator[str]:
         if not self.issuers:
@@ -113,9 +129,16 @@ class Settings(BaseSettings):
         if self.audience == self.admin_audience:
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
 
+    def _role_problems(self) -> Iterator[str]:
+        if self.roles is None:
+            yield f"KEYFENCE_ROLES is missing: say what the ARNs of the roles begin with, such as {ROLES_EXAMPLE}"
+        elif not ROLES.fullmatch(self.roles):
+            yield f"KEYFENCE_ROLES is not the beginning of roles' ARNs, such as {ROLES_EXAMPLE}: {self.roles}"
+
     def _endpoint_problems(self) -> Iterator[str]:
-        if self.endpoint_url is not None and not _is_address(self.endpoint_url):
-            yield f"KEYFENCE_ENDPOINT_URL is not an http or https address: {self.endpoint_url}"
+        for name, url in (("ENDPOINT_URL", self.endpoint_url), ("STS_ENDPOINT_URL", self.sts_endpoint_url)):
+            if url is not None and not _is_address(url):
+                yield f"KEYFENCE_{name} is not an http or https address: {url}"
 
     def _cursor_key_problems(self) -> Iterator[str]:
         if not self.cursor_keys:

@@ -13,6 +13,7 @@ from service.local.issuer import local_issuer
 from service.settings import BadSettings, IssuerSettings, Settings, examine, read
 
 URI = "https://id.example.com/keys"
+ROLES = "arn:aws:iam::123456789012:role/keyfence-"
 GOOD_ISSUER = {"issuer": "https://id.example.com", "jwks_uri": URI}
 
 
@@ -23,7 +24,8 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settings(**changes: object) -> Settings:
-    return read(**{"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], **changes})
+    complete = {"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], "roles": ROLES}
+    return read(**{**complete, **changes})
 
 
 def issuer_problems(**changes: object) -> list[str]:
@@ -36,7 +38,7 @@ def test_complete_settings_have_no_problem() -> None:
 
 def test_everything_missing_is_named_at_once() -> None:
     _, problems = examine()
-    assert [text.split()[0] for text in problems] == ["KEYFENCE_ISSUERS", "KEYFENCE_CURSOR_KEYS"]
+    assert [text.split()[0] for text in problems] == ["KEYFENCE_ISSUERS", "KEYFENCE_CURSOR_KEYS", "KEYFENCE_ROLES"]
 
 
 def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,8 +49,9 @@ def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.Mon
         "KEYFENCE_PORT",
         "KEYFENCE_ISSUERS",
         "KEYFENCE_CURSOR_KEYS",
+        "KEYFENCE_ROLES",
     }
-    assert len(problems) == 3
+    assert len(problems) == 4
 
 
 def test_a_bad_issuer_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,6 +71,7 @@ def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.Monk
     keys = [secrets.token_urlsafe(32), secrets.token_urlsafe(32)]
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER]))
     monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", ", ".join(keys))
+    monkeypatch.setenv("KEYFENCE_ROLES", ROLES)
     found, problems = examine()
     assert problems == []
     assert found.issuers == (IssuerSettings(issuer="https://id.example.com", jwks_uri=URI),)
@@ -159,3 +163,36 @@ def test_cursor_keys_become_their_bytes_in_order(tmp_path: Path) -> None:
 def test_settings_do_not_show_their_keys() -> None:
     key = secrets.token_urlsafe(32)
     assert key not in repr(settings(cursor_keys=[key]))
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [ROLES, "arn:aws-cn:iam::123456789012:role/", "arn:aws-us-gov:iam::123456789012:role/team/a/keyfence-"],
+)
+def test_roles_of_any_partition_and_path_are_fine(roles: str) -> None:
+    assert settings(roles=roles).problems() == []
+
+
+@pytest.mark.parametrize(
+    "roles",
+    ["", "keyfence-", "arn:aws:iam::1234:role/k-", "arn:aws:iam::123456789012:user/k-", f"{ROLES}*", f"{ROLES}\n", "é"],
+)
+def test_roles_that_are_no_beginning_of_an_arn_are_a_problem(roles: str) -> None:
+    (problem,) = settings(roles=roles).problems()
+    assert problem.startswith("KEYFENCE_ROLES is not the beginning of roles' ARNs")
+
+
+@pytest.mark.parametrize("name", ["endpoint_url", "sts_endpoint_url"])
+def test_an_endpoint_that_is_no_address_is_a_problem(name: str) -> None:
+    (problem,) = settings(**{name: "localhost:8001"}).problems()
+    assert problem == f"KEYFENCE_{name.upper()} is not an http or https address: localhost:8001"
+    assert settings(**{name: "http://localhost:8001"}).problems() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("session_seconds", 899), ("session_seconds", 3601), ("sessions", 0), ("sts_calls_per_second", 0)],
+)
+def test_sessions_that_sts_would_not_give_are_unreadable(name: str, value: int) -> None:
+    with pytest.raises(BadSettings, match=f"KEYFENCE_{name.upper()}"):
+        settings(**{name: value})
