@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 from service.store.codec import Item, attribute, decode_model, encode_model
 from service.store.keys import ControlKey, Fence, Key, KeyPair, TenantKey
 from service.store.shards import ShardMap
+from service.store.stretch import NEXT, Span, Stretch, after_all
+from service.store.template import Field as Segment
 
 Index = Literal["table", "gsi1", "gsi2", "gsi3"]
 
@@ -69,8 +71,10 @@ class Entity(Generic[M]):
     def get(self) -> "Get[M]":
         return Get(self)
 
-    def query(self, index: Index, *, begins_with: str = "", newest_first: bool = False) -> "Query[M]":
-        return Query(self, index, begins_with, newest_first)
+    def query(
+        self, index: Index, *, begins_with: str = "", newest_first: bool = False, ranged: str | None = None
+    ) -> "Query[M]":
+        return Query(self, index, begins_with, newest_first, ranged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,8 @@ class Query(Generic[M]):
     index: Index
     begins_with: str
     newest_first: bool
+    ranged: str | None = None
+    """The field whose values a call may bound: the first one after `begins_with`."""
 
     def __post_init__(self) -> None:
         if self.index not in self.entity.keys:
@@ -100,6 +106,8 @@ class Query(Generic[M]):
         *tags, rest = self.begins_with.split("#")
         if rest or list(self.key.sort.segments[: len(tags)]) != tags:
             raise BadEntity(f"no {self.entity.type} in {self.index} begins with {self.begins_with!r}")
+        if self.ranged and [_name(one) for one in self.key.sort.segments[len(tags) : len(tags) + 1]] != [self.ranged]:
+            raise BadEntity(f"{self.ranged} does not follow {self.begins_with!r} in {self.index} of {self.entity.type}")
 
     @property
     def key(self) -> Key:
@@ -109,11 +117,26 @@ class Query(Generic[M]):
     def takes(self) -> tuple[str, ...]:
         return self.key.partition.fields
 
+    def stretch(self, span: Span | None = None) -> Stretch:
+        if span is None:
+            return Stretch(self.begins_with)
+        low = self.begins_with if span.low is None else self._bound(span.low)
+        high = after_all(self.begins_with) if span.high is None else self._bound(span.high) + NEXT
+        return Stretch(self.begins_with, low, high)
+
+    def _bound(self, value: object) -> str:
+        (field,) = (one for one in self.key.sort.segments if _name(one) == self.ranged)
+        return self.begins_with + ("" if isinstance(field, str) else field.render(value))
+
     @property
     def identity(self) -> str:
         """What a cursor of this pattern is bound to."""
         direction = "desc" if self.newest_first else "asc"
         return f"{self.entity.type}|{self.index}|{self.key}|{self.begins_with}|{direction}"
+
+
+def _name(segment: str | Segment) -> str | None:
+    return None if isinstance(segment, str) else segment.name
 
 
 Pattern = Get[Any] | Query[Any]

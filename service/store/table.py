@@ -17,11 +17,14 @@ from service.store.answers import Refused
 from service.store.batch import delete_many, get_many
 from service.store.calls import Caller
 from service.store.codec import Item
-from service.store.cursor import Position, Scope, Sealer
+from service.store.cursor import Position, Sealer
 from service.store.entity import Get, M, Query, key_names
+from service.store.family import Family, P
 from service.store.keys import Fence
 from service.store.page import Edge, Page, checked_size
+from service.store.reading import Reading
 from service.store.shards import UNSHARDED, ShardMap
+from service.store.stretch import Span, Stretch
 from service.store.write import Write, table_key
 
 TRANSACTION = 100
@@ -55,33 +58,46 @@ class Table:
         return [found.get(_address(key)) for key in keys]
 
     async def find_first(self, pattern: Query[M], **values: object) -> M | None:
-        items = await self._slots(pattern, 1, None, values)
+        items = await self._slots(self._reading(pattern, values), 1, None)
         return pattern.entity.read(items[0]) if items else None
 
-    async def page(self, pattern: Query[M], *, first: int, after: str | None = None, **values: object) -> Page[M]:
+    async def page(
+        self, pattern: Query[M], *, first: int, after: str | None = None, span: Span | None = None, **values: object
+    ) -> Page[M]:
         """One more item than asked for is read, so that `has_next` is a fact and not a guess."""
         checked_size(first)
-        start = None if after is None else self._opened(pattern, after, values)
-        items = await self._slots(pattern, first + 1, start, values)
-        place = self._places(pattern, values)
-        edges = tuple(
-            Edge(pattern.entity.read(item), partial(place, self._position(pattern, item))) for item in items[:first]
-        )
+        reading = self._reading(pattern, values, pattern.stretch(span))
+        start = None if after is None else self.sealer.open(after, reading.scope())
+        items = [] if reading.stretch.empty else await self._slots(reading, first + 1, start)
+        edges = tuple(Edge(pattern.entity.read(item), partial(self._cursor, reading, item)) for item in items[:first])
         return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
 
     def paged(
         self, pattern: Query[M], nodes: Sequence[M], *, has_next: bool, has_previous: bool, **values: object
     ) -> Page[M]:
         """A page of items of this pattern that are already in hand."""
-        place = self._places(pattern, values)
-        edges = tuple(Edge(node, partial(self._placed, pattern, place, node)) for node in nodes)
+        reading = self._reading(pattern, values)
+        edges = tuple(Edge(node, partial(self._cursor_of, reading, node)) for node in nodes)
         return Page(edges=edges, has_next=has_next, has_previous=has_previous)
 
+    async def family(self, pattern: Family[P, M], *, first: int, **values: object) -> tuple[P | None, Page[M]]:
+        """The parent and the first page of its children, for one Query."""
+        checked_size(first)
+        children, parent = pattern.children.entity, pattern.parent
+        reading = self._reading(pattern.children, values, pattern.stretch())
+        items = await self._slots(reading, first + 2, None)
+        parents = [parent.read(item) for item in items if item["type"]["S"] == parent.type]
+        nodes = [children.read(item) for item in items if item["type"]["S"] == children.type]
+        more = len(nodes) > first
+        page = self.paged(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
+        return next(iter(parents), None), page
+
     async def every(self, pattern: Query[M], **values: object) -> AsyncIterator[M]:
-        for partition in pattern.key.partitions(self.fence, self.shards, values):
+        reading = self._reading(pattern, values)
+        for partition in reading.partitions(self.shards):
             start: Item | None = None
             while True:
-                answer = await self._call("Query", self._query(pattern, partition, 100, start))
+                answer = await self._call("Query", reading.query(partition, 100, start, consistent=self.consistent))
                 for item in self._own(answer["Items"]):
                     yield pattern.entity.read(item)
                 if (start := answer.get("LastEvaluatedKey")) is None:
@@ -103,45 +119,27 @@ class Table:
         with _meanings():
             await delete_many(self.caller, list({_address(key): key for key in keys}.values()))
 
-    async def _slots(
-        self, pattern: Query[M], limit: int, start: Position | None, values: Mapping[str, object]
-    ) -> list[Item]:
+    def _reading(self, pattern: Query[M], values: Mapping[str, object], stretch: Stretch | None = None) -> Reading[M]:
+        return Reading(pattern, self.fence, values, stretch or pattern.stretch())
+
+    async def _slots(self, reading: Reading[M], limit: int, start: Position | None) -> list[Item]:
         """The next items of every slot, merged in sort order."""
-        partitions = pattern.key.partitions(self.fence, self.shards, values)
-        parts = await asyncio.gather(*(self._slot(pattern, one, limit, start) for one in partitions))
-        sort = key_names(pattern.index).sort
-        merged = heapq.merge(*parts, key=lambda item: item[sort]["S"], reverse=pattern.newest_first)
+        partitions = reading.partitions(self.shards)
+        parts = await asyncio.gather(*(self._slot(reading, one, limit, start) for one in partitions))
+        sort = key_names(reading.pattern.index).sort
+        merged = heapq.merge(*parts, key=lambda item: item[sort]["S"], reverse=reading.pattern.newest_first)
         return list(islice(merged, limit))
 
-    async def _slot(self, pattern: Query[M], partition: str, limit: int, start: Position | None) -> list[Item]:
+    async def _slot(self, reading: Reading[M], partition: str, limit: int, start: Position | None) -> list[Item]:
         items: list[Item] = []
-        resume = start and self._resume(pattern, partition, start)
+        resume = start and reading.resume(partition, start)
         while True:
-            answer = await self._call("Query", self._query(pattern, partition, limit - len(items), resume))
+            asked = reading.query(partition, limit - len(items), resume, consistent=self.consistent)
+            answer = await self._call("Query", asked)
             items += self._own(answer["Items"])
             resume = answer.get("LastEvaluatedKey")
             if resume is None or len(items) >= limit:
                 return items
-
-    def _query(self, pattern: Query[M], partition: str, limit: int, start: Item | None) -> dict[str, Any]:
-        names = key_names(pattern.index)
-        condition, values = "#p = :p", {":p": {"S": partition}}
-        placed = {"#p": names.partition}
-        if pattern.begins_with:
-            condition += " AND begins_with(#s, :s)"
-            values[":s"], placed["#s"] = {"S": pattern.begins_with}, names.sort
-        parameters: dict[str, Any] = {
-            "KeyConditionExpression": condition,
-            "ExpressionAttributeNames": placed,
-            "ExpressionAttributeValues": values,
-            "Limit": limit,
-            "ScanIndexForward": not pattern.newest_first,
-        }
-        if pattern.index == "table":
-            parameters["ConsistentRead"] = self.consistent
-        else:
-            parameters["IndexName"] = pattern.index.upper()
-        return parameters | ({"ExclusiveStartKey": start} if start else {})
 
     def _own(self, items: Sequence[Item]) -> list[Item]:
         """IAM fences index reads by the index key alone, and a hostile writer may have put our prefix there."""
@@ -151,34 +149,11 @@ class Table:
             self.on_foreign()
         return own
 
-    def _places(self, pattern: Query[M], values: Mapping[str, object]) -> Callable[[Position], str]:
-        """What turns positions of this list into cursors."""
-        scope = self._scope(pattern, values)
-        return lambda position: self.sealer.seal(position, scope)
+    def _cursor(self, reading: Reading[M], item: Item) -> str:
+        return self.sealer.seal(reading.position(item), reading.scope())
 
-    def _placed(self, pattern: Query[M], place: Callable[[Position], str], node: M) -> str:
-        return place(self._position(pattern, pattern.entity.index_item(node, self.fence, self.shards)))
-
-    def _position(self, pattern: Query[M], item: Item) -> Position:
-        sort = item[key_names(pattern.index).sort]["S"]
-        if pattern.index == "table":
-            return Position(sort)
-        return Position(sort, item["PK"]["S"].removeprefix(self.fence.prefix), item["SK"]["S"])
-
-    def _opened(self, pattern: Query[M], cursor: str, values: Mapping[str, object]) -> Position:
-        return self.sealer.open(cursor, self._scope(pattern, values))
-
-    def _scope(self, pattern: Query[M], values: Mapping[str, object]) -> Scope:
-        return Scope(self.fence.prefix, pattern.identity, pattern.key.partition.render(values))
-
-    def _resume(self, pattern: Query[M], partition: str, position: Position) -> Item:
-        """The place after which to go on, in any slot: order is by sort key, and the place need not exist there."""
-        names = key_names(pattern.index)
-        start: Item = {names.partition: {"S": partition}, names.sort: {"S": position.sort}}
-        if pattern.index != "table":
-            start["PK"] = {"S": self.fence.prefix + position.table_partition}
-            start["SK"] = {"S": position.table_sort}
-        return start
+    def _cursor_of(self, reading: Reading[M], node: M) -> str:
+        return self._cursor(reading, reading.pattern.entity.index_item(node, self.fence, self.shards))
 
     async def _call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         with _meanings():

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from service.store.entity import entity
+from service.store.family import Family
 from service.store.keys import ControlKey, TenantKey
 from service.store.shards import Shard
 
@@ -69,6 +70,9 @@ newest_books = books.query("gsi2", newest_first=True)
 noted_books = books.query("gsi3")
 chapter_by_number = chapters.get()
 chapters_of_book = chapters.query("table", begins_with="CHAPTER#")
+numbered_chapters = chapters.query("table", begins_with="CHAPTER#", ranged="number")
+books_of_days = books.query("gsi2", ranged="created_at")
+book_with_chapters = Family(books, chapters.query("table", begins_with="CHAPTER#", newest_first=True))
 
 
 def book(id: str, day: int = 0, **attributes: Any) -> Book:

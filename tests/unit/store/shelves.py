@@ -77,9 +77,12 @@ class Shelves:
         if partition in self.refusing:
             raise Refused(self.refusing[partition], "not this one")
         names = key_names(_index(parameters))
-        beginning = parameters["ExpressionAttributeValues"].get(":s", {"S": ""})["S"]
         found = sorted(
-            (item for item in self.items.values() if _lies(item, names, partition, beginning)),
+            (
+                item
+                for item in self.items.values()
+                if _lies(item, names, partition) and _reached(item, names, parameters)
+            ),
             key=lambda item: _place(item, names),
             reverse=not parameters["ScanIndexForward"],
         )
@@ -102,8 +105,28 @@ def _index(parameters: Mapping[str, Any]) -> Index:
     return indexes.get(parameters.get("IndexName", ""), "table")
 
 
-def _lies(item: Item, names: KeyPair, partition: str, beginning: str) -> bool:
-    return item.get(names.partition) == {"S": partition} and bool(item[names.sort]["S"].startswith(beginning))
+def _lies(item: Item, names: KeyPair, partition: str) -> bool:
+    return item.get(names.partition) == {"S": partition}
+
+
+def _reached(item: Item, names: KeyPair, parameters: Mapping[str, Any]) -> bool:
+    given = {name: value["S"] for name, value in parameters["ExpressionAttributeValues"].items()}
+    _, _, condition = parameters["KeyConditionExpression"].partition("#p = :p")
+    sort = item[names.sort]["S"]
+    match condition.removeprefix(" AND "):
+        case "":
+            return True
+        case "begins_with(#s, :s)":
+            return bool(sort.startswith(given[":s"]))
+        case "#s >= :low":
+            return bool(sort >= given[":low"])
+        case "#s <= :high":
+            return bool(sort <= given[":high"])
+        case "#s BETWEEN :low AND :high":
+            if given[":low"] > given[":high"]:
+                raise Refused("ValidationException", "the lower bound is above the upper")
+            return bool(given[":low"] <= sort <= given[":high"])
+    raise AssertionError(condition)
 
 
 def _place(item: Item, names: KeyPair) -> tuple[str, str, str]:

@@ -39,7 +39,7 @@ async def walked(pages: Sequence[Table], pattern: Query[Book], first: int, **val
     found: list[Book] = []
     after, number = None, 0
     while True:
-        page = await pages[min(number, len(pages) - 1)].page(pattern, first=first, after=after, **values)
+        page = await pages[min(number, len(pages) - 1)].page(pattern, first=first, after=after, span=None, **values)
         assert page.has_previous == (after is not None)
         assert len(page.items) == first or not page.has_next, "only the last page may be short"
         found += page.items

@@ -1,0 +1,53 @@
+"""A parent and its children come in one Query, and only they come."""
+
+import pytest
+
+from service.store.entity import BadEntity, entity
+from service.store.family import Family
+from service.store.keys import TenantKey
+
+from .bookshop import Book, book, book_with_chapters, books, chapter, chapters, chapters_of_book
+from .scripted import table
+from .shelves import Shelves
+
+
+@pytest.mark.parametrize(("kept", "first", "more"), [(0, 2, False), (2, 2, False), (3, 2, True), (9, 2, True)])
+async def test_a_parent_comes_with_the_first_page_of_its_children(kept: int, first: int, more: bool) -> None:
+    shelves = Shelves()
+    shelves.keep(books, book("b1"), book("b10"))
+    shelves.keep(chapters, *(chapter(number) for number in range(1, kept + 1)), chapter(7, "b10"))
+    parent, page = await table(shelves).family(book_with_chapters, first=first, id="b1", book_id="b1")
+    assert parent == book("b1")
+    assert [one.number for one in page.items] == list(range(kept, 0, -1))[:first]
+    assert page.has_next == more
+    assert [call.operation for call in shelves.calls] == ["Query"]
+
+
+async def test_the_page_goes_on_where_the_family_ended() -> None:
+    shelves = Shelves()
+    shelves.keep(books, book("b1"))
+    shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3)))
+    handle = table(shelves)
+    _, page = await handle.family(book_with_chapters, first=2, book_id="b1")
+    children = book_with_chapters.children
+    following = await handle.page(children, first=2, after=page.edges[-1].cursor(), book_id="b1")
+    assert ([one.number for one in following.items], following.has_next) == ([1], False)
+
+
+async def test_children_without_a_parent_are_shown_without_one() -> None:
+    shelves = Shelves()
+    shelves.keep(chapters, chapter(1), chapter(2))
+    parent, page = await table(shelves).family(book_with_chapters, first=5, book_id="b1")
+    assert parent is None
+    assert len(page.items) == 2
+
+
+def test_the_parent_must_come_first_in_the_order_of_its_children() -> None:
+    with pytest.raises(BadEntity, match="does not come first"):
+        Family(books, chapters_of_book)
+
+
+def test_a_family_shares_its_partition() -> None:
+    apart = entity(Book, table=TenantKey("VOLUME#{id}", "METADATA"))
+    with pytest.raises(BadEntity, match="not kept in one partition"):
+        Family(apart, book_with_chapters.children)

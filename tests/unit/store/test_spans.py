@@ -1,0 +1,92 @@
+"""A list between two values holds what lies between them and nothing else, over any slots and through any cursor."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.errors import BadInput
+from service.store.entity import BadEntity
+from service.store.shards import ShardMap
+from service.store.stretch import Span
+from service.store.table import Table
+
+from .bookshop import OPENING, Book, book, books, books_of_days, chapter, chapters, numbered_chapters
+from .scripted import table
+from .shelves import Shelves
+
+DAYS = st.none() | st.integers(0, 6)
+BOOKS = st.lists(st.builds(book, st.sampled_from("abcdefghij"), st.integers(0, 6)), unique_by=lambda one: one.id)
+
+
+def day(number: int | None) -> datetime | None:
+    return None if number is None else OPENING + timedelta(days=number)
+
+
+async def walked(handle: Table, span: Span, first: int) -> list[Book]:
+    page = await handle.page(books_of_days, first=first, span=span)
+    found = [*page.items]
+    while page.has_next:
+        page = await handle.page(books_of_days, first=first, after=page.edges[-1].cursor(), span=span)
+        found += page.items
+    return found
+
+
+@settings(max_examples=150)
+@given(BOOKS, DAYS, DAYS, st.integers(1, 4), st.integers(1, 3))
+def test_a_span_is_the_part_of_the_list_between_its_ends(
+    kept: list[Book], low: int | None, high: int | None, slots: int, first: int
+) -> None:
+    shards = ShardMap({"books": slots})
+    shelves = Shelves()
+    shelves.keep(books, *kept, shards=shards)
+    found = asyncio.run(walked(table(shelves, shards=shards), Span(low=day(low), high=day(high)), first))
+    wanted = [one for one in kept if _inside(one, day(low), day(high))]
+    assert found == sorted(wanted, key=lambda one: (one.created_at, one.id))
+
+
+def _inside(one: Book, low: datetime | None, high: datetime | None) -> bool:
+    return (low is None or one.created_at >= low) and (high is None or one.created_at <= high)
+
+
+@pytest.mark.parametrize(
+    ("span", "numbers"),
+    [
+        (Span(), [1, 2, 3, 4]),
+        (Span(low=2), [2, 3, 4]),
+        (Span(high=2), [1, 2]),
+        (Span(low=2, high=3), [2, 3]),
+        (Span(low=3, high=2), []),
+    ],
+)
+async def test_a_span_stays_behind_its_tag(span: Span, numbers: list[int]) -> None:
+    shelves = Shelves()
+    shelves.keep(books, book("b1"))
+    shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3, 4)))
+    page = await table(shelves).page(numbered_chapters, first=10, span=span, book_id="b1")
+    assert [one.number for one in page.items] == numbers
+
+
+async def test_a_cursor_of_one_span_is_none_of_another() -> None:
+    shelves, span = Shelves(), Span(low=1)
+    shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3)))
+    handle = table(shelves)
+    page = await handle.page(numbered_chapters, first=1, span=span, book_id="b1")
+    after = page.edges[0].cursor()
+    assert (await handle.page(numbered_chapters, first=1, after=after, span=span, book_id="b1")).items[0].number == 2
+    for other in (None, Span(low=2), Span(low=1, high=3)):
+        with pytest.raises(BadInput, match="not one of this list"):
+            await handle.page(numbered_chapters, first=1, after=after, span=other, book_id="b1")
+
+
+async def test_a_span_that_ends_before_it_begins_asks_nothing_of_dynamodb() -> None:
+    shelves = Shelves()
+    page = await table(shelves).page(numbered_chapters, first=1, span=Span(low=9, high=1), book_id="b1")
+    assert (page.items, page.has_next, shelves.calls) == ((), False, [])
+
+
+def test_only_the_field_behind_the_tags_can_be_ranged() -> None:
+    with pytest.raises(BadEntity, match="id does not follow"):
+        books.query("gsi2", ranged="id")
