@@ -12,4 +12,4 @@ def utc_now() -> datetime:
 
 def iso(moment: datetime) -> str:
     """To the second, as policies compare it and as STS prints it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.astimezone(UTC).isoformat()[:19]}Z"

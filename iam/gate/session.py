@@ -1,7 +1,7 @@
 """Sessions: a role that somebody is, for a while, under a name and with tags."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -60,12 +60,7 @@ class Session:
 
     def against(self, resource_policies: tuple[Policy, ...] = ()) -> Policies:
         """The policies that decide what this session does to a resource with these policies."""
-        return Policies(
-            identity=self.role.policies,
-            boundary=self.role.boundary,
-            session=self.policies,
-            resource=resource_policies,
-        )
+        return replace(self._own, resource=resource_policies) if resource_policies else self._own
 
     def context(self, now: datetime, *, source_ip: str, secure_transport: bool, region: str) -> dict[str, Value]:
         """What policies may ask about the one who calls, and about the call as such."""
@@ -77,6 +72,10 @@ class Session:
             "aws:SecureTransport": "true" if secure_transport else "false",
             "aws:RequestedRegion": region,
         }
+
+    @cached_property
+    def _own(self) -> Policies:
+        return Policies(identity=self.role.policies, boundary=self.role.boundary, session=self.policies)
 
     @cached_property
     def _standing(self) -> Mapping[str, Value]:

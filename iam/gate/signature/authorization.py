@@ -24,7 +24,7 @@ class Authorization:
     day: str
     region: str
     service: str
-    signed_headers: tuple[str, ...]
+    signed_headers: tuple[bytes, ...]
     signature: str
     stamp: str
 
@@ -40,13 +40,12 @@ def read(header: str | None, stamp: str | None, *, region: str, service: str, no
     algorithm, _, rest = header.partition(" ")
     parts = dict(_PARTS.findall(rest))
     _complete(parts, stamp, header)
-    moment = _moment(stamp or "")
+    moment, written = _moment(stamp or "")
     _current(moment, now)
-    signed = tuple(parts["SignedHeaders"].lower().split(";"))
+    signed = tuple(parts["SignedHeaders"].lower().encode("latin-1").split(b";"))
     _signs_host(signed)
     _known(algorithm)
     access_key, *scope = _credential(parts["Credential"])
-    written = moment.strftime(_STAMP)
     _scoped(scope, (written[:8], region, service), written)
     return Authorization(access_key, written[:8], region, service, signed, parts["Signature"], written)
 
@@ -63,34 +62,31 @@ def _complete(parts: dict[str, str], stamp: str | None, header: str) -> None:
         raise NotBelieved(INCOMPLETE, f"{''.join(missing)}Authorization={header}")
 
 
-def _moment(stamp: str) -> datetime:
-    """X-Amz-Date has the basic format; Date may have that of HTTP."""
+def _moment(stamp: str) -> tuple[datetime, str]:
+    """X-Amz-Date has the basic format, which is signed; Date may have that of HTTP."""
     try:
-        return datetime.fromisoformat(stamp) if _BASIC.fullmatch(stamp) else _http_date(stamp)
+        return (datetime.fromisoformat(stamp), stamp) if _BASIC.fullmatch(stamp) else _http_date(stamp)
     except (ValueError, TypeError):
         text = f"Date must be in ISO-8601 'basic format'. Got '{stamp}'. See http://en.wikipedia.org/wiki/ISO_8601"
         raise NotBelieved(INCOMPLETE, text) from None
 
 
-def _http_date(stamp: str) -> datetime:
-    moment = parsedate_to_datetime(stamp)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+def _http_date(stamp: str) -> tuple[datetime, str]:
+    moment = parsedate_to_datetime(stamp).astimezone(UTC)
+    return moment, moment.strftime(_STAMP)
 
 
 def _current(moment: datetime, now: datetime) -> None:
-    said, here = moment.strftime(_STAMP), now.strftime(_STAMP)
-    if moment < now - SKEW:
-        bound = (now - SKEW).strftime(_STAMP)
-        text = f"Signature expired: {said} is now earlier than {bound} ({here} - 15 min.)"
+    if moment < (bound := now - SKEW):
+        text = f"Signature expired: {moment:{_STAMP}} is now earlier than {bound:{_STAMP}} ({now:{_STAMP}} - 15 min.)"
         raise NotBelieved(BAD_SIGNATURE, text)
-    if moment > now + SKEW:
-        bound = (now + SKEW).strftime(_STAMP)
-        text = f"Signature not yet current: {said} is still later than {bound} ({here} + 15 min.)"
-        raise NotBelieved(BAD_SIGNATURE, text)
+    if moment > (bound := now + SKEW):
+        text = f"Signature not yet current: {moment:{_STAMP}} is still later than {bound:{_STAMP}}"
+        raise NotBelieved(BAD_SIGNATURE, f"{text} ({now:{_STAMP}} + 15 min.)")
 
 
-def _signs_host(signed: tuple[str, ...]) -> None:
-    if "host" not in signed:
+def _signs_host(signed: tuple[bytes, ...]) -> None:
+    if b"host" not in signed:
         text = "'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."
         raise NotBelieved(BAD_SIGNATURE, text)
 

@@ -1,6 +1,6 @@
 """The one text that both who signs and who verifies make of a request."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from urllib.parse import quote, unquote_to_bytes
 
@@ -8,20 +8,28 @@ from iam.gate.answer import Headers
 
 
 def canonical_request(
-    method: str, path: bytes, query: bytes, headers: Headers, signed_headers: Iterable[str], body: bytes
+    method: str, path: bytes, query: bytes, headers: Mapping[bytes, bytes], signed: Sequence[bytes], body: bytes
 ) -> bytes:
     """The body's hash is taken here, of the bytes that came: what a header says about them is not believed."""
-    signed = [name.encode() for name in signed_headers]
     lines = [
         method.encode(),
         canonical_path(path),
         canonical_query(query),
-        *canonical_headers(headers, signed),
+        *[b"%s:%s" % (name, headers.get(name, b"")) for name in signed],
         b"",
         b";".join(signed),
         sha256(body).hexdigest().encode(),
     ]
     return b"\n".join(lines)
+
+
+def folded(headers: Headers) -> dict[bytes, bytes]:
+    """Repeated headers are joined by commas in the order in which they came, runs of blanks become one."""
+    values: dict[bytes, bytes] = {}
+    for name, value in headers:
+        whole = b" ".join(value.split())
+        values[name] = b"%s,%s" % (values[name], whole) if name in values else whole
+    return values
 
 
 def canonical_path(path: bytes) -> bytes:
@@ -43,15 +51,6 @@ def canonical_query(query: bytes) -> bytes:
         return b""
     pairs = sorted(_encoded_pair(part) for part in query.split(b"&") if part)
     return b"&".join(b"%s=%s" % pair for pair in pairs)
-
-
-def canonical_headers(headers: Headers, signed: Iterable[bytes]) -> Iterable[bytes]:
-    """Repeated headers are joined by commas in the order in which they came, runs of blanks become one."""
-    values: dict[bytes, bytes] = {}
-    for name, value in headers:
-        folded = b" ".join(value.split())
-        values[name] = b"%s,%s" % (values[name], folded) if name in values else folded
-    return [b"%s:%s" % (name, values.get(name, b"")) for name in signed]
 
 
 def _encoded_pair(part: bytes) -> tuple[bytes, bytes]:

@@ -1,6 +1,7 @@
 """Signature version 4 of a request, verified against the session behind its access key."""
 
 import hmac
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 
@@ -8,7 +9,7 @@ from iam.gate.request import Request
 from iam.gate.session import Session
 from iam.gate.sessions import REMEMBERED, Sessions
 from iam.gate.signature.authorization import ALGORITHM, Authorization, read
-from iam.gate.signature.canonical import canonical_request
+from iam.gate.signature.canonical import canonical_request, folded
 from iam.gate.signature.refusal import BAD_SIGNATURE, EXPIRED, INCOMPLETE, UNKNOWN, NotBelieved
 from iam.gate.token import BadToken
 
@@ -34,15 +35,16 @@ class Verifier:
         The scope is checked first, then the session and its end, then the signature: what AWS was seen to do with
         credentials of a session, where only the token says whose they are.
         """
-        now, headers = self._sessions.clock(), _single(request)
+        now, headers = self._sessions.clock(), folded(request.headers)
+        _refuse_repeated(request, headers)
         _refuse_presigned(request.query, headers)
-        stamp = headers.get("x-amz-date", headers.get("date"))
-        claim = read(headers.get("authorization"), stamp, region=self._region, service=service, now=now)
-        _all_signed(request, claim)
-        session = self._session(claim.access_key, headers.get("x-amz-security-token"), service)
+        stamp = _text(headers, b"x-amz-date") or _text(headers, b"date")
+        claim = read(_text(headers, b"authorization"), stamp, region=self._region, service=service, now=now)
+        _refuse_unsigned(headers, claim)
+        session = self._session(claim.access_key, _text(headers, b"x-amz-security-token"), service)
         if session.expired(now):
             raise NotBelieved(EXPIRED, "The security token included in the request is expired")
-        if not hmac.compare_digest(self._signature(request, claim).encode(), claim.signature.encode()):
+        if not hmac.compare_digest(self._signature(request, headers, claim), claim.signature.encode()):
             raise NotBelieved(BAD_SIGNATURE, MISMATCH)
         return session
 
@@ -55,13 +57,13 @@ class Verifier:
             stop = "" if token and service != "sts" else "."
             raise NotBelieved(UNKNOWN, f"{text}{stop}") from None
 
-    def _signature(self, request: Request, claim: Authorization) -> str:
+    def _signature(self, request: Request, headers: Mapping[bytes, bytes], claim: Authorization) -> bytes:
         canonical = canonical_request(
-            request.method, request.path, request.query, request.headers, claim.signed_headers, request.body
+            request.method, request.path, request.query, headers, claim.signed_headers, request.body
         )
         text = f"{ALGORITHM}\n{claim.stamp}\n{claim.scope}\n{sha256(canonical).hexdigest()}"
         key = self._signing_key(claim.access_key, claim.day, claim.service)
-        return hmac.digest(key, text.encode(), "sha256").hex()
+        return hmac.digest(key, text.encode(), "sha256").hex().encode()
 
     def _derived_key(self, access_key: str, day: str, service: str) -> bytes:
         return signing_key(self._sessions.secret_of(access_key), day, self._region, service)
@@ -74,28 +76,32 @@ def signing_key(secret: str, day: str, region: str, service: str) -> bytes:
     return key
 
 
-def _single(request: Request) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in request.headers:
-        if name in ONCE:
-            if name.decode() in found:
-                raise NotBelieved(BAD_SIGNATURE, f"The request has more than one '{name.decode()}' header.")
-            found[name.decode()] = value.decode("latin-1").strip()
-    return found
+def _text(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
+    value = headers.get(name)
+    return None if value is None else value.decode("latin-1")
 
 
-def _refuse_presigned(query: bytes, headers: dict[str, str]) -> None:
+def _refuse_repeated(request: Request, headers: Mapping[bytes, bytes]) -> None:
+    if len(headers) == len(request.headers):
+        return
+    names = [name for name, _ in request.headers]
+    for name in ONCE:
+        if names.count(name) > 1:
+            raise NotBelieved(BAD_SIGNATURE, f"The request has more than one '{name.decode()}' header.")
+
+
+def _refuse_presigned(query: bytes, headers: Mapping[bytes, bytes]) -> None:
     if b"X-Amz-Algorithm" not in query:
         return
-    if "authorization" in headers:
+    if b"authorization" in headers:
         text = "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
         raise NotBelieved(BAD_SIGNATURE, text)
     raise NotBelieved(INCOMPLETE, "Presigned requests are not taken here: sign with an Authorization header.")
 
 
-def _all_signed(request: Request, claim: Authorization) -> None:
+def _refuse_unsigned(headers: Mapping[bytes, bytes], claim: Authorization) -> None:
     """Every x-amz- header means something to a service: one that is not signed could have been put there by anybody."""
-    for name, _ in request.headers:
-        if name.startswith(b"x-amz-") and name.decode("latin-1") not in claim.signed_headers:
+    for name in headers:
+        if name.startswith(b"x-amz-") and name not in claim.signed_headers:
             text = f"'{name.decode('latin-1')}' must be a 'SignedHeader' in the AWS Authorization."
             raise NotBelieved(BAD_SIGNATURE, text)

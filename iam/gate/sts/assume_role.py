@@ -1,8 +1,11 @@
 """AssumeRole: a session becomes another role, if both roles let it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
+from iam.document import Policy
+from iam.evaluator import wording
 from iam.evaluator.authorisation import Authorisation, Value
 from iam.evaluator.decision import Denied
 from iam.evaluator.evaluate import evaluate, trusts
@@ -94,27 +97,23 @@ def _actions(source_identity: str | None, *, tagged: bool) -> tuple[str, ...]:
 
 def _authorise(caller: Session, role: Role, context: Mapping[str, Value], actions: tuple[str, ...]) -> None:
     """The role must trust the caller; where it trusts the account, the caller's own policies must allow it too."""
+    policies = caller.against((_on(role),))
     for action in actions:
         asked = Authorisation(action, role.arn, context)
-        for decision in (
-            trusts(role.trust, caller.principal, asked),
-            evaluate(caller.against((role.trust,)), asked, caller.principal),
-        ):
+        for decision in (trusts(role.trust, caller.principal, asked), evaluate(policies, asked, caller.principal)):
             if isinstance(decision, Denied):
-                raise not_authorized(caller.arn, action, role.arn, _reason(decision))
+                raise not_authorized(caller.arn, action, role.arn, _reason(decision, action))
 
 
-def _reason(denied: Denied) -> str:
+def _on(role: Role) -> Policy:
+    """The trust policy as one on the role: unlike others on resources, it does not name what it is attached to."""
+    statements = (replace(statement, resources=(role.arn,)) for statement in role.trust.statements)
+    return replace(role.trust, statements=tuple(statements))
+
+
+def _reason(denied: Denied, action: str) -> str:
     """STS says why only when a policy says no; that none says yes it leaves to be guessed."""
-    return f" with an explicit deny in {_POLICIES[denied.kind]}" if denied.explicit else ""
-
-
-_POLICIES = {
-    "identity": "an identity-based policy",
-    "boundary": "a permissions boundary",
-    "session": "a session policy",
-    "resource": "a resource-based policy",
-}
+    return f" {wording.reason(denied, action)}" if denied.explicit else ""
 
 
 def _check_duration(seconds: int, role: Role) -> None:
