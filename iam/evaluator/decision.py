@@ -15,12 +15,18 @@ class Origin:
     statement: int
     sid: str | None = None
 
+    def __str__(self) -> str:
+        named = f" ({self.sid})" if self.sid else ""
+        return f"{self.kind}[{self.policy}].Statement[{self.statement}]{named}"
+
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """Every kind of policy that was asked has a statement that allows it; `by` is the one that granted."""
 
     by: Origin
+    delegated: bool = False
+    """A trust policy's: the caller's account is trusted as a whole, so that its identity policies must allow it too."""
 
 
 @dataclass(frozen=True, slots=True)

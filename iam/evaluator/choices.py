@@ -1,0 +1,21 @@
+"""What AWS leaves open, and what is taken to hold here; each is to be confirmed on a real account.
+
+Further readings of silent documents, which no switch could turn:
+a substituted value is plain text, so that a wildcard or `${` in it does nothing; the empty text is a value like any
+other; a default that stands in for a missing variable is plain text too.
+"""
+
+ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS = True
+"""AWS says of IfExists that an absent key makes the condition true, and of ForAnyValue that it makes it false."""
+
+EMPTY_LIST_IS_NO_VALUE = True
+"""A key of ArrayOf type that holds nothing is as if it were not there."""
+
+UNRESOLVED_NOT_RESOURCE_APPLIES = False
+"""Whether a statement applies whose NotResource has a variable without a value."""
+
+UNREADABLE_VALUE_DENIES = True
+"""A request's value that its operator cannot read: no Allow applies for it, and every Deny does."""
+
+EVERYBODY_IS_NAMED_DIRECTLY = True
+"""A resource policy's grant to "*" holds without an identity policy, like one to the very session."""
