@@ -1,29 +1,7 @@
 """Holes that a policy text can show, each with a name, the statement and the fix."""
 
-from collections.abc import Callable, Iterator
-
-from iam.document import Policy
-from iam.lint import actions, attributes, conditions, partitions, principals, resources, tags, text
+from iam.lint.checks import lint
 from iam.lint.finding import Finding
-from iam.lint.subject import Kind, Subject, kind_of
+from iam.lint.reading import lint_text
 
-__all__ = ["Finding", "Kind", "lint"]
-
-CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
-    conditions.check,
-    tags.check,
-    partitions.check,
-    actions.check,
-    resources.check,
-    attributes.check,
-    principals.check,
-)
-
-
-def lint(policy: Policy, kind: Kind | None = None) -> list[Finding]:
-    """Every hole of this policy, statement by statement; its kind is told by its text unless it is given."""
-    found = list(text.check(policy))
-    for number in range(len(policy.statements)):
-        subject = Subject(policy, number, kind or kind_of(policy.statements))
-        found += [finding for check in CHECKS for finding in check(subject)]
-    return found
+__all__ = ["Finding", "lint", "lint_text"]

@@ -18,7 +18,7 @@ _REPLACING = ("dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteIte
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    if not any(line.key.lower() == ATTRIBUTES and line.test != "Null" for line in subject.lines):
+    if not any(line.name == ATTRIBUTES and not line.only_presence for line in subject.lines):
         return
     if subject.granted(_RETURNING) and not _narrows(subject, "dynamodb:returnvalues", {"ALL_OLD", "ALL_NEW"}):
         yield subject.finding(RETURNED, "ReturnValues can ask for the whole item")
@@ -30,5 +30,5 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _narrows(subject: Subject, key: str, wide: set[str]) -> bool:
-    lines = [line for line in subject.lines if line.key.lower() == key and not line.negated]
+    lines = [line for line in subject.lines if line.name == key and not line.operator.negated]
     return any(not wide & set(line.values) and "*" not in "".join(line.values) for line in lines)

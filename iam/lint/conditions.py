@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _key(subject: Subject, line: Line) -> Iterator[Finding]:
-    if known(line.key):
+    if known(line.key) or line.name.partition(":")[0] in subject.other_services:
         return
     meant = f" (did you mean {closest(line.key)}?)" if closest(line.key) else ""
     rule = BLANK_IN_KEY if any(one.isspace() for one in line.key) else UNKNOWN_KEY
@@ -37,40 +37,40 @@ def _key(subject: Subject, line: Line) -> Iterator[Finding]:
 
 
 def _quantifier(subject: Subject, line: Line) -> Iterator[Finding]:
-    if line.test == "Null" or not known(line.key):
+    if line.only_presence or not known(line.key):
         return
-    if line.quantifier and not many_valued(line.key):
-        yield subject.finding(SINGLE_VALUED, f"{line.quantifier} on {line.key}, which has one value")
-    if not line.quantifier and many_valued(line.key):
+    if line.operator.quantifier and not many_valued(line.key):
+        yield subject.finding(SINGLE_VALUED, f"{line.written} on {line.key}, which has one value")
+    if not line.operator.quantifier and many_valued(line.key):
         effect = "the Allow grants nothing" if subject.allows else "the Deny refuses nothing"
-        yield subject.finding(SET_MISSING, f"{line.test} without a set operator on {line.key} never matches: {effect}")
+        yield subject.finding(
+            SET_MISSING, f"{line.written} without a set operator on {line.key} never matches: {effect}"
+        )
 
 
 def _fencing(subject: Subject, line: Line) -> Iterator[Finding]:
     """What fences must hold for every value, and for requests that have none."""
-    if not (line.leading or line.key.lower() in {ATTRIBUTES, TAG_KEYS}):
+    if not (line.leading or line.name in {ATTRIBUTES, TAG_KEYS}):
         return
     if not subject.allows:
-        if line.quantifier == "ForAllValues" and line.key.lower() != TAG_KEYS:
+        if line.operator.quantifier == "ForAllValues" and line.name != TAG_KEYS:
             yield subject.finding(ALL_IN_DENY, f"a batch that mixes keys escapes this Deny on {line.key}")
-    elif line.quantifier == "ForAnyValue":
+    elif line.operator.quantifier == "ForAnyValue":
         yield subject.finding(ANY_VALUE, f"one matching value of {line.key} lets all the others in")
-    elif line.quantifier == "ForAllValues" and not _guarded(subject, line):
-        yield subject.finding(VACUOUS, f"requests without {line.key}, such as Scan, pass {line.quantifier}")
-    if subject.allows and line.lenient:
-        yield subject.finding(LENIENT, f"requests without {line.key} pass {line.test}IfExists")
+    elif line.operator.quantifier == "ForAllValues" and not _guarded(subject, line):
+        yield subject.finding(VACUOUS, f"requests without {line.key}, such as Scan, pass {line.written}")
+    if subject.allows and line.operator.if_exists:
+        yield subject.finding(LENIENT, f"requests without {line.key} pass {line.written}")
 
 
 def _guarded(subject: Subject, line: Line) -> bool:
-    if line.key.lower() == TAG_KEYS:
-        return subject.demands(line.key) or any(
-            other.key.lower().startswith("aws:requesttag/") for other in subject.lines
-        )
+    if line.name == TAG_KEYS:
+        return subject.demands(line.key) or any(other.name.startswith("aws:requesttag/") for other in subject.lines)
     return subject.demands(line.key) or (line.leading and any(subject.demands(key) for key in LEADING))
 
 
 def _revocation(subject: Subject, line: Line) -> Iterator[Finding]:
-    if line.key.lower() == "aws:tokenissuetime" and line.test.startswith("DateGreaterThan") != subject.allows:
+    if line.name == "aws:tokenissuetime" and line.operator.relation.startswith(("more", "at least")) != subject.allows:
         yield subject.finding(
-            TURNED_AROUND, f"{subject.statement.effect} with {line.test} keeps the old sessions alive"
+            TURNED_AROUND, f"{subject.statement.effect} with {line.written} keeps the old sessions alive"
         )

@@ -3,37 +3,42 @@
 import re
 from dataclasses import dataclass
 
-from iam.document import Condition
+from iam.document import BadPolicy, Condition
+from iam.document.operator import Operator, find_operator
 from iam.lint.vocabulary import LEADING
 
-_OPERATOR = re.compile(r"(?:(ForAllValues|ForAnyValue):)?(\w+?)(IfExists)?")
 VARIABLE = re.compile(r"\$\{([^}*?$][^},]*)(, '[^']*')?\}")
 """Policy variables; the escapes of `*`, `?` and `$` are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`ForAllValues:StringLikeIfExists` is the quantifier ForAllValues, the test StringLike, and lenient."""
+    """A condition and what its operator means."""
 
-    quantifier: str
-    test: str
-    lenient: bool
+    operator: Operator
+    written: str
     key: str
     values: tuple[str, ...]
 
     @classmethod
     def of(cls, condition: Condition) -> "Line":
-        taken = _OPERATOR.fullmatch(condition.operator)
-        quantifier, test, lenient = taken.groups() if taken else ("", condition.operator, None)
-        return cls(quantifier or "", test, bool(lenient), condition.key, condition.values)
+        operator = find_operator(condition.operator)
+        if operator is None:
+            raise BadPolicy(f"Condition.{condition.operator}: unknown operator")
+        return cls(operator, condition.operator, condition.key, condition.values)
 
     @property
-    def negated(self) -> bool:
-        return "Not" in self.test
+    def name(self) -> str:
+        """The key as it is compared: IAM does not tell capitals in keys."""
+        return self.key.lower()
 
     @property
     def leading(self) -> bool:
-        return self.key.lower() in LEADING
+        return self.name in LEADING
+
+    @property
+    def only_presence(self) -> bool:
+        return self.operator.family == "null"
 
     @property
     def variables(self) -> list[re.Match[str]]:
@@ -41,12 +46,16 @@ class Line:
 
     def demands(self, key: str) -> bool:
         """Whether a request without this key does not pass."""
-        if self.key.lower() != key.lower():
+        if self.name != key.lower():
             return False
-        if self.test == "Null":
-            return self.values == ("false",)
-        return self.quantifier != "ForAllValues" and not self.lenient and not self.negated
+        if self.only_presence:
+            return self._says("false")
+        operator = self.operator
+        return operator.quantifier != "ForAllValues" and not operator.if_exists and not operator.negated
 
     def refuses(self, key: str) -> bool:
         """Whether a request that has this key does not pass."""
-        return self.test == "Null" and self.key.lower() == key.lower() and self.values == ("true",)
+        return self.only_presence and self.name == key.lower() and self._says("true")
+
+    def _says(self, truth: str) -> bool:
+        return [value.lower() for value in self.values] == [truth]

@@ -21,17 +21,19 @@ SHARED = Rule("H13", "shared-partition", "Name only partitions that begin with t
 
 TENANTS = tenant_boundary("").removesuffix("#")
 
+TEXTS = frozenset({"text", "like", "folded"})
+
 
 def check(subject: Subject) -> Iterator[Finding]:
     for line in subject.lines:
-        if subject.allows and line.leading and line.test.startswith("String") and not line.negated:
+        if subject.allows and line.leading and line.operator.family in TEXTS and not line.operator.negated:
             for value in line.values:
                 yield from _partition(subject, line, value)
 
 
 def _partition(subject: Subject, line: Line, value: str) -> Iterator[Finding]:
-    if line.test != "StringLike" and re.search(r"(?<!\{)[*?]", value):
-        yield subject.finding(LITERAL_WILDCARD, f"{line.test} compares {value!r} letter by letter")
+    if line.operator.family != "like" and re.search(r"(?<!\{)[*?]", value):
+        yield subject.finding(LITERAL_WILDCARD, f"{line.written} compares {value!r} letter by letter")
     elif found := VARIABLE.search(value):
         yield from _variable(subject, value, found)
     elif value.startswith(TENANTS):

@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _people(subject: Subject) -> Iterator[Finding]:
     names = [name for listed in (subject.statement.principals or {}).values() for name in listed]
-    if "*" in names and not any(line.key.lower().startswith(("aws:principal", "aws:source")) for line in subject.lines):
+    if "*" in names and not any(line.name.startswith(("aws:principal", "aws:source")) for line in subject.lines):
         yield subject.finding(EVERYONE, "Principal * is everybody, in every account")
     if subject.statement.not_principals:
         yield subject.finding(NOT_PRINCIPAL, "everybody but the listed ones is let in")
@@ -63,9 +63,9 @@ def _tags(subject: Subject) -> Iterator[Finding]:
 
 
 def _further_tags(subject: Subject) -> Iterator[Finding]:
-    if not any(line.key.lower() == TAG_KEYS and line.quantifier == "ForAllValues" for line in subject.lines):
+    if not any(line.name == TAG_KEYS and line.operator.quantifier == "ForAllValues" for line in subject.lines):
         yield subject.finding(OTHER_TAGS, f"tags besides {TENANT_TAG} are accepted too")
-    if not any(line.key.lower() == TRANSITIVE for line in subject.lines):
+    if not any(line.name == TRANSITIVE for line in subject.lines):
         yield subject.finding(INHERITED, "the tag can be made to follow into every role that is assumed next")
 
 
@@ -75,10 +75,11 @@ def _taggable(subject: Subject) -> bool:
 
 
 def _values(subject: Subject) -> Iterator[Finding]:
-    lines = [line for line in subject.lines if line.key.lower() == TAG.lower() and not line.refuses(TAG)]
+    lines = [line for line in subject.lines if line.name == TAG.lower() and not line.refuses(TAG)]
     if lines and all(_takes_empty(line) for line in lines):
         yield subject.finding(EMPTY_ACCEPTED, f"a tag {TENANT_TAG} without a value is accepted")
 
 
 def _takes_empty(line: Line) -> bool:
-    return line.test == "Null" or line.negated or line.lenient or any(not value.strip("*") for value in line.values)
+    loose = line.only_presence or line.operator.negated or line.operator.if_exists
+    return loose or any(not value.strip("*") for value in line.values)

@@ -4,13 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
 
-from iam.document import Policy, Statement
+from iam.document import Kind, Policy, Statement
 from iam.lint.finding import Finding, Rule
 from iam.lint.line import Line
-
-Kind = Literal["identity", "trust", "resource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +34,12 @@ class Subject:
     @property
     def lines(self) -> tuple[Line, ...]:
         return tuple(Line.of(condition) for condition in self.statement.conditions)
+
+    @property
+    def other_services(self) -> frozenset[str]:
+        """Services whose condition keys are not ours to know, and whose actions stand in this statement."""
+        named = {action.lower().partition(":")[0] for action in self.statement.actions}
+        return frozenset(named - {"dynamodb", "sts", "dax"})
 
     def granted(self, actions: Iterable[str]) -> tuple[str, ...]:
         """Those of the actions that this statement allows where its conditions hold."""

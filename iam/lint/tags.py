@@ -35,22 +35,22 @@ def _variables(subject: Subject, line: Line) -> Iterator[Finding]:
 
 
 def _polarity(subject: Subject, line: Line) -> Iterator[Finding]:
-    fencing = line.leading or bool(line.variables) or line.key.lower().startswith("aws:principaltag/")
-    if subject.allows and line.negated and fencing:
-        yield subject.finding(NEGATED, f"{line.test} on {line.key} holds when the key or the tag is missing")
-    if not subject.allows and line.variables and not line.negated:
+    fencing = line.leading or bool(line.variables) or line.name.startswith("aws:principaltag/")
+    if subject.allows and line.operator.negated and fencing:
+        yield subject.finding(NEGATED, f"{line.written} on {line.key} holds when the key or the tag is missing")
+    if not subject.allows and line.variables and not line.operator.negated:
         yield subject.finding(
             SKIPPED_DENY, f"without {line.variables[0][0]} the line does not match and nothing is denied"
         )
 
 
 def _spelling(subject: Subject, line: Line) -> Iterator[Finding]:
-    if line.leading and line.test.endswith("IgnoreCase"):
-        yield subject.finding(CASE_IGNORED, f"{line.test} on {line.key}")
+    if line.leading and line.operator.family == "folded":
+        yield subject.finding(CASE_IGNORED, f"{line.written} on {line.key}")
     tags = [
         key.partition("/")[2] for key in (line.key, *(found[1] for found in line.variables)) if "tag/" in key.lower()
     ]
-    if line.key.lower() == TAG_KEYS and line.test != "Null":
+    if line.name == TAG_KEYS and not line.only_presence:
         tags += line.values
     for tag in sorted({tag for tag in tags if tag.lower() == TENANT_TAG and tag != TENANT_TAG}):
         yield subject.finding(SPELLING, f"{tag} is the same tag as {TENANT_TAG} to IAM, but not in aws:TagKeys' values")

@@ -1,0 +1,16 @@
+"""keyfence policy: the policies of the roles, rendered, searched for holes, explained and evaluated."""
+
+import typer
+
+from service.cli.policy_lint import lint
+from service.cli.policy_render import render
+
+policy = typer.Typer(
+    name="policy",
+    help="Policies: print them, find their holes, ask what they decide.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+for command in (render, lint):
+    policy.command()(command)
