@@ -1,0 +1,1 @@
+"""Expressions read exactly: conditions, key conditions, projections and updates."""

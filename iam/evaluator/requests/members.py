@@ -1,0 +1,49 @@
+"""The parameters that each data call may have; any other is not understood."""
+
+from collections.abc import Mapping
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ALIASES = "ExpressionAttributeNames ExpressionAttributeValues "
+_READ = "TableName ConsistentRead ReturnConsumedCapacity AttributesToGet ProjectionExpression ExpressionAttributeNames "
+_SEARCH = (
+    _READ + "ExpressionAttributeValues IndexName Select Limit ExclusiveStartKey FilterExpression ConditionalOperator "
+)
+_CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _ALIASES
+_WRITE = _CONDITION + ("Expected ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics ")
+
+OPERATIONS: Mapping[str, frozenset[str]] = {
+    "GetItem": _names(_READ + "Key"),
+    "Query": _names(_SEARCH + "KeyConditionExpression KeyConditions QueryFilter ScanIndexForward"),
+    "Scan": _names(_SEARCH + "ScanFilter Segment TotalSegments"),
+    "PutItem": _names(_WRITE + "Item"),
+    "UpdateItem": _names(_WRITE + "Key UpdateExpression AttributeUpdates"),
+    "DeleteItem": _names(_WRITE + "Key"),
+    "BatchGetItem": _names("RequestItems ReturnConsumedCapacity"),
+    "BatchWriteItem": _names("RequestItems ReturnConsumedCapacity ReturnItemCollectionMetrics"),
+    "TransactGetItems": _names("TransactItems ReturnConsumedCapacity"),
+    "TransactWriteItems": _names("TransactItems ReturnConsumedCapacity ReturnItemCollectionMetrics ClientRequestToken"),
+    "ExecuteStatement": _names(
+        "Statement Parameters ConsistentRead NextToken ReturnConsumedCapacity Limit ReturnValuesOnConditionCheckFailure"
+    ),
+    "BatchExecuteStatement": _names("Statements ReturnConsumedCapacity"),
+    "ExecuteTransaction": _names("TransactStatements ClientRequestToken ReturnConsumedCapacity"),
+}
+
+KEYS_AND_ATTRIBUTES = _names("Keys AttributesToGet ConsistentRead ProjectionExpression ExpressionAttributeNames")
+PUT_REQUEST = _names("Item")
+DELETE_REQUEST = _names("Key")
+GET = _names("Key TableName ProjectionExpression ExpressionAttributeNames")
+
+TRANSACTED: Mapping[str, frozenset[str]] = {
+    "ConditionCheck": _names(_CONDITION + "Key"),
+    "Put": _names(_CONDITION + "Item"),
+    "Delete": _names(_CONDITION + "Key"),
+    "Update": _names(_CONDITION + "Key UpdateExpression"),
+}
+
+BATCHED_STATEMENT = _names("Statement Parameters ConsistentRead ReturnValuesOnConditionCheckFailure")
+TRANSACTED_STATEMENT = _names("Statement Parameters ReturnValuesOnConditionCheckFailure")

@@ -1,0 +1,1 @@
+"""PartiQL statements read exactly."""
