@@ -1,0 +1,135 @@
+"""What holds for the policies of every role, whatever they are for."""
+
+import re
+
+import pytest
+
+from iam.deployment import Deployment
+from iam.document import Policy, Statement, parse
+from iam.lint import lint
+from iam.policies import ROLES
+from iam.policies.actions import DATA, KEYED
+from iam.policies.fence import INDEXES
+from iam.policies.size import INLINE, TRUST, size
+from service.store.schema import definition
+
+LOCAL = Deployment()
+LONGEST = Deployment(
+    account="123456789012",
+    region="ap-southeast-99",
+    table="t" * 255,
+    role_prefix="p" * 51,
+    partition="aws-us-gov",
+    compute=("ecs-tasks.amazonaws.com", "lambda.amazonaws.com", "ec2.amazonaws.com"),
+)
+IDENTITIES = {name: role.identity for name, role in ROLES.items()}
+
+each_role = pytest.mark.parametrize("role", ROLES)
+
+
+def allowing(policy: Policy) -> list[Statement]:
+    return [statement for statement in policy.statements if statement.effect == "Allow"]
+
+
+@each_role
+@pytest.mark.parametrize("deployment", [LOCAL, LONGEST], ids=["local", "longest"])
+def test_both_policies_are_what_iam_accepts(role: str, deployment: Deployment) -> None:
+    parse(ROLES[role].identity(deployment).as_json())
+    parse(ROLES[role].trust(deployment).as_json(), kind="trust")
+
+
+@each_role
+@pytest.mark.parametrize("deployment", [LOCAL, LONGEST], ids=["local", "longest"])
+def test_both_policies_are_free_of_holes(role: str, deployment: Deployment) -> None:
+    assert lint(ROLES[role].identity(deployment)) == []
+    assert lint(ROLES[role].trust(deployment)) == []
+
+
+@each_role
+def test_both_policies_fit_into_iams_limits(role: str) -> None:
+    assert size(ROLES[role].identity(LONGEST)) <= INLINE
+    assert size(ROLES[role].trust(LONGEST)) <= TRUST
+
+
+@each_role
+def test_sessions_last_no_longer_than_chained_ones_may(role: str) -> None:
+    assert 900 <= ROLES[role].max_session_seconds <= 3600
+
+
+@each_role
+def test_actions_are_allowed_by_name_alone(role: str) -> None:
+    for statement in allowing(ROLES[role].identity(LOCAL)):
+        assert statement.actions
+        assert not [action for action in statement.actions if set("*?") & set(action)]
+
+
+@each_role
+def test_nothing_outside_the_deployments_table_and_roles_is_allowed(role: str) -> None:
+    elsewhere = Deployment(account="999999999999", region="eu-west-1", table="other", role_prefix="x-")
+    for statement in allowing(ROLES[role].identity(elsewhere)):
+        if statement.actions != ("dynamodb:ListStreams",):
+            assert all(re.search("table/other(/|$)|role/x-", resource) for resource in statement.resources)
+
+
+def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> None:
+    accepting = {
+        (role, *re.findall(r"Accept(H\d+)", statement.sid or ""), statement.actions)
+        for role, identity in IDENTITIES.items()
+        for statement in identity(LOCAL).statements
+        if "Accept" in (statement.sid or "")
+    }
+    streams = ("dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords")
+    assert accepting == {("migrator", "H1", ("dynamodb:Scan",)), ("stream-worker", "H19", streams)}
+
+
+@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner"])
+def test_a_role_without_items_allows_no_item_call_and_denies_them_all(role: str) -> None:
+    policy = ROLES[role].identity(LOCAL)
+    assert not {action for statement in allowing(policy) for action in statement.actions} & set(DATA)
+    (deny,) = (statement for statement in policy.statements if statement.effect == "Deny")
+    assert deny.resources == ("*",)
+    assert not deny.conditions
+    assert deny.actions == ("dynamodb:*",) or set(deny.actions) >= set(DATA)
+
+
+@pytest.mark.parametrize("role", ["tenant-read", "tenant-write", "control-plane", "migrator"])
+def test_item_calls_are_allowed_on_the_table_and_queries_on_each_index_by_name(role: str) -> None:
+    keyed = [one for one in allowing(ROLES[role].identity(LOCAL)) if set(one.actions) & set(KEYED)]
+    assert [one.resources for one in keyed] == [
+        (LOCAL.table_arn,),
+        tuple(LOCAL.index_arn(index) for index in INDEXES),
+    ]
+    assert keyed[1].actions == ("dynamodb:Query",)
+
+
+def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:
+    assert [index["IndexName"] for index in definition("t")["GlobalSecondaryIndexes"]] == [*INDEXES]
+
+
+def test_only_the_service_reads_as_a_tenant_and_only_workers_besides_it_write_as_one() -> None:
+    def trusted(role: str) -> set[str]:
+        (statement,) = ROLES[role].trust(LOCAL).statements
+        return {arn.removeprefix(LOCAL.role_arn("")) for arn in (statement.principals or {}).get("AWS", ())}
+
+    assert trusted("tenant-read") == {"service-base"}
+    assert trusted("tenant-write") == {"service-base", "stream-worker", "migrator"}
+    assert trusted("control-plane") == {"service-base"}
+
+
+def test_what_a_role_may_become_trusts_it_and_nobody_is_trusted_in_vain() -> None:
+    """Both sides of every assumption name each other: one without the other is a mistake in either."""
+    may = {
+        (role, arn.removeprefix(LOCAL.role_arn("")))
+        for role, identity in IDENTITIES.items()
+        for statement in allowing(identity(LOCAL))
+        if "sts:AssumeRole" in statement.actions
+        for arn in statement.resources
+    }
+    trusts = {
+        (arn.removeprefix(LOCAL.role_arn("")), role)
+        for role, found in ROLES.items()
+        for statement in found.trust(LOCAL).statements
+        for arn in (statement.principals or {}).get("AWS", ())
+        if ":role/" in arn
+    }
+    assert may == trusts

@@ -1,0 +1,79 @@
+"""Suspensions and revocations say what IAM understands, or refuse to be made."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from iam.boundary import BadTenantId, TenantId
+from iam.deployment import Deployment
+from iam.document import Condition, parse
+from iam.policies import ROLES
+from iam.policies.size import INLINE, size
+from iam.policies.suspension import LARGEST, BadSuspension, revoked, suspended
+
+NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
+LONG_NAMED = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]
+
+
+def condition(policy: object) -> Condition:
+    (statement,) = parse(policy).statements
+    assert (statement.effect, statement.actions, statement.resources) == ("Deny", ("*",), ("*",))
+    (only,) = statement.conditions
+    return only
+
+
+def test_a_suspension_denies_everything_to_the_tenants_it_names() -> None:
+    policy = suspended([TenantId("globex"), TenantId("acme"), TenantId("acme")])
+    assert condition(policy.as_json()) == Condition("StringEquals", "aws:PrincipalTag/tenant", ("acme", "globex"))
+
+
+@pytest.mark.parametrize("text", ["*", "", "ACME", "a*", "${aws:username}", "acme#"])
+def test_what_is_no_tenant_is_not_suspended(text: str) -> None:
+    with pytest.raises(BadTenantId):
+        suspended([TenantId("acme"), TenantId(text)])
+
+
+def test_a_suspension_of_nobody_is_refused() -> None:
+    with pytest.raises(BadSuspension, match="at least one tenant"):
+        suspended([])
+
+
+def test_a_suspension_that_iam_has_no_room_for_is_refused_with_its_size() -> None:
+    with pytest.raises(BadSuspension, match=r"1000 tenants take 3\d,\d{3} characters, and a policy has 7,168"):
+        suspended(LONG_NAMED)
+
+
+@pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
+def test_the_longest_suspension_fits_beside_the_roles_own_policy_and_a_revocation(role: str) -> None:
+    most = max(number for number in range(1, 300) if _fits(number))
+    together = (ROLES[role].identity(Deployment(table="t" * 255)), suspended(LONG_NAMED[:most]), revoked(NOON))
+    assert most > 150
+    assert sum(size(policy) for policy in together) <= INLINE
+
+
+def _fits(number: int) -> bool:
+    try:
+        return size(suspended(LONG_NAMED[:number])) <= LARGEST
+    except BadSuspension:
+        return False
+
+
+def test_a_revocation_denies_everything_to_sessions_of_before() -> None:
+    assert condition(revoked(NOON).as_json()) == Condition(
+        "DateLessThan", "aws:TokenIssueTime", ("2026-01-02T12:00:00Z",)
+    )
+
+
+def test_a_revocation_rounds_up_so_that_no_session_of_that_second_stays() -> None:
+    late = revoked(NOON + timedelta(microseconds=1))
+    assert condition(late.as_json()).values == ("2026-01-02T12:00:01Z",)
+
+
+def test_a_revocation_is_told_in_utc() -> None:
+    there = NOON.astimezone(timezone(timedelta(hours=-5)))
+    assert revoked(there) == revoked(NOON)
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(BadSuspension, match="time zone"):
+        revoked(NOON.replace(tzinfo=None))
