@@ -1,0 +1,136 @@
+"""Every kind of DynamoDB call that the patterns and entities of the catalogue lead to, aimed at anybody's partitions."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from service.catalogue import Named, entities, patterns
+from service.store.codec import Item
+from service.store.entity import Entity, Index, Query, key_names
+from service.store.keys import Fence, Key
+from service.store.shards import UNSHARDED
+from service.store.template import Field
+
+EXAMPLES: Mapping[str, object] = {"_at": datetime(2026, 11, 5, tzinfo=UTC)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call, made for a fence: `writes` says whether it needs a session that may write."""
+
+    name: str
+    operation: str
+    realm: str
+    writes: bool
+    parameters: Callable[[str, Fence], Mapping[str, Any]]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def calls() -> Iterator[Call]:
+    """Present and future: whatever the catalogue declares is here."""
+    for named in patterns():
+        yield from _reads(named)
+    for entity in entities():
+        yield from _writes(entity)
+
+
+def _reads(named: Named) -> Iterator[Call]:
+    entity = named.pattern.entity
+    if isinstance(named.pattern, Query):
+        yield _call(entity, f"{named}: Query", "Query", _query(named.pattern))
+        return
+    for operation, parameters in _GETS.items():
+        yield _call(entity, f"{named}: {operation}", operation, _keyed(entity, parameters))
+
+
+def _writes(entity: Entity[Any]) -> Iterator[Call]:
+    for name, parameters in _CHANGES.items():
+        operation = name.partition(" ")[0]
+        yield _call(entity, f"{entity.type}: {name}", operation, _keyed(entity, parameters), writes=True)
+
+
+def _call(
+    entity: Entity[Any],
+    name: str,
+    operation: str,
+    parameters: Callable[[str, Fence], Mapping[str, Any]],
+    *,
+    writes: bool = False,
+) -> Call:
+    realm = entity.keys["table"].realm
+    return Call(name=name, operation=operation, realm=realm, writes=writes, parameters=parameters)
+
+
+Shape = Callable[[str, Item], Mapping[str, Any]]
+_GETS: Mapping[str, Shape] = {
+    "GetItem": lambda table, key: {"TableName": table, "Key": key},
+    "BatchGetItem": lambda table, key: {"RequestItems": {table: {"Keys": [key]}}},
+    "TransactGetItems": lambda table, key: {"TransactItems": [{"Get": {"TableName": table, "Key": key}}]},
+}
+_SET = {
+    "UpdateExpression": "SET #n = :n",
+    "ExpressionAttributeNames": {"#n": "note"},
+    "ExpressionAttributeValues": {":n": {"S": "x"}},
+}
+_UNMET = {"ConditionExpression": "attribute_not_exists(PK)"}
+_CHANGES: Mapping[str, Shape] = {
+    "PutItem": lambda table, key: {"TableName": table, "Item": key},
+    "UpdateItem": lambda table, key: {"TableName": table, "Key": key, **_SET},
+    "DeleteItem": lambda table, key: {"TableName": table, "Key": key},
+    "BatchWriteItem of a put": lambda table, key: {"RequestItems": {table: [{"PutRequest": {"Item": key}}]}},
+    "BatchWriteItem of a deletion": lambda table, key: {"RequestItems": {table: [{"DeleteRequest": {"Key": key}}]}},
+    "TransactWriteItems of a put": lambda table, key: _transaction({"Put": {"TableName": table, "Item": key}}),
+    "TransactWriteItems of an update": lambda table, key: _transaction(
+        {"Update": {"TableName": table, "Key": key, **_SET}}
+    ),
+    "TransactWriteItems of a deletion": lambda table, key: _transaction({"Delete": {"TableName": table, "Key": key}}),
+    "TransactWriteItems of a check": lambda table, key: _transaction(
+        {"ConditionCheck": {"TableName": table, "Key": {**key, "SK": {"S": "NOWHERE"}}, **_UNMET}}
+    ),
+}
+
+
+def _transaction(*members: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"TransactItems": list(members)}
+
+
+def _keyed(entity: Entity[Any], shape: Shape) -> Callable[[str, Fence], Mapping[str, Any]]:
+    return lambda table, fence: shape(table, example_key(entity, "table", fence))
+
+
+def _query(pattern: Query[Any]) -> Callable[[str, Fence], Mapping[str, Any]]:
+    def parameters(table: str, fence: Fence) -> Mapping[str, Any]:
+        names = key_names(pattern.index)
+        value = example_key(pattern.entity, pattern.index, fence)[names.partition]
+        index = {} if pattern.index == "table" else {"IndexName": pattern.index.upper()}
+        return {
+            "TableName": table,
+            **index,
+            "KeyConditionExpression": "#p = :p",
+            "ExpressionAttributeNames": {"#p": names.partition},
+            "ExpressionAttributeValues": {":p": value},
+        }
+
+    return parameters
+
+
+def example_key(entity: Entity[Any], index: Index, fence: Fence) -> Item:
+    """A key of this entity in partitions that begin as the fence says, whoever's they are."""
+    key, names = entity.keys[index], key_names(index)
+    pair = key.pair(Fence(key.realm, fence.prefix), UNSHARDED, _values(key))
+    return {names.partition: {"S": pair.partition}, names.sort: {"S": pair.sort}}
+
+
+def _values(key: Key) -> dict[str, object]:
+    fields = [part for part in (*key.partition.segments, *key.sort.segments) if isinstance(part, Field)]
+    by = {key.shard.by: "example"} if key.shard else {}
+    return by | {field.name: _value(field) for field in fields}
+
+
+def _value(field: Field) -> object:
+    if field.spec and field.spec[0] == "0":
+        return 1
+    return next((value for ending, value in EXAMPLES.items() if field.name.endswith(ending)), "example")

@@ -1,0 +1,44 @@
+"""The evaluator as a session meets it: policies, a tag, and a call as boto3 would make it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iam.deployment import Deployment
+from iam.document import Policy
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed
+from iam.evaluator.evaluate import Policies, evaluate
+from iam.evaluator.requests import Place, TableKeys, expand
+from iam.policies import ROLES
+from service.store.entity import key_names
+from service.store.schema import INDEXES
+
+DEPLOYMENT = Deployment()
+KEYS = TableKeys(key_names("table").partition, {index.upper(): key_names(index).partition for index in INDEXES})
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Decides for a session with these policies and this tag."""
+
+    policies: Policies
+    tenant: str | None
+
+    @classmethod
+    def of(cls, role: str, tenant: str | None) -> "Judge":
+        return cls.over(ROLES[role].identity(DEPLOYMENT), tenant)
+
+    @classmethod
+    def over(cls, identity: Policy, tenant: str | None) -> "Judge":
+        return cls(Policies(identity=(identity,)), tenant)
+
+    def allows(self, operation: str, parameters: Mapping[str, Any]) -> bool:
+        """Every authorisation that the call asks for, as DynamoDB demands."""
+        asked = expand(operation, parameters, Place.of(DEPLOYMENT), {DEPLOYMENT.table: KEYS})
+        assert asked, "a call that asks for nothing would be allowed by nobody"
+        return all(isinstance(evaluate(self.policies, self._tagged(one)), Allowed) for one in asked)
+
+    def _tagged(self, asked: Authorisation) -> Authorisation:
+        tag = {} if self.tenant is None else {"aws:PrincipalTag/tenant": self.tenant}
+        return Authorisation(asked.action, asked.resource, {**asked.context, **tag})

@@ -1,0 +1,83 @@
+"""A session reaches its own partitions and nothing else, by every call that the catalogue leads to."""
+
+import pytest
+
+from iam.boundary import tenant_boundary
+from service.store.keys import Fence
+from tests.isolation.calls import Call, calls
+from tests.isolation.judge import DEPLOYMENT, Judge
+from tests.isolation.places import CALLERS, NEIGHBOUR, PLACES, TENANT, Caller
+
+CALLS = tuple(calls())
+
+
+@pytest.mark.parametrize("caller", CALLERS, ids=str)
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_a_session_may_what_the_design_promises_and_nothing_more(caller: Caller, call: Call) -> None:
+    judge = Judge.of(caller.role, caller.tenant)
+    found = {
+        place: judge.allows(call.operation, call.parameters(DEPLOYMENT.table, fence)) for place, fence in PLACES.items()
+    }
+    assert found == {place: caller.may(call, place) for place in PLACES}
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_an_empty_tag_opens_only_partitions_that_no_tenant_can_have(call: Call) -> None:
+    for role in ("tenant-read", "tenant-write"):
+        judge = Judge.of(role, "")
+        for place, fence in PLACES.items():
+            allowed = judge.allows(call.operation, call.parameters(DEPLOYMENT.table, fence))
+            assert allowed == (place == "the empty tenant" and (role == "tenant-write" or not call.writes))
+
+
+def test_one_foreign_key_shuts_the_whole_batch() -> None:
+    own, foreign = (_key(tenant) for tenant in (TENANT, NEIGHBOUR))
+    reader, writer = Judge.of("tenant-read", TENANT), Judge.of("tenant-write", TENANT)
+    table = DEPLOYMENT.table
+    assert reader.allows("BatchGetItem", {"RequestItems": {table: {"Keys": [own]}}})
+    assert not reader.allows("BatchGetItem", {"RequestItems": {table: {"Keys": [own, foreign]}}})
+    assert not writer.allows(
+        "BatchWriteItem", {"RequestItems": {table: [{"PutRequest": {"Item": key}} for key in (own, foreign)]}}
+    )
+    for verb, subject in (("Put", "Item"), ("Delete", "Key"), ("ConditionCheck", "Key")):
+        condition = {"ConditionExpression": "attribute_not_exists(PK)"} if verb == "ConditionCheck" else {}
+        members = [{verb: {"TableName": table, subject: key, **condition}} for key in (own, foreign)]
+        assert writer.allows("TransactWriteItems", {"TransactItems": members[:1]})
+        assert not writer.allows("TransactWriteItems", {"TransactItems": members})
+
+
+UNFENCED = {
+    "Scan": {"TableName": DEPLOYMENT.table},
+    "ExecuteStatement": {"Statement": f'SELECT * FROM "{DEPLOYMENT.table}"'},
+    "DescribeTable": {"TableName": DEPLOYMENT.table},
+    "DeleteTable": {"TableName": DEPLOYMENT.table},
+    "ListTables": {},
+}
+
+
+@pytest.mark.parametrize("operation", UNFENCED)
+@pytest.mark.parametrize("role", ["tenant-read", "tenant-write", "control-plane", "service-base"])
+def test_what_names_no_partition_is_for_none_of_them(role: str, operation: str) -> None:
+    assert not Judge.of(role, TENANT).allows(operation, UNFENCED[operation])
+
+
+def test_own_items_through_partiql_are_shut_too() -> None:
+    statement = f"SELECT * FROM \"{DEPLOYMENT.table}\" WHERE PK = '{tenant_boundary(TENANT)}USER#1'"
+    assert not Judge.of("tenant-write", TENANT).allows("ExecuteStatement", {"Statement": statement})
+
+
+def test_the_matrix_knows_every_index_and_both_realms() -> None:
+    """What the catalogue reaches must be in it: a matrix over nothing would always pass."""
+    queried = {
+        call.parameters("t", Fence("tenant", "X#")).get("IndexName") for call in CALLS if call.operation == "Query"
+    }
+    assert {None, "GSI1", "GSI2"} <= queried
+    assert {call.realm for call in CALLS} == {"tenant", "control"}
+    assert {call.operation for call in CALLS} == {
+        *("GetItem", "BatchGetItem", "TransactGetItems", "Query"),
+        *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"),
+    }
+
+
+def _key(tenant: str) -> dict[str, dict[str, str]]:
+    return {"PK": {"S": f"{tenant_boundary(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
