@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from iam.gate.answer import Answer, Headers
-from iam.gate.connection import Connection, EngineLost
+from iam.gate.answer import Answer
+from iam.gate.engine.connection import Connection, EngineLost
 
 
 class BadEngineUrl(ValueError):
@@ -84,7 +84,3 @@ class Upstream:
         lines = [b"POST / HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n" % (str(self.address).encode(), length)]
         lines += [b"%s: %s\r\n" % header for header in headers]
         return b"".join((*lines, b"\r\n"))
-
-
-def forwarded(headers: Headers, names: frozenset[bytes]) -> Headers:
-    return [header for header in headers if header[0] in names]

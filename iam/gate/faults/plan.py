@@ -4,14 +4,15 @@ import random
 from collections.abc import Iterable
 from threading import Lock
 
-from iam.gate.fault import Fault
+from iam.gate.faults.fault import Fault
 
 
 class Faults:
     """Counts the calls that each fault concerns; the same calls in the same order meet the same faults."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
-        self._counters = tuple(_Counter(fault) for fault in faults)
+        self.faults = tuple(faults)
+        self._counters = tuple(_Counter(fault) for fault in self.faults)
         self._lock = Lock()
 
     def striking(self, service: str, operation: str, keys: tuple[str, ...] = ()) -> tuple[Fault, ...]:

@@ -1,8 +1,8 @@
 """One HTTP/1.1 connection to the engine, with one request on it at a time."""
 
 import asyncio
-import socket
 from collections.abc import Sequence
+from typing import cast
 
 import httptools
 
@@ -49,9 +49,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport, self._spent = transport, False
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._transport, self._spent = cast("asyncio.Transport", transport), False
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -76,7 +74,7 @@ class Connection(asyncio.Protocol):
         """A 1xx announces the answer and is none itself."""
         status = self._parser.get_status_code()
         if status >= 200:
-            self._spent = self._spent or self._waiting is None or not self._parser.should_keep_alive()
+            self._spent = self._spent or self._unasked() or not self._parser.should_keep_alive()
             self._answer(status)
         self._begin()
 
@@ -90,6 +88,9 @@ class Connection(asyncio.Protocol):
             self._headers.append((b"content-length", b"%d" % len(body)))
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(Answer(status, self._headers, body))
+
+    def _unasked(self) -> bool:
+        return self._waiting is None or self._waiting.done()
 
     def _fail(self, why: str) -> None:
         self.close()

@@ -1,0 +1,150 @@
+"""A DynamoDB call's way through the gate, step by step."""
+
+from collections.abc import Awaitable, Callable
+
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed, Denied
+from iam.evaluator.evaluate import evaluate
+from iam.evaluator.requests import NotUnderstood, Place, UnknownTable, expand
+from iam.evaluator.wording import denial
+from iam.gate import strict
+from iam.gate.answer import Answer, Refusal, error
+from iam.gate.body import Unreadable, parameters
+from iam.gate.call import Call
+from iam.gate.denial import Denial
+from iam.gate.engine.connection import EngineLost
+from iam.gate.engine.forwarding import forward
+from iam.gate.engine.schemas import Schemas
+from iam.gate.engine.upstream import Upstream
+from iam.gate.faults.disturbance import DYNAMODB, HungUp, disturb
+from iam.gate.rules import Rules
+
+Step = Callable[[Call], Awaitable[None]]
+
+ALTERING = frozenset({"CreateTable", "UpdateTable", "DeleteTable"})
+
+
+class DynamoDB:
+    """The steps stand in the order in which a call meets them; one that ends the call raises."""
+
+    def __init__(self, rules: Rules, upstream: Upstream, place: Place) -> None:
+        self._rules, self._upstream, self._place = rules, upstream, place
+        self._schemas = Schemas(upstream, place.region)
+        self.steps: tuple[Step, ...] = (
+            self._read,
+            self._understand,
+            self._authorise,
+            self._miss,
+            self._fence,
+            self._disturb,
+            self._forward,
+            self._lose,
+        )
+
+    async def answer(self, call: Call) -> Answer:
+        for step in self.steps:
+            await step(call)
+        assert call.answer is not None
+        return call.answer
+
+    async def _read(self, call: Call) -> None:
+        try:
+            call.parameters = parameters(call.request.body)
+        except Unreadable as unreadable:
+            raise Refusal(error("SerializationException", str(unreadable))) from unreadable
+
+    async def _understand(self, call: Call) -> None:
+        try:
+            await self._expand(call)
+        except UnknownTable as unknown:
+            call.asked, call.missing = unknown.asked, str(unknown)
+        except NotUnderstood as reason:
+            asked = Authorisation(f"dynamodb:{call.operation}", self._place.table_arn("*"))
+            raise self._refusal(call, asked, str(reason)) from reason
+        except EngineLost as lost:
+            raise Refusal(_engine_lost(lost)) from lost
+
+    async def _expand(self, call: Call) -> None:
+        """With the keys at hand first: the engine is asked only for tables that are not among them."""
+        try:
+            call.keys = self._schemas.known
+            call.asked = expand(call.operation, call.parameters, self._place, call.keys)
+        except UnknownTable as unknown:
+            call.keys = {**call.keys, **await self._schemas.of(unknown.tables)}
+            call.asked = expand(call.operation, call.parameters, self._place, call.keys)
+
+    async def _authorise(self, call: Call) -> None:
+        """Every question must be answered with yes; the first no is the whole call's."""
+        request, session, account = call.request, call.session, self._rules.sessions.account
+        known = session.context(
+            self._rules.sessions.clock(),
+            source_ip=request.source_ip,
+            secure_transport=request.secure,
+            region=self._place.region,
+        )
+        for asked in call.asked:
+            policies = session.against(account.resource_policies.get(asked.resource, ()))
+            whole = Authorisation(asked.action, asked.resource, {**known, **asked.context})
+            decision = evaluate(policies, whole, session.principal)
+            if not isinstance(decision, Allowed):
+                raise self._refusal(call, asked, call.missing or "denied by policies", decision)
+
+    async def _miss(self, call: Call) -> None:
+        """A table that is not there is told only to those who might use it, and nothing is forwarded unexamined."""
+        if call.missing:
+            raise Refusal(error("ResourceNotFoundException", "Requested resource not found"))
+
+    async def _fence(self, call: Call) -> None:
+        if self._rules.strict and (reason := strict.leaving(call)):
+            asked = call.asked[0]
+            raise self._refusal(call, asked, reason, message=strict.message(call.session.arn, asked, reason))
+
+    async def _disturb(self, call: Call) -> None:
+        struck = self._rules.faults.striking("dynamodb", call.operation, call.leading_keys)
+        call.answer_lost = await disturb(struck, DYNAMODB)
+
+    async def _forward(self, call: Call) -> None:
+        """Schemas are forgotten before and after: whoever asks in between may still hear the old one."""
+        self._forget_altered(call)
+        try:
+            call.answer = await forward(call.request, self._upstream)
+        except EngineLost as lost:
+            call.answer = _engine_lost(lost)
+        finally:
+            self._forget_altered(call)
+
+    async def _lose(self, call: Call) -> None:
+        if call.answer_lost:
+            raise HungUp
+
+    def _forget_altered(self, call: Call) -> None:
+        if call.operation in ALTERING:
+            self._schemas.forget()
+
+    def _refusal(
+        self,
+        call: Call,
+        asked: Authorisation,
+        reason: str,
+        decision: Denied | None = None,
+        message: str | None = None,
+    ) -> Refusal:
+        said = message or denial(decision or Denied("identity"), asked, call.session.arn)
+        self._rules.denials.add(
+            Denial(
+                at=self._rules.sessions.clock(),
+                session_arn=call.session.arn,
+                operation=call.operation,
+                action=asked.action,
+                resource=asked.resource,
+                message=said,
+                reason=reason,
+                decision=decision,
+            )
+        )
+        return Refusal(error("AccessDeniedException", said))
+
+
+def _engine_lost(lost: EngineLost) -> Answer:
+    """Never sent again from here: the engine may have acted, and the caller knows whether that may be done twice."""
+    return error("InternalServerError", f"(gate: the engine is lost: {lost})", 500)

@@ -1,0 +1,1 @@
+"""The engine behind the gate, and the way to it."""

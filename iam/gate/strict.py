@@ -1,0 +1,28 @@
+"""What the strict gate refuses beyond AWS: writes whose index keys leave the caller's boundary."""
+
+from iam.boundary import tenant_boundary
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.requests import index_values
+from iam.gate.call import Call
+
+TAG = "tenant"
+
+
+def leaving(call: Call) -> str | None:
+    """Why this write leaves the boundary; sessions without a tenant's tag have none to leave."""
+    tenant = next((value for key, value in call.session.tags.items() if key.casefold() == TAG), None)
+    if tenant is None:
+        return None
+    boundary = tenant_boundary(tenant)
+    for attribute, value in index_values(call.operation, call.parameters, call.keys):
+        if value is None or not value.startswith(boundary):
+            return f"the index key attribute {attribute} leaves the caller's boundary {boundary}"
+    return None
+
+
+def message(session_arn: str, asked: Authorisation, reason: str) -> str:
+    """AWS says nothing of the kind, and this does not pretend that it did."""
+    return (
+        f"User: {session_arn} is not authorized to perform: {asked.action} on resource: {asked.resource}"
+        f" (strict gate: {reason})"
+    )

@@ -1,0 +1,59 @@
+"""Faults are read strictly, and every mistake names its place."""
+
+from typing import Any
+
+import pytest
+
+from iam.gate.faults.fault import BadFault, Fault, parse
+
+
+def test_a_file_of_every_kind_is_understood() -> None:
+    assert parse(
+        [
+            {"kind": "latency", "milliseconds": 50, "operation": "Query", "probability": 0.5, "seed": 7},
+            {"kind": "error", "nth": 3, "code": "ServiceUnavailable", "status": 503, "message": "later"},
+            {"kind": "throttle", "every": 2, "key_prefix": "TENANT#acme#", "times": 4},
+            {"kind": "lost_request", "service": "sts"},
+            {"kind": "lost_response", "operation": "PutItem"},
+        ]
+    ) == (
+        Fault(kind="latency", milliseconds=50, operation="Query", probability=0.5, seed=7),
+        Fault(kind="error", nth=3, code="ServiceUnavailable", status=503, message="later"),
+        Fault(kind="throttle", every=2, key_prefix="TENANT#acme#", times=4),
+        Fault(kind="lost_request", service="sts"),
+        Fault(kind="lost_response", operation="PutItem"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "complaint"),
+    [
+        ({}, "faults: must be a list"),
+        ([[]], "faults[0]: must be an object"),
+        ([{}], "faults[0].kind: is missing"),
+        ([{"kind": "error"}, {"kind": "flood"}], "faults[1].kind: must be one of latency, error"),
+        ([{"kind": "error", "nht": 3}], "faults[0].nht: is unknown; known are kind"),
+        ([{"kind": ["error"]}], "faults[0].kind: must be one of"),
+        ([{"kind": "error", "service": "s3"}], "faults[0].service: must be one of dynamodb, sts"),
+        ([{"kind": "error", "operation": ""}], "faults[0].operation: must be the name of an operation"),
+        ([{"kind": "error", "nth": 0}], "faults[0].nth: must be a whole number from 1"),
+        ([{"kind": "error", "nth": True}], "faults[0].nth: must be a whole number from 1"),
+        ([{"kind": "error", "every": 1.5}], "faults[0].every: must be a whole number from 1"),
+        ([{"kind": "error", "times": -1}], "faults[0].times: must be a whole number from 1"),
+        ([{"kind": "error", "probability": 1.1}], "faults[0].probability: must be a number from 0 to 1"),
+        ([{"kind": "error", "probability": "often"}], "faults[0].probability: must be a number from 0 to 1"),
+        ([{"kind": "error", "status": 200}], "faults[0].status: must be an HTTP status from 400 to 599"),
+        ([{"kind": "error", "nth": 1, "every": 2}], "faults[0]: has more than one of nth, every and probability"),
+        ([{"kind": "error", "seed": 2}], "faults[0].seed: has no meaning without a probability"),
+        ([{"kind": "error", "milliseconds": 2}], "faults[0].milliseconds: has no meaning for the kind error"),
+        ([{"kind": "lost_response", "code": "X"}], "faults[0].code: has no meaning for the kind lost_response"),
+        ([{"kind": "latency"}], "faults[0].milliseconds: is missing"),
+        ([{"kind": "latency", "milliseconds": float("inf")}], "faults[0].milliseconds: must be a number"),
+        ([{"kind": "error", "service": "sts", "key_prefix": "A"}], "faults[0].key_prefix: has no meaning"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_mistake_is_told_with_its_place(document: Any, complaint: str) -> None:
+    with pytest.raises(BadFault) as bad:
+        parse(document)
+    assert str(bad.value).startswith(complaint)

@@ -1,0 +1,56 @@
+"""An engine that answers what it is told to, byte by byte, and remembers what it was sent."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+
+
+class ScriptedEngine:
+    """Gives one answer per request; None hangs up without one."""
+
+    def __init__(self, answers: Callable[[bytes], bytes | None]) -> None:
+        self.requests: list[tuple[bytes, bytes]] = []
+        self.connections = 0
+        self._answers = answers
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._writers.append(writer)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                body = await reader.readexactly(_length(head))
+                self.requests.append((head, body))
+                answer = self._answers(body)
+                if answer is None:
+                    break
+                writer.write(answer)
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+
+    def hang_up(self) -> None:
+        for writer in self._writers:
+            writer.close()
+
+
+def _length(head: bytes) -> int:
+    line = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    return int(line.partition(b":")[2])
+
+
+@asynccontextmanager
+async def scripted(
+    answers: Callable[[bytes], bytes | None] = lambda _: OK,
+) -> AsyncIterator[tuple[ScriptedEngine, str]]:
+    engine = ScriptedEngine(answers)
+    server = await asyncio.start_server(engine.converse, "127.0.0.1", 0)
+    try:
+        yield engine, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        engine.hang_up()

@@ -1,0 +1,64 @@
+"""A body is read in one way only, or not at all."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.gate.body import Unreadable, parameters
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=5), st.booleans(), st.sampled_from([None, 2]))
+def test_any_object_without_repeated_names_is_read(content: dict[str, Any], escaped: bool, indent: int | None) -> None:
+    assert parameters(json.dumps(content, ensure_ascii=escaped, indent=indent).encode()) == content
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"TableName": "a", "TableName": "a"}',
+        b'{"TableName": "a", "Table\\u004eame": "b"}',
+        b'{"Key": {"PK": {"S": "mine", "S": "yours"}}}',
+        b'{"a": [{"b": {"c": 1, "d": ":", "c": 2}}], "e": "\\":"}',
+    ],
+    ids=repr,
+)
+def test_a_name_that_occurs_twice_is_refused_wherever_it_is(body: bytes) -> None:
+    with pytest.raises(Unreadable, match="twice"):
+        parameters(body)
+
+
+def test_a_name_may_occur_in_two_objects() -> None:
+    assert parameters(b'{"a": {"b": 1}, "c": {"b": "x: \\" y"}}') == {"a": {"b": 1}, "c": {"b": 'x: " y'}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'"x"',
+        b"{",
+        b"{}{}",
+        b'{"a": NaN}',
+        b'{"a": "\xff"}',
+        b'{"a": "\\ud800"}',
+        b'\xef\xbb\xbf{"a": 1}',
+        b'{"a":' * 5000,
+        b'{"a":' * 300 + b"1" + b"}" * 300,
+        "{}".encode("utf-16"),
+    ],
+    ids=lambda body: repr(body[:20]),
+)
+def test_what_is_no_object_or_no_json_is_refused(body: bytes) -> None:
+    with pytest.raises(Unreadable):
+        parameters(body)
