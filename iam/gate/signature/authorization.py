@@ -72,7 +72,8 @@ def _moment(stamp: str) -> tuple[datetime, str]:
 
 
 def _http_date(stamp: str) -> tuple[datetime, str]:
-    moment = parsedate_to_datetime(stamp).astimezone(UTC)
+    moment = parsedate_to_datetime(stamp)
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return moment, moment.strftime(_STAMP)
 
 

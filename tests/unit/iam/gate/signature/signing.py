@@ -1,0 +1,103 @@
+"""Requests signed by botocore's own signer, at a time that a test says."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
+from urllib.parse import urlsplit
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials as BotoCredentials
+
+from iam.credentials import Credentials
+from iam.deployment import Deployment
+from iam.document import Policy, Statement
+from iam.gate.account import Account
+from iam.gate.request import Request
+from iam.gate.role import Role, role_id
+from iam.gate.sessions import Sessions
+from iam.gate.signature import NotBelieved, Verifier
+
+NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
+DEPLOYMENT = Deployment()
+ANYBODY = Policy(statements=(Statement(effect="Allow", principals={"AWS": ("*",)}, actions=("sts:*",)),))
+TARGET = {"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/x-amz-json-1.0"}
+
+
+class Times:
+    """A clock that moves only when a test says so."""
+
+    def __init__(self, now: datetime = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **passed: float) -> None:
+        self.now += timedelta(**passed)
+
+
+def account(*names: str) -> Account:
+    roles = (
+        Role(name=name, arn=DEPLOYMENT.role_arn(name), id=role_id(DEPLOYMENT.role_arn(name)), trust=ANYBODY)
+        for name in names
+    )
+    return Account(deployment=DEPLOYMENT, roles={role.name: role for role in roles})
+
+
+def sessions(clock: Times, key: bytes = b"k" * 32) -> Sessions:
+    return Sessions(account("reader", "writer"), key, clock=clock)
+
+
+def signed(
+    credentials: Credentials,
+    *,
+    body: bytes = b'{"TableName":"keyfence"}',
+    url: str = "http://127.0.0.1:8001/",
+    headers: Mapping[str, str] = TARGET,
+    service: str = "dynamodb",
+    region: str = "us-east-1",
+    at: datetime = NOW,
+) -> Request:
+    parts = urlsplit(url)
+    request = AWSRequest("POST", url, data=body, headers={"Host": parts.netloc, **headers})
+    signer = SigV4Auth(
+        BotoCredentials(credentials.access_key, credentials.secret_key, credentials.token), service, region
+    )
+    with patch("botocore.auth.get_current_datetime", return_value=at):
+        signer.add_auth(request)
+    sent = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
+    return received(sent, body=body, path=parts.path.encode(), query=parts.query.encode())
+
+
+def received(
+    headers: Sequence[tuple[bytes, bytes]],
+    *,
+    method: str = "POST",
+    body: bytes = b"",
+    path: bytes = b"/",
+    query: bytes = b"",
+) -> Request:
+    return Request(method=method, path=path, query=query, headers=list(headers), body=body, source_ip="127.0.0.1")
+
+
+def refusal(verifier: Verifier, request: Request, service: str = "dynamodb") -> tuple[str, str]:
+    """The code and the message; a request that is believed fails the test."""
+    try:
+        verifier.verify(request, service)
+    except NotBelieved as error:
+        return (error.kind.sts if service == "sts" else error.kind.dynamodb), error.message
+    raise AssertionError("the request was believed")
+
+
+def with_header(request: Request, name: bytes, value: bytes) -> Request:
+    return replace(request, headers=[(key, value if key == name else old) for key, old in request.headers])
+
+
+def without_header(request: Request, name: bytes) -> Request:
+    return replace(request, headers=[header for header in request.headers if header[0] != name])
+
+
+def with_authorization(request: Request, change: Callable[[str], str]) -> Request:
+    return with_header(request, b"authorization", change(dict(request.headers)[b"authorization"].decode()).encode())

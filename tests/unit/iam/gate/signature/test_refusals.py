@@ -1,0 +1,39 @@
+"""Clients understand a refusal, whichever service they meant."""
+
+import json
+
+import pytest
+from botocore.parsers import create_parser
+from botocore.session import get_session
+
+from iam.gate.signature import NotBelieved
+from iam.gate.signature.refusal import BAD_SIGNATURE, EXPIRED, INCOMPLETE, MISSING, UNKNOWN, Kind
+
+KINDS = {
+    "missing": (MISSING, 403),
+    "incomplete": (INCOMPLETE, 400),
+    "signature": (BAD_SIGNATURE, 403),
+    "unknown": (UNKNOWN, 403),
+    "expired": (EXPIRED, 403),
+}
+
+
+@pytest.mark.parametrize(("kind", "status"), KINDS.values(), ids=list(KINDS))
+def test_sts_answers_in_its_xml(kind: Kind, status: int) -> None:
+    answer = NotBelieved(kind, "said <&> \x00").answer("sts")
+    shape = get_session().get_service_model("sts").operation_model("AssumeRole").output_shape
+    assert shape is not None
+    headers = {name.decode(): value.decode() for name, value in answer.headers}
+    parsed = create_parser("query").parse(
+        {"body": answer.body, "headers": headers, "status_code": answer.status}, shape
+    )
+    assert answer.status == status
+    assert parsed["Error"] == {"Type": "Sender", "Code": kind.sts, "Message": "said <&> \ufffd"}
+
+
+@pytest.mark.parametrize(("kind", "_"), KINDS.values(), ids=list(KINDS))
+def test_dynamodb_answers_in_its_json(kind: Kind, _: int) -> None:
+    answer = NotBelieved(kind, "said").answer("dynamodb")
+    body = json.loads(answer.body)
+    assert (answer.status, body["__type"]) == (400, f"com.amazon.coral.service#{kind.dynamodb}")
+    assert "said" in body.values()

@@ -1,0 +1,64 @@
+"""Whose session it is not, or is no longer, is told so in the words of each service."""
+
+from dataclasses import replace
+
+import pytest
+
+from iam.credentials import Credentials
+from iam.gate.sessions import Sessions
+from iam.gate.signature import Verifier
+from iam.gate.signature.verifier import MISMATCH
+
+from .signing import Times, account, refusal, sessions, signed
+
+INVALID = "The security token included in the request is invalid"
+
+
+@pytest.mark.parametrize("access_key", ["AKIAIOSFODNN7EXAMPLE", "ASIAAAAAAAAAAAAAAAAA", "test", "asiaaaaaaaaaaaaaaaaa"])
+def test_an_unknown_access_key_is_not_recognised(verifier: Verifier, access_key: str) -> None:
+    request = signed(Credentials(access_key, "secret"))
+    assert refusal(verifier, request) == ("UnrecognizedClientException", f"{INVALID}.")
+
+
+def test_a_session_s_key_without_its_token_is_not_recognised(verifier: Verifier, credentials: Credentials) -> None:
+    request = signed(replace(credentials, token=None))
+    assert refusal(verifier, request) == ("UnrecognizedClientException", f"{INVALID}.")
+
+
+def test_the_token_of_another_session_is_not_this_key_s(
+    verifier: Verifier, credentials: Credentials, open_sessions: Sessions
+) -> None:
+    for token in (open_sessions.mint("reader").credentials.token, "nonsense", "AAAA"):
+        request = signed(replace(credentials, token=token))
+        assert refusal(verifier, request) == ("UnrecognizedClientException", INVALID)
+
+
+def test_sts_has_its_own_words_for_a_token_that_is_not_this_key_s(verifier: Verifier, credentials: Credentials) -> None:
+    request = signed(replace(credentials, token="nonsense"), service="sts")
+    assert refusal(verifier, request, "sts") == ("InvalidClientTokenId", f"{INVALID}.")
+
+
+def test_a_wrong_secret_does_not_sign(verifier: Verifier, credentials: Credentials) -> None:
+    request = signed(replace(credentials, secret_key="0" * 40))
+    assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH)
+
+
+def test_another_gate_s_sessions_are_strangers(verifier: Verifier) -> None:
+    foreign = sessions(Times(), key=b"x" * 32).mint("reader").credentials
+    assert refusal(verifier, signed(foreign))[0] == "UnrecognizedClientException"
+
+
+def test_a_session_ends_with_its_time(verifier: Verifier, credentials: Credentials, clock: Times) -> None:
+    clock.advance(seconds=3599)
+    verifier.verify(signed(credentials, at=clock.now), "dynamodb")
+    clock.advance(seconds=1)
+    expected = "The security token included in the request is expired"
+    assert refusal(verifier, signed(credentials, at=clock.now)) == ("ExpiredTokenException", expected)
+    in_sts = signed(credentials, at=clock.now, service="sts")
+    assert refusal(verifier, in_sts, "sts") == ("ExpiredToken", expected)
+
+
+def test_a_session_ends_with_its_role(verifier: Verifier, credentials: Credentials, open_sessions: Sessions) -> None:
+    verifier.verify(signed(credentials), "dynamodb")
+    open_sessions.govern(account("writer"))
+    assert refusal(verifier, signed(credentials))[0] == "UnrecognizedClientException"
