@@ -2,6 +2,8 @@
 
 import typer
 
+from service.cli.policy_evaluate import evaluate
+from service.cli.policy_explain import explain
 from service.cli.policy_lint import lint
 from service.cli.policy_render import render
 
@@ -12,5 +14,5 @@ policy = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (render, lint):
+for command in (render, lint, explain, evaluate):
     policy.command()(command)

@@ -1,0 +1,186 @@
+"""keyfence policy prints policies, finds their holes and explains decisions, or says in a sentence why not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from iam.deployment import Deployment
+from iam.policies import ROLES
+from iam.policies.rendered import files
+from service.cli.boundary import Boundary
+from service.cli.policy import policy
+
+from .conftest import refusal
+
+app = typer.Typer(cls=Boundary)
+app.add_typer(policy)
+
+NEIGHBOURS = '{"GetItem": {"Key": {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}}}}'
+OWN = NEIGHBOURS.replace("globex", "acme")
+
+
+def run(*arguments: object, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["policy", *(str(argument) for argument in arguments)], input=stdin)
+
+
+def explained(role: str, call: str, *arguments: str) -> Any:
+    result = run("explain", "--role", role, "--call", call, "--json", *arguments)
+    assert result.exit_code == 0
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("command", ["render", "lint", "explain", "evaluate"])
+def test_every_command_teaches_by_an_example(command: str) -> None:
+    said = run(command, "--help").stdout
+    assert f"keyfence policy {command}" in " ".join(said.split("Example: ", 1)[1].split())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_render_prints_the_policy_of_a_role_and_its_trust(role: str) -> None:
+    assert run("render", role).stdout == files(Deployment())[f"{role}.json"]
+    assert run("render", role, "--trust").stdout == files(Deployment())[f"{role}.trust.json"]
+
+
+def test_render_prints_every_role_under_its_name() -> None:
+    assert list(json.loads(run("render").stdout)) == list(ROLES)
+    trusts = json.loads(run("render", "--trust").stdout)
+    assert trusts["tenant-read"] == ROLES["tenant-read"].trust(Deployment()).as_json()
+
+
+def test_render_writes_files_for_the_deployment_that_is_said(tmp_path: Path) -> None:
+    words = ("--account", "123456789012", "--region", "eu-west-1", "--table", "shop", "--role-prefix", "s-")
+    assert run("render", "--out", tmp_path / "new", *words, "--partition", "aws-cn").exit_code == 0
+    where = Deployment(account="123456789012", region="eu-west-1", table="shop", role_prefix="s-", partition="aws-cn")
+    assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == files(where)
+
+
+def test_render_writes_one_role_alone(tmp_path: Path) -> None:
+    run("render", "migrator", "--out", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["migrator.json", "migrator.trust.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["render", "king"], "'king' is not a role: there are tenant-read, "),
+        (["render", "--table", "*"], "--table '*' cannot be used in an ARN."),
+        (["render", "--account", "1"], "--account '1' cannot be used in an ARN."),
+        (["render", "--region", "eu"], "--region 'eu' cannot be used in an ARN."),
+        (["render", "--role-prefix", "a/*"], "--role-prefix 'a/*' cannot be used in an ARN."),
+        (["render", "--out", "/dev/null"], "/dev/null cannot be written: "),
+        (["lint", "/nowhere.json"], "/nowhere.json cannot be read: No such file or directory."),
+        (["lint", "/", "--json"], "/ cannot be read: Is a directory."),
+        (["lint", "-", "--trust", "--resource"], "Say --trust or --resource, not both."),
+        (["explain", "--role", "king", "--call", OWN], "'king' is not a role: there are tenant-read, "),
+        (["explain", "--role", "migrator", "--call", "{"], "--call is not JSON: "),
+        (["explain", "--role", "migrator", "--call", "{}"], "--call must be one operation with its parameters"),
+        (["explain", "--role", "migrator", "--call", '{"Scan": 1}'], "--call must be one operation"),
+        (["explain", "--role", "migrator", "--call", '{"Scan": {}, "Query": {}}'], "--call must be one operation"),
+        (["explain", "--role", "tenant-read", "--tenant", "A*", "--call", OWN], "--tenant 'A*' is not a tenant id: "),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(arguments: list[str], sentence: str) -> None:
+    said = refusal(run(*arguments))
+    assert said.startswith(sentence)
+    assert "\n" not in said
+
+
+def test_lint_says_that_there_is_no_hole(tmp_path: Path) -> None:
+    run("render", "--out", tmp_path)
+    result = run("lint", *sorted(tmp_path.iterdir()))
+    assert (result.exit_code, result.stdout) == (0, f"No holes in {2 * len(ROLES)} policies.\n")
+
+
+def test_lint_names_hole_statement_and_fix_and_ends_with_1(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text(run("render", "migrator").stdout.replace("AcceptH1ScanTo", "ScanTo"))
+    result = run("lint", tmp_path / "bad.json")
+    assert result.exit_code == 1
+    assert "bad.json Statement[0] (ScanToFindItems): H1 scan-granted" in result.stdout
+    assert "Fix: Take Scan out" in result.stdout
+    assert result.stdout.endswith("1 hole in 1 policy.\n")
+
+
+def test_lint_reads_the_standard_input_and_answers_in_json() -> None:
+    result = run("lint", "-", "--json", stdin='{"Version": "2012-10-17", "Statement": []}')
+    assert result.exit_code == 1
+    (finding,) = json.loads(result.stdout)
+    assert (finding["file"], finding["hole"], finding["name"]) == ("-", "invalid", "not-a-policy")
+    assert set(finding) == {"file", "hole", "name", "place", "problem", "fix"}
+
+
+def test_lint_says_in_json_that_there_is_no_hole() -> None:
+    result = run("lint", "-", "--json", stdin=run("render", "tenant-write").stdout)
+    assert (result.exit_code, result.stdout) == (0, "[]\n")
+
+
+def test_lint_takes_the_kind_that_is_said() -> None:
+    trust = run("render", "tenant-read", "--trust").stdout
+    assert run("lint", "-", "--trust", stdin=trust).exit_code == 0
+    assert "not-a-policy" in run("lint", "-", "--resource", stdin=trust).stdout
+
+
+def test_explain_allows_the_own_item_and_denies_the_neighbours() -> None:
+    own, other = (explained("tenant-read", call, "--tenant", "acme") for call in (OWN, NEIGHBOURS))
+    assert (own["decision"], other["decision"]) == ("allowed", "denied")
+    assert own["authorisations"][0]["by"]["sid"] == "ItemsInsideTheFence"
+    assert other["authorisations"][0]["message"].endswith(
+        "because no identity-based policy allows the dynamodb:GetItem action"
+    )
+
+
+def test_explain_tells_of_each_statement_what_did_not_match() -> None:
+    (asked,) = explained("tenant-read", NEIGHBOURS, "--tenant", "acme")["authorisations"]
+    first = asked["statements"][0]
+    unmatched = [finding for finding in first["findings"] if not finding["matched"]]
+    assert (first["applies"], len(asked["statements"])) == (False, 5)
+    assert unmatched == [
+        {
+            "element": "ForAllValues:StringLike dynamodb:LeadingKeys",
+            "matched": False,
+            "wanted": ["TENANT#acme#*"],
+            "found": ["TENANT#globex#USER#1"],
+        }
+    ]
+
+
+def test_explain_denies_a_session_without_a_tenant() -> None:
+    assert explained("tenant-write", OWN)["decision"] == "denied"
+
+
+def test_explain_denies_what_is_not_understood_and_says_so() -> None:
+    said = explained("tenant-read", '{"GrowWings": {}}')
+    assert (said["decision"], said["notUnderstood"]) == ("denied", "unknown operation 'GrowWings'")
+    assert "is not understood" in run("explain", "--role", "tenant-read", "--call", '{"GrowWings": {}}').stdout
+
+
+def test_explain_asks_about_every_table_of_a_batch_and_reads_the_standard_input() -> None:
+    keys = [json.loads(call)["GetItem"]["Key"] for call in (OWN, NEIGHBOURS)]
+    call = json.dumps({"BatchGetItem": {"RequestItems": {"keyfence": {"Keys": keys}}}})
+    result = run("explain", "--role", "tenant-read", "--tenant", "acme", "--json", "--call", "-", stdin=call)
+    (asked,) = json.loads(result.stdout)["authorisations"]
+    assert asked["decision"] == "denied"
+    assert len(asked["context"]["dynamodb:LeadingKeys"]) == 2
+
+
+def test_explain_reads_well() -> None:
+    said = run("explain", "--role", "tenant-read", "--tenant", "acme", "--call", '{"Scan": {}}').stdout
+    assert said.startswith("denied: Scan by tenant-read of acme\n")
+    assert "with an explicit deny in an identity-based policy" in said
+    assert "  Deny NoScan: ✓ applies\n    ✓ Action: dynamodb:Scan\n" in said
+    assert "    ✗ Null dynamodb:LeadingKeys: (no value); wanted: a value\n" in said
+
+
+def test_explain_knows_the_table_of_the_deployment_that_is_said() -> None:
+    query = {
+        "KeyConditionExpression": "GSI2PK = :p",
+        "ExpressionAttributeValues": {":p": {"S": "TENANT#acme#USERS#00"}},
+    }
+    call = json.dumps({"Query": {"TableName": "shop", "IndexName": "GSI2", **query}})
+    said = explained("tenant-read", call, "--tenant", "acme", "--table", "shop", "--account", "123456789012")
+    assert said["decision"] == "allowed"
+    assert said["authorisations"][0]["resource"].endswith(":123456789012:table/shop/index/GSI2")
