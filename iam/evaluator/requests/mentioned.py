@@ -6,7 +6,16 @@ from iam.evaluator.requests.expressions.condition import condition
 from iam.evaluator.requests.expressions.projection import projection
 from iam.evaluator.requests.expressions.update import update
 from iam.evaluator.requests.refusal import NotUnderstood
-from iam.evaluator.requests.shape import Holder, as_mapping, attributes, mapping, optional_mapping, text, texts
+from iam.evaluator.requests.shape import (
+    Holder,
+    as_mapping,
+    attributes,
+    mapping,
+    optional_attributes,
+    optional_mapping,
+    text,
+    texts,
+)
 
 _EXPRESSIONS: Mapping[str, Callable[[str], Iterable[str]]] = {
     "KeyConditionExpression": lambda written: condition(written).roots,
@@ -40,6 +49,7 @@ def projects(call: Holder) -> bool:
 
 
 def _mentioned(call: Holder) -> Iterator[str]:
+    _check_placeholders(call)
     written = [name for name in _EXPRESSIONS if call.get(name) is not None]
     legacy = [name for name in _LEGACY if call.get(name) is not None]
     if written and legacy:
@@ -51,6 +61,16 @@ def _mentioned(call: Holder) -> Iterator[str]:
         yield from (resolve(root, call) for root in _EXPRESSIONS[name](text(call, name)))
     for name in legacy:
         yield from _legacy(call, name)
+
+
+def _check_placeholders(call: Holder) -> None:
+    """A name without its mark would stand for an attribute here and for a placeholder in a lenient engine."""
+    for name in optional_mapping(call, "ExpressionAttributeNames"):
+        if not name.startswith("#"):
+            raise NotUnderstood("a placeholder for a name begins with '#'")
+    for name in optional_attributes(call, "ExpressionAttributeValues"):
+        if not name.startswith(":"):
+            raise NotUnderstood("a placeholder for a value begins with ':'")
 
 
 def _legacy(call: Holder, name: str) -> Iterable[str]:

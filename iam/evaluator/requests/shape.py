@@ -69,6 +69,10 @@ def attributes(holder: Holder, name: str) -> Mapping[str, Any]:
     return found
 
 
+def optional_attributes(holder: Holder, name: str) -> Mapping[str, Any]:
+    return {} if holder.get(name) is None else attributes(holder, name)
+
+
 def attribute_value(value: object, name: str) -> Mapping[str, Any]:
     if isinstance(value, Mapping) and len(value) == 1 and TYPES.issuperset(value):
         return value

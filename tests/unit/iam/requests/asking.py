@@ -1,0 +1,45 @@
+"""A table with indexes, and calls about it."""
+
+from typing import Any
+
+from iam.evaluator.authorisation import Authorisation, Value
+from iam.evaluator.requests import Place, TableKeys, expand
+
+PLACE = Place(account="000000000000", region="us-east-1")
+TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence"
+OTHER = "arn:aws:dynamodb:us-east-1:000000000000:table/other"
+STREAM = f"{TABLE}/stream/2026-01-01T00:00:00.000"
+KEYS = {
+    "keyfence": TableKeys("PK", {"GSI1": "GSI1PK", "LSI1": "PK", "TOWNS": ("country", "town")}),
+    "other": TableKeys("id", {}),
+}
+KEY = {"PK": {"S": "TENANT#acme#USER#1"}, "SK": {"S": "PROFILE"}}
+OWN = "TENANT#acme#USER#1"
+
+
+def s(text: str) -> dict[str, str]:
+    return {"S": text}
+
+
+def asked(operation: str, /, **parameters: Any) -> tuple[Authorisation, ...]:
+    return expand(operation, parameters, PLACE, KEYS)
+
+
+def one(operation: str, /, **parameters: Any) -> Authorisation:
+    (only,) = asked(operation, TableName="keyfence", **parameters)
+    return only
+
+
+def of(asked: Authorisation, key: str) -> Value | None:
+    """A condition key's value, or None where it is absent."""
+    return asked.context.get(f"dynamodb:{key}")
+
+
+def leading(asked: Authorisation) -> Value | None:
+    """Both names of the leading keys say the same, or neither is there."""
+    assert of(asked, "LeadingKeys") == of(asked, "FirstPartitionKeyValues")
+    return of(asked, "LeadingKeys")
+
+
+def attributes(asked: Authorisation) -> set[str]:
+    return set(of(asked, "Attributes") or ())

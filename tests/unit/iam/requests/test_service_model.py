@@ -1,0 +1,86 @@
+"""Every operation of the SDK is expanded or deliberately refused, and every parameter of data calls is known."""
+
+import botocore.session
+import pytest
+from botocore.model import OperationModel, ServiceModel, StructureShape
+
+from iam.evaluator.requests import UNDERSTOOD, members
+
+REFUSED = {
+    "search by vectors, which has no condition keys": {"SearchVectors"},
+    "bulk writes, which have no condition keys": {
+        "StartBulkPutItems",
+        "DescribeBulkOperation",
+        "ListBulkOperations",
+        "CancelBulkOperation",
+    },
+    "backups, exports and imports, which hold whole tables": {
+        "CreateBackup",
+        "DescribeBackup",
+        "DeleteBackup",
+        "ListBackups",
+        "RestoreTableFromBackup",
+        "RestoreTableToPointInTime",
+        "ExportTableToPointInTime",
+        "DescribeExport",
+        "ListExports",
+        "ImportTable",
+        "DescribeImport",
+        "ListImports",
+    },
+    "tables in several regions": {
+        "CreateGlobalTable",
+        "DescribeGlobalTable",
+        "DescribeGlobalTableSettings",
+        "ListGlobalTables",
+        "UpdateGlobalTable",
+        "UpdateGlobalTableSettings",
+        "DescribeTableReplicaAutoScaling",
+        "UpdateTableReplicaAutoScaling",
+    },
+    "other ways out of a table": {
+        "EnableKinesisStreamingDestination",
+        "DisableKinesisStreamingDestination",
+        "UpdateKinesisStreamingDestination",
+        "ListContributorInsights",
+    },
+}
+
+SERVICES: list[ServiceModel] = [
+    botocore.session.get_session().get_service_model(name) for name in ("dynamodb", "dynamodbstreams")
+]
+MODELS: dict[str, OperationModel] = {
+    name: service.operation_model(name) for service in SERVICES for name in service.operation_names
+}
+
+
+def test_every_operation_is_either_understood_or_deliberately_refused() -> None:
+    refused = set().union(*REFUSED.values())
+    assert set(MODELS) == UNDERSTOOD | refused
+    assert not UNDERSTOOD & refused
+
+
+@pytest.mark.parametrize("operation", sorted(members.OPERATIONS))
+def test_the_parameters_of_a_data_call_are_those_of_the_model(operation: str) -> None:
+    shape = MODELS[operation].input_shape
+    assert shape is not None
+    assert members.OPERATIONS[operation] == set(shape.members)
+
+
+@pytest.mark.parametrize(
+    ("shape", "known"),
+    [
+        ("KeysAndAttributes", members.KEYS_AND_ATTRIBUTES),
+        ("PutRequest", members.PUT_REQUEST),
+        ("DeleteRequest", members.DELETE_REQUEST),
+        ("Get", members.GET),
+        ("BatchStatementRequest", members.BATCHED_STATEMENT),
+        ("ParameterizedStatement", members.TRANSACTED_STATEMENT),
+        *members.TRANSACTED.items(),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_parts_of_a_data_call_are_those_of_the_model(shape: str, known: frozenset[str]) -> None:
+    modelled = SERVICES[0].shape_for(shape)
+    assert isinstance(modelled, StructureShape)
+    assert known == set(modelled.members)
