@@ -1,9 +1,9 @@
-"""A running gate: in a thread of its own, or in the foreground of a command."""
+"""A running gate."""
 
 import errno
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
@@ -27,30 +27,12 @@ class GateFailed(Exception):
 
 
 class Gate:
-    """What it goes by may be replaced while it runs, and holds from the next call on."""
+    """A gate in a thread of this process; what it goes by may be replaced, and holds from the next call on."""
 
-    def __init__(
-        self,
-        *,
-        engine_url: str,
-        account: Account,
-        key: bytes,
-        port: int = 0,
-        strict: bool = False,
-        faults: Iterable[Fault] = (),
-        clock: Clock = utc_now,
-        on_denied: Listener = unheard,
-        listener: socket.socket | None = None,
-    ) -> None:
-        """On `listener` if one is given, else on a socket of its own; both listen from here on."""
-        upstream = Upstream(engine_url)
-        self.sessions = Sessions(account, key, clock=clock)
-        self._rules = Rules(sessions=self.sessions, strict=strict, denials=Denials(on_denied))
-        self.faults = faults
-        self._server = Server(Application(self._rules, upstream))
+    def __init__(self, rules: Rules, server: Server, listener: socket.socket) -> None:
+        self._rules, self._server, self._listener = rules, server, listener
         self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
-        self._listener = listener or _listening(port)
-        self.url = f"http://{HOST}:{self._listener.getsockname()[1]}"
+        self.url = f"http://{HOST}:{listener.getsockname()[1]}"
 
     @classmethod
     def start(
@@ -64,21 +46,19 @@ class Gate:
         faults: Iterable[Fault] = (),
         clock: Clock = utc_now,
         on_denied: Listener = unheard,
+        listener: socket.socket | None = None,
     ) -> Self:
-        """A gate in a thread of this process."""
-        gate = cls(
-            engine_url=engine_url,
-            account=account,
-            key=key,
-            port=port,
-            strict=strict,
-            faults=faults,
-            clock=clock,
-            on_denied=on_denied,
-        )
-        gate._thread.start()
-        gate._await_start()
+        """On `listener`, a socket that listens already, or else on `port`, where 0 is any that is free."""
+        sessions = Sessions(account, key, clock=clock)
+        rules = Rules(sessions=sessions, strict=strict, faults=Faults(faults), denials=Denials(on_denied))
+        server = Server(Application(rules, Upstream(engine_url)))
+        gate = cls(rules, server, listener or _listening(port))
+        gate._begin()
         return gate
+
+    @property
+    def sessions(self) -> Sessions:
+        return self._rules.sessions
 
     @property
     def account(self) -> Account:
@@ -109,16 +89,14 @@ class Gate:
     def denials(self) -> Denials:
         return self._rules.denials
 
-    def serve(self, ready: Callable[[], None]) -> None:
-        """In the foreground, until the process is told to end."""
-        self._server.on_ready = ready
-        self._run()
+    def wait(self) -> None:
+        """Until it is stopped."""
+        self._thread.join()
 
     def stop(self) -> None:
         """Calls that are under way are answered first."""
         self._server.should_exit = True
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
 
     def __enter__(self) -> Self:
         return self
@@ -128,13 +106,14 @@ class Gate:
     ) -> None:
         self.stop()
 
-    def _run(self) -> None:
-        self._server.run(sockets=[self._listener])
-
-    def _await_start(self) -> None:
+    def _begin(self) -> None:
+        self._thread.start()
         if not self._server.ready.wait(START_SECONDS):
             self.stop()
             raise GateFailed("the gate did not start")
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self._listener])
 
 
 def _listening(port: int) -> socket.socket:

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-from collections.abc import Callable
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -43,12 +42,10 @@ class Server(uvicorn.Server):
         )
         self._application = application
         self.ready = threading.Event()
-        self.on_ready: Callable[[], None] = lambda: None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self.ready.set()
-        self.on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets=sockets)

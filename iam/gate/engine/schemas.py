@@ -77,10 +77,11 @@ def _content(body: bytes) -> Mapping[str, Any]:
 
 
 def _own_headers(region: str) -> Headers:
-    """Engines check no signature, but some of them read the region from it."""
+    """Engines check no signature, but some of them read the region from it or miss its date."""
     scope = f"keyfence-gate/20120810/{region}/dynamodb/aws4_request"
     return [
         (b"content-type", b"application/x-amz-json-1.0"),
         (b"x-amz-target", b"DynamoDB_20120810.DescribeTable"),
+        (b"x-amz-date", b"20120810T000000Z"),
         (b"authorization", f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0".encode()),
     ]

@@ -1,6 +1,7 @@
 """An engine that answers what it is told to, byte by byte, and remembers what it was sent."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -10,7 +11,7 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 class ScriptedEngine:
     """Gives one answer per request; None hangs up without one."""
 
-    def __init__(self, answers: Callable[[bytes], bytes | None]) -> None:
+    def __init__(self, answers: Callable[[bytes, bytes], bytes | None]) -> None:
         self.requests: list[tuple[bytes, bytes]] = []
         self.connections = 0
         self._answers = answers
@@ -24,7 +25,7 @@ class ScriptedEngine:
                 head = await reader.readuntil(b"\r\n\r\n")
                 body = await reader.readexactly(_length(head))
                 self.requests.append((head, body))
-                answer = self._answers(body)
+                answer = self._answers(head, body)
                 if answer is None:
                     break
                 writer.write(answer)
@@ -45,7 +46,7 @@ def _length(head: bytes) -> int:
 
 @asynccontextmanager
 async def scripted(
-    answers: Callable[[bytes], bytes | None] = lambda _: OK,
+    answers: Callable[[bytes, bytes], bytes | None] = lambda *_: OK,
 ) -> AsyncIterator[tuple[ScriptedEngine, str]]:
     engine = ScriptedEngine(answers)
     server = await asyncio.start_server(engine.converse, "127.0.0.1", 0)
@@ -54,3 +55,22 @@ async def scripted(
     finally:
         server.close()
         engine.hang_up()
+
+
+def with_table(
+    description: dict[str, object] | None, otherwise: bytes | None = OK
+) -> Callable[[bytes, bytes], bytes | None]:
+    """An engine with one table, or with none, that answers everything else the same way."""
+
+    def answer(head: bytes, _: bytes) -> bytes | None:
+        if b"DynamoDB_20120810.DescribeTable" not in head:
+            return otherwise
+        if description is None:
+            return response(400, b'{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}')
+        return response(200, json.dumps({"Table": description}).encode())
+
+    return answer
+
+
+def response(status: int, body: bytes) -> bytes:
+    return b"HTTP/1.1 %d X\r\ncontent-length: %d\r\n\r\n%s" % (status, len(body), body)

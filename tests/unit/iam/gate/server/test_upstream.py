@@ -30,7 +30,7 @@ async def test_status_headers_and_body_of_the_answer_come_back_as_they_were() ->
     answer = (
         b"HTTP/1.1 418 Odd\r\nX-Amz-Crc32: 7\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\n\x00\xffx"
     )
-    async with scripted(lambda _: answer) as (_, url):
+    async with scripted(lambda *_: answer) as (_, url):
         upstream = Upstream(url)
         got = await upstream.post(HEADERS, BODY)
         upstream.close()
@@ -45,7 +45,7 @@ async def test_status_headers_and_body_of_the_answer_come_back_as_they_were() ->
 
 async def test_a_chunked_answer_comes_back_with_its_length() -> None:
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n3\r\n   \r\n0\r\n\r\n"
-    async with scripted(lambda _: answer) as (_, url):
+    async with scripted(lambda *_: answer) as (_, url):
         upstream = Upstream(url)
         got = await upstream.post(HEADERS, BODY)
         upstream.close()
@@ -54,7 +54,7 @@ async def test_a_chunked_answer_comes_back_with_its_length() -> None:
 
 
 async def test_an_announcement_is_not_the_answer() -> None:
-    async with scripted(lambda _: b"HTTP/1.1 100 Continue\r\n\r\n" + OK) as (_, url):
+    async with scripted(lambda *_: b"HTTP/1.1 100 Continue\r\n\r\n" + OK) as (_, url):
         upstream = Upstream(url)
         assert (await upstream.post(HEADERS, BODY)).status == 200
         upstream.close()
@@ -71,7 +71,7 @@ async def test_calls_one_after_the_other_share_a_connection() -> None:
 
 async def test_a_connection_that_the_engine_wants_closed_is_not_used_again() -> None:
     closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
-    async with scripted(lambda _: closing) as (engine, url):
+    async with scripted(lambda *_: closing) as (engine, url):
         upstream = Upstream(url)
         for _ in range(3):
             await upstream.post(HEADERS, BODY)
@@ -103,7 +103,7 @@ async def test_an_idle_connection_that_was_closed_meanwhile_is_replaced() -> Non
     ids=repr,
 )
 async def test_a_request_without_a_whole_answer_is_an_error_and_is_not_sent_again(answer: bytes | None) -> None:
-    def once(_: bytes) -> bytes | None:
+    def once(*_: bytes) -> bytes | None:
         asyncio.get_running_loop().call_later(0.05, engine.hang_up)
         return answer
 
@@ -118,7 +118,7 @@ async def test_a_request_without_a_whole_answer_is_an_error_and_is_not_sent_agai
 
 async def test_an_answer_that_nobody_asked_for_is_never_taken_for_the_next_one() -> None:
     """A second answer after the first would otherwise be read as that of the next caller."""
-    async with scripted(lambda _: OK + b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged") as (engine, url):
+    async with scripted(lambda *_: OK + b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged") as (engine, url):
         upstream = Upstream(url)
         bodies = [(await upstream.post(HEADERS, BODY)).body for _ in range(3)]
         upstream.close()
@@ -127,7 +127,9 @@ async def test_an_answer_that_nobody_asked_for_is_never_taken_for_the_next_one()
 
 
 async def test_the_answer_to_a_caller_that_gave_up_reaches_nobody_else() -> None:
-    async with scripted(lambda body: OK if body == b"late" else b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n2") as (
+    async with scripted(
+        lambda _, body: OK if body == b"late" else b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n2"
+    ) as (
         engine,
         url,
     ):
@@ -142,7 +144,7 @@ async def test_the_answer_to_a_caller_that_gave_up_reaches_nobody_else() -> None
 
 
 async def test_no_answer_in_time_is_an_error() -> None:
-    async with scripted(lambda _: b"") as (_, url):
+    async with scripted(lambda *_: b"") as (_, url):
         upstream = Upstream(url, answer_seconds=0.05)
         with pytest.raises(EngineLost, match="no answer within"):
             await upstream.post(HEADERS, BODY)

@@ -1,0 +1,95 @@
+"""The engine is asked for a table's keys once, until the table changes."""
+
+import asyncio
+import json
+
+import pytest
+
+from iam.evaluator.requests import NotUnderstood, TableKeys
+from iam.gate.engine.connection import EngineLost
+from iam.gate.engine.schemas import MAX_AGE_SECONDS, Schemas
+from iam.gate.engine.upstream import Upstream
+from tests.unit.iam.gate.server.caller import GET, TABLE, gate_before, tenant, unfenced
+from tests.unit.iam.gate.server.engine import ScriptedEngine, response, scripted, with_table
+
+KEYS = TableKeys("PK", {"GSI1": ("GSI1PK",)})
+
+
+def asked(engine: ScriptedEngine) -> int:
+    return sum(b"DynamoDB_20120810.DescribeTable" in head for head, _ in engine.requests)
+
+
+async def test_of_many_that_ask_at_once_one_goes() -> None:
+    async with scripted(with_table(TABLE)) as (engine, url):
+        schemas = Schemas(Upstream(url), "us-east-1")
+        answers = await asyncio.gather(*(schemas.of(["keyfence"]) for _ in range(20)))
+        assert await schemas.of(["keyfence"]) == {"keyfence": KEYS}
+    assert answers == [{"keyfence": KEYS}] * 20
+    assert len(engine.requests) == 1
+
+
+async def test_the_one_that_goes_goes_on_when_the_first_who_asked_gives_up() -> None:
+    async with scripted(with_table(TABLE)) as (engine, url):
+        schemas = Schemas(Upstream(url), "us-east-1")
+        first = asyncio.create_task(schemas.of(["keyfence"]))
+        second = asyncio.create_task(schemas.of(["keyfence"]))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert await second == {"keyfence": KEYS}
+    assert len(engine.requests) == 1
+
+
+async def test_a_missing_table_is_asked_for_again_every_time() -> None:
+    async with scripted(with_table(None)) as (engine, url):
+        schemas = Schemas(Upstream(url), "us-east-1")
+        assert await schemas.of(["keyfence"]) == {}
+        assert await schemas.of(["keyfence"]) == {}
+    assert len(engine.requests) == 2
+
+
+async def test_what_was_forgotten_while_the_answer_was_on_its_way_is_asked_for_again() -> None:
+    """A table that is altered just then would otherwise keep its old keys."""
+    async with scripted(with_table(TABLE)) as (engine, url):
+        schemas = Schemas(Upstream(url), "us-east-1")
+        early = asyncio.create_task(schemas.of(["keyfence"]))
+        await asyncio.sleep(0)
+        schemas.forget()
+        await early
+        assert schemas.known == {}
+        await schemas.of(["keyfence"])
+        assert schemas.known == {"keyfence": KEYS}
+    assert len(engine.requests) == 2
+
+
+async def test_a_table_that_was_changed_behind_the_gates_back_is_noticed_after_a_while() -> None:
+    moment = [0.0]
+    async with scripted(with_table(TABLE)) as (engine, url):
+        schemas = Schemas(Upstream(url), "us-east-1", now=lambda: moment[0])
+        for moment[0] in (0.0, MAX_AGE_SECONDS - 1, MAX_AGE_SECONDS + 1, 2 * MAX_AGE_SECONDS):
+            await schemas.of(["keyfence"])
+    assert len(engine.requests) == 2
+
+
+@pytest.mark.parametrize("answer", [response(500, b"{}"), response(200, b"x"), response(400, b"[]")], ids=repr)
+async def test_an_engine_that_does_not_say_is_not_guessed(answer: bytes) -> None:
+    async with scripted(lambda *_: answer) as (_, url):
+        with pytest.raises(EngineLost):
+            await Schemas(Upstream(url), "us-east-1").of(["keyfence"])
+
+
+async def test_a_table_without_a_text_for_its_partition_is_not_understood() -> None:
+    async with scripted(with_table({})) as (_, url):
+        with pytest.raises(NotUnderstood):
+            await Schemas(Upstream(url), "us-east-1").of(["keyfence"])
+
+
+@pytest.mark.parametrize("operation", ["CreateTable", "UpdateTable", "DeleteTable"])
+async def test_a_call_that_alters_a_table_makes_the_gate_ask_again(operation: str) -> None:
+    async with gate_before() as (gate, engine):
+        caller = tenant(gate)
+        await caller.call("GetItem", GET)
+        await caller.call("GetItem", GET)
+        before = asked(engine)
+        await unfenced(gate).call(operation, json.dumps({"TableName": "keyfence"}).encode())
+        await caller.call("GetItem", GET)
+        assert (before, asked(engine)) == (1, 2)
