@@ -3,13 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 from starlette.applications import Starlette
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
+from iam.gate.sessions import Sessions
+from iam.policies.names import PROVISIONER, SERVICE_BASE
+from iam.vending import Vending
+from iam.vending.budget import Budget
+from iam.vending.pace import Pace
+from iam.vending.sts import Sts, ambient
+from iam.vending.sweep import Sweep
 from service import log
 from service.auth.tokens import operator_verifier, tenant_verifier
 from service.errors import Unauthenticated
@@ -21,31 +25,18 @@ from service.http.endpoint import GraphQLEndpoint
 from service.http.graphiql import graphiql_page
 from service.http.metrics import Metrics
 from service.http.routes import routes
+from service.local.compute import running_as
 from service.local.demo import load_demo
 from service.settings import BadSettings, Settings, read
-from service.store.calls import CredentialSource
-from service.store.client import BotoClient, Wire, ambient_credentials, ambient_region
+from service.store.client import BotoClient, Wire, ambient_region
 from service.store.cursor import Sealer
 from service.store.schema import Administration, Unreachable
 from service.store.tables import Tables
+from service.store.vended import Vended
 from service.tenancy.registry import Registry
 
 INTROSPECT = "introspect"
-LOCAL_CREDENTIALS = Credentials("AKIALOCAL00000000000", "local")
 LOCAL_PATIENCE_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class OneForAll:
-    """The same credentials for every fence."""
-
-    current: CredentialSource
-
-    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:  # noqa: ARG002
-        return self.current
-
-    def control(self, *, writes: bool) -> CredentialSource:  # noqa: ARG002
-        return self.current
 
 
 def production() -> Starlette:
@@ -54,22 +45,32 @@ def production() -> Starlette:
     if problems := settings.problems() or obstacles(settings):
         raise BadSettings(tuple(problems))
     log.configure(as_json=settings.log_json)
-    return application(settings, tables(settings, OneForAll(partial(asyncio.to_thread, ambient_credentials()))))
+    vending = _vending(settings, _production_sts(settings), Pace(session=settings.session_seconds))
+    return application(settings, _tables(settings, _production_wire(settings), vending), vending)
 
 
-def local(settings: Settings) -> Starlette:
+def local(settings: Settings, sessions: Sessions) -> Starlette:
     """What `keyfence dev` serves."""
     log.configure(as_json=settings.log_json)
-    return application(settings, local_tables(settings))
+    vending = local_vending(settings, sessions)
+    return application(settings, local_tables(settings, vending), vending)
 
 
-async def set_up(settings: Settings, tell: Callable[[str], None]) -> None:
-    """The table and the demo tenants on a local engine."""
+async def set_up(settings: Settings, sessions: Sessions, tell: Callable[[str], None]) -> None:
+    """The table and the demo tenants on a local engine, through its gate."""
     tell("creating the table")
-    await asyncio.to_thread(Administration.connect(local_wire(settings), settings.table, LOCAL_CREDENTIALS).create)
-    handles = local_tables(settings)
+    await asyncio.to_thread(provision, settings, sessions)
+    vending = local_vending(settings, sessions)
+    handles = local_tables(settings, vending)
     await load_demo(handles, tell)
     handles.client.close()
+    vending.close()
+
+
+def provision(settings: Settings, sessions: Sessions) -> None:
+    """Create the table as the one role that may."""
+    credentials = sessions.mint(PROVISIONER).credentials
+    Administration.connect(local_wire(settings), settings.table, credentials).create()
 
 
 def region() -> str | None:
@@ -91,7 +92,7 @@ def _attempts(settings: Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "KEYFENCE_ISSUERS", lambda: tenant_verifier(settings)
     yield "KEYFENCE_ADMIN_ISSUERS", lambda: operator_verifier(settings)
     yield "DynamoDB's endpoint", lambda: BotoClient(_production_wire(settings)).close()
-    yield "AWS credentials", ambient_credentials
+    yield "AWS credentials", lambda: _production_sts(settings)
 
 
 def _production_wire(settings: Settings) -> Wire:
@@ -113,35 +114,53 @@ def local_wire(settings: Settings) -> Wire:
     )
 
 
-async def _local_credentials() -> Credentials:
-    return LOCAL_CREDENTIALS
+def local_tables(settings: Settings, vending: Vending) -> Tables:
+    return _tables(settings, local_wire(settings), vending)
 
 
-def local_tables(settings: Settings) -> Tables:
-    return _tables(settings, local_wire(settings), OneForAll(_local_credentials))
-
-
-def tables(settings: Settings, credentials: OneForAll) -> Tables:
-    return _tables(settings, _production_wire(settings), credentials)
-
-
-def _tables(settings: Settings, wire: Wire, credentials: OneForAll) -> Tables:
+def _tables(settings: Settings, wire: Wire, vending: Vending) -> Tables:
     return Tables(
         client=BotoClient(wire),
         name=settings.table,
         sealer=Sealer(settings.cursor_secrets),
-        credentials=credentials,
+        credentials=Vended(vending),
     )
 
 
-def application(settings: Settings, tables: Tables) -> Starlette:
+def local_vending(settings: Settings, sessions: Sessions) -> Vending:
+    """From the gate's STS, as the service's own role."""
+    sts = Sts.connect(
+        running_as(SERVICE_BASE, sessions),
+        sessions.account.deployment.role_arn(""),
+        region=settings.region,
+        endpoint_url=settings.sts_endpoint_url,
+        read_timeout=LOCAL_PATIENCE_SECONDS,
+    )
+    return _vending(settings, sts, Pace(session=settings.session_seconds, patience=LOCAL_PATIENCE_SECONDS))
+
+
+def _production_sts(settings: Settings) -> Sts:
+    return Sts.connect(
+        ambient(),
+        settings.roles or "",
+        region=settings.region or ambient_region(),
+        endpoint_url=settings.sts_endpoint_url,
+    )
+
+
+def _vending(settings: Settings, sts: Sts, pace: Pace) -> Vending:
+    return Vending(sts, pace=pace, budget=Budget(settings.sts_calls_per_second), sessions=settings.sessions)
+
+
+def application(settings: Settings, tables: Tables, vending: Vending) -> Starlette:
     """The tenants' API over these tables, with its probes."""
-    metrics = Metrics(tables.meter)
+    metrics = Metrics(tables.meter, vending.counts)
+    tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call)
     registry = Registry(tables.control(writes=False))
     endpoint = GraphQLEndpoint(
         authenticate=_admission(settings, registry),
         executor=GraphQLExecutor(schema),
-        context=_contexts(replace(tables, on_foreign=metrics.foreign_item)),
+        context=_contexts(tables),
         introspection=lambda caller: settings.introspection or INTROSPECT in caller.principal.scopes,
         page=graphiql_page if settings.graphiql else None,
         metrics=metrics,
@@ -149,7 +168,11 @@ def application(settings: Settings, tables: Tables) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        sweep = Sweep(vending.renew_due)
+        sweep.start()
         yield
+        sweep.stop()
+        vending.close()
         tables.client.close()
 
     return routes(endpoints={"/graphql": endpoint}, ready=_readiness(registry), metrics=metrics, lifespan=lifespan)

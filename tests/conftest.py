@@ -8,12 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from iam.boundary import TenantId
-from service import app
 from service.local import dynoxide, moto
 from service.local.engine import Engine
 from service.local.issuer import LocalIssuer
-from service.store.client import Wire
-from service.store.schema import Administration
 from tests.dynoxide_binary import dynoxide_binary
 from tests.world import Session, World
 
@@ -63,12 +60,11 @@ def issuer() -> LocalIssuer:
 
 @pytest.fixture(scope="module", params=["moto", "dynoxide"])
 def world(request: pytest.FixtureRequest, engines: Engines, issuer: LocalIssuer) -> Iterator[World]:
-    """The service on each engine, with a table of its own for every module so that no test waits for another's data."""
-    url, name = engines[request.param].url, f"keyfence-{next(_tables)}"
-    Administration.connect(Wire(region="us-east-1", endpoint_url=url), name, app.LOCAL_CREDENTIALS).create()
-    made = World.over(url, name, issuer)
+    """The service on each engine behind a gate, with a table of its own for every module so that no test waits for
+    another's data."""
+    made = World.over(engines[request.param].url, f"keyfence-{next(_tables)}", issuer)
     yield made
-    made.tables.client.close()
+    made.close()
 
 
 @pytest.fixture

@@ -1,19 +1,27 @@
-"""The service over one engine, and the tenants who talk to it in a test."""
+"""The service over one engine behind a gate, and the tenants who talk to it in a test."""
 
 import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import boto3
 import httpx2
+from botocore.config import Config
 from starlette.applications import Starlette
 
 from iam.boundary import TenantId, tenant_id
 from iam.credentials import Credentials
+from iam.deployment import Deployment
+from iam.gate.access_key import new_gate_key
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from iam.vending import Vending
 from service import app
 from service.auth.role import Role
+from service.local import becoming
 from service.local.issuer import LocalIssuer
 from service.settings import IssuerSettings, Settings
 from service.store.client import Answer, Client
@@ -22,7 +30,15 @@ from service.store.tables import Tables
 from service.tenancy.model import Tenant, Tier
 from service.tenancy.registry import Registry
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+NOBODY = Credentials("AKIALOCAL00000000000", "local")
+"""Engines let everybody in."""
+
 _numbers = itertools.count(1)
+_boto = boto3.Session()
+_once = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +103,49 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """The service, its table and its identity provider."""
+    """The service, its table, the gate before it and its identity provider."""
 
     application: Starlette
     tables: Tables
+    vending: Vending
     recorder: Recorder
     issuer: LocalIssuer
     settings: Settings
+    gate: Gate
+    engine_url: str
 
     @classmethod
-    def over(cls, url: str, table: str, issuer: LocalIssuer) -> "World":
+    def over(cls, engine_url: str, table: str, issuer: LocalIssuer) -> "World":
+        account = Account.of(Deployment(table=table))
+        gate = Gate.start(engine_url=engine_url, account=account, key=new_gate_key())
         settings = Settings(
             table=table,
-            region="us-east-1",
-            endpoint_url=url,
+            region=account.deployment.region,
+            endpoint_url=gate.url,
+            sts_endpoint_url=gate.url,
             issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
             cursor_keys=("dev-" + "A" * 43,),
         )
-        made = app.local_tables(settings)
+        app.provision(settings, gate.sessions)
+        vending = app.local_vending(settings, gate.sessions)
+        made = app.local_tables(settings, vending)
         recorder = Recorder(made.client)
         tables = replace(made, client=recorder)
         return cls(
-            application=app.application(settings, tables),
+            application=app.application(settings, tables, vending),
             tables=tables,
+            vending=vending,
             recorder=recorder,
             issuer=issuer,
             settings=settings,
+            gate=gate,
+            engine_url=engine_url,
         )
+
+    def close(self) -> None:
+        self.tables.client.close()
+        self.vending.close()
+        self.gate.stop()
 
     async def new_tenant(self, name: str | None = None) -> TenantId:
         tenant = tenant_id(name or f"tenant-{next(_numbers)}")
@@ -129,7 +161,35 @@ class World:
     def table(self, tenant: TenantId, *, writes: bool = True) -> Table:
         return self.tables.tenant(tenant, writes=writes)
 
+    def client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
+        """A plain boto3 client that is this tenant, at the gate."""
+        session = becoming.as_tenant(self.gate.sessions, tenant, writes=not read_only)
+        return self.client_of(session.credentials)
+
+    def role_client(self, role: str) -> "DynamoDBClient":
+        """A plain boto3 client that is one of the other roles, at the gate."""
+        return self.client_of(becoming.as_role(self.gate.sessions, role).credentials)
+
+    def client_of(self, credentials: Credentials) -> "DynamoDBClient":
+        return _client(self.gate.url, credentials)
+
+    def engine_client(self) -> "DynamoDBClient":
+        """What is really in the table: the engine itself, behind the gate."""
+        return _client(self.engine_url, NOBODY)
+
     def calls(self) -> list[Recorded]:
         """What went out since the last time this was asked."""
         seen, self.recorder.calls = self.recorder.calls, []
         return seen
+
+
+def _client(url: str, credentials: Credentials) -> "DynamoDBClient":
+    return _boto.client(
+        "dynamodb",
+        region_name=Deployment().region,
+        endpoint_url=url,
+        aws_access_key_id=credentials.access_key,
+        aws_secret_access_key=credentials.secret_key,
+        aws_session_token=credentials.token,
+        config=_once,
+    )

@@ -36,12 +36,18 @@ class Sts:
 
     @classmethod
     def connect(
-        cls, session: boto3.Session, roles: str, *, region: str | None = None, endpoint_url: str | None = None
+        cls,
+        session: boto3.Session,
+        roles: str,
+        *,
+        region: str | None = None,
+        endpoint_url: str | None = None,
+        read_timeout: float = 2.0,
     ) -> "Sts":
         """The regional endpoint unless another is given; short timeouts, since callers wait."""
         config = Config(
             connect_timeout=1,
-            read_timeout=2,
+            read_timeout=read_timeout,
             retries={"mode": "standard", "total_max_attempts": 2},
             max_pool_connections=THREADS,
             tcp_keepalive=True,

@@ -3,6 +3,7 @@
 import typer
 
 from service.cli.boundary import Boundary
+from service.cli.credentials import credentials
 from service.cli.dev import dev
 from service.cli.patterns import patterns
 from service.cli.schema import schema
@@ -18,5 +19,5 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (dev, serve, table, token, schema, patterns):
+for command in (dev, serve, table, token, credentials, schema, patterns):
     app.command()(command)

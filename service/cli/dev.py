@@ -8,18 +8,23 @@ from service.cli.options import Data
 from service.local.directory import DEFAULT
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Where to listen on 127.0.0.1; 0 takes a free port.")]
+GatePort = Annotated[
+    int, typer.Option(min=0, max=65535, help="Where the gate, the local AWS, listens; 0 takes a free port.")
+]
 Engine = Annotated[
     Literal["auto", "moto", "dynoxide"],
     typer.Option(help="dynoxide keeps its data, moto is in memory; auto takes dynoxide where it can be had."),
 ]
 
 
-def dev(port: Port = 8000, engine: Engine = "auto", data: Data = DEFAULT) -> None:
+def dev(port: Port = 8000, gate_port: GatePort = 8001, engine: Engine = "auto", data: Data = DEFAULT) -> None:
     """Serve on this machine with an embedded local AWS and the demo tenants acme and globex.
+
+    The local AWS is a DynamoDB engine behind a gate, which lets each session do what IAM would let it do.
 
     [bold]Example:[/bold] keyfence dev
 
-    [bold]Example:[/bold] keyfence dev --port 8080 --engine moto
+    [bold]Example:[/bold] keyfence dev --port 8080 --gate-port 8081 --engine moto
     """
     import contextlib
 
@@ -27,5 +32,10 @@ def dev(port: Port = 8000, engine: Engine = "auto", data: Data = DEFAULT) -> Non
     from service.cli.listener import listen
     from service.cli.signals import interruptible
 
-    with interruptible(), contextlib.suppress(KeyboardInterrupt), listen(HOST, port) as listener:
-        run(listener, engine, data)
+    with (
+        interruptible(),
+        contextlib.suppress(KeyboardInterrupt),
+        listen(HOST, port) as listener,
+        listen(HOST, gate_port, "--gate-port") as gate,
+    ):
+        run(listener, gate, engine, data)

@@ -1,4 +1,4 @@
-"""The run of `keyfence dev`: keys, engine, table, demo data, server, and the engine's end."""
+"""The run of `keyfence dev`: keys, engine, gate, table, demo data, server, and the end of gate and engine."""
 
 import asyncio
 import socket
@@ -7,6 +7,9 @@ from pathlib import Path
 
 import typer
 
+from iam.deployment import LOCAL_REGION, Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
 from service.cli.progress import progress
 from service.cli.server import DevelopmentServer
 from service.cli.signals import undisturbed
@@ -16,34 +19,45 @@ from service.local import choice
 from service.local.cursor_key import cursor_key
 from service.local.directory import data_directory
 from service.local.engine import Engine, EngineFailed
+from service.local.gate_key import gate_key
 from service.local.issuer import ADMIN_AUDIENCE, AUDIENCE, LocalIssuer, local_issuer
 from service.settings import BadSettings, IssuerSettings, Settings, read
 
 HOST = "127.0.0.1"
-REGION = "us-east-1"
 
 
-def run(listener: socket.socket, name: choice.EngineName, data: Path) -> None:
+def run(listener: socket.socket, gate: socket.socket, name: choice.EngineName, data: Path) -> None:
     """What is cheap and may be refused comes first, so that nothing has to be undone."""
     directory = data_directory(data)
-    issuer = local_issuer(directory)
-    settings = _settings(issuer, cursor_key(directory), listener.getsockname()[1])
+    issuer, key = local_issuer(directory), gate_key(directory)
+    settings = _settings(issuer, cursor_key(directory), listener.getsockname()[1], _url(gate))
     with progress() as tell:
         chosen = choice.start(name, directory, tell)
-    welcome = Welcome(url=f"http://{HOST}:{settings.port}", remark=chosen.remark, issuer=issuer, data=directory)
+    welcome = Welcome(url=_url(listener), gate=_url(gate), remark=chosen.remark, issuer=issuer, data=directory)
     try:
-        ready = settings.model_copy(update={"endpoint_url": chosen.engine.url})
-        asyncio.run(_serve(listener, chosen.engine, ready, welcome))
+        with _gate(chosen.engine, settings.table, key, gate) as running:
+            asyncio.run(_serve(listener, chosen.engine, running, settings, welcome))
     finally:
         with undisturbed():
             chosen.engine.stop()
 
 
-def _settings(issuer: LocalIssuer, sealing: str, port: int) -> Settings:
+def _gate(engine: Engine, table: str, key: bytes, listener: socket.socket) -> Gate:
+    account = Account.of(Deployment(table=table))
+    return Gate.start(engine_url=engine.url, account=account, key=key, listener=listener)
+
+
+def _url(listener: socket.socket) -> str:
+    return f"http://{HOST}:{listener.getsockname()[1]}"
+
+
+def _settings(issuer: LocalIssuer, sealing: str, port: int, gate: str) -> Settings:
     issuers = (IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),)
     try:
         return read(
-            region=REGION,
+            region=LOCAL_REGION,
+            endpoint_url=gate,
+            sts_endpoint_url=gate,
             issuers=issuers,
             admin_issuers=issuers,
             audience=AUDIENCE,
@@ -59,13 +73,13 @@ def _settings(issuer: LocalIssuer, sealing: str, port: int) -> Settings:
         raise BadInput(str(error)) from error
 
 
-async def _serve(listener: socket.socket, engine: Engine, settings: Settings, welcome: Welcome) -> None:
+async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: Settings, welcome: Welcome) -> None:
     with progress() as tell:
         tell("loading the service")
         from service.app import local, set_up
 
-        await _or_engine_failure(set_up(settings, tell), engine)
-    await DevelopmentServer(local(settings), engine, lambda: typer.echo(welcome)).run_on(listener)
+        await _or_engine_failure(set_up(settings, gate.sessions, tell), engine)
+    await DevelopmentServer(local(settings, gate.sessions), engine, lambda: typer.echo(welcome)).run_on(listener)
 
 
 async def _or_engine_failure(work: Awaitable[None], engine: Engine) -> None:

@@ -18,6 +18,7 @@ class Welcome:
     """Where things are, and a request of each demo tenant that works when pasted."""
 
     url: str
+    gate: str
     remark: str
     issuer: LocalIssuer
     data: Path
@@ -28,14 +29,19 @@ class Welcome:
         )
 
     def _places(self) -> str:
-        token = f"uv run keyfence token --tenant {next(iter(TENANTS))} --data {shlex.quote(str(self.data))}"
         return (
             f"\nKeyfence is ready.\n\n"
             f"  Engine    {self.remark}\n"
+            f"  Gate      {self.gate}\n"
+            f"            DynamoDB and STS as IAM lets each session use them. To be a tenant there, in ~/.aws/config:\n"
+            f"            credential_process = {self._command('credentials')}\n"
             f"  GraphiQL  {self.url}/graphql\n"
             f'            Headers: {{"Authorization": "Bearer TOKEN"}}, where TOKEN comes from\n'
-            f"            {token}"
+            f"            {self._command('token')}"
         )
+
+    def _command(self, name: str) -> str:
+        return f"uv run keyfence {name} --tenant {next(iter(TENANTS))} --data {shlex.quote(str(self.data))}"
 
     def _request(self, name: str, tenant: DemoTenant) -> str:
         token = self.issuer.token(

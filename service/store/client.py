@@ -6,7 +6,7 @@ boto3's own client validates and rebuilds every attribute by its service model, 
 import asyncio
 import socket
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ import orjson
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
-from botocore.exceptions import BotoCoreError, NoCredentialsError
+from botocore.exceptions import BotoCoreError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
@@ -139,21 +139,6 @@ def _endpoint(wire: Wire) -> tuple[str, str]:
     session = boto3.Session(aws_access_key_id="never-used", aws_secret_access_key="never-used")  # noqa: S106
     boto = session.client("dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url)
     return boto.meta.endpoint_url, boto.meta.region_name
-
-
-def ambient_credentials() -> Callable[[], Credentials]:
-    """What boto3's own chain finds on this machine, refreshed by it when it expires."""
-    found = boto3.Session().get_credentials()
-    if found is None:
-        raise NoCredentialsError
-
-    def current() -> Credentials:
-        frozen = found.get_frozen_credentials()
-        if not frozen.access_key or not frozen.secret_key:
-            raise NoCredentialsError
-        return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
-
-    return current
 
 
 def ambient_region() -> str | None:

@@ -15,6 +15,7 @@ import pytest
 from tests.dynoxide_binary import dynoxide_binary
 
 START_SECONDS = 60
+PORTS = ("--port", "0", "--gate-port", "0")
 USERS = "{ users(first: 50) { edges { node { email } } } }"
 
 
@@ -33,7 +34,7 @@ def _link_dynoxide(directory: Path) -> None:
 @contextmanager
 def running(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
     """The curl commands that it printed, by tenant; at the end it gets Ctrl-C and has to end well."""
-    command = [sys.executable, "-m", "service", "dev", "--port", "0", "--engine", engine, "--data", str(data)]
+    command = [sys.executable, "-m", "service", "dev", *PORTS, "--engine", engine, "--data", str(data)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             yield _requests(process)
@@ -87,7 +88,7 @@ def test_a_restart_keeps_the_data_on_dynoxide(tmp_path: Path) -> None:
 
 def test_after_a_kill_the_next_start_finds_the_data_free(tmp_path: Path) -> None:
     _link_dynoxide(tmp_path)
-    command = [sys.executable, "-m", "service", "dev", "--port", "0", "--engine", "dynoxide", "--data", str(tmp_path)]
+    command = [sys.executable, "-m", "service", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         _requests(process)
         process.kill()

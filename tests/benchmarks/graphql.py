@@ -30,8 +30,7 @@ from service.graphql.schema import schema
 from service.local import dynoxide
 from service.local.binary import obtain, shared_cache
 from service.local.issuer import LocalIssuer
-from service.store.client import Answer, Wire
-from service.store.schema import Administration
+from service.store.client import Answer
 from service.tenancy.registry import Registry
 from tests.world import Session, World
 
@@ -72,7 +71,6 @@ def main() -> None:
 
 async def _measure(url: str, directory: Path, requests: int) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    Administration.connect(Wire(region="us-east-1", endpoint_url=url), TABLE, app.LOCAL_CREDENTIALS).create()
     world = World.over(url, TABLE, LocalIssuer(key=key))
     session = world.session(await world.new_tenant("acme"))
     users = Users(world.table(session.tenant))
@@ -87,7 +85,9 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
     verifier = tenant_verifier(world.settings)
     executor = GraphQLExecutor(schema)
     request = GraphQLRequest(query=QUERY)
-    caller = Caller(await verifier.verify(session.token), await Registry(world.tables.control(writes=False)).get(session.tenant))
+    caller = Caller(
+        await verifier.verify(session.token), await Registry(world.tables.control(writes=False)).get(session.tenant)
+    )
     table = world.table(session.tenant, writes=False)
     canned = await _canned(world, session)
 
@@ -133,7 +133,7 @@ def _canned_application(world: World, page: Answer, session: Session) -> Any:
         async def call(self, operation: str, *rest: Any) -> Answer:
             return page if operation == "Query" else await world.tables.client.call(operation, *rest)
 
-    return app.application(world.settings, replace(world.tables, client=ByOperation(page)))
+    return app.application(world.settings, replace(world.tables, client=ByOperation(page)), world.vending)
 
 
 async def _post(application: Any, token: str) -> None:

@@ -53,6 +53,12 @@ def test_the_query_to_try_is_found() -> None:
 def test_the_greeting_is_the_one_that_is_printed() -> None:
     issuer = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
     remark = "dynoxide, with its data kept in .keyfence"
-    said = Welcome(url="http://127.0.0.1:8000", remark=remark, issuer=issuer, data=Path(".keyfence"))
+    said = Welcome(
+        url="http://127.0.0.1:8000",
+        gate="http://127.0.0.1:8001",
+        remark=remark,
+        issuer=issuer,
+        data=Path(".keyfence"),
+    )
     (greeting,) = blocks(README, "text")
     assert str(said).startswith("\n" + greeting)

@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from service import app
 from service.store.client import Wire
 from service.store.schema import Administration, definition
 from tests.conftest import Engines
+from tests.world import NOBODY
 
 _numbers = itertools.count(1)
 
@@ -18,7 +18,7 @@ def wire(request: pytest.FixtureRequest, engines: Engines) -> Wire:
 
 
 def administration(wire: Wire) -> Administration:
-    return Administration.connect(wire, f"schema-{next(_numbers)}", app.LOCAL_CREDENTIALS)
+    return Administration.connect(wire, f"schema-{next(_numbers)}", NOBODY)
 
 
 def test_a_table_is_created_once_and_then_is_as_defined(wire: Wire) -> None:

@@ -14,8 +14,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from iam.gate.sessions import Sessions
+from iam.policies.names import PROVISIONER
 from service.settings import Settings
-from tests.unit.local.dynamodb import create_table, tables
+from service.store.client import Wire
+from service.store.schema import Administration
+
+FOUND: list[bool] = []
+"""Whether the table was there before, for each time that things were set up."""
 
 
 def application() -> ModuleType:
@@ -25,24 +31,28 @@ def application() -> ModuleType:
     return module
 
 
-def local(settings: Settings) -> Starlette:
-    """Answers every query with the caller's token and the tables of the engine."""
+def local(settings: Settings, sessions: Sessions) -> Starlette:
+    """Answers every query with the caller's token and what the gate knows."""
 
     async def answer(request: Request) -> JSONResponse:
-        found = await asyncio.to_thread(tables, str(settings.endpoint_url))
-        return JSONResponse({"asked": await request.json(), "as": request.headers["authorization"], "tables": found})
+        differences = await asyncio.to_thread(administration(settings, sessions).differences)
+        asked, bearer = await request.json(), request.headers["authorization"]
+        return JSONResponse({"asked": asked, "as": bearer, "found": FOUND, "differences": differences})
 
     return Starlette(routes=[Route("/graphql", answer, methods=["POST"])])
 
 
-async def set_up(settings: Settings, progress: Callable[[str], None]) -> None:
+async def set_up(settings: Settings, sessions: Sessions, progress: Callable[[str], None]) -> None:
     """Makes the table of the settings, after killing the engine whose lock file STAND_IN_KILLS names."""
     progress("creating the table")
     if lock := os.environ.get("STAND_IN_KILLS"):
         kill_engine(Path(lock))
-    url = str(settings.endpoint_url)
-    if settings.table not in tables(url):
-        create_table(url, settings.table)
+    FOUND.append(not administration(settings, sessions).create())
+
+
+def administration(settings: Settings, sessions: Sessions) -> Administration:
+    wire = Wire(region=settings.region, endpoint_url=settings.endpoint_url)
+    return Administration.connect(wire, settings.table, sessions.mint(PROVISIONER).credentials)
 
 
 def kill_engine(lock: Path) -> None:

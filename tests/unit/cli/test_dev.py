@@ -45,16 +45,26 @@ def test_a_busy_port_is_said_in_a_sentence_before_anything_is_made(run: Run, tmp
     assert not (tmp_path / "data").exists()
 
 
+def test_a_busy_gate_port_is_said_before_anything_is_made(run: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refusal(run("dev", "--port", 0, "--gate-port", port, "--data", tmp_path / "data"))
+    assert said == f"Port {port} on 127.0.0.1 is already in use: choose another with --gate-port."
+    assert not (tmp_path / "data").exists()
+
+
 def test_an_unusable_directory_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "cannot be used: File exists." in refusal(run("dev", "--port", 0, "--data", tmp_path / "file"))
+    assert "cannot be used: File exists." in refusal(
+        run("dev", "--port", 0, "--gate-port", 0, "--data", tmp_path / "file")
+    )
 
 
 def test_a_missing_engine_asked_for_by_name_is_said_in_a_sentence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = refusal(run("dev", "--port", 0, "--engine", "dynoxide", "--data", tmp_path))
+    said = refusal(run("dev", "--port", 0, "--gate-port", 0, "--engine", "dynoxide", "--data", tmp_path))
     assert said.startswith("@dynoxide/")
     assert said.endswith(f"@{binary.VERSION} cannot be fetched, because npm is not on PATH.")
 
@@ -65,7 +75,7 @@ def test_an_unknown_engine_is_a_usage_error(run: Run) -> None:
 
 def test_a_setting_that_cannot_be_read_is_said_in_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_WORKERS", "many")
-    assert refusal(run("dev", "--port", 0)).startswith("KEYFENCE_WORKERS: ")
+    assert refusal(run("dev", "--port", 0, "--gate-port", 0)).startswith("KEYFENCE_WORKERS: ")
 
 
 def test_a_socket_is_listening_from_the_start() -> None:
@@ -75,7 +85,7 @@ def test_a_socket_is_listening_from_the_start() -> None:
 
 @pytest.mark.engine
 def test_it_serves_each_demo_tenant_and_ends_cleanly_on_ctrl_c(tmp_path: Path) -> None:
-    with running("dev", "--port", "0", "--engine", "moto", "--data", str(tmp_path)) as service:
+    with running("dev", "--port", "0", "--gate-port", "0", "--engine", "moto", "--data", str(tmp_path)) as service:
         service.until(READY)
         curls = [line for line in service.lines if line.startswith("curl ")]
         answers = [paste(curl) for curl in curls]
@@ -83,14 +93,14 @@ def test_it_serves_each_demo_tenant_and_ends_cleanly_on_ctrl_c(tmp_path: Path) -
     tokens = [jwt.decode(answer["as"].split()[1], options={"verify_signature": False}) for answer in answers]
     assert [token["tenant"] for token in tokens] == ["acme", "globex"]
     assert all("viewer" in answer["asked"]["query"] for answer in answers)
-    assert answers[0]["tables"] == ["keyfence"]
+    assert [answer["differences"] for answer in answers] == [[], []]
     assert code == 0
     assert said.splitlines() == ["starting moto ...", "loading the service ...", "creating the table ..."]
 
 
 @pytest.mark.engine
 def test_without_npm_it_runs_on_moto_and_says_why_in_one_line(tmp_path: Path) -> None:
-    with running("dev", "--port", "0", "--data", str(tmp_path), PATH=str(tmp_path)) as service:
+    with running("dev", "--port", "0", "--gate-port", "0", "--data", str(tmp_path), PATH=str(tmp_path)) as service:
         service.until(READY)
         (line,) = [line for line in service.lines if "moto" in line]
         assert "npm is not on PATH: its data is in memory and ends with this process" in line
@@ -100,10 +110,10 @@ def test_without_npm_it_runs_on_moto_and_says_why_in_one_line(tmp_path: Path) ->
 @pytest.mark.engine
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_the_engine_ends_with_it_and_data_is_there_again(data: Path, ending: signal.Signals) -> None:
-    for tables in (["first"], ["first", "second"]):
-        with running("dev", "--port", "0", "--data", str(data), KEYFENCE_TABLE=tables[-1]) as service:
+    for found in (False, True):
+        with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
             service.until(READY)
-            assert paste(next(line for line in service.lines if line.startswith("curl ")))["tables"] == tables
+            assert paste(next(line for line in service.lines if line.startswith("curl ")))["found"] == [found]
             code, said = service.end(ending)
         assert (code, "Traceback" in said) == (0, False)
         assert not engine_lives(data)
@@ -111,9 +121,9 @@ def test_the_engine_ends_with_it_and_data_is_there_again(data: Path, ending: sig
 
 @pytest.mark.engine
 def test_a_second_one_on_the_same_data_is_refused(data: Path, run: Run) -> None:
-    with running("dev", "--port", "0", "--data", str(data)) as service:
+    with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
         service.until(READY)
-        said = run("dev", "--port", 0, "--data", data)
+        said = run("dev", "--port", 0, "--gate-port", 0, "--data", data)
         assert (said.exit_code, said.stdout) == (1, "")
         assert f"in use by process {service.process.pid} and its engine" in said.stderr
         assert service.end(signal.SIGINT)[0] == 0
@@ -121,7 +131,7 @@ def test_a_second_one_on_the_same_data_is_refused(data: Path, run: Run) -> None:
 
 @pytest.mark.engine
 def test_an_engine_that_dies_ends_it_with_a_sentence(data: Path) -> None:
-    with running("dev", "--port", "0", "--data", str(data)) as service:
+    with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
         service.until(READY)
         kill_engine(data / "lock")
         code, said = service.end()
@@ -132,7 +142,7 @@ def test_an_engine_that_dies_ends_it_with_a_sentence(data: Path) -> None:
 
 @pytest.mark.engine
 def test_an_engine_that_dies_while_setting_up_is_the_reason_given(data: Path) -> None:
-    arguments = ("dev", "--port", "0", "--data", str(data))
+    arguments = ("dev", "--port", "0", "--gate-port", "0", "--data", str(data))
     with running(*arguments, STAND_IN_KILLS=str(data / "lock")) as service:
         code, said = service.end()
     assert code == 1

@@ -1,0 +1,90 @@
+"""keyfence credentials: a session of the local AWS, for the aws CLI and every SDK."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iam.boundary import BadTenantId, tenant_id
+from service.cli.options import Data
+from service.errors import BadInput
+from service.local.directory import DEFAULT
+
+if TYPE_CHECKING:
+    from iam.gate.sessions import Issued, Sessions
+
+SHORTEST, LONGEST = 900, 3600
+ROLES = ("service-base", "control-plane", "stream-worker", "migrator", "provisioner")
+
+Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant to be.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="As the service is while it answers queries.")]
+RoleName = Annotated[str | None, typer.Option(metavar="ROLE", help=f"Be one of {', '.join(ROLES)} instead.")]
+Duration = Annotated[int, typer.Option(metavar="SECONDS", help=f"How long, from {SHORTEST} to {LONGEST} seconds.")]
+
+
+def credentials(
+    tenant: Tenant = None,
+    read_only: ReadOnly = False,
+    role: RoleName = None,
+    duration: Duration = SHORTEST,
+    data: Data = DEFAULT,
+) -> None:
+    """Print a session for the gate of `keyfence dev` or `keyfence gate`, as AWS's credential_process wants it.
+
+    In ~/.aws/config a profile with the line
+
+      credential_process = keyfence credentials --tenant acme --data DIR
+
+    makes the aws CLI and every SDK that tenant, and asks again before the session ends.
+
+    [bold]Example:[/bold] keyfence credentials --tenant acme
+
+    [bold]Example:[/bold] keyfence credentials --tenant acme --read-only --data .keyfence
+
+    [bold]Example:[/bold] keyfence credentials --role control-plane --duration 3600
+    """
+    _check(tenant=tenant, read_only=read_only, role=role, duration=duration)
+    from iam.deployment import Deployment
+    from iam.gate.account import Account
+    from iam.gate.sessions import Sessions
+    from service.local.directory import data_directory
+    from service.local.gate_key import gate_key
+
+    sessions = Sessions(Account.of(Deployment()), gate_key(data_directory(data)))
+    typer.echo(_printed(_issued(sessions, tenant, role, duration, writes=not read_only)))
+
+
+def _check(*, tenant: str | None, read_only: bool, role: str | None, duration: int) -> None:
+    if (tenant is None) == (role is None):
+        raise BadInput("Say either --tenant TENANT or --role ROLE.")
+    if role is not None and role not in ROLES:
+        raise BadInput(f"--role {role!r} is not one of {', '.join(ROLES)}.")
+    if role is not None and read_only:
+        raise BadInput("--read-only is for tenants: say it with --tenant.")
+    if not SHORTEST <= duration <= LONGEST:
+        raise BadInput(f"--duration must be between {SHORTEST} and {LONGEST} seconds.")
+
+
+def _issued(sessions: "Sessions", tenant: str | None, role: str | None, seconds: int, *, writes: bool) -> "Issued":
+    from service.local import becoming
+
+    if role is not None:
+        return becoming.as_role(sessions, role, seconds=seconds)
+    try:
+        return becoming.as_tenant(sessions, tenant_id(tenant), writes=writes, seconds=seconds)
+    except BadTenantId as error:
+        raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
+
+
+def _printed(issued: "Issued") -> str:
+    from iam.gate.clock import iso
+
+    return json.dumps(
+        {
+            "Version": 1,
+            "AccessKeyId": issued.credentials.access_key,
+            "SecretAccessKey": issued.credentials.secret_key,
+            "SessionToken": issued.credentials.token,
+            "Expiration": iso(issued.session.expires_at),
+        }
+    )
