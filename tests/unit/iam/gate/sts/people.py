@@ -1,0 +1,113 @@
+"""A small account: a porter who may become others, and the roles that trust it in different ways."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from botocore.parsers import create_parser
+from botocore.session import get_session
+
+from iam.deployment import Deployment
+from iam.document import Policy, Statement
+from iam.gate import sts
+from iam.gate.account import Account
+from iam.gate.answer import Answer
+from iam.gate.request import Request
+from iam.gate.role import Role, role_id
+from iam.gate.session import Session
+from iam.gate.sessions import Sessions
+
+NOW = datetime(2026, 11, 16, 12, 0, 0, 250_000, tzinfo=UTC)
+DEPLOYMENT = Deployment(role_prefix="")
+ROOT = "arn:aws:iam::000000000000:root"
+EVERYTHING = ("sts:AssumeRole", "sts:TagSession", "sts:SetSourceIdentity")
+KEY = b"k" * 32
+STS = get_session().get_service_model("sts")
+
+
+class Times:
+    """A clock that moves only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def arn(role: str) -> str:
+    return DEPLOYMENT.role_arn(role)
+
+
+def allow(*actions: str, resources: tuple[str, ...] = ("*",)) -> Policy:
+    return Policy(statements=(Statement(effect="Allow", actions=actions, resources=resources),))
+
+
+def deny(*actions: str) -> Policy:
+    return Policy(statements=(Statement(effect="Deny", actions=actions, resources=("*",)),))
+
+
+def trust(*names: str, actions: tuple[str, ...] = EVERYTHING, **statement: Any) -> Policy:
+    return Policy(statements=(Statement(effect="Allow", principals={"AWS": names}, actions=actions, **statement),))
+
+
+def role(name: str, trusted: Policy, *policies: Policy, **more: Any) -> Role:
+    return Role(name=name, arn=arn(name), id=role_id(arn(name)), trust=trusted, policies=policies, **more)
+
+
+def sessions(*roles: Role, clock: Times | None = None, **more: Any) -> Sessions:
+    account = Account(deployment=DEPLOYMENT, roles={one.name: one for one in roles}, **more)
+    return Sessions(account, KEY, clock=clock or Times())
+
+
+def porter(*policies: Policy, **more: Any) -> Role:
+    return role("porter", trust(ROOT), *policies, **more)
+
+
+def room(*names: str, **more: Any) -> Role:
+    return role("room", trust(*(names or (arn("porter"),))), allow("dynamodb:*"), **more)
+
+
+def asking(parameters: Mapping[str, str]) -> Request:
+    body = urlencode({"Version": "2011-06-15", **parameters}).encode()
+    return Request(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="192.0.2.7")
+
+
+def assume_role(sessions: Sessions, caller: Session, **parameters: str) -> Answer:
+    """Dots are written as two underscores: Tags__member__1__Key."""
+    named = {name.replace("__", "."): value for name, value in parameters.items()}
+    asked = {"Action": "AssumeRole", "RoleArn": arn("room"), "RoleSessionName": "night", **named}
+    return sts.answer(asking(asked), caller, sessions)
+
+
+def tagged(*pairs: tuple[str, str]) -> dict[str, str]:
+    return {
+        f"Tags__member__{number}__{part}": text
+        for number, pair in enumerate(pairs, 1)
+        for part, text in zip(("Key", "Value"), pair, strict=True)
+    }
+
+
+def parsed(answer: Answer, operation: str = "AssumeRole") -> dict[str, Any]:
+    """As botocore reads it."""
+    shape = STS.operation_model(operation).output_shape
+    assert shape is not None
+    headers = {name.decode(): value.decode() for name, value in answer.headers}
+    response = {"body": answer.body, "headers": headers, "status_code": answer.status}
+    return dict(create_parser("query").parse(response, shape))
+
+
+def error(answer: Answer) -> tuple[int, str, str]:
+    said = parsed(answer)["Error"]
+    return answer.status, said["Code"], said["Message"]
+
+
+def new_session(sessions: Sessions, answer: Answer) -> Session:
+    """The session behind the credentials of an answer."""
+    assert answer.status == 200, answer.body
+    credentials = parsed(answer)["Credentials"]
+    return sessions.find(credentials["AccessKeyId"], credentials["SessionToken"])

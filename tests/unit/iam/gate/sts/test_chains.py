@@ -1,0 +1,90 @@
+"""From session to session: what is handed on, what cannot be changed, and how long it lasts."""
+
+import pytest
+
+from iam.gate.session import Session
+from iam.gate.sessions import Sessions
+
+from .people import allow, arn, assume_role, error, new_session, parsed, porter, role, sessions, tagged, trust
+
+CONFLICT = (
+    "One of the specified transitive tag keys can't be set because it conflicts with "
+    "a transitive tag key from the calling session."
+)
+
+
+@pytest.fixture
+def one() -> Sessions:
+    return sessions(
+        porter(allow("*")),
+        role("room", trust(arn("porter"), arn("room")), allow("*"), max_session_seconds=43_200),
+    )
+
+
+def first(one: Sessions, **parameters: str) -> Session:
+    return new_session(one, assume_role(one, one.mint("porter").session, **parameters))
+
+
+def test_transitive_tags_are_handed_on_and_others_are_not(one: Sessions) -> None:
+    tags = {**tagged(("tenant", "acme"), ("floor", "3")), "TransitiveTagKeys__member__1": "Tenant"}
+    second = new_session(one, assume_role(one, first(one, **tags)))
+    third = new_session(one, assume_role(one, second, **tagged(("floor", "4"))))
+    assert second.tags == {"tenant": "acme"}
+    assert third.tags == {"tenant": "acme", "floor": "4"}
+
+
+@pytest.mark.parametrize("key", ["tenant", "TENANT"])
+def test_a_transitive_tag_cannot_be_changed(one: Sessions, key: str) -> None:
+    session = first(one, **tagged(("tenant", "acme")), TransitiveTagKeys__member__1="tenant")
+    assert error(assume_role(one, session, **tagged((key, "globex")))) == (400, "InvalidParameterValue", CONFLICT)
+
+
+def test_tags_that_are_handed_on_need_the_permission_to_tag() -> None:
+    one = sessions(
+        porter(allow("*")),
+        role("room", trust(arn("porter")), allow("*")),
+        role("cellar", trust(arn("room"), actions=("sts:AssumeRole",))),
+    )
+    plain = new_session(one, assume_role(one, one.mint("porter").session))
+    tags = {**tagged(("tenant", "acme")), "TransitiveTagKeys__member__1": "tenant"}
+    transitive = new_session(one, assume_role(one, one.mint("porter").session, **tags))
+    assert assume_role(one, plain, RoleArn=arn("cellar")).status == 200
+    assert "sts:TagSession" in error(assume_role(one, transitive, RoleArn=arn("cellar")))[2]
+
+
+def test_a_source_identity_stays(one: Sessions) -> None:
+    session = first(one, SourceIdentity="alice")
+    again = assume_role(one, session, SourceIdentity="alice")
+    assert parsed(assume_role(one, session))["SourceIdentity"] == "alice"
+    assert new_session(one, again).grant.source_identity == "alice"
+    assert error(assume_role(one, session, SourceIdentity="bob")) == (
+        400,
+        "ValidationError",
+        "The source identity is already set for this assume role session",
+    )
+
+
+def test_a_session_policy_is_not_handed_on(one: Sessions) -> None:
+    text = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sts:*","Resource":"*"}}'
+    narrow = first(one, Policy=text)
+    assert narrow.policies is not None
+    assert new_session(one, assume_role(one, narrow)).policies is None
+
+
+def test_a_chain_s_sessions_last_an_hour_at_most(one: Sessions) -> None:
+    session = one.mint("porter").session
+    assert assume_role(one, session, DurationSeconds="3600").status == 200
+    assert error(assume_role(one, session, DurationSeconds="3601")) == (
+        400,
+        "ValidationError",
+        "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining.",
+    )
+
+
+def test_a_role_s_own_limit_is_told_first() -> None:
+    one = sessions(porter(), role("room", trust(arn("porter")), max_session_seconds=3600))
+    assert error(assume_role(one, one.mint("porter").session, DurationSeconds="7200")) == (
+        400,
+        "ValidationError",
+        "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.",
+    )

@@ -1,0 +1,195 @@
+"""STS's operations, as a plain boto3 client meets them over HTTP."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from iam.credentials import Credentials
+from iam.deployment import Deployment
+from iam.gate import sts
+from iam.gate.account import Account
+from iam.gate.clock import utc_now
+from iam.gate.request import Request
+from iam.gate.sessions import Sessions
+from iam.gate.signature import NotBelieved, Verifier
+
+from .people import KEY, asking, parsed, porter, room, sessions
+
+if TYPE_CHECKING:
+    from mypy_boto3_sts import STSClient
+
+BASE = "arn:aws:sts::000000000000:assumed-role/keyfence-service-base/local"
+READ = "arn:aws:iam::000000000000:role/keyfence-tenant-read"
+
+Client = Callable[[Credentials], "STSClient"]
+
+
+@contextmanager
+def served(sessions: Sessions) -> Iterator[str]:
+    verifier = Verifier(sessions, region="us-east-1")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = Request(
+                method="POST",
+                path=self.path.encode(),
+                query=b"",
+                headers=[(name.lower().encode(), value.encode()) for name, value in self.headers.items()],
+                body=self.rfile.read(int(self.headers["content-length"])),
+                source_ip="127.0.0.1",
+            )
+            try:
+                answer = sts.answer(request, verifier.verify(request, "sts"), sessions)
+            except NotBelieved as reason:
+                answer = reason.answer("sts")
+            self.send_response(answer.status)
+            for name, value in answer.headers:
+                self.send_header(name.decode(), value.decode())
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, *_: Any) -> None:
+            """Quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def deployed() -> Sessions:
+    return Sessions(Account.of(Deployment()), KEY)
+
+
+@pytest.fixture
+def client(deployed: Sessions) -> Iterator[Client]:
+    with served(deployed) as url:
+
+        def made(credentials: Credentials) -> "STSClient":
+            session = boto3.Session(
+                credentials.access_key, credentials.secret_key, credentials.token, region_name="us-east-1"
+            )
+            return session.client("sts", endpoint_url=url, config=Config(retries={"total_max_attempts": 1}))
+
+        yield made
+
+
+def code(call: Callable[..., Any], **parameters: Any) -> tuple[str, int]:
+    with pytest.raises(ClientError) as refused:
+        call(**parameters)
+    response = refused.value.response
+    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
+
+
+def test_the_service_becomes_one_tenant(deployed: Sessions, client: Client) -> None:
+    base = client(deployed.mint("service-base").credentials)
+    answer = base.assume_role(RoleArn=READ, RoleSessionName="api", Tags=[{"Key": "tenant", "Value": "acme"}])
+    given = answer["Credentials"]
+    tenant = client(Credentials(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]))
+    identity = tenant.get_caller_identity()
+    assert identity["Arn"] == answer["AssumedRoleUser"]["Arn"] == BASE.replace("service-base/local", "tenant-read/api")
+    assert identity["UserId"] == answer["AssumedRoleUser"]["AssumedRoleId"]
+    assert identity["Account"] == "000000000000"
+    assert timedelta(minutes=59) < given["Expiration"] - utc_now() <= timedelta(hours=1)
+    assert deployed.find(given["AccessKeyId"], given["SessionToken"]).tags == {"tenant": "acme"}
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        [],
+        [{"Key": "tenant", "Value": ""}],
+        [{"Key": "other", "Value": "acme"}],
+        [{"Key": "tenant", "Value": "acme"}, {"Key": "more", "Value": "x"}],
+    ],
+    ids=["none", "empty", "another", "one-more"],
+)
+def test_the_service_becomes_a_tenant_with_exactly_the_tag_or_not_at_all(
+    deployed: Sessions, client: Client, tags: list[Any]
+) -> None:
+    base = client(deployed.mint("service-base").credentials)
+    assert code(base.assume_role, RoleArn=READ, RoleSessionName="api", Tags=tags) == ("AccessDenied", 403)
+
+
+def test_a_tenant_s_session_becomes_nobody_else(deployed: Sessions, client: Client) -> None:
+    base = deployed.mint("service-base")
+    asked = sts.Assumption(role_arn=READ, name="api", tags={"tenant": "acme"})
+    tenant = client(sts.assume(asked, base.session, deployed).credentials)
+    globex = [{"Key": "tenant", "Value": "globex"}]
+    for role in deployed.account.roles.values():
+        assert code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api", Tags=globex)[0] == "AccessDenied"
+        assert code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api")[0] == "AccessDenied"
+
+
+def test_an_expired_session_is_told_so_by_name(deployed: Sessions, client: Client) -> None:
+    credentials = deployed.mint("service-base", seconds=-1).credentials
+    assert code(client(credentials).get_caller_identity) == ("ExpiredToken", 403)
+
+
+def test_a_stranger_is_told_so_by_name(deployed: Sessions, client: Client) -> None:
+    own = deployed.mint("service-base").credentials
+    assert code(client(Credentials("AKIAIOSFODNN7EXAMPLE", "x")).get_caller_identity) == ("InvalidClientTokenId", 403)
+    wrong = Credentials(own.access_key, "x" * 40, own.token)
+    assert code(client(wrong).get_caller_identity) == ("SignatureDoesNotMatch", 403)
+
+
+def test_sessions_get_no_tokens_of_other_kinds(deployed: Sessions, client: Client) -> None:
+    base = client(deployed.mint("service-base").credentials)
+    assert code(base.get_session_token) == ("AccessDenied", 403)
+    assert code(base.get_federation_token, Name="somebody") == ("AccessDenied", 403)
+
+
+def test_what_is_not_offered_is_no_action(deployed: Sessions, client: Client) -> None:
+    base = client(deployed.mint("service-base").credentials)
+    assert code(base.decode_authorization_message, EncodedMessage="x") == ("InvalidAction", 400)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"Action": "NoSuchAction"}, "Could not find operation NoSuchAction for version 2011-06-15"),
+        ({"Action": ""}, "Could not find operation  for version 2011-06-15"),
+        (
+            {"Action": "GetCallerIdentity", "Version": "2000-01-01"},
+            "Could not find operation GetCallerIdentity for version 2000-01-01",
+        ),
+    ],
+)
+def test_an_unknown_action_or_version_is_named(parameters: dict[str, str], message: str) -> None:
+    one = sessions(porter(), room())
+    answer = sts.answer(asking(parameters), one.mint("porter").session, one)
+    assert parsed(answer)["Error"] == {"Type": "Sender", "Code": "InvalidAction", "Message": message}
+
+
+def test_of_a_parameter_that_occurs_twice_the_first_is_meant() -> None:
+    one = sessions(porter(), room())
+    request = asking({"Action": "GetCallerIdentity"})
+    twice = Request(
+        method="POST",
+        path=b"/",
+        query=b"",
+        headers=[],
+        body=request.body + b"&Action=NoSuchAction&Version=1",
+        source_ip="127.0.0.1",
+    )
+    assert sts.answer(twice, one.mint("porter").session, one).status == 200
+    assert sts.operation(twice.body) == "GetCallerIdentity"
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"&".join(b"a%d=b" % number for number in range(1001))])
+def test_a_body_that_is_no_form_is_malformed(body: bytes) -> None:
+    one = sessions(porter(), room())
+    request = Request(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="127.0.0.1")
+    assert parsed(sts.answer(request, one.mint("porter").session, one))["Error"]["Code"] == "MalformedInput"
+    assert sts.operation(body) == ""

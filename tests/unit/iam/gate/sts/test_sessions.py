@@ -1,0 +1,135 @@
+"""A session is its role as it is now, with the tags and the end that it was given."""
+
+from dataclasses import replace
+
+import pytest
+
+from iam.deployment import Deployment
+from iam.document import Policy
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed, Denied
+from iam.evaluator.evaluate import evaluate
+from iam.gate.account import Account, NoSuchRole
+from iam.gate.session import Session
+from iam.gate.sessions import Sessions
+from iam.gate.token import BadToken
+from iam.policies import ROLES
+
+from .people import NOW, ROOT, Times, allow, arn, assume_role, deny, new_session, porter, role, room, tagged, trust
+from .people import sessions as of_roles
+
+READ = Authorisation("dynamodb:GetItem", "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence")
+
+
+def context(session: Session) -> dict[str, object]:
+    return dict(session.context(NOW, source_ip="192.0.2.7", secure_transport=False, region="us-east-1"))
+
+
+def test_the_account_has_every_role_that_is_deployed() -> None:
+    account = Account.of(Deployment(account="111122223333", role_prefix="prod-"))
+    assert set(account.roles) == {f"prod-{name}" for name in ROLES}
+    assert account.role("tenant-read") is account.role("prod-tenant-read")
+    assert account.role("tenant-read").arn == "arn:aws:iam::111122223333:role/prod-tenant-read"
+
+
+def test_a_role_that_is_not_there_is_named() -> None:
+    with pytest.raises(NoSuchRole, match="'tenant-raed'; it has keyfence-control-plane"):
+        Account.of(Deployment()).role("tenant-raed")
+
+
+def test_role_ids_look_like_aws_s_and_stay() -> None:
+    ids = [one.id for one in Account.of(Deployment()).roles.values()]
+    assert ids == [one.id for one in Account.of(Deployment()).roles.values()]
+    assert len(set(ids)) == len(ids)
+    assert all(id.startswith("AROA") and len(id) == 21 and id.isalnum() for id in ids)
+
+
+def test_a_minted_session_is_what_policies_see_of_a_role() -> None:
+    session = of_roles(porter()).mint("porter", name="task-1").session
+    assert context(session) == {
+        "aws:PrincipalArn": arn("porter"),
+        "aws:PrincipalAccount": "000000000000",
+        "aws:PrincipalType": "AssumedRole",
+        "aws:userid": f"{session.role.id}:task-1",
+        "aws:TokenIssueTime": "2026-11-16T12:00:00Z",
+        "aws:CurrentTime": "2026-11-16T12:00:00Z",
+        "aws:EpochTime": "1794830400",
+        "aws:SourceIp": "192.0.2.7",
+        "aws:SecureTransport": "false",
+        "aws:RequestedRegion": "us-east-1",
+    }
+    assert session.arn == "arn:aws:sts::000000000000:assumed-role/porter/task-1"
+    assert session.principal.session_arn == session.arn
+
+
+def test_a_session_s_tags_cover_the_role_s_whatever_their_case() -> None:
+    one = of_roles(porter(), room(tags={"Tenant": "of the role", "floor": "3"}))
+    session = new_session(one, assume_role(one, one.mint("porter").session, **tagged(("tenant", "acme"))))
+    tags = {key: value for key, value in context(session).items() if key.startswith("aws:PrincipalTag/")}
+    assert tags == {"aws:PrincipalTag/tenant": "acme", "aws:PrincipalTag/floor": "3"}
+
+
+def test_a_session_without_the_tag_has_the_role_s() -> None:
+    one = of_roles(porter(), room(tags={"tenant": "of the role"}))
+    session = new_session(one, assume_role(one, one.mint("porter").session))
+    assert context(session)["aws:PrincipalTag/tenant"] == "of the role"
+
+
+def test_another_process_finds_the_session_and_one_with_another_key_does_not() -> None:
+    roles = (porter(), room())
+    issued = of_roles(*roles).mint("porter")
+    access_key, token = issued.credentials.access_key, issued.credentials.token or ""
+    assert of_roles(*roles).find(access_key, token) == issued.session
+    assert of_roles(*roles).secret_of(access_key) == issued.credentials.secret_key
+    with pytest.raises(BadToken):
+        Sessions(of_roles(*roles).account, b"x" * 32).find(access_key, token)
+
+
+def test_a_live_session_meets_a_policy_that_is_attached_to_its_role_at_once() -> None:
+    one = of_roles(role("reader", trust(ROOT), allow("dynamodb:*")))
+    issued = one.mint("reader")
+    assert isinstance(evaluate(issued.session.against(), READ, issued.session.principal), Allowed)
+    before = one.account
+    one.govern(before.attaching("reader", deny("*")))
+    again = one.find(issued.credentials.access_key, issued.credentials.token or "")
+    assert isinstance(evaluate(again.against(), READ, again.principal), Denied)
+    assert len(before.role("reader").policies) == 1
+
+
+def test_a_role_made_anew_under_its_name_does_not_get_the_old_one_s_sessions() -> None:
+    one = of_roles(porter())
+    issued = one.mint("porter")
+    one.govern(one.account.having(replace(porter(), id="AROAANOTHERONE")))
+    with pytest.raises(BadToken, match="gone"):
+        one.find(issued.credentials.access_key, issued.credentials.token or "")
+
+
+def test_a_managed_session_policy_that_is_gone_allows_nothing_and_still_restricts() -> None:
+    managed = {"arn:aws:iam::000000000000:policy/reads": allow("dynamodb:GetItem")}
+    one = of_roles(porter(), room(), managed_policies=managed)
+    answer = assume_role(one, one.mint("porter").session, PolicyArns__member__1__arn=next(iter(managed)))
+    session = new_session(one, answer)
+    assert isinstance(evaluate(session.against(), READ, session.principal), Allowed)
+    one.govern(replace(one.account, managed_policies={}))
+    session = new_session(one, answer)
+    assert evaluate(session.against(), READ, session.principal) == Denied("session")
+
+
+def test_a_boundary_and_a_resource_s_policies_come_along() -> None:
+    bounded = role("reader", trust(ROOT), allow("dynamodb:*"), boundary=(allow("s3:*"),))
+    session = of_roles(bounded).mint("reader").session
+    assert evaluate(session.against(), READ, session.principal) == Denied("boundary")
+    unbounded = of_roles(role("reader", trust(ROOT), allow("dynamodb:*"))).mint("reader").session
+    statements = tuple(replace(one, effect="Deny", resources=("*",)) for one in trust("*", actions=("*",)).statements)
+    refused = evaluate(unbounded.against((Policy(statements=statements),)), READ, unbounded.principal)
+    assert isinstance(refused, Denied)
+    assert refused.kind == "resource"
+
+
+def test_a_minted_session_lives_as_long_as_its_role_says() -> None:
+    clock = Times()
+    session = of_roles(porter(max_session_seconds=7200), clock=clock).mint("porter").session
+    clock.advance(7199)
+    assert not session.expired(clock.now)
+    clock.advance(1)
+    assert session.expired(clock.now)

@@ -1,0 +1,109 @@
+"""A session token opens for its access key under its own key, and for nothing else."""
+
+import random
+from base64 import b64decode, b64encode
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.gate.access_key import BadGateKey, is_access_key, new_access_key, secret_key
+from iam.gate.token import LARGEST_TOKEN, BadToken, Grant, Seal, TokenTooLarge
+
+ISSUED = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+SEAL = Seal(b"k" * 32)
+NAMES = st.text(max_size=20)
+GRANTS = st.builds(
+    Grant,
+    role=NAMES,
+    role_id=NAMES,
+    name=NAMES,
+    issued_at=st.just(ISSUED),
+    expires_at=st.integers(900, 43_200).map(lambda seconds: ISSUED + timedelta(seconds=seconds)),
+    tags=st.dictionaries(NAMES, NAMES, max_size=4),
+    transitive=st.lists(NAMES, max_size=3).map(tuple),
+    policy=st.none() | NAMES,
+    policy_arns=st.lists(NAMES, max_size=3).map(tuple),
+    source_identity=st.none() | NAMES,
+)
+ACCESS_KEYS = st.builds(new_access_key)
+
+
+def grant(**more: Any) -> Grant:
+    return Grant(role="room", role_id="AROA", name="night", issued_at=ISSUED, expires_at=ISSUED, **more)
+
+
+TOKEN = SEAL.sealed(grant(), "ASIAAAAAAAAAAAAAAAAA")
+
+
+@given(GRANTS, ACCESS_KEYS)
+def test_what_was_granted_is_read_again(granted: Grant, access_key: str) -> None:
+    assert Seal(b"k" * 32).opened(SEAL.sealed(granted, access_key), access_key) == granted
+
+
+@given(GRANTS, ACCESS_KEYS, ACCESS_KEYS)
+def test_a_token_is_of_one_access_key_and_one_gate(granted: Grant, own: str, other: str) -> None:
+    token = SEAL.sealed(granted, own)
+    with pytest.raises(BadToken):
+        SEAL.opened(token, other)
+    with pytest.raises(BadToken):
+        Seal(b"x" * 32).opened(token, own)
+
+
+@given(st.integers(0, 8 * len(b64decode(TOKEN)) - 1))
+def test_a_token_with_one_bit_flipped_is_none(bit: int) -> None:
+    raw = bytearray(b64decode(TOKEN))
+    raw[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(BadToken):
+        SEAL.opened(b64encode(raw).decode(), "ASIAAAAAAAAAAAAAAAAA")
+
+
+@given(st.text() | st.binary().map(lambda raw: b64encode(raw).decode()))
+def test_no_text_is_a_token(text: str) -> None:
+    with pytest.raises(BadToken):
+        SEAL.opened(text, "ASIAAAAAAAAAAAAAAAAA")
+
+
+@pytest.mark.parametrize("spelled", [f"{TOKEN}\n", f" {TOKEN}", f"{TOKEN}====", TOKEN.rstrip("=") + "=="])
+def test_a_token_has_one_spelling(spelled: str) -> None:
+    with pytest.raises(BadToken):
+        SEAL.opened(spelled if spelled != TOKEN else f"{TOKEN}=", "ASIAAAAAAAAAAAAAAAAA")
+
+
+@pytest.mark.parametrize("smallest", [0, 1, 200, 201, 202, 203, 1000, 4093, 4096])
+def test_a_token_can_be_asked_to_be_as_large_as_any(smallest: int) -> None:
+    token = SEAL.sealed(grant(), "ASIAAAAAAAAAAAAAAAAA", smallest)
+    assert smallest <= len(token) <= max(smallest + 3, len(TOKEN))
+    assert SEAL.opened(token, "ASIAAAAAAAAAAAAAAAAA") == grant()
+
+
+def test_what_does_not_fit_into_4096_bytes_is_refused() -> None:
+    noise = random.Random(1)
+    tags = {f"k{number}": "".join(chr(noise.randrange(0x4E00, 0x9FFF)) for _ in range(200)) for number in range(20)}
+    with pytest.raises(TokenTooLarge) as refused:
+        SEAL.sealed(grant(tags=tags), "ASIAAAAAAAAAAAAAAAAA")
+    assert refused.value.utilization > 100
+    assert len(SEAL.sealed(grant(tags={"tenant": "acme"}), "ASIAAAAAAAAAAAAAAAAA")) < LARGEST_TOKEN // 10
+
+
+def test_a_token_shows_nothing_of_what_it_holds() -> None:
+    token = SEAL.sealed(grant(tags={"tenant": "acmecorporation"}), "ASIAAAAAAAAAAAAAAAAA")
+    assert b"acmecorporation" not in b64decode(token)
+
+
+def test_access_keys_look_like_those_of_sessions_and_secrets_follow_from_them() -> None:
+    one, other = new_access_key(), new_access_key()
+    assert one != other
+    assert is_access_key(one)
+    assert len(one) == 20
+    assert secret_key(b"s" * 64, one) == secret_key(b"s" * 64, one) != secret_key(b"s" * 64, other)
+    assert secret_key(b"s" * 64, one) != secret_key(b"t" * 64, one)
+    assert len(secret_key(b"s" * 64, one)) == 40
+
+
+@pytest.mark.parametrize("key", [b"", b"k" * 31, b"k" * 33])
+def test_a_gate_key_has_32_bytes(key: bytes) -> None:
+    with pytest.raises(BadGateKey, match="32 bytes"):
+        Seal(key)
