@@ -19,11 +19,12 @@ _FORMAT = b"keyfence-cursor-1"
 
 
 class Position(NamedTuple):
-    """The sort key of an item in the list, and its table key where the list is an index."""
+    """The sort key of an item in the list, its table key where the list is an index, its bucket where it has some."""
 
     sort: str
     table_partition: str = ""
     table_sort: str = ""
+    bucket: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,25 +84,32 @@ def fewer_than(limit: int, name: str) -> Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What an update does: sets, removes, and adds to numbers and sets."""
+    """What an update does: sets, sets what is not there yet, removes, and adds to numbers and sets."""
 
     sets: Mapping[Path, object] = field(default_factory=dict)
+    defaults: Mapping[Path, object] = field(default_factory=dict)
     removes: tuple[Path, ...] = ()
     adds: Mapping[Path, int | frozenset[str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.sets or self.removes or self.adds)
+        return bool(self.sets or self.defaults or self.removes or self.adds)
 
     def __or__(self, other: "Change") -> "Change":
         return Change(
             sets={**self.sets, **other.sets},
+            defaults={**self.defaults, **other.defaults},
             removes=self.removes + other.removes,
             adds={**self.adds, **other.adds},
         )
 
     def render(self, placeholders: Placeholders) -> str:
         sets = [f"{placeholders.path(path)} = {placeholders.value(value)}" for path, value in self.sets.items()]
+        sets += [_default(placeholders.path(path), placeholders.value(value)) for path, value in self.defaults.items()]
         adds = [f"{placeholders.path(path)} {placeholders.value(value)}" for path, value in self.adds.items()]
         removes = [placeholders.path(path) for path in self.removes]
         clauses = {"SET": sets, "ADD": adds, "REMOVE": removes}
         return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
+
+
+def _default(path: str, value: str) -> str:
+    return f"{path} = if_not_exists({path}, {value})"

@@ -82,6 +82,11 @@ class _Key:
             raise BadInput(f"{_blame(self.sort)}: too long for a key ({SORT_BYTES} bytes when escaped)")
         return KeyPair(self._partition(fence, values) + self._slot(shards, values), sort)
 
+    def pairs(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
+        """Every key that an item with these values may have: one, or one for each slot."""
+        for partition in self.partitions(fence, shards, values):
+            yield KeyPair(partition, self.sort.render(values))
+
     def partitions(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[str]:
         """Every partition in which items with these values may lie: one, or one for each slot."""
         plain = self._partition(fence, values)

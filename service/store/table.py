@@ -21,6 +21,7 @@ from service.store.cursor import Position, Sealer
 from service.store.entity import Get, M, Query, key_names
 from service.store.family import Family, P
 from service.store.keys import Fence
+from service.store.note import Journal, Note
 from service.store.page import Edge, Page, checked_size
 from service.store.reading import Reading
 from service.store.shards import UNSHARDED, ShardMap
@@ -42,6 +43,8 @@ class Table:
     shards: ShardMap = UNSHARDED
     consistent: bool = False
     on_foreign: Callable[[], None] = lambda: None
+    journal: Journal | None = None
+    """Where notes on writes go; without one, nobody acts in whose name they could be kept."""
 
     async def find(self, pattern: Get[M], **values: object) -> M | None:
         key = table_key(pattern.entity, self.fence, self.shards, values)
@@ -57,8 +60,20 @@ class Table:
         found = {_address(item): pattern.entity.read(item) for item in items}
         return [found.get(_address(key)) for key in keys]
 
+    async def find_everywhere(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[list[M]]:
+        """For each key that was asked for, what is kept under it in any slot."""
+        keys = [list(self._everywhere(pattern, values)) for values in wanted]
+        with _meanings():
+            items = await get_many(self.caller, [key for some in keys for key in some], consistent=self.consistent)
+        found = {_address(item): pattern.entity.read(item) for item in items}
+        return [[found[_address(key)] for key in some if _address(key) in found] for some in keys]
+
+    def _everywhere(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:
+        for pair in pattern.entity.keys["table"].pairs(self.fence, self.shards, values):
+            yield {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
+
     async def find_first(self, pattern: Query[M], **values: object) -> M | None:
-        items = await self._slots(self._reading(pattern, values), 1, None)
+        items = await self.read(self._reading(pattern, values), 1, None)
         return pattern.entity.read(items[0]) if items else None
 
     async def page(
@@ -68,7 +83,7 @@ class Table:
         checked_size(first)
         reading = self._reading(pattern, values, pattern.stretch(span))
         start = None if after is None else self.sealer.open(after, reading.scope())
-        items = [] if reading.stretch.empty else await self._slots(reading, first + 1, start)
+        items = [] if reading.stretch.empty else await self.read(reading, first + 1, start)
         edges = tuple(Edge(pattern.entity.read(item), partial(self._cursor, reading, item)) for item in items[:first])
         return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
 
@@ -85,7 +100,7 @@ class Table:
         checked_size(first)
         children, parent = pattern.children.entity, pattern.parent
         reading = self._reading(pattern.children, values, pattern.stretch())
-        items = await self._slots(reading, first + 2, None)
+        items = await self.read(reading, first + 2, None)
         parents = [parent.read(item) for item in items if item["type"]["S"] == parent.type]
         nodes = [children.read(item) for item in items if item["type"]["S"] == children.type]
         more = len(nodes) > first
@@ -103,8 +118,10 @@ class Table:
                 if (start := answer.get("LastEvaluatedKey")) is None:
                     break
 
-    async def write(self, *writes: Write[Any]) -> None:
-        """All of it or nothing; a retry after a lost answer does nothing twice."""
+    async def write(self, *writes: Write[Any], note: Note | None = None) -> None:
+        """All of it and the note on it, or nothing; a retry after a lost answer does nothing twice."""
+        if note and self.journal:
+            writes = (*writes, self.journal(note))
         if len(writes) > TRANSACTION:
             raise Internal(f"a transaction takes {TRANSACTION} writes, not {len(writes)}")
         members = [write.render(self.caller.table, self.fence, self.shards) for write in writes]
@@ -122,7 +139,7 @@ class Table:
     def _reading(self, pattern: Query[M], values: Mapping[str, object], stretch: Stretch | None = None) -> Reading[M]:
         return Reading(pattern, self.fence, values, stretch or pattern.stretch())
 
-    async def _slots(self, reading: Reading[M], limit: int, start: Position | None) -> list[Item]:
+    async def read(self, reading: Reading[M], limit: int, start: Position | None) -> list[Item]:
         """The next items of every slot, merged in sort order."""
         partitions = reading.partitions(self.shards)
         parts = await asyncio.gather(*(self._slot(reading, one, limit, start) for one in partitions))

@@ -12,6 +12,7 @@ from service.store.escape import escape
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _FIELD = re.compile(r"(?P<tag>[a-z]?)\{(?P<name>[a-z_]+)(?::(?P<spec>[a-z0-9.]+))?\}")
 _BUCKETS = {"month": 7, "day": 10}
+_PATH = "path"
 _WIDTH = re.compile(r"0(?P<width>[1-9][0-9]*)(?:d|\.(?P<places>[1-9][0-9]*)f)")
 
 
@@ -42,6 +43,8 @@ class Template:
     @classmethod
     def parse(cls, text: str) -> "Template":
         segments = tuple(_segment(part, text) for part in text.split("#"))
+        if any(isinstance(segment, Field) and segment.spec == _PATH for segment in segments[:-1]):
+            raise BadTemplate(f"{text!r} goes on after a path, whose end could not be told")
         return cls(text, segments, tuple(segment.name for segment in segments if isinstance(segment, Field)))
 
     def render(self, values: Mapping[str, object]) -> str:
@@ -54,7 +57,7 @@ def _segment(part: str, whole: str) -> str | Field:
     if _TAG.fullmatch(part):
         return part
     match = _FIELD.fullmatch(part)
-    if match and (not match["spec"] or match["spec"] in _BUCKETS or _WIDTH.fullmatch(match["spec"])):
+    if match and (match["spec"] in {None, _PATH, *_BUCKETS} or _WIDTH.fullmatch(match["spec"])):
         return Field(match["name"], match["spec"] or "", match["tag"])
     raise BadTemplate(f"{part!r} in {whole!r} is neither a tag nor one field; write TAG, {{field}} or {{number:05d}}")
 
@@ -71,6 +74,8 @@ def _render(name: str, spec: str, value: object) -> str:
             return _number(name, spec, value)
         case str():
             return _text(name, value)
+        case tuple() if value and spec == _PATH:
+            return "#".join(_text(name, part) for part in value)
     raise TypeError(f"{name}: a key cannot hold a {type(value).__name__}")
 
 

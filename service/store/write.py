@@ -83,6 +83,19 @@ def change(
     return Write(verb="Update", entity=entity, key=key, change=change, when=condition, otherwise=otherwise)
 
 
+def tally(entity: Entity[M], model: M, field: str, by: int) -> Write[M]:
+    """Add to a number of an item, which is made from `model` where it is not there yet."""
+    if set(entity.keys) != {"table"}:
+        raise TypeError(f"{entity.type} stands in an index, whose keys a tally would not keep")
+    constant = [one.name for one in fields(model) if one.name not in {field, "version"}]
+    given: dict[Path, object] = {
+        (attribute(name),): getattr(model, name) for name in constant if getattr(model, name) is not None
+    }
+    adds: dict[Path, int] = {(attribute(field),): by, ("version",): 1}
+    made = Change(defaults={**given, ("type",): entity.type}, adds=adds)
+    return Write(verb="Update", entity=entity, key=_key_of(entity, model), change=made)
+
+
 def revise(
     entity: Entity[M],
     before: M,
@@ -147,6 +160,6 @@ def _difference(before: Model, after: Model) -> Change:
 
 def _refuse_key_fields(entity: Entity[Any], change: Change) -> None:
     keyed = {attribute(name) for key in entity.keys.values() for name in key.fields}
-    touched = {path[0] for path in (*change.sets, *change.removes, *change.adds)}
+    touched = {path[0] for path in (*change.sets, *change.defaults, *change.removes, *change.adds)}
     if wrong := sorted(keyed & touched):
         raise TypeError(f"{', '.join(wrong)} of {entity.type} is part of a key: use revise, which moves the keys too")

@@ -40,6 +40,39 @@ class Chapter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """Somebody at the door, in the book of that day and in the visitor's own of that month."""
+
+    id: str
+    visitor: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """A number that many add to, each to one of its parts."""
+
+    name: str
+    part: str
+    created_at: datetime
+    updated_at: datetime
+    total: int = 0
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A place in a tree."""
+
+    path: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
     """Something that the control plane keeps."""
 
@@ -61,6 +94,13 @@ books = entity(
     gsi3=TenantKey("NOTED#{created_at:month}", "{note}#{id}"),
 )
 chapters = entity(Chapter, table=TenantKey("BOOK#{book_id}", "CHAPTER#{number:03d}"))
+visits = entity(
+    Visit,
+    table=TenantKey("VISITS#{created_at:day}", "{created_at}#{id}", shard=Shard("visits", by="id")),
+    gsi1=TenantKey("VISITOR#{visitor}#{created_at:month}", "{created_at}#{id}"),
+)
+counts = entity(Count, table=TenantKey("COUNT#{name}", "METADATA", shard=Shard("counts", by="part")))
+sections = entity(Section, table=TenantKey("SECTIONS", "PATH#{path:path}"))
 branches = entity(Branch, table=ControlKey("BRANCH#{id}", "METADATA"))
 
 book_by_id = books.get()
@@ -69,6 +109,10 @@ oldest_books = books.query("gsi2")
 newest_books = books.query("gsi2", newest_first=True)
 noted_books = books.query("gsi3")
 chapter_by_number = chapters.get()
+latest_visits = visits.query("table", newest_first=True, ranged="created_at")
+visits_of = visits.query("gsi1", newest_first=True, ranged="created_at")
+count_by_name = counts.get()
+subtree = sections.query("table", begins_with="PATH#", ranged="path")
 chapters_of_book = chapters.query("table", begins_with="CHAPTER#")
 numbered_chapters = chapters.query("table", begins_with="CHAPTER#", ranged="number")
 books_of_days = books.query("gsi2", ranged="created_at")

@@ -60,9 +60,12 @@ def _steps(body: Mapping[str, Any]) -> Iterator[tuple[str, Path, Value]]:
         if part in _VERBS:
             verb = part
         elif part:
-            for step in part.strip().split(", "):
+            for step in re.split(r", (?!:)", part.strip()):
                 path, _, operand = step.replace(" = ", " ").partition(" ")
-                yield verb, _path(path, body), body["ExpressionAttributeValues"][operand] if operand else {}
+                default = _DEFAULT.fullmatch(operand)
+                kind = "DEFAULT" if default else verb
+                operand = default[1] if default else operand
+                yield kind, _path(path, body), body["ExpressionAttributeValues"][operand] if operand else {}
 
 
 def _path(text: str, body: Mapping[str, Any]) -> Path:
@@ -101,4 +104,10 @@ def _remove(parent: Item, name: str, _operand: Value) -> None:
     parent.pop(name, None)
 
 
-_VERBS = {"SET": _set, "ADD": _add, "REMOVE": _remove}
+def _default(parent: Item, name: str, operand: Value) -> None:
+    if name not in parent:
+        _set(parent, name, operand)
+
+
+_VERBS = {"SET": _set, "DEFAULT": _default, "ADD": _add, "REMOVE": _remove}
+_DEFAULT = re.compile(r"if_not_exists\(\S+, (:\w+)\)")

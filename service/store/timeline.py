@@ -1,0 +1,105 @@
+"""Lists that are kept in a partition for each day or month, read as one, newest first."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import islice
+
+from service.store.codec import Item
+from service.store.cursor import Position, Scope
+from service.store.entity import M, Query
+from service.store.page import Edge, Page, checked_size
+from service.store.reading import Reading
+from service.store.stretch import Span
+from service.store.table import Table
+from service.store.template import Field
+
+
+async def timeline(
+    table: Table,
+    pattern: Query[M],
+    *,
+    span: Span,
+    oldest: datetime,
+    newest: datetime,
+    first: int,
+    after: str | None = None,
+    **values: object,
+) -> Page[M]:
+    """A page of what lies in the span, or between `oldest` and `newest` where that is open.
+
+    Partitions are read a few at a time, each time twice as many, so that busy days cost one Query and empty ones few
+    rounds."""
+    checked_size(first)
+    stretch = pattern.stretch(span)
+    scope = Scope(
+        table.fence.prefix, pattern.identity, "|".join((*map(str, values.values()), stretch.low, stretch.high))
+    )
+    start = None if after is None else table.sealer.open(after, scope)
+    ends = (max(_or(span.low, oldest), oldest), min(_or(span.high, newest), newest))
+    readings = [
+        Reading(pattern, table.fence, {**values, _bucket(pattern).name: moment}, stretch)
+        for moment in _moments(_bucket(pattern).spec, *ends)
+    ]
+    found = await _filled(table, _from(readings, start), first + 1, start)
+    edges = tuple(
+        Edge(pattern.entity.read(item), partial(table.sealer.seal, _position(reading, item), scope))
+        for reading, item in found[:first]
+    )
+    return Page(edges=edges, has_next=len(found) > first, has_previous=start is not None)
+
+
+def _or(given: object, otherwise: datetime) -> datetime:
+    return given if isinstance(given, datetime) else otherwise
+
+
+def _bucket(pattern: Query[M]) -> Field:
+    (bucket,) = (one for one in pattern.key.partition.segments if isinstance(one, Field) and one.spec in _STEPS)
+    return bucket
+
+
+def _moments(spec: str, oldest: datetime, newest: datetime) -> Iterator[datetime]:
+    """One moment of every bucket, newest first."""
+    moment = newest
+    while moment >= oldest:
+        yield moment
+        moment = _STEPS[spec](moment) - timedelta(microseconds=1)
+
+
+def _day(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _month(moment: datetime) -> datetime:
+    return _day(moment).replace(day=1)
+
+
+_STEPS = {"day": _day, "month": _month}
+
+
+def _from(readings: Sequence[Reading[M]], start: Position | None) -> list[Reading[M]]:
+    """Without the partitions that earlier pages have read to their end."""
+    if start is None:
+        return list(readings)
+    return [one for one in readings if _name(one) <= start.bucket]
+
+
+def _name(reading: Reading[M]) -> str:
+    return reading.pattern.key.partition.render(reading.values)
+
+
+def _position(reading: Reading[M], item: Item) -> Position:
+    return reading.position(item)._replace(bucket=_name(reading))
+
+
+async def _filled(
+    table: Table, readings: Sequence[Reading[M]], limit: int, start: Position | None
+) -> list[tuple[Reading[M], Item]]:
+    found: list[tuple[Reading[M], Item]] = []
+    ahead, width = iter(readings), 1
+    while len(found) < limit and (some := list(islice(ahead, width))):
+        parts = await asyncio.gather(*(table.read(one, limit, start) for one in some))
+        found += [(one, item) for one, items in zip(some, parts, strict=True) for item in items]
+        width *= 2
+    return found

@@ -1,0 +1,37 @@
+"""A note on a write is kept in the same transaction, in the name of whoever acts."""
+
+from dataclasses import replace
+
+from service.store.note import Note, differences
+from service.store.write import Write, put
+
+from .bookshop import Chapter, book, books, chapter, chapters
+from .scripted import table
+from .shelves import Shelves
+
+
+def journal(note: Note) -> Write[Chapter]:
+    return put(chapters, replace(chapter(1), text=f"{note.kind} {note.target}"))
+
+
+async def test_a_note_and_its_write_are_one_transaction() -> None:
+    shelves = Shelves()
+    await table(shelves, journal=journal).write(put(books, book("b1")), note=Note("book.shelved", "b1"))
+    (call,) = shelves.calls
+    shelved, noted = (member["Put"]["Item"] for member in call.parameters["TransactItems"])
+    assert shelved["type"] == {"S": "Book"}
+    assert noted["text"] == {"S": "book.shelved b1"}
+
+
+async def test_without_a_journal_or_without_a_note_there_is_only_the_write() -> None:
+    shelves = Shelves()
+    await table(shelves).write(put(books, book("b1")), note=Note("book.shelved", "b1"))
+    await table(shelves, journal=journal).write(put(books, book("b1")))
+    assert [len(call.parameters["TransactItems"]) for call in shelves.calls] == [1, 1]
+
+
+def test_only_what_is_shown_and_differs_is_told() -> None:
+    before = book("b1", note="secret")
+    after = replace(before, title="New", note="other secret", version=2)
+    assert differences(before, after, "title", "shelf") == {"before": {"title": "On b1"}, "after": {"title": "New"}}
+    assert differences(before, before, "title") == {}

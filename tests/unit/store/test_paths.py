@@ -1,0 +1,48 @@
+"""A path in a key keeps its tree together and every sibling apart."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.store.keys import TenantKey
+from service.store.stretch import Span
+from service.store.template import BadTemplate, Template
+
+from .bookshop import OPENING, Section, sections, subtree
+from .models import TEXT
+from .scripted import table
+from .shelves import Shelves
+
+NAMES = st.lists(TEXT.filter(bool), min_size=1, max_size=4).map(tuple)
+
+
+def section(*path: str) -> Section:
+    return Section(path=path, created_at=OPENING, updated_at=OPENING)
+
+
+async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letters() -> None:
+    shelves = Shelves()
+    inside = [section("audio"), section("audio", "a#b"), section("audio", "books"), section("audio", "books", "100 %")]
+    shelves.keep(sections, *inside, section("audiobooks"), section("audio!"), section("audi"), section("audio$"))
+    page = await table(shelves).page(subtree, first=50, span=Span(low=("audio",), high=("audio",)))
+    assert {one.path for one in page.items} == {one.path for one in inside}
+    assert [call.operation for call in shelves.calls] == ["Query"]
+
+
+@given(NAMES, NAMES)
+def test_a_path_lies_in_the_span_of_another_exactly_if_it_begins_with_it(
+    path: tuple[str, ...], root: tuple[str, ...]
+) -> None:
+    stretch = subtree.stretch(Span(low=root, high=root))
+    text = Template.parse("PATH#{path:path}").render({"path": path})
+    assert (stretch.low.encode() <= text.encode() <= stretch.high.encode()) == (path[: len(root)] == root)
+
+
+def test_nothing_may_follow_a_path_in_a_template() -> None:
+    with pytest.raises(BadTemplate, match="goes on after a path"):
+        TenantKey("SECTIONS", "PATH#{path:path}#{id}")
+
+
+def test_an_empty_path_is_no_key() -> None:
+    with pytest.raises(TypeError):
+        Template.parse("PATH#{path:path}").render({"path": ()})

@@ -1,0 +1,34 @@
+"""Numbers that many add to at once: made when first counted, exact over all of their parts."""
+
+import pytest
+
+from service.store.shards import ShardMap
+from service.store.write import tally
+
+from .bookshop import OPENING, Count, book, books, count_by_name, counts
+from .scripted import table
+from .shelves import Shelves
+
+
+def part(name: str, number: int) -> Count:
+    return Count(name=name, part=f"p{number}", created_at=OPENING, updated_at=OPENING)
+
+
+async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
+    shelves, shards = Shelves(), ShardMap({"counts": 4})
+    handle = table(shelves, shards=shards)
+    for number in range(40):
+        await handle.write(tally(counts, part("door", number), "total", 2))
+    await handle.write(tally(counts, part("gate", 0), "total", 5))
+    door, gate, nothing = await handle.find_everywhere(
+        count_by_name, [{"name": name, "part": ""} for name in ("door", "gate", "roof")]
+    )
+    assert (sum(one.total for one in door), sum(one.total for one in gate), nothing) == (80, 5, [])
+    assert len(door) == 4
+    assert sum(one.version for one in door) == 40
+    assert [call.operation for call in shelves.calls].count("BatchGetItem") == 1
+
+
+def test_what_stands_in_an_index_is_not_tallied() -> None:
+    with pytest.raises(TypeError, match="stands in an index"):
+        tally(books, book("b1"), "version", 1)
