@@ -28,7 +28,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 application,
                 http=Protocol,
-                loop="uvloop",
+                loop="auto",
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -5,6 +5,7 @@ import typer
 from service.cli.boundary import Boundary
 from service.cli.credentials import credentials
 from service.cli.dev import dev
+from service.cli.gate import gate
 from service.cli.patterns import patterns
 from service.cli.schema import schema
 from service.cli.serve import serve
@@ -19,5 +20,5 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (dev, serve, table, token, credentials, schema, patterns):
+for command in (dev, serve, gate, table, token, credentials, schema, patterns):
     app.command()(command)
