@@ -29,8 +29,9 @@ def _only(compared: list[Equality], attribute: str) -> str:
 
 def _expressed(call: Holder) -> Iterator[Equality]:
     for term in condition(text(call, "KeyConditionExpression")).terms:
-        for root in term.roots:
-            yield resolve(root, call), ... if term.equals is None else _given(term.equals, call)
+        if not term.compares:
+            raise NotUnderstood("a key condition compares attributes with values")
+        yield resolve(term.roots[0], call), ... if term.equals is None else _given(term.equals, call)
 
 
 def _given(placeholder: str, call: Holder) -> object:

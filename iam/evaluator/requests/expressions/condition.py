@@ -6,12 +6,16 @@ from functools import lru_cache
 from iam.evaluator.requests.expressions.node import Node, Operation, Path, Placeholder, roots, terms
 from iam.evaluator.requests.expressions.reading import REMEMBERED, grammar_of
 
+_COMPARING = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
     """One of the conditions that must hold together; `equals` is the placeholder that its one attribute is equal to."""
 
     roots: tuple[str, ...]
+    compares: bool
+    """Whether it compares one whole attribute with values, as terms of a key condition do."""
     equals: str | None = None
 
 
@@ -32,7 +36,14 @@ def condition(text: str) -> Condition:
 
 
 def _term(node: Node) -> Term:
-    return Term(tuple(roots(node)), _equality(node))
+    return Term(tuple(roots(node)), _compares(node), _equality(node))
+
+
+def _compares(node: Node) -> bool:
+    if not isinstance(node, Operation) or node.operator not in _COMPARING:
+        return False
+    paths = [operand for operand in node.operands if not isinstance(operand, Placeholder)]
+    return len(paths) == 1 and isinstance(paths[0], Path) and not paths[0].nested
 
 
 def _equality(node: Node) -> str | None:

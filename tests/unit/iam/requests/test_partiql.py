@@ -234,7 +234,7 @@ def holds(tree: Tree, item: dict[str, str]) -> bool:
         case "NOT", one:
             return not holds(one, item)
         case operator, name, value:
-            return bool(item[name] == value) == (operator == "=")
+            return (operator == "=") is (item[name] == value)
     raise AssertionError(tree)
 
 
