@@ -2,21 +2,24 @@
 
 from iam.boundary import tenant_boundary
 from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.requests import index_values
+from iam.evaluator.requests import NotUnderstood, index_values
 from iam.gate.call import Call
-
-TAG = "tenant"
+from iam.policies.tag import TENANT_TAG
 
 
 def leaving(call: Call) -> str | None:
     """Why this write leaves the boundary; sessions without a tenant's tag have none to leave."""
-    tenant = next((value for key, value in call.session.tags.items() if key.casefold() == TAG), None)
-    if tenant is None:
-        return None
-    boundary = tenant_boundary(tenant)
-    for attribute, value in index_values(call.operation, call.parameters, call.keys):
-        if value is None or not value.startswith(boundary):
-            return f"the index key attribute {attribute} leaves the caller's boundary {boundary}"
+    tenant = next((value for key, value in call.session.tags.items() if key.casefold() == TENANT_TAG), None)
+    return None if tenant is None else _outside(call, tenant_boundary(tenant))
+
+
+def _outside(call: Call, boundary: str) -> str | None:
+    try:
+        for attribute, value in index_values(call.operation, call.parameters, call.keys):
+            if value is None or not value.startswith(boundary):
+                return f"the index key attribute {attribute} leaves the caller's boundary {boundary}"
+    except NotUnderstood as reason:
+        return f"what it writes into indexes is not understood: {reason}"
     return None
 
 

@@ -67,10 +67,17 @@ class Caller:
         )
         return raw(path, [*signed, ("content-length", str(len(body)))], body)
 
-    def signed(self, headers: dict[str, str], body: bytes, path: str = "/") -> list[tuple[str, str]]:
+    def form(self, body: bytes) -> bytes:
+        """A request to STS."""
+        signed = self.signed({"content-type": "application/x-www-form-urlencoded"}, body, service="sts")
+        return raw("/", [*signed, ("content-length", str(len(body)))], body)
+
+    def signed(
+        self, headers: dict[str, str], body: bytes, path: str = "/", service: str = "dynamodb"
+    ) -> list[tuple[str, str]]:
         request = AWSRequest("POST", self.gate.url + path, headers, body)
         given = ReadOnlyCredentials(self.credentials.access_key, self.credentials.secret_key, self.credentials.token)
-        SigV4Auth(given, "dynamodb", DEPLOYMENT.region).add_auth(request)
+        SigV4Auth(given, service, DEPLOYMENT.region).add_auth(request)
         return [("host", self.gate.url.removeprefix("http://")), *request.headers.items()]
 
 
