@@ -1,0 +1,149 @@
+"""What a tenant role's policies must do, as checks over any policy: each is False where the fence has that hole."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from iam.document import Policy
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed
+from iam.evaluator.evaluate import Policies, evaluate
+from iam.gate.account import Account
+from iam.gate.sts import Declined
+from iam.lint import lint
+from iam.policies.actions import READS
+from tests.isolation.asking import (
+    DELETE_TABLE,
+    DESCRIBE,
+    LEADING,
+    PARTIQL_SCAN,
+    SCAN,
+    Call,
+    allowing,
+    batch_get,
+    get,
+    query,
+    session,
+)
+from tests.isolation.judge import DEPLOYMENT, Judge
+
+Check = Callable[[Policy], bool]
+
+A1, A10, OTHER = (f"TENANT#{tenant}#USER#1" for tenant in ("a1", "a10", "zebra"))
+NOBODYS = ("USER#1", "TENANT#USER#1", "tenant#a1#USER#1", "TENANT#A1#USER#1", "CONTROL#TENANT#a1", "TENANT#a1")
+
+
+def opens_its_own_partitions(policy: Policy) -> bool:
+    return all(_allows(policy, call) for call in (get(A1), query(A1), query(A1, "GSI1"), batch_get(A1, A1)))
+
+
+def shuts_the_neighbours(policy: Policy) -> bool:
+    foreign = [call for other in (A10, OTHER, *NOBODYS) for call in (get(other), query(other), query(other, "GSI3"))]
+    return not any(_allows(policy, call) for call in foreign)
+
+
+def shuts_mixed_batches(policy: Policy) -> bool:
+    return not any(_allows(policy, batch_get(*keys)) for keys in ((A1, A10), (A10, A1), (A1, A1, OTHER)))
+
+
+def shuts_calls_by_the_table(policy: Policy) -> bool:
+    return not any(_allows(policy, call) for call in (SCAN, PARTIQL_SCAN, DESCRIBE, DELETE_TABLE))
+
+
+def shuts_calls_without_keys_by_its_grants_alone(policy: Policy) -> bool:
+    """The Null guard: even if nothing were denied."""
+    grants = tuple(one for one in policy.statements if one.effect == "Allow")
+    return not _allows_without_keys(replace(policy, statements=grants))
+
+
+def shuts_calls_without_keys_by_its_denials_alone(policy: Policy) -> bool:
+    """The Deny: even if everything were granted."""
+    denials = tuple(one for one in policy.statements if one.effect == "Deny")
+    return not _allows_without_keys(replace(policy, statements=(*denials, *allowing("*", None, "*").statements)))
+
+
+def gives_nothing_without_a_tenant(policy: Policy) -> bool:
+    partitions = (A1, A10, "TENANT#", "TENANT##USER#1", *NOBODYS)
+    return not any(Judge.over(policy, None).allows(*get(partition)) for partition in partitions)
+
+
+def gives_no_tenant_to_an_empty_tag(policy: Policy) -> bool:
+    return not any(Judge.over(policy, "").allows(*get(partition)) for partition in (A1, A10, *NOBODYS))
+
+
+def has_no_hole_that_its_text_shows(policy: Policy) -> bool:
+    return lint(policy) == []
+
+
+FENCE: Mapping[str, Check] = {
+    check.__name__: check
+    for check in (
+        opens_its_own_partitions,
+        shuts_the_neighbours,
+        shuts_mixed_batches,
+        shuts_calls_by_the_table,
+        shuts_calls_without_keys_by_its_grants_alone,
+        shuts_calls_without_keys_by_its_denials_alone,
+        gives_nothing_without_a_tenant,
+        gives_no_tenant_to_an_empty_tag,
+        has_no_hole_that_its_text_shows,
+    )
+}
+
+
+def lets_one_tenant_in(trust: Policy) -> bool:
+    return _trusts(trust, {"tenant": "a1"})
+
+
+def demands_the_tag(trust: Policy) -> bool:
+    return not _trusts(trust, {})
+
+
+def demands_a_value(trust: Policy) -> bool:
+    return not _trusts(trust, {"tenant": ""})
+
+
+def takes_no_other_tag(trust: Policy) -> bool:
+    return not any(_trusts(trust, tags) for tags in ({"tenant": "a1", "team": "x"}, {"team": "x"}, {"Tenant": "a1"}))
+
+
+TRUST: Mapping[str, Check] = {
+    check.__name__: check
+    for check in (
+        lets_one_tenant_in,
+        demands_the_tag,
+        demands_a_value,
+        takes_no_other_tag,
+        has_no_hole_that_its_text_shows,
+    )
+}
+
+
+def failing(checks: Mapping[str, Check], policy: Policy) -> set[str]:
+    return {name for name, check in checks.items() if not check(policy)}
+
+
+def _allows(policy: Policy, call: Call) -> bool:
+    return Judge.over(policy, "a1").allows(*call)
+
+
+def _allows_without_keys(policy: Policy) -> bool:
+    """Asked as no call can ask today: an action of items about which DynamoDB would tell no key."""
+    asked = [
+        Authorisation(action, resource, {"aws:PrincipalTag/tenant": "a1"})
+        for action in READS
+        for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"))
+    ]
+    assert not any(LEADING in one.context for one in asked)
+    return any(isinstance(evaluate(Policies((policy,)), one), Allowed) for one in asked)
+
+
+def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
+    """Under a service-base that may assume anything: the trust alone decides."""
+    ours = Account.of(DEPLOYMENT)
+    anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
+    account = ours.having(replace(ours.role("service-base"), policies=(anything,)))
+    try:
+        session("tenant-write", tags=tags, account=account.having(replace(ours.role("tenant-write"), trust=trust)))
+    except Declined:
+        return False
+    return True

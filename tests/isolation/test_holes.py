@@ -1,0 +1,56 @@
+"""The locks hold on our policies, every hole has its test, and bugs that are planted do not go unseen."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from iam.policies import ROLES
+from tests.isolation.judge import DEPLOYMENT
+from tests.isolation.locks import FENCE, TRUST, failing
+from tests.isolation.planted import IN_THE_FENCE, IN_THE_TRUST
+
+each_role = pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
+
+
+@each_role
+@pytest.mark.parametrize("lock", FENCE)
+def test_a_lock_holds_on_the_policy_of_a_tenant_role(role: str, lock: str) -> None:
+    assert FENCE[lock](ROLES[role].identity(DEPLOYMENT))
+
+
+@each_role
+@pytest.mark.parametrize("lock", TRUST)
+def test_a_lock_holds_on_the_trust_of_a_tenant_role(role: str, lock: str) -> None:
+    assert TRUST[lock](ROLES[role].trust(DEPLOYMENT))
+
+
+@each_role
+@pytest.mark.parametrize("bug", IN_THE_FENCE)
+def test_a_bug_in_the_fence_is_seen_by_the_locks_it_breaks_and_by_the_linter(role: str, bug: str) -> None:
+    plant, broken = IN_THE_FENCE[bug]
+    seen = failing(FENCE, plant(ROLES[role].identity(DEPLOYMENT)))
+    assert broken <= seen
+    assert "has_no_hole_that_its_text_shows" in seen or bug == "the denials are dropped"
+
+
+@each_role
+@pytest.mark.parametrize("bug", IN_THE_TRUST)
+def test_a_bug_in_the_trust_is_seen_by_the_locks_it_breaks_and_by_the_linter(role: str, bug: str) -> None:
+    plant, broken = IN_THE_TRUST[bug]
+    seen = failing(TRUST, plant(ROLES[role].trust(DEPLOYMENT)))
+    assert broken | {"has_no_hole_that_its_text_shows"} <= seen
+
+
+def test_every_lock_is_broken_by_some_bug() -> None:
+    """A lock that no bug breaks might be one that cannot fail."""
+    for locks, bugs in ((FENCE, IN_THE_FENCE), (TRUST, IN_THE_TRUST)):
+        named = {name for _, broken in bugs.values() for name in broken} | {"has_no_hole_that_its_text_shows"}
+        assert named == set(locks)
+
+
+def test_every_hole_has_a_test_of_its_name() -> None:
+    modules = [import_module(f"tests.isolation.{path.stem}") for path in Path(__file__).parent.glob("test_holes_*.py")]
+    named = {number for module in modules for name in vars(module) for number in re.findall(r"_H(\d+)(?=_)", name)}
+    assert {int(number) for number in named} == set(range(1, 33))

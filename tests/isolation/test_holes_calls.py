@@ -1,0 +1,186 @@
+"""Holes of calls: what a fence on leading keys does not reach, with what shuts each of them."""
+
+import tomllib
+
+import pytest
+
+from iam.document import Policy
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed, Denied
+from iam.evaluator.evaluate import Policies, evaluate
+from iam.evaluator.requests import NotUnderstood
+from iam.evaluator.wording import denial
+from iam.lint import lint
+from iam.policies import ROLES
+from iam.policies.actions import COPIES, STREAM_READS
+from service.errors import BadInput
+from service.store.answers import Refused
+from service.store.cursor import Position, Scope, Sealer
+from tests.docs.pages import ROOT
+from tests.isolation.asking import (
+    LEADING,
+    OWN,
+    SCAN,
+    Call,
+    allowing,
+    batch_get,
+    condition_check,
+    fenced,
+    get,
+    key,
+    put,
+    query,
+    questions,
+    update,
+)
+from tests.isolation.judge import DEPLOYMENT, Judge
+
+A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
+STREAM = f"{DEPLOYMENT.table_arn}/stream/2026-11-05T12:00:00.000"
+TENANT_ROLES = ("tenant-read", "tenant-write")
+FENCE = {"ForAllValues:StringLike": {LEADING: OWN}, "Null": {LEADING: "false", "dynamodb:Attributes": "false"}}
+LISTED = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nickname"]}}
+
+
+def opens(policy: Policy, call: Call) -> bool:
+    return Judge.over(policy, "a1").allows(*call)
+
+
+def ours_open(call: Call) -> list[str]:
+    return [role for role in TENANT_ROLES if Judge.of(role, "a1").allows(*call)]
+
+
+def allowed(policy: Policy, action: str, resource: str, **context: str) -> bool:
+    asked = Authorisation(action, resource, {"aws:PrincipalTag/tenant": "a1", **context})
+    return isinstance(evaluate(Policies((policy,)), asked), Allowed)
+
+
+def ours_allow(action: str, resource: str) -> list[str]:
+    return [role for role, found in ROLES.items() if allowed(found.identity(DEPLOYMENT), action, resource)]
+
+
+def names(policy: Policy) -> set[str]:
+    return {finding.name for finding in lint(policy)}
+
+
+@pytest.mark.parametrize("call", [condition_check(A10), batch_get(A10)], ids=["ConditionCheck", "BatchGetItem"])
+def test_H14_a_call_that_was_granted_on_the_side_asks_about_neighbours_and_ours_are_all_fenced(call: Call) -> None:
+    bad = allowing(["dynamodb:ConditionCheckItem", "dynamodb:BatchGetItem"])
+    assert opens(bad, call)
+    assert ours_open(call) == []
+    assert "unfenced-data-call" in names(bad)
+
+
+def test_H15_a_list_of_attributes_does_not_bind_what_a_write_returns() -> None:
+    bad = allowing(["dynamodb:UpdateItem"], FENCE | LISTED)
+    whole = update(A1, ReturnValues="ALL_NEW")
+    good = allowing(
+        ["dynamodb:UpdateItem"], FENCE | LISTED | {"StringEquals": {"dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]}}
+    )
+    assert opens(bad, whole)
+    assert not opens(good, whole)
+    assert opens(good, update(A1))
+    assert "return-values-open" in names(bad) - names(good)
+
+
+def test_H16_a_list_of_attributes_does_not_bind_a_read_without_projection() -> None:
+    bad = allowing(["dynamodb:GetItem"], FENCE | LISTED)
+    good = allowing(["dynamodb:GetItem"], FENCE | LISTED | {"StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"}})
+    assert opens(bad, get(A1))
+    assert not opens(good, get(A1))
+    assert opens(good, get(A1, ProjectionExpression="nickname"))
+    assert "projection-not-demanded" in names(bad) - names(good)
+
+
+def test_H17_a_list_of_attributes_does_not_keep_a_put_from_dropping_the_others() -> None:
+    bad = allowing(["dynamodb:PutItem"], FENCE | LISTED)
+    assert opens(bad, put(A1, nickname="only this is left of the item"))
+    assert "whole-item-replaced" in names(bad)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_H15_H16_H17_no_policy_of_ours_relies_on_lists_of_attributes(role: str) -> None:
+    conditions = [one for statement in ROLES[role].identity(DEPLOYMENT).statements for one in statement.conditions]
+    assert not [one for one in conditions if one.key.lower() == "dynamodb:attributes"]
+
+
+def test_H18_iam_does_not_look_at_a_start_key_and_a_sealed_cursor_is_its_own_lists_alone() -> None:
+    foreign = query(A1, ExclusiveStartKey=key(A10))
+    assert ours_open(foreign) == [*TENANT_ROLES], "no condition key covers it"
+    sealer = Sealer([b"k" * 32])
+    neighbours = sealer.seal(Position("PROFILE"), Scope("TENANT#a10#", "users", "USER#1"))
+    with pytest.raises(BadInput):
+        sealer.open(neighbours, Scope("TENANT#a1#", "users", "USER#1"))
+    assert sealer.open(neighbours, Scope("TENANT#a10#", "users", "USER#1")) == Position("PROFILE")
+
+
+@pytest.mark.parametrize("action", [*STREAM_READS, *COPIES])
+def test_H19_what_carries_the_whole_table_passes_an_unguarded_fence_and_is_no_tenants(action: str) -> None:
+    bad = fenced(actions=[*STREAM_READS, *COPIES], resource=[DEPLOYMENT.table_arn, f"{DEPLOYMENT.table_arn}/stream/*"])
+    resource = STREAM if action in STREAM_READS else DEPLOYMENT.table_arn
+    assert allowed(bad, action, resource)
+    assert ours_allow(action, resource) == (["stream-worker"] if action in STREAM_READS else [])
+    assert "table-wide-call" in names(bad)
+
+
+def test_H20_a_denial_tells_role_and_table_and_our_clients_hear_neither() -> None:
+    (asked,) = questions(get(A10))
+    text = denial(Denied("identity"), asked, "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/acme")
+    assert "keyfence-tenant-read" in text
+    assert DEPLOYMENT.table_arn in text
+    said = Refused("AccessDeniedException", text).error()
+    assert (said.message, dict(said.extensions)) == ("this tenant's credentials do not allow that", {})
+
+
+def test_H21_a_denial_is_the_same_whatever_is_there_and_no_tenant_writes_what_all_must_share() -> None:
+    texts = {
+        denial(Denied("identity"), asked, "session")
+        for partition in ("TENANT#a10#USER#1", "TENANT#a10#USER#nobody")
+        for asked in questions(get(partition))
+    }
+    assert len(texts) == 1
+    assert ours_open(put("UNIQUE#EMAIL#a@b.example")) == ours_open(put("CONTROL#SLUG#acme")) == []
+
+
+def test_H29_a_wildcard_for_the_table_takes_in_its_indexes_and_stream_and_ours_names_each() -> None:
+    wide = f"{DEPLOYMENT.table_arn.removesuffix(DEPLOYMENT.table)}*"
+    bad = allowing(["dynamodb:Query", "dynamodb:GetRecords"], None, wide)
+    assert opens(bad, query(A10, "GSI1"))
+    assert allowed(bad, "dynamodb:GetRecords", STREAM)
+    assert "table-wildcard" in names(bad)
+    resources = [
+        resource
+        for role in TENANT_ROLES
+        for statement in ROLES[role].identity(DEPLOYMENT).statements
+        if statement.effect == "Allow"
+        for resource in statement.resources
+    ]
+    assert resources
+    assert not [resource for resource in resources if "*" in resource]
+
+
+def test_H31_dax_would_ask_as_itself_and_nothing_of_ours_may_or_does_speak_to_it() -> None:
+    cache = "arn:aws:dax:us-east-1:000000000000:cache/c"
+    bad = allowing(["dax:GetItem"], None, cache)
+    assert allowed(bad, "dax:GetItem", cache)
+    assert ours_allow("dax:GetItem", cache) == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert not [name for name in project["dependencies"] if "dax" in name.lower()]
+    assert "dax-granted" in names(bad)
+
+
+def test_H32_vector_search_passes_an_unguarded_fence_and_ours_denies_what_the_gate_does_not_know() -> None:
+    bad = fenced(actions="dynamodb:*")
+    assert allowed(bad, "dynamodb:SearchVectors", DEPLOYMENT.table_arn)
+    assert ours_allow("dynamodb:SearchVectors", DEPLOYMENT.table_arn) == []
+    assert "vector-search-granted" in names(bad)
+    for unknown in ("SearchVectors", "StartBulkPutItems", "WhatComesNextYear"):
+        with pytest.raises(NotUnderstood):
+            list(questions((unknown, {"TableName": DEPLOYMENT.table})))
+
+
+def test_H1_only_the_migrator_scans_and_reads_no_item_by_its_key() -> None:
+    assert [role for role in ROLES if Judge.of(role, "a1").allows(*SCAN)] == ["migrator"]
+    assert not Judge.of("migrator", "a1").allows(*get(A1))
+    assert Judge.of("migrator", None).allows(*put("CONTROL#MIGRATION#m1"))
+    assert not Judge.of("migrator", None).allows(*put("CONTROL#TENANT#a1"))

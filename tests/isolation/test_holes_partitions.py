@@ -1,0 +1,141 @@
+"""Holes of partitions: neighbours, shared places and index keys, with what shuts each of them."""
+
+import json
+
+import pytest
+
+from iam.boundary import BadTenantId, tenant_boundary, tenant_id
+from iam.document import BadPolicy, Policy
+from iam.evaluator.requests import NotUnderstood, TableKeys, expand
+from iam.evaluator.requests.place import Place
+from iam.gate.call import Call as GateCall
+from iam.gate.request import Request
+from iam.gate.strict import leaving
+from iam.gate.sts.constraint import TAG_VALUE
+from iam.lint import lint
+from iam.policies.fence import INDEXES
+from service.catalogue import entities
+from service.domains.users.access import user_by_email
+from service.store.keys import TenantKey
+from tests.isolation.asking import OWN, TABLE, Call, allowing, fenced, get, put, query, session
+from tests.isolation.judge import DEPLOYMENT, KEYS, Judge
+from tests.unit.store.scripted import Scripted, table
+
+A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
+
+
+def opens(policy: Policy, call: Call, tenant: str = "a1") -> bool:
+    return Judge.over(policy, tenant).allows(*call)
+
+
+def ours_open(call: Call, tenant: str = "a1") -> list[str]:
+    return [role for role in ("tenant-read", "tenant-write") if Judge.of(role, tenant).allows(*call)]
+
+
+def names(policy: Policy) -> set[str]:
+    return {finding.name for finding in lint(policy)}
+
+
+def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_does_not() -> None:
+    poisoned, honest = put(A1, GSI1PK=A10, GSI1SK="x"), put(A1, GSI1PK=A1, GSI1SK="x")
+    assert ours_open(poisoned) == ["tenant-write"], "IAM sees the table's key alone"
+    assert leaving(_at_the_gate(honest)) is None
+    assert "GSI1PK leaves" in (leaving(_at_the_gate(poisoned)) or "")
+
+
+async def test_H3_what_a_neighbour_wrote_into_our_index_is_dropped_and_counted() -> None:
+    foreign = {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}, "GSI1PK": {"S": "TENANT#acme#EMAIL#e"}}
+    seen: list[str] = []
+    store = table(Scripted([{"Items": [foreign]}]), on_foreign=lambda: seen.append("foreign"))
+    assert await store.find_first(user_by_email, email="e") is None
+    assert seen == ["foreign"]
+
+
+def test_H4_a_prefix_without_its_closing_sign_opens_the_longer_name_and_ours_is_closed() -> None:
+    bad = fenced("TENANT#${aws:PrincipalTag/tenant}*")
+    assert opens(bad, get(A10))
+    assert opens(fenced(), get(A1))
+    assert not opens(fenced(), get(A10))
+    assert ours_open(get(A10)) == []
+    assert "no-closing-delimiter" in names(bad)
+
+
+@pytest.mark.parametrize("hostile", ["a*", "a1?", "?*", "${*}", 'a1#*", "TENANT#*'])
+def test_H5_what_a_policy_text_would_interpret_is_no_id_and_no_tag(hostile: str) -> None:
+    with pytest.raises(BadTenantId):
+        tenant_id(hostile)
+    assert TAG_VALUE.violations(hostile, "tag"), "STS would not take it as a tag"
+
+
+@pytest.mark.parametrize("hostile", ["a*", "a1?", "?*", 'a1#*", "TENANT#*'])
+def test_H5_a_policy_that_is_written_around_an_id_opens_neighbours_and_a_tag_does_not(hostile: str) -> None:
+    bad = fenced(json.loads(f'["TENANT#{hostile}#*"]'))
+    assert opens(bad, get(A10))
+    assert ours_open(get(A10), tenant=hostile) == []
+    assert "unclean-tenant" in names(bad)
+
+
+def test_H9_an_empty_tag_opens_everything_without_the_closing_sign_and_nobody_with_it() -> None:
+    bad = fenced("TENANT#${aws:PrincipalTag/tenant}*")
+    assert opens(bad, get(A1), tenant="")
+    assert opens(bad, get(A10), tenant="")
+    assert ours_open(get(A1), tenant="") == ours_open(get(A10), tenant="") == []
+    assert "empty-tag-opens-all" in names(bad)
+
+
+def test_H12_a_tenant_in_the_sort_key_is_fenced_by_nothing_and_ours_leads_every_partition() -> None:
+    bad = fenced("ORDERS")
+    shared = ("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": "ORDERS"}, "SK": {"S": "TENANT#a10#ORDER#1"}}})
+    assert opens(bad, shared)
+    assert ours_open(shared) == []
+    keys = [key for entity in entities() for key in entity.keys.values() if isinstance(key, TenantKey)]
+    assert keys
+    assert all(str(key).startswith(tenant_boundary("<tenant>")) for key in keys)
+
+
+def test_H13_a_partition_that_tenants_share_shows_each_the_others_and_ours_shares_none() -> None:
+    everywhere = [DEPLOYMENT.index_arn(index) for index in INDEXES]
+    bad = fenced([OWN, "STATUS#OPEN"], resource=everywhere)
+    assert opens(bad, query("STATUS#OPEN", "GSI2"))
+    assert ours_open(query("STATUS#OPEN", "GSI2")) == []
+    assert ours_open(query("CONTROL#TENANTS#2026-11", "GSI2")) == []
+    assert "shared-partition" in names(bad)
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_H25_an_index_shows_all_it_projects_and_ours_only_of_the_own_partitions(index: str) -> None:
+    bad = allowing("dynamodb:Query", None, DEPLOYMENT.index_arn(index))
+    assert opens(bad, query(A10, index))
+    assert ours_open(query(A10, index)) == []
+    assert ours_open(query(A1, index)) == ["tenant-read", "tenant-write"]
+    assert "unfenced-data-call" in names(bad)
+
+
+@pytest.mark.parametrize("value", [{"N": "42"}, {"N": "42.0"}, {"B": "NDI="}], ids=str)
+def test_H28_a_partition_key_that_is_no_text_is_not_understood(value: dict[str, str]) -> None:
+    parameters = {"TableName": TABLE, "Key": {"PK": value, "SK": {"S": "x"}}}
+    with pytest.raises(NotUnderstood):
+        expand("GetItem", parameters, Place.of(DEPLOYMENT), {TABLE: KEYS})
+
+
+@pytest.mark.parametrize("kind", ["N", "B"])
+def test_H28_a_table_whose_partition_key_is_no_text_is_not_understood(kind: str) -> None:
+    definition = [{"AttributeName": "PK", "AttributeType": kind}]
+    schema = [{"AttributeName": "PK", "KeyType": "HASH"}]
+    with pytest.raises(NotUnderstood):
+        TableKeys.described({"AttributeDefinitions": definition, "KeySchema": schema})
+
+
+def test_H30_an_id_beyond_latin_1_fits_a_tag_but_no_policy_and_is_no_id_of_ours() -> None:
+    assert TAG_VALUE.violations("\u0430cme", "tag") == []
+    with pytest.raises(BadPolicy):
+        fenced("TENANT#\u0430cme#*")
+    with pytest.raises(BadTenantId):
+        tenant_id("\u0430cme")
+
+
+def _at_the_gate(call: Call) -> GateCall:
+    operation, parameters = call
+    request = Request(method="POST", path=b"/", query=b"", headers=[], body=b"", source_ip="127.0.0.1")
+    own = session(tags={"tenant": "a1"})
+    return GateCall(request=request, operation=operation, session=own, parameters=parameters, keys={TABLE: KEYS})

@@ -1,0 +1,205 @@
+"""Holes of sessions: tags, trust, other policies and time, with what shuts each of them."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.document import Policy, parse
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed
+from iam.evaluator.evaluate import Policies, evaluate
+from iam.gate.account import Account
+from iam.gate.sts import Declined
+from iam.lint import lint
+from iam.policies.suspension import revoked, suspended
+from iam.vending import Vending
+from iam.vending.wanted import Wanted, of_tenant
+from tests.isolation.asking import NOON, OWN, allowing, fenced, get, questions, reaches, session
+from tests.isolation.judge import DEPLOYMENT
+
+A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
+OURS = Account.of(DEPLOYMENT)
+TENANT_ROLES = ("tenant-read", "tenant-write")
+
+each_role = pytest.mark.parametrize("role", TENANT_ROLES)
+
+
+def careless(role: str, **changed: Any) -> Account:
+    """Our account, but that the role trusts whatever session of service-base."""
+    named = {"Effect": "Allow", "Principal": {"AWS": DEPLOYMENT.role_arn("service-base")}}
+    statement = {**named, "Action": ["sts:AssumeRole", "sts:TagSession"]}
+    trust = parse({"Version": "2012-10-17", "Statement": [statement]}, kind="trust")
+    return _unhindered(OURS.having(replace(OURS.role(role), trust=trust, **changed)))
+
+
+def _unhindered(account: Account) -> Account:
+    """Only the trust decides: service-base may assume anything, however tagged."""
+    anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
+    return account.having(replace(account.role("service-base"), policies=(anything,)))
+
+
+def names(policy: Policy) -> set[str]:
+    return {finding.name for finding in lint(policy)}
+
+
+@each_role
+def test_H8_a_careless_trust_gives_sessions_without_a_tag_and_ours_does_not(role: str) -> None:
+    untagged = session(role, tags={}, account=careless(role))
+    assert not reaches(untagged, get(A1)), "the fence itself stays shut without the tag"
+    with pytest.raises(Declined, match="AccessDenied"):
+        session(role, tags={}, account=_unhindered(OURS))
+    with pytest.raises(Declined, match="AccessDenied"):
+        session(role, tags={}, account=OURS)
+    assert "tag-not-demanded" in names(careless(role).role(role).trust)
+
+
+@each_role
+def test_H9_a_careless_trust_takes_an_empty_tag_and_ours_does_not(role: str) -> None:
+    bad = careless(role, policies=(fenced("TENANT#${aws:PrincipalTag/tenant}*"),))
+    assert reaches(session(role, tags={"tenant": ""}, account=bad), get(A10))
+    with pytest.raises(Declined, match="AccessDenied"):
+        session(role, tags={"tenant": ""}, account=_unhindered(OURS))
+    assert reaches(session(role, tags={"tenant": "a1"}, account=_unhindered(OURS)), get(A1))
+
+
+@each_role
+def test_H10_a_tag_on_the_role_is_every_untagged_sessions_and_ours_has_none_and_demands_one(role: str) -> None:
+    bad = careless(role, tags={"tenant": "a10"})
+    assert reaches(session(role, tags={}, account=bad), get(A10))
+    tagged = _unhindered(OURS.having(replace(OURS.role(role), tags={"tenant": "a10"})))
+    with pytest.raises(Declined, match="AccessDenied"):
+        session(role, tags={}, account=tagged)
+    assert not reaches(session(role, tags={"tenant": "a1"}, account=tagged), get(A10))
+    assert all(found.tags == {} for found in OURS.roles.values())
+
+
+@each_role
+@pytest.mark.parametrize("spelled", ["Tenant", "TENANT"])
+def test_H11_a_tag_in_other_letters_is_the_same_tag_to_a_fence_and_our_trust_takes_one_spelling(
+    role: str, spelled: str
+) -> None:
+    assert reaches(session(role, tags={spelled: "a1"}, account=careless(role)), get(A1))
+    with pytest.raises(Declined, match="AccessDenied"):
+        session(role, tags={spelled: "a1"}, account=_unhindered(OURS))
+    assert "tag-key-spelling" in names(fenced(OWN.replace("tenant", spelled)))
+
+
+@each_role
+def test_H11_our_trust_takes_no_second_tag(role: str) -> None:
+    two = {"tenant": "a1", "team": "red"}
+    assert session(role, tags=two, account=careless(role)).tags == two
+    with pytest.raises(Declined, match="AccessDenied"):
+        session(role, tags=two, account=_unhindered(OURS))
+
+
+def test_H22_a_table_that_names_the_session_lets_it_past_its_session_policy_and_ours_has_no_policy() -> None:
+    one = session(tags={"tenant": "a1"})
+    (asked,) = questions(get(A10))
+    bad = _on_the_table("Allow", one.arn)
+    nothing = allowing("dynamodb:ListTables", None, "*")
+    narrowed = Policies(identity=one.role.policies, session=(nothing,))
+    assert not isinstance(evaluate(narrowed, asked, one.principal), Allowed)
+    assert isinstance(evaluate(replace(narrowed, resource=(bad,)), asked, one.principal), Allowed)
+    assert OURS.resource_policies == {}
+    assert "session-named" in names(bad)
+
+
+def test_H23_a_conditional_allow_on_the_table_narrows_nobody_and_a_deny_does() -> None:
+    one = session(tags={"tenant": "a1"})
+    (asked,) = questions(get(A10))
+    tagged = Authorisation(asked.action, asked.resource, {**asked.context, "aws:PrincipalTag/tenant": "a1"})
+    wide = Policies(identity=(allowing(),))
+    condition = {"StringEquals": {"aws:PrincipalTag/tenant": "a10"}}
+    bad = _on_the_table("Allow", DEPLOYMENT.role_arn("tenant-write"), condition)
+    refusal = _on_the_table("Deny", "*", {"StringNotEquals": {"aws:PrincipalTag/tenant": "a10"}})
+    assert isinstance(evaluate(replace(wide, resource=(bad,)), tagged, one.principal), Allowed)
+    assert not isinstance(evaluate(replace(wide, resource=(refusal,)), tagged, one.principal), Allowed)
+    assert "conditional-allow" in names(bad) - names(refusal)
+    assert OURS.resource_policies == {}
+
+
+async def test_H26_sessions_are_kept_by_role_and_tenant_and_profile_and_never_shared() -> None:
+    counted = itertools.count()
+
+    def assume(wanted: Wanted, seconds: int) -> Credentials:
+        return Credentials(f"{wanted.role}/{wanted.tenant}/{next(counted)}", "secret", "token")
+
+    wanted = [of_tenant(TenantId(tenant), writes=writes) for tenant in ("a1", "a10") for writes in (False, True)]
+    vending = Vending(assume)
+    try:
+        given = [(await vending.credentials(one)).access_key for one in (*wanted, *wanted)]
+    finally:
+        vending.close()
+    assert [key.rpartition("/")[0] for key in given[:4]] == [f"{one.role}/{one.tenant}" for one in wanted]
+    assert given[:4] == given[4:]
+    assert len(set(given)) == 4
+
+
+@each_role
+def test_H27_a_session_outlives_its_tenants_suspension_until_the_policy_says_so(role: str) -> None:
+    of_a1, of_a10 = (session(role, tags={"tenant": tenant}) for tenant in ("a1", "a10"))
+    assert reaches(of_a1, get(A1)), "nothing ends it by itself"
+    account = OURS.attaching(role, suspended([TenantId("a1")]))
+    now = [replace(one, role=account.role(role)) for one in (of_a1, of_a10)]
+    assert [reaches(one, get(own)) for one, own in zip(now, (A1, A10), strict=True)] == [False, True]
+
+
+@each_role
+def test_H27_a_revocation_ends_the_sessions_of_before_and_lets_new_ones_begin(role: str) -> None:
+    of_a1 = session(role, tags={"tenant": "a1"})
+    after = replace(of_a1, role=of_a1.role.attached(revoked(NOON + timedelta(seconds=1))))
+    before = replace(of_a1, role=of_a1.role.attached(revoked(NOON)))
+    assert not reaches(after, get(A1))
+    assert reaches(before, get(A1)), "it was issued at that second, not before it"
+    turned = {"DateGreaterThan": {"aws:TokenIssueTime": "2026-11-05T12:00:01Z"}}
+    bad = parse({"Version": "2012-10-17", "Statement": [_deny(turned)]})
+    assert reaches(replace(of_a1, role=of_a1.role.attached(bad)), get(A1))
+    assert "revocation-turned-around" in names(bad)
+
+
+def test_no_session_lives_longer_than_an_hour() -> None:
+    one = session(tags={"tenant": "a1"})
+    assert one.expires_at - NOON == timedelta(hours=1)
+    assert one.expired(datetime(2026, 11, 5, 13, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("tags", [{"tenant": "a1"}, {"team": "red"}], ids=str)
+def test_nobody_becomes_the_control_plane_as_a_tenant(tags: dict[str, str]) -> None:
+    assert reaches(session("control-plane", tags={}), get("CONTROL#TENANT#a1"))
+    with pytest.raises(Declined, match="AccessDenied"):
+        session("control-plane", tags=tags, account=_unhindered(OURS))
+
+
+@pytest.mark.parametrize("by", ["provisioner", "control-plane", "tenant-write", "tenant-read"])
+@each_role
+def test_only_the_roles_that_are_trusted_become_tenants(role: str, by: str) -> None:
+    with pytest.raises(Declined, match="AccessDenied"):
+        session(role, tags={"tenant": "a1"}, by=by)
+
+
+def test_workers_write_as_tenants_and_do_not_read_as_them() -> None:
+    for by in ("stream-worker", "migrator"):
+        assert reaches(session("tenant-write", tags={"tenant": "a1"}, by=by), get(A1))
+        with pytest.raises(Declined, match="AccessDenied"):
+            session("tenant-read", tags={"tenant": "a1"}, by=by)
+
+
+def _on_the_table(effect: str, principal: str, condition: Mapping[str, object] | None = None) -> Policy:
+    statement = {
+        "Effect": effect,
+        "Principal": {"AWS": principal},
+        "Action": "dynamodb:GetItem",
+        "Resource": DEPLOYMENT.table_arn,
+    }
+    conditioned = statement | ({"Condition": condition} if condition else {})
+    return parse({"Version": "2012-10-17", "Statement": [conditioned]}, kind="resource")
+
+
+def _deny(condition: Mapping[str, object]) -> dict[str, object]:
+    return {"Effect": "Deny", "Action": "*", "Resource": "*", "Condition": condition}
