@@ -1,4 +1,4 @@
-"""Every kind of DynamoDB call that the patterns and entities of the catalogue lead to, aimed at anybody's partitions."""
+"""Every kind of DynamoDB call that the catalogue leads to, aimed at the partitions of anybody."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

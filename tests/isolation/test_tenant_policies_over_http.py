@@ -1,0 +1,135 @@
+"""The same promises, kept by the gate to plain boto3 clients, on both engines."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore import xform_name
+from botocore.exceptions import ClientError
+
+from iam.boundary import tenant_boundary, tenant_id
+from tests.isolation.calls import Call, calls
+from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
+from tests.world import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+CALLS = tuple(calls())
+CALLERS = (Caller("tenant-read", TENANT), Caller("tenant-write", TENANT), Caller("control-plane"))
+AWS_WORDS = re.compile(
+    r"User: arn:aws:sts::000000000000:assumed-role/keyfence-(?P<role>[a-z-]+)/\S+ is not authorized to perform:"
+    r" (?P<action>dynamodb:\w+) on resource: arn:aws:dynamodb:us-east-1:000000000000:table/\S+"
+    r" because no identity-based policy allows the (?P=action) action"
+)
+
+
+Clients = Callable[[Caller], "DynamoDBClient"]
+
+
+@pytest.fixture(scope="module")
+def clients(world: World) -> Clients:
+    @cache
+    def client(caller: Caller) -> "DynamoDBClient":
+        if caller.tenant is None:
+            return world.role_client(caller.role)
+        return world.client(tenant_id(caller.tenant), read_only=caller.role == "tenant-read")
+
+    return client
+
+
+@pytest.mark.parametrize("caller", CALLERS, ids=str)
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_a_session_reaches_what_the_design_promises_and_nothing_more(
+    world: World, clients: Clients, caller: Caller, call: Call
+) -> None:
+    client = clients(caller)
+    for place, fence in PLACES.items():
+        parameters = call.parameters(world.tables.name, fence)
+        if caller.may(call, place):
+            _made(client, call.operation, parameters)
+        else:
+            refusal = _refused(client, call.operation, parameters)
+            assert refusal["role"] == caller.role
+            assert refusal["action"].removeprefix("dynamodb:") in _ACTIONS[call.operation]
+
+
+_ACTIONS: Mapping[str, set[str]] = {
+    **{name: {name} for name in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")},
+    "BatchWriteItem": {"BatchWriteItem"},
+    "TransactGetItems": {"GetItem"},
+    "TransactWriteItems": {"PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"},
+}
+
+
+def test_nothing_is_written_by_a_batch_or_transaction_that_is_denied(world: World, clients: Clients) -> None:
+    client, table, engine = clients(Caller("tenant-write", TENANT)), world.tables.name, world.engine_client()
+    before = engine.scan(TableName=table)["Items"]
+    own, foreign = ({**_key(tenant), "note": {"S": "planted"}} for tenant in (TENANT, NEIGHBOUR))
+    _refused(client, "BatchWriteItem", {"RequestItems": {table: [{"PutRequest": {"Item": i}} for i in (own, foreign)]}})
+    members = [{"Put": {"TableName": table, "Item": item}} for item in (own, foreign)]
+    _refused(client, "TransactWriteItems", {"TransactItems": members})
+    _refused(client, "TransactWriteItems", {"TransactItems": members[::-1]})
+    assert engine.scan(TableName=table)["Items"] == before
+    _made(client, "TransactWriteItems", {"TransactItems": members[:1]})
+    assert engine.get_item(TableName=table, Key=_key(TENANT))["Item"] == own
+
+
+def test_a_neighbours_item_is_not_shown_by_the_reason_of_a_refused_transaction(world: World, clients: Clients) -> None:
+    """Denied before it is looked at: whether the item exists makes no difference to a single byte."""
+    client, table = clients(Caller("tenant-write", TENANT)), world.tables.name
+    world.engine_client().put_item(TableName=table, Item=_key(NEIGHBOUR))
+    texts = set()
+    for sort in ("PROFILE", "NOWHERE"):
+        check = {
+            "TableName": table,
+            "Key": {**_key(NEIGHBOUR), "SK": {"S": sort}},
+            "ConditionExpression": "attribute_exists(PK)",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        texts.add(_refused(client, "TransactWriteItems", {"TransactItems": [{"ConditionCheck": check}]}).string)
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
+def test_scans_and_statements_are_refused_by_an_explicit_deny(world: World, clients: Clients, role: str) -> None:
+    client, table = clients(Caller(role, TENANT)), world.tables.name
+    for operation, parameters in (
+        ("Scan", {"TableName": table}),
+        ("Scan", {"TableName": table, "IndexName": "GSI1"}),
+        ("ExecuteStatement", {"Statement": f'SELECT * FROM "{table}"'}),
+    ):
+        with pytest.raises(ClientError, match="with an explicit deny in an identity-based policy") as refusal:
+            getattr(client, xform_name(operation))(**parameters)
+        assert refusal.value.response["Error"]["Code"] == "AccessDeniedException"
+
+
+@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner"])
+def test_roles_that_are_no_tenant_read_nobodys_items(world: World, role: str) -> None:
+    client = world.role_client(role)
+    for tenant in (TENANT, NEIGHBOUR):
+        with pytest.raises(ClientError) as refusal:
+            client.get_item(TableName=world.tables.name, Key=_key(tenant))
+        assert refusal.value.response["Error"]["Code"] == "AccessDeniedException"
+
+
+def _made(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> None:
+    answer = getattr(client, xform_name(operation))(**parameters)
+    assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
+
+
+def _refused(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> re.Match[str]:
+    with pytest.raises(ClientError) as refusal:
+        getattr(client, xform_name(operation))(**parameters)
+    answer = refusal.value.response
+    assert answer["Error"]["Code"] == "AccessDeniedException"
+    assert answer["ResponseMetadata"]["HTTPStatusCode"] == 400
+    words = AWS_WORDS.fullmatch(answer["Error"]["Message"])
+    assert words, answer["Error"]["Message"]
+    return words
+
+
+def _key(tenant: str) -> dict[str, Any]:
+    return {"PK": {"S": f"{tenant_boundary(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
