@@ -120,11 +120,11 @@ def _query(pattern: Query[Any]) -> Callable[[str, Fence], Mapping[str, Any]]:
 def example_key(entity: Entity[Any], index: Index, fence: Fence) -> Item:
     """A key of this entity in partitions that begin as the fence says, whoever's they are."""
     key, names = entity.keys[index], key_names(index)
-    pair = key.pair(Fence(key.realm, fence.prefix), UNSHARDED, _values(key))
+    pair = key.pair(Fence(key.realm, fence.prefix), UNSHARDED, example_values(key))
     return {names.partition: {"S": pair.partition}, names.sort: {"S": pair.sort}}
 
 
-def _values(key: Key) -> dict[str, object]:
+def example_values(key: Key) -> dict[str, object]:
     fields = [part for part in (*key.partition.segments, *key.sort.segments) if isinstance(part, Field)]
     by = {key.shard.by: "example"} if key.shard else {}
     return by | {field.name: _value(field) for field in fields}

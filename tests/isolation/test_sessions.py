@@ -1,0 +1,89 @@
+"""Sessions that are over, suspended or revoked reach nothing, whatever their role's own policy says."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from botocore.exceptions import ClientError
+
+from iam.boundary import TenantId, tenant_boundary
+from iam.document import Policy
+from iam.policies.suspension import revoked, suspended
+from service.local import becoming
+from tests.world import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TENANT, NEIGHBOUR = TenantId("a1"), TenantId("a10")
+VIEWER = "{ users { edges { node { id } } } }"
+
+
+def _reading(world: World, client: "DynamoDBClient", tenant: TenantId) -> Callable[[], object]:
+    key = {"PK": {"S": f"{tenant_boundary(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
+    return lambda: client.get_item(TableName=world.tables.name, Key=key)
+
+
+def _refusal(read: Callable[[], object]) -> tuple[str, str]:
+    with pytest.raises(ClientError) as refusal:
+        read()
+    error = refusal.value.response["Error"]
+    return error["Code"], error["Message"]
+
+
+@contextmanager
+def attached(world: World, policy: Policy) -> Iterator[None]:
+    """The tenant roles with one more policy, as an operator attaches it."""
+    before = world.gate.account
+    world.gate.account = before.attaching("tenant-read", policy).attaching("tenant-write", policy)
+    try:
+        yield
+    finally:
+        world.gate.account = before
+
+
+def test_a_session_is_refused_by_name_from_the_moment_it_expires(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions, now = world.gate.sessions, datetime.now(UTC)
+    monkeypatch.setattr(sessions, "clock", lambda: now - timedelta(seconds=600))
+    issued = becoming.as_tenant(sessions, TENANT, writes=False)
+    read = _reading(world, world.client_of(issued.credentials), TENANT)
+    monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at - timedelta(seconds=1))
+    read()
+    monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at)
+    code, text = _refusal(read)
+    assert (code, text) == ("ExpiredTokenException", "The security token included in the request is expired")
+
+
+def test_a_suspended_tenants_live_sessions_are_refused_at_once_and_nobody_elses(world: World) -> None:
+    own, other = (_reading(world, world.client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR))
+    own()
+    with attached(world, suspended([TENANT])):
+        code, text = _refusal(own)
+        other()
+    assert code == "AccessDeniedException"
+    assert text.endswith("with an explicit deny in an identity-based policy")
+    own()
+
+
+def test_a_revocation_refuses_what_was_vended_before_and_not_what_comes_after(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    monkeypatch.setattr(world.gate.sessions, "clock", lambda: now - timedelta(seconds=60))
+    older = _reading(world, world.client(TENANT), TENANT)
+    monkeypatch.setattr(world.gate.sessions, "clock", lambda: now)
+    newer = _reading(world, world.client(TENANT), TENANT)
+    with attached(world, revoked(now)):
+        assert _refusal(older)[0] == "AccessDeniedException"
+        newer()
+
+
+async def test_the_service_answers_forbidden_while_a_tenant_is_suspended_and_data_afterwards(world: World) -> None:
+    tenant, neighbour = await world.new_tenant(), await world.new_tenant()
+    await world.session(tenant).ask(VIEWER)
+    with attached(world, suspended([tenant])):
+        assert await world.session(tenant).refusal(VIEWER) == "FORBIDDEN"
+        await world.session(neighbour).ask(VIEWER)
+    await world.session(tenant).ask(VIEWER)
