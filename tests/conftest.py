@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from iam.boundary import TenantId
@@ -15,6 +16,9 @@ from tests.dynoxide_binary import dynoxide_binary
 from tests.world import Session, World
 
 _tables = itertools.count(1)
+
+structlog.configure(processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
+"""Left to itself it would draw every traceback with all its variables, which takes seconds."""
 
 
 def _quiet(_: str) -> None:

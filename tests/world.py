@@ -47,6 +47,7 @@ class Recorded:
 
     operation: str
     parameters: Mapping[str, Any]
+    credentials: Credentials
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class Recorder:
     calls: list[Recorded] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
-        self.calls.append(Recorded(operation, parameters))
+        self.calls.append(Recorded(operation, parameters, credentials))
         return await self.client.call(operation, parameters, credentials)
 
     def close(self) -> None:

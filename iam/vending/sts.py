@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, NoCredentialsError
 
 from iam.credentials import Credentials
 from iam.policies.tag import TENANT_TAG
@@ -20,6 +20,7 @@ from iam.vending.wanted import Wanted
 
 if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
+    from mypy_boto3_sts.type_defs import AssumeRoleResponseTypeDef
 
 LONGEST_NAME = 64
 THROTTLED_SECONDS = 1.0
@@ -48,7 +49,7 @@ class Sts:
         config = Config(
             connect_timeout=1,
             read_timeout=read_timeout,
-            retries={"mode": "standard", "total_max_attempts": 2},
+            retries={"mode": "standard", "total_max_attempts": 1},
             max_pool_connections=THREADS,
             tcp_keepalive=True,
         )
@@ -63,12 +64,19 @@ class Sts:
 
     def __call__(self, wanted: Wanted, seconds: int) -> Credentials:
         try:
-            answer = self.boto.assume_role(**self._asked(wanted, seconds))["Credentials"]
+            answer = self._assumed(self._asked(wanted, seconds))["Credentials"]
         except ClientError as refusal:
             raise _refused(refusal) from refusal
         except BotoCoreError as failure:
             raise NoSession(f"STS cannot be reached: {failure}") from failure
         return Credentials(answer["AccessKeyId"], answer["SecretAccessKey"], answer["SessionToken"])
+
+    def _assumed(self, asked: Any) -> "AssumeRoleResponseTypeDef":
+        """Asked again at once only where the connection had been closed under us, as idle ones are."""
+        try:
+            return self.boto.assume_role(**asked)
+        except ConnectionClosedError:
+            return self.boto.assume_role(**asked)
 
     def _asked(self, wanted: Wanted, seconds: int) -> Any:
         tags = [{"Key": TENANT_TAG, "Value": wanted.tenant}] if wanted.tenant is not None else []

@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ConnectTimeoutError, NoCredentialsError
+from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, NoCredentialsError
 from botocore.stub import Stubber
 
 from iam.credentials import Credentials
@@ -93,6 +93,27 @@ def test_a_network_without_an_answer_is_no_session(sts: Sts, monkeypatch: pytest
     monkeypatch.setattr(sts.boto, "assume_role", unreachable)
     with pytest.raises(NoSession, match="STS cannot be reached: Connect timeout"):
         sts(reads("acme"), 900)
+
+
+@pytest.mark.parametrize(("closed", "asked"), [(1, 2), (2, 2)])
+def test_a_connection_that_was_closed_under_us_is_tried_once_more(
+    sts: Sts, monkeypatch: pytest.MonkeyPatch, closed: int, asked: int
+) -> None:
+    calls: list[Any] = []
+
+    def answer(**call: Any) -> Any:
+        calls.append(call)
+        if len(calls) <= closed:
+            raise ConnectionClosedError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
+        return ISSUED
+
+    monkeypatch.setattr(sts.boto, "assume_role", answer)
+    if closed < asked:
+        assert sts(reads("acme"), 900).token == "token"
+    else:
+        with pytest.raises(NoSession, match="STS cannot be reached"):
+            sts(reads("acme"), 900)
+    assert calls == calls[:1] * asked
 
 
 def test_the_region_has_its_own_endpoint_also_where_the_world_had_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,132 @@
+"""Every data call is signed with a session that reaches no further than it must, and IAM's no is final."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import httpx2
+import pytest
+
+from iam.boundary import TenantId
+from iam.gate.session import Session as GateSession
+from iam.policies.suspension import suspended
+from iam.vending import Vending
+from iam.vending.budget import Budget
+from service import app
+from service.auth.role import Role
+from service.domains.users.repository import Users
+from service.store.vended import Vended
+from tests.world import Session, World
+
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'
+BOTH = (
+    'mutation { updateUser: createUser(input: {email: "one@x.example", name: "N"}) { id groups { edges { role } } } }'
+)
+
+
+@pytest.fixture
+def account(world: World) -> Iterator[None]:
+    """Whatever a test does to the account's roles is undone."""
+    before = world.gate.account
+    yield
+    world.gate.account = before
+
+
+def signed(world: World) -> list[GateSession]:
+    """The sessions behind the calls since the last time."""
+    keys = [call.credentials for call in world.calls()]
+    return [world.gate.sessions.find(key.access_key, key.token or "") for key in keys]
+
+
+async def fresh(world: World, tenant: TenantId) -> Session:
+    """A service that has not seen the tenant yet, and so reads the register."""
+    application = app.application(world.settings, world.tables, world.vending)
+    return replace(world.session(tenant), application=application)
+
+
+async def counted(session: Session, metric: str) -> int:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(session.application), base_url="http://x") as http:
+        text = (await http.get("/metrics")).text
+    return sum(int(line.split()[-1]) for line in text.splitlines() if line.startswith(metric))
+
+
+async def test_a_query_is_signed_with_a_session_that_cannot_write(world: World, owner: Session) -> None:
+    world.calls()
+    await owner.ask(USERS)
+    reading = [session for session in signed(world) if session.tags]
+    assert {(session.role.name, session.tags["tenant"]) for session in reading} == {
+        ("keyfence-tenant-read", owner.tenant)
+    }
+
+
+@pytest.mark.parametrize("mutation", [CREATE, BOTH], ids=["write", "write and read"])
+async def test_a_mutation_is_signed_with_the_tenants_writing_session(
+    world: World, owner: Session, mutation: str
+) -> None:
+    world.calls()
+    await owner.ask(mutation)
+    writing = [session for session in signed(world) if session.tags]
+    assert {(session.role.name, session.tags["tenant"]) for session in writing} == {
+        ("keyfence-tenant-write", owner.tenant)
+    }
+
+
+async def test_the_register_is_read_with_a_narrowed_session_of_no_tenant(world: World, tenant: TenantId) -> None:
+    caller = await fresh(world, tenant)
+    world.calls()
+    await caller.ask("{ viewer { tenant { name } } }")
+    (session,) = signed(world)
+    assert (session.role.name, session.tags) == ("keyfence-control-plane", {})
+    assert session.policies is not None
+
+
+async def test_two_tenants_of_one_service_never_share_a_session(world: World) -> None:
+    one, other = await world.new_tenant(), await world.new_tenant()
+    world.calls()
+    for _ in range(2):
+        for tenant in (one, other):
+            await world.session(tenant).ask(USERS)
+    found = {(session.tags["tenant"], session.access_key) for session in signed(world) if session.tags}
+    assert sorted(tenant for tenant, _ in found) == sorted((one, other))
+    assert len({key for _, key in found}) == 2
+
+
+@pytest.mark.usefixtures("account")
+async def test_a_suspended_tenant_is_refused_at_once_counted_and_the_others_go_on(world: World) -> None:
+    victim, neighbour = await world.new_tenant(), await world.new_tenant()
+    session = await fresh(world, victim)
+    await session.ask(USERS)
+    world.gate.account = world.gate.account.attaching("tenant-read", suspended([victim]))
+    answer = await session.answer(USERS)
+    (error,) = answer["errors"]
+    assert error["extensions"]["code"] == "FORBIDDEN"
+    assert "arn:" not in str(answer)
+    assert await counted(session, "keyfence_denied_calls_total") == 1
+    await world.session(neighbour).ask(USERS)
+
+
+async def test_the_service_cannot_reach_a_neighbour_even_if_its_keys_were_wrong(world: World) -> None:
+    one, other = await world.new_tenant(), await world.new_tenant()
+    victim = await Users(world.table(other)).create(email="v@x.example", name="V", role=Role.MEMBER)
+    confused = replace(world.table(one), fence=world.table(other).fence)
+    with pytest.raises(Exception, match="do not allow") as refused:
+        await Users(confused).get(victim.id)
+    assert type(refused.value).__name__ == "Forbidden"
+
+
+async def test_beyond_the_budget_for_sts_a_new_tenant_is_throttled_with_the_time_to_wait(world: World) -> None:
+    tenant = await world.new_tenant()
+    vending = Vending(world.vending._assume, budget=Budget(0.5))
+    tables = replace(world.tables, credentials=Vended(vending))
+    application = app.application(world.settings, tables, vending)
+    answer = await replace(world.session(tenant), application=application).post({"query": USERS})
+    assert answer.status_code == 200
+    (error,) = answer.json()["errors"]
+    assert error["extensions"]["code"] == "THROTTLED"
+    assert 0 < error["extensions"]["retryAfterMs"] <= 2000
+    vending.close()
+
+
+async def test_sessions_are_counted(world: World, owner: Session) -> None:
+    await owner.ask(USERS)
+    assert await counted(owner, 'keyfence_sessions_total{event="vended"}') > 0

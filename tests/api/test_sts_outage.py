@@ -1,0 +1,92 @@
+"""Without STS the service goes on answering for five minutes, then fails closed, and recovers by itself."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from iam.gate.faults.fault import Fault
+from iam.vending import Vending
+from service import app
+from service.store.vended import Vended
+from tests.world import Session, World
+
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation($email: String!) { createUser(input: {email: $email, name: "N"}) { id } }'
+DOWN = (Fault(kind="error", service="sts"),)
+LOST = (Fault(kind="lost_request", service="sts"),)
+
+
+@dataclass(slots=True)
+class Service:
+    """The service on a clock of its own."""
+
+    world: World
+    vending: Vending
+    owner: Session
+    now: float = 0.0
+
+    def pass_time(self, seconds: int) -> None:
+        """With a sweep every five seconds, each of which comes to its end."""
+        for _ in range(0, seconds, 5):
+            self.now += 5
+            self.vending.renew_due()
+            for flight in list(self.vending._flights.values()):
+                flight.exception(60)
+
+
+@pytest.fixture
+def service(world: World, owner: Session) -> Iterator[Service]:
+    made: Service
+    vending = Vending(world.vending._assume, clock=lambda: made.now, chance=lambda: 1.0)
+    application = app.application(world.settings, replace(world.tables, credentials=Vended(vending)), vending)
+    made = Service(world, vending, replace(owner, application=application))
+    yield made
+    world.gate.faults = ()
+    vending.close()
+
+
+@pytest.mark.parametrize("faults", [DOWN, LOST], ids=["errors", "hangs up"])
+async def test_a_tenant_in_use_is_served_through_five_minutes_and_after(
+    service: Service, faults: tuple[Fault, ...]
+) -> None:
+    await service.owner.ask(USERS)
+    await service.owner.ask(CREATE, email="0@x.example")
+    service.pass_time(530)
+    service.world.gate.faults = faults
+    for minute in range(1, 6):
+        service.pass_time(60)
+        await service.owner.ask(CREATE, email=f"{minute}@x.example")
+        assert len((await service.owner.ask(USERS))["users"]["edges"]) == minute + 1
+    assert service.vending.counts["failed"] > 0
+    service.world.gate.faults = ()
+    service.pass_time(60)
+    assert service.vending.counts["renewed"] >= 3
+    await service.owner.ask(CREATE, email="after@x.example")
+
+
+async def test_when_its_sessions_have_ended_it_fails_closed_and_recovers_without_a_restart(service: Service) -> None:
+    await service.owner.ask(USERS)
+    service.world.gate.faults = DOWN
+    service.pass_time(1000)
+    answer = await service.owner.answer(USERS)
+    (error,) = answer["errors"]
+    assert (error["message"], error["extensions"]["code"]) == ("internal error", "INTERNAL")
+    service.world.calls()
+    await service.owner.answer(USERS)
+    assert service.world.calls() == [], "nothing is sent with anybody else's credentials"
+    service.world.gate.faults = ()
+    service.pass_time(5)
+    await service.owner.ask(USERS)
+
+
+async def test_a_new_tenant_hears_an_internal_error_and_is_served_when_sts_is_back(service: Service) -> None:
+    await service.owner.ask(USERS)
+    newcomer = replace(service.owner, tenant=await service.world.new_tenant())
+    newcomer = replace(newcomer, token=service.world.session(newcomer.tenant).token)
+    service.world.gate.faults = DOWN
+    assert await newcomer.refusal(USERS) == "INTERNAL"
+    await service.owner.ask(USERS)
+    service.world.gate.faults = ()
+    service.pass_time(5)
+    await newcomer.ask(USERS)

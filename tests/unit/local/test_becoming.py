@@ -1,0 +1,56 @@
+"""On this machine one becomes whoever the roles' own trust policies let the service become."""
+
+from dataclasses import replace
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.deployment import Deployment
+from iam.document import Policy
+from iam.gate.access_key import new_gate_key
+from iam.gate.account import Account
+from iam.gate.sessions import Sessions
+from iam.gate.sts import Declined
+from service.local import becoming
+from service.local.compute import running_as
+
+ACME = TenantId("acme")
+
+
+@pytest.fixture
+def sessions() -> Sessions:
+    return Sessions(Account.of(Deployment()), new_gate_key())
+
+
+@pytest.mark.parametrize(("writes", "role"), [(False, "keyfence-tenant-read"), (True, "keyfence-tenant-write")])
+def test_a_tenants_session_has_its_role_and_its_tag(sessions: Sessions, writes: bool, role: str) -> None:
+    issued = becoming.as_tenant(sessions, ACME, writes=writes, seconds=1200)
+    assert (issued.session.role.name, issued.session.tags) == (role, {"tenant": "acme"})
+    assert (issued.session.expires_at - issued.session.grant.issued_at).total_seconds() == 1200
+
+
+@pytest.mark.parametrize("name", ["service-base", "control-plane", "stream-worker", "migrator", "provisioner"])
+def test_every_other_role_has_no_tenant(sessions: Sessions, name: str) -> None:
+    session = becoming.as_role(sessions, name).session
+    assert (session.role.name, session.tags) == (f"keyfence-{name}", {})
+
+
+def test_a_role_that_does_not_trust_the_service_is_not_become(sessions: Sessions) -> None:
+    role = sessions.account.role("tenant-write")
+    sessions.govern(sessions.account.having(replace(role, trust=Policy(statements=()))))
+    with pytest.raises(Declined, match="AccessDenied"):
+        becoming.as_tenant(sessions, ACME, writes=True)
+
+
+def test_a_process_that_runs_as_a_role_is_that_role_and_looks_nowhere_else(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOFTHEENVIRONMENT")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    found = running_as("service-base", sessions).get_credentials()
+    assert found
+    frozen = found.get_frozen_credentials()
+    assert frozen.access_key
+    assert frozen.token
+    assert sessions.find(frozen.access_key, frozen.token).role.name == "keyfence-service-base"

@@ -1,0 +1,55 @@
+"""What vending refuses is said in the service's words, and the fence decides which session is asked for."""
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.vending import Vending
+from iam.vending.refusal import NoSession, OverBudget
+from iam.vending.wanted import Wanted, of_control_plane, of_tenant
+from service.errors import Internal, Throttled
+from service.store.vended import Vended
+
+ACME = TenantId("acme")
+
+
+def vended(failure: Exception | None = None) -> tuple[Vended, list[Wanted]]:
+    asked: list[Wanted] = []
+
+    def assume(wanted: Wanted, _: int) -> Credentials:
+        asked.append(wanted)
+        if failure:
+            raise failure
+        return Credentials(wanted.role, "secret", "token")
+
+    return Vended(Vending(assume)), asked
+
+
+async def test_each_fence_gets_the_session_that_it_needs_and_no_more() -> None:
+    sessions, asked = vended()
+    for source in (
+        sessions.tenant(ACME, writes=False),
+        sessions.tenant(ACME, writes=True),
+        sessions.control(writes=False),
+        sessions.control(writes=True),
+    ):
+        await source()
+    assert asked == [
+        of_tenant(ACME, writes=False),
+        of_tenant(ACME, writes=True),
+        of_control_plane(writes=False),
+        of_control_plane(writes=True),
+    ]
+
+
+async def test_no_session_is_our_fault_and_its_reason_is_for_the_log() -> None:
+    sessions, _ = vended(NoSession("STS cannot be reached"))
+    with pytest.raises(Internal, match="no session of tenant-read for acme: STS cannot be reached"):
+        await sessions.tenant(ACME, writes=False)()
+
+
+async def test_too_many_new_tenants_are_told_when_to_come_again() -> None:
+    sessions, _ = vended(OverBudget("busy", 0.0201))
+    with pytest.raises(Throttled) as refused:
+        await sessions.tenant(ACME, writes=False)()
+    assert refused.value.extensions == {"retryAfterMs": 21}
