@@ -1,0 +1,61 @@
+"""A real account: a table of its own and the deployed roles, named by the environment."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import boto3
+import pytest
+from mypy_boto3_dynamodb import DynamoDBClient
+from mypy_boto3_sts import STSClient
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.vending.sts import Sts, ambient
+from iam.vending.wanted import Wanted
+from tests.isolation.places import Caller
+
+TABLE, ROLES = "KEYFENCE_TEST_TABLE", "KEYFENCE_TEST_ROLES"
+WHY = f"name a table that may be written to in {TABLE} and the ARN prefix of the deployed roles in {ROLES}"
+
+
+@dataclass
+class Aws:
+    """The account as the service's own role sees it."""
+
+    table: str
+    roles: str
+    _clients: dict[Caller, DynamoDBClient] = field(default_factory=dict)
+
+    @cached_property
+    def session(self) -> boto3.Session:
+        return ambient()
+
+    @cached_property
+    def sts(self) -> STSClient:
+        return self.session.client("sts")
+
+    def own_client(self) -> DynamoDBClient:
+        return self.session.client("dynamodb")
+
+    def client(self, caller: Caller) -> DynamoDBClient:
+        if caller not in self._clients:
+            tenant = None if caller.tenant is None else TenantId(caller.tenant)
+            self._clients[caller] = self._as(Sts.connect(self.session, self.roles)(Wanted(caller.role, tenant), 900))
+        return self._clients[caller]
+
+    def _as(self, credentials: Credentials) -> DynamoDBClient:
+        return self.session.client(
+            "dynamodb",
+            aws_access_key_id=credentials.access_key,
+            aws_secret_access_key=credentials.secret_key,
+            aws_session_token=credentials.token,
+        )
+
+
+@pytest.fixture(scope="session")
+def aws() -> Aws:
+    table, roles = os.environ.get(TABLE), os.environ.get(ROLES)
+    if not table or not roles:
+        pytest.skip(WHY)
+    return Aws(table, roles)

@@ -1,0 +1,96 @@
+"""What the gate takes AWS to do, asked of AWS: run it before relying on a new account, region or year."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from iam.boundary import tenant_boundary
+from tests.aws.conftest import Aws
+from tests.isolation.calls import Call, calls
+from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
+from tests.isolation.refusals import made, refused
+
+CALLERS = (Caller("tenant-read", TENANT), Caller("tenant-write", TENANT), Caller("control-plane"))
+BAD_TAGS: dict[str, list[dict[str, str]]] = {
+    "no tag": [],
+    "an empty tag": [{"Key": "tenant", "Value": ""}],
+    "a tag in capitals": [{"Key": "Tenant", "Value": TENANT}],
+    "another tag besides": [{"Key": "tenant", "Value": TENANT}, {"Key": "colour", "Value": "red"}],
+}
+
+
+@pytest.mark.parametrize("caller", CALLERS, ids=str)
+@pytest.mark.parametrize("call", tuple(calls()), ids=str)
+def test_a_session_reaches_what_the_design_promises_and_nothing_more(aws: Aws, caller: Caller, call: Call) -> None:
+    """LeadingKeys of every call, of the index for index queries, and the words and status of the denial."""
+    for place, fence in PLACES.items():
+        parameters = call.parameters(aws.table, fence)
+        if caller.may(call, place):
+            made(aws.client(caller), call.operation, parameters)
+        else:
+            assert refused(aws.client(caller), call.operation, parameters)["explicit"] is None
+
+
+def test_one_foreign_key_denies_a_batch_and_a_transaction_as_a_whole(aws: Aws) -> None:
+    client = aws.client(Caller("tenant-write", TENANT))
+    own, foreign = (_key(tenant, "BATCH") for tenant in (TENANT, NEIGHBOUR))
+    puts = [{"PutRequest": {"Item": key}} for key in (own, foreign)]
+    refused(client, "BatchWriteItem", {"RequestItems": {aws.table: puts}})
+    members = [{"Put": {"TableName": aws.table, "Item": key}} for key in (own, foreign)]
+    refused(client, "TransactWriteItems", {"TransactItems": members})
+    assert "Item" not in client.get_item(TableName=aws.table, Key=own, ConsistentRead=True)
+
+
+def test_a_condition_check_on_a_neighbour_does_not_depend_on_what_is_there(aws: Aws) -> None:
+    aws.client(Caller("tenant-write", NEIGHBOUR)).put_item(TableName=aws.table, Item=_key(NEIGHBOUR, "THERE"))
+    texts = {
+        refused(
+            aws.client(Caller("tenant-write", TENANT)),
+            "TransactWriteItems",
+            {"TransactItems": [{"ConditionCheck": _check(aws.table, sort)}]},
+        ).string
+        for sort in ("THERE", "NOWHERE")
+    }
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
+def test_scans_and_statements_meet_an_explicit_deny(aws: Aws, role: str) -> None:
+    client = aws.client(Caller(role, TENANT))
+    assert refused(client, "Scan", {"TableName": aws.table})["explicit"]
+    assert refused(client, "Scan", {"TableName": aws.table, "IndexName": "GSI1"})["explicit"]
+    assert refused(client, "ExecuteStatement", {"Statement": f'SELECT * FROM "{aws.table}"'})["explicit"]
+
+
+@pytest.mark.parametrize("tags", BAD_TAGS)
+def test_the_trust_policy_gives_no_session(aws: Aws, tags: str) -> None:
+    asked: Any = {"RoleArn": f"{aws.roles}tenant-read", "RoleSessionName": "points", "Tags": BAD_TAGS[tags]}
+    with pytest.raises(ClientError) as refusal:
+        aws.sts.assume_role(**asked)
+    assert refusal.value.response["Error"]["Code"] == "AccessDenied"
+
+
+def test_a_tag_cannot_hold_a_wildcard(aws: Aws) -> None:
+    with pytest.raises(ClientError) as refusal:
+        aws.sts.assume_role(
+            RoleArn=f"{aws.roles}tenant-read", RoleSessionName="points", Tags=[{"Key": "tenant", "Value": "a*"}]
+        )
+    assert refusal.value.response["Error"]["Code"] == "ValidationError"
+
+
+def test_the_services_own_role_reads_nothing(aws: Aws) -> None:
+    refused(aws.own_client(), "GetItem", {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")})
+
+
+def _check(table: str, sort: str) -> dict[str, Any]:
+    return {
+        "TableName": table,
+        "Key": _key(NEIGHBOUR, sort),
+        "ConditionExpression": "attribute_exists(PK)",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def _key(tenant: str, sort: str) -> dict[str, Any]:
+    return {"PK": {"S": f"{tenant_boundary(tenant)}POINTS#1"}, "SK": {"S": sort}}

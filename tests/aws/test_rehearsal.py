@@ -1,0 +1,38 @@
+"""The questions for a real account, rehearsed at the gate, so that they are known to be answerable."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from iam.credentials import Credentials
+from service.local import becoming
+from tests.world import World
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+def test_the_gate_answers_every_point_as_aws_is_expected_to(world: World) -> None:
+    service = becoming.as_role(world.gate.sessions, "service-base").credentials
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/aws/test_points.py"],
+        env={**os.environ, **_environment(world, service)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout[-5000:]
+    assert "skipped" not in finished.stdout
+
+
+def _environment(world: World, service: Credentials) -> dict[str, str]:
+    return {
+        "KEYFENCE_TEST_TABLE": world.tables.name,
+        "KEYFENCE_TEST_ROLES": world.gate.account.deployment.role_arn(""),
+        "AWS_ENDPOINT_URL": world.gate.url,
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": service.access_key,
+        "AWS_SECRET_ACCESS_KEY": service.secret_key,
+        "AWS_SESSION_TOKEN": service.token or "",
+    }

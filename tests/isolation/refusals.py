@@ -1,0 +1,45 @@
+"""What a denial is: by its name, by its status and in AWS's words, which may go on after ours."""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore import xform_name
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+WORDS = re.compile(
+    r"User: arn:aws[a-z-]*:sts::\d{12}:assumed-role/(?P<role>[\w-]+)/\S+ is not authorized to perform:"
+    r" (?P<action>dynamodb:\w+) on resource: arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/\S+"
+    r" (?:because no identity-based policy allows the (?P=action) action"
+    r"|(?P<explicit>with an explicit deny in an identity-based policy)).*"
+)
+ACTIONS: Mapping[str, set[str]] = {
+    **{name: {name} for name in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")},
+    "BatchWriteItem": {"BatchWriteItem"},
+    "TransactGetItems": {"GetItem"},
+    "TransactWriteItems": {"PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"},
+    "Scan": {"Scan"},
+    "ExecuteStatement": {"PartiQLSelect"},
+}
+
+
+def made(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> None:
+    answer = getattr(client, xform_name(operation))(**parameters)
+    assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
+
+
+def refused(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> re.Match[str]:
+    """Anything but a denial by name, also any other error, is a failure."""
+    with pytest.raises(ClientError) as refusal:
+        getattr(client, xform_name(operation))(**parameters)
+    answer = refusal.value.response
+    assert answer["Error"]["Code"] == "AccessDeniedException"
+    assert answer["ResponseMetadata"]["HTTPStatusCode"] == 400
+    words = WORDS.fullmatch(answer["Error"]["Message"])
+    assert words, answer["Error"]["Message"]
+    assert words["action"].removeprefix("dynamodb:") in ACTIONS[operation]
+    return words
