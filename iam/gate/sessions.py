@@ -72,9 +72,9 @@ class Sessions:
         return Session(access_key=access_key, grant=grant, role=role, policies=self._policies(grant))
 
     def _policies(self, grant: Grant) -> tuple[Policy, ...] | None:
-        """None where none was passed. A managed policy that is gone allows nothing, and still restricts."""
+        """None where none was passed. One that was passed and is gone allows nothing: it still restricts."""
         if grant.policy is None and not grant.policy_arns:
             return None
         inline = () if grant.policy is None else (parse_text(grant.policy, where="session policy"),)
-        nothing = Policy(statements=())
-        return (*inline, *(self._account.managed_policies.get(arn, nothing) for arn in grant.policy_arns))
+        managed = self._account.managed_policies
+        return (*inline, *(managed[arn] for arn in grant.policy_arns if arn in managed))
