@@ -9,12 +9,12 @@ from iam.policies.actions import COPIES, KEYED, PARTIQL, SCAN, SEARCH, STREAM_RE
 
 WILDCARD = Rule("H1", "wildcard-action", "List the actions by name: a wildcard also grants what AWS adds next year.")
 NOT_ACTION = Rule("H1", "not-action-in-allow", "List what is allowed with Action.")
-SCAN_GRANTED = Rule("H1", "scan-granted", "Take Scan out: it returns every tenant's items.", acceptable=True)
+SCAN_GRANTED = Rule("H1", "scan-granted", "Take Scan out: it returns every tenant's items.")
 PARTIQL_OPEN = Rule("H1", "partiql-granted", "Take PartiQL out, or demand leading keys with a Null guard.")
 UNFENCED = Rule(
     "H14", "unfenced-data-call", "Grant it only with ForAllValues and Null conditions on dynamodb:LeadingKeys."
 )
-TABLE_WIDE = Rule("H19", "table-wide-call", "Keep it for a system role of its own.", acceptable=True)
+TABLE_WIDE = Rule("H19", "table-wide-call", "Keep it for a system role of its own.")
 DAX = Rule("H31", "dax-granted", "Go without DAX: it asks DynamoDB as itself, and no caller is fenced.")
 VECTORS = Rule("H32", "vector-search-granted", "Never grant it: it has no condition key that could fence it.")
 
@@ -44,8 +44,12 @@ def _items(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(
             PARTIQL_OPEN, f"{_listed(found)}: a statement without a key condition reads the whole table"
         )
-    if (found := subject.granted((*KEYED, *PARTIQL))) and not any(line.leading for line in subject.lines):
+    if (found := subject.granted((*KEYED, *PARTIQL))) and not _fenced(subject):
         yield subject.finding(UNFENCED, f"{_listed(found)} on every partition")
+
+
+def _fenced(subject: Subject) -> bool:
+    return any(line.leading and not line.only_presence for line in subject.lines)
 
 
 def _tables(subject: Subject) -> Iterator[Finding]:

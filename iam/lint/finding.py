@@ -10,8 +10,6 @@ class Rule:
     hole: str
     name: str
     fix: str
-    acceptable: bool = False
-    """Whether a statement may say in its Sid that this is meant: `AcceptH1...`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,8 +55,8 @@ class Subject:
         return Finding(hole=rule.hole, name=rule.name, place=self.place, problem=problem, fix=rule.fix)
 
     def accepts(self, rule: Rule) -> bool:
-        """The exemption stands in the policy itself, where reviewers and AWS's own logs show it."""
-        return rule.acceptable and rule.hole in re.findall(r"Accept(H\d+)", self.statement.sid or "")
+        """A Sid such as AcceptH1... exempts its statement, in the policy itself, where every reader sees it."""
+        return rule.hole in re.findall(r"Accept(H\d+)", self.statement.sid or "")
 
 
 def kind_of(statements: Iterable[Statement]) -> Kind:

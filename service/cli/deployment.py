@@ -34,14 +34,8 @@ _SHAPES = {
 
 def deployment(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
     """What goes into ARNs is checked first: a wildcard in a table's name would open other tables."""
-    given = {
-        "account": account,
-        "region": region,
-        "table": table,
-        "role_prefix": role_prefix,
-        "partition": partition,
-    }
+    made = Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
     for name, shape in _SHAPES.items():
-        if not re.fullmatch(shape, given[name], re.ASCII):
-            raise BadInput(f"--{name.replace('_', '-')} {given[name]!r} cannot be used in an ARN.")
-    return Deployment(**given)
+        if not re.fullmatch(shape, getattr(made, name), re.ASCII):
+            raise BadInput(f"--{name.replace('_', '-')} {getattr(made, name)!r} cannot be used in an ARN.")
+    return made

@@ -167,6 +167,13 @@ def test_explain_asks_about_every_table_of_a_batch_and_reads_the_standard_input(
     assert len(asked["context"]["dynamodb:LeadingKeys"]) == 2
 
 
+def test_explain_denies_a_transaction_of_which_one_part_is_denied() -> None:
+    members = [{"Get": {"TableName": "keyfence", **json.loads(call)["GetItem"]}} for call in (OWN, NEIGHBOURS)]
+    said = explained("tenant-read", json.dumps({"TransactGetItems": {"TransactItems": members}}), "--tenant", "acme")
+    assert [asked["decision"] for asked in said["authorisations"]] == ["allowed", "denied"]
+    assert said["decision"] == "denied"
+
+
 def test_explain_reads_well() -> None:
     said = run("explain", "--role", "tenant-read", "--tenant", "acme", "--call", '{"Scan": {}}').stdout
     assert said.startswith("denied: Scan by tenant-read of acme\n")

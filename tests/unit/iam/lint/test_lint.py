@@ -119,6 +119,11 @@ def test_a_wildcard_is_wide_where_it_takes_in_more_than_names(resource: str, wid
     assert ("table-wildcard" in found(document)) == wide
 
 
+def test_a_guard_alone_is_no_fence() -> None:
+    document = policy(statement("Allow", "dynamodb:GetItem", {"Null": {"dynamodb:LeadingKeys": "false"}}))
+    assert found(document) == ["unfenced-data-call"]
+
+
 def test_the_two_public_samples_that_leak_are_caught() -> None:
     scanning = policy(
         statement(
