@@ -37,10 +37,10 @@ def _answer(line: bytes) -> bytes:
         policies, asked = read_line(line)
     except BadLine as error:
         return orjson.dumps({"decision": "invalid", "by": str(error)})
-    return orjson.dumps(_shown(decide(policies, asked)))
+    return orjson.dumps(shown(decide(policies, asked)))
 
 
-def _shown(decision: "Decision") -> dict[str, str]:
+def shown(decision: "Decision") -> dict[str, str]:
     from iam.evaluator.decision import Allowed
     from iam.evaluator.wording import NAMES
 

@@ -1,0 +1,70 @@
+"""Every case of tests/cases/iam is decided as AWS documents it, and for the reason that it gives."""
+
+import json
+from typing import Any
+
+import pytest
+
+from iam.document import parse
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed, Decision
+from iam.evaluator.evaluate import Policies, evaluate, trusts
+from iam.evaluator.principal import Principal
+from service.cli.policy_evaluate import evaluate_lines, shown
+
+from .cases import Case, cases
+
+CASES = cases()
+NAMES = {"allowed", "implicit_deny", "explicit_deny", "invalid"}
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.decided_by_line], ids=str)
+def test_a_line_is_decided(case: Case) -> None:
+    (answer,) = evaluate_lines([json.dumps(case.line).encode()])
+    check(case, json.loads(answer))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.decided_by_line], ids=str)
+def test_a_callers_request_is_decided(case: Case) -> None:
+    decision = decided(case)
+    check(case, shown(decision))
+    if isinstance(decision, Allowed):
+        assert decision.delegated == case.said.get("delegated", False)
+
+
+def decided(case: Case) -> Decision:
+    line, principal = case.line, Principal(**case.said["principal"])
+    asked = Authorisation(line["action"], line["resource"], context(line["context"]))
+    if "trust" in case.said:
+        return trusts(parse(case.said["trust"], kind="trust"), principal, asked)
+    policies = Policies(
+        identity=tuple(parse(policy) for policy in line["identity"]),
+        boundary=tuple(parse(policy) for policy in line["boundary"]) if "boundary" in line else None,
+        session=tuple(parse(policy) for policy in line["session"]) if "session" in line else None,
+        resource=tuple(parse(policy, kind="resource") for policy in case.said.get("resource_policies", [])),
+    )
+    return evaluate(policies, asked, principal)
+
+
+def context(given: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+
+
+def check(case: Case, answer: dict[str, str]) -> None:
+    assert answer["decision"] == case.said["decision"], answer["by"]
+    assert answer["by"] == case.said.get("by", answer["by"])
+    assert answer["by"].startswith(case.said.get("place", ""))
+
+
+def test_there_are_many_cases_and_each_says_something_else() -> None:
+    sentences = [case.said["case"] for case in CASES]
+    assert len(sentences) >= 300
+    assert len(set(sentences)) == len(sentences)
+
+
+def test_every_case_says_what_is_decided_and_why() -> None:
+    assert {case.said["decision"] for case in CASES} == NAMES
+    assert all(case.said["why"] for case in CASES)
+    assert all(
+        "place" in case.said for case in CASES if case.theme == "documents" and case.said["decision"] == "invalid"
+    )

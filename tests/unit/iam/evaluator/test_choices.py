@@ -1,0 +1,92 @@
+"""What AWS leaves open is decided here in one way, and each choice shows."""
+
+import pytest
+
+from iam.document import Condition, Policy, Statement
+from iam.evaluator import choices, naming
+from iam.evaluator.authorisation import Authorisation, Value
+from iam.evaluator.condition import clause
+from iam.evaluator.decision import Allowed, Decision, Denied
+from iam.evaluator.evaluate import Policies, evaluate
+from iam.evaluator.naming import Naming
+from iam.evaluator.principal import Principal
+
+TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
+
+
+def holds(operator: str, value: str, found: Value | None, **context: Value) -> bool:
+    held = clause(Condition(operator, "x:key", (value,)), variables=True)
+    return held.holds(context if found is None else {**context, "x:key": found})
+
+
+def decided(*statements: Statement, **context: Value) -> Decision:
+    named = {key.replace("_", ":"): value for key, value in context.items()}
+    return evaluate(Policies((Policy(statements=statements),)), Authorisation("x:Do", TABLE, named))
+
+
+def test_the_choices_are_these() -> None:
+    assert {name: value for name, value in vars(choices).items() if name.isupper()} == {
+        "ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS": True,
+        "EMPTY_LIST_IS_NO_VALUE": True,
+        "UNRESOLVED_NOT_RESOURCE_APPLIES": False,
+        "UNREADABLE_VALUE_DENIES": True,
+        "EVERYBODY_IS_NAMED_DIRECTLY": True,
+    }
+
+
+def test_for_any_value_with_if_exists_holds_for_an_absent_key() -> None:
+    assert holds("ForAnyValue:StringEqualsIfExists", "a", None)
+    assert not holds("ForAnyValue:StringEquals", "a", None)
+
+
+def test_the_empty_text_is_a_value_like_any_other() -> None:
+    assert holds("StringEquals", "", "")
+    assert not holds("ForAllValues:StringEquals", "a", ("",))
+    assert holds("Null", "false", "")
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "applies"),
+    [
+        ("ForAllValues:StringEquals", "a", True),
+        ("ForAnyValue:StringEquals", "a", False),
+        ("Null", "true", True),
+        ("Null", "false", False),
+        ("StringNotEquals", "a", True),
+        ("StringEquals", "a", False),
+    ],
+)
+def test_an_empty_list_is_no_value(operator: str, value: str, applies: bool) -> None:
+    held = Condition(operator, "x:key", (value,))
+    said = Statement(effect="Allow", actions=("x:Do",), resources=("*",), conditions=(held,))
+    assert isinstance(decided(said, x_key=()), Allowed) == applies
+
+
+@pytest.mark.parametrize("value", ["*", "?cme", "${x:other}"])
+def test_a_substituted_value_is_plain_text(value: str) -> None:
+    assert not holds("StringLike", "${x:tag}", "acme", **{"x:tag": value, "x:other": "acme"})
+    assert holds("StringLike", "${x:tag}", value, **{"x:tag": value, "x:other": "acme"})
+
+
+def test_a_not_resource_without_a_value_for_its_variable_applies_to_nothing() -> None:
+    excluding = (f"{TABLE}/${{aws:PrincipalTag/tenant}}",)
+    allow = Statement(effect="Allow", actions=("*",), not_resources=excluding)
+    deny = Statement(effect="Deny", actions=("*",), not_resources=excluding)
+    everything = Statement(effect="Allow", actions=("*",), resources=("*",))
+    assert decided(allow) == Denied("identity")
+    assert isinstance(decided(deny, everything), Allowed)
+
+
+def test_a_value_that_cannot_be_read_allows_nothing_and_is_denied() -> None:
+    held = (Condition("NumericLessThan", "x:n", ("5",)),)
+    everything = Statement(effect="Allow", actions=("*",), resources=("*",))
+    allow = Statement(effect="Allow", actions=("*",), resources=("*",), conditions=held)
+    deny = Statement(effect="Deny", actions=("*",), resources=("*",), conditions=held)
+    assert decided(allow, x_n="many") == Denied("identity")
+    answer = decided(everything, deny, x_n="many")
+    assert isinstance(answer, Denied)
+    assert answer.explicit
+
+
+def test_everybody_is_named_directly() -> None:
+    assert naming.naming({"AWS": ("*",)}, Principal(account="000000000000")) is Naming.DIRECT

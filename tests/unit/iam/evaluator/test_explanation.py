@@ -1,0 +1,74 @@
+"""An explanation says of each statement what matched and what did not."""
+
+from iam.document import parse
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Denied
+from iam.evaluator.evaluate import Policies
+from iam.evaluator.explanation import Explanation, Finding, explain
+from iam.evaluator.principal import Principal
+
+TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
+FENCE = parse(
+    {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": "Own",
+                "Effect": "Allow",
+                "Action": ["dynamodb:GetItem", "dynamodb:Query"],
+                "Resource": TABLE,
+                "Condition": {
+                    "ForAllValues:StringLike": {"dynamodb:LeadingKeys": "TENANT#${aws:PrincipalTag/tenant}#*"},
+                    "Null": {"dynamodb:LeadingKeys": "false"},
+                },
+            },
+            {"Sid": "NoScan", "Effect": "Deny", "Action": "dynamodb:Scan", "Resource": "*"},
+        ],
+    }
+)
+LIKE = "ForAllValues:StringLike dynamodb:LeadingKeys"
+
+
+def explained(tenant: str | None, action: str = "dynamodb:GetItem") -> Explanation:
+    tag = {} if tenant is None else {"aws:PrincipalTag/tenant": tenant}
+    asked = Authorisation(action, TABLE, {"dynamodb:LeadingKeys": ("TENANT#acme#1",), **tag})
+    return explain(Policies((FENCE,)), asked)
+
+
+def test_a_neighbours_denial_names_the_condition_that_failed() -> None:
+    explanation = explained("globex")
+    own, scan = explanation.statements
+    assert explanation.decision == Denied("identity")
+    assert (own.origin.sid, own.applies) == ("Own", False)
+    assert [one.element for one in own.findings if not one.matched] == [LIKE]
+    assert Finding(LIKE, False, ("TENANT#globex#*",), ("TENANT#acme#1",)) in own.findings
+    assert [one.element for one in scan.findings if not one.matched] == ["Action"]
+
+
+def test_everything_of_the_statement_that_allows_matched() -> None:
+    own, scan = explained("acme").statements
+    assert own.applies
+    assert [one.element for one in own.findings] == ["Action", "Resource", LIKE, "Null dynamodb:LeadingKeys"]
+    assert not scan.applies
+
+
+def test_a_variable_without_a_value_is_shown_as_none() -> None:
+    own, _ = explained(None).statements
+    assert Finding(LIKE, False, (None,), ("TENANT#acme#1",)) in own.findings
+
+
+def test_a_deny_that_applies_is_shown_as_such() -> None:
+    explanation = explained("acme", "dynamodb:scan")
+    own, scan = explanation.statements
+    assert (own.applies, scan.applies, scan.effect) == (False, True, "Deny")
+    assert explanation.decision == Denied("identity", scan.origin)
+
+
+def test_a_resource_policy_shows_whom_it_names() -> None:
+    session = "arn:aws:sts::000000000000:assumed-role/app/one"
+    principal = Principal(account="000000000000", session_arn=session)
+    said = {"Effect": "Allow", "Principal": {"AWS": session}, "Action": "*", "Resource": "*"}
+    policy = parse({"Version": "2012-10-17", "Statement": said}, kind="resource")
+    asked = Authorisation("dynamodb:GetItem", TABLE)
+    (statement,) = explain(Policies((), resource=(policy,)), asked, principal).statements
+    assert statement.findings[0] == Finding("Principal", True, (session,), session)

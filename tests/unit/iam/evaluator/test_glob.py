@@ -1,0 +1,59 @@
+"""Wildcards match what they say, and no pattern makes a long text slow."""
+
+from functools import cache
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from iam.document.template import template
+from iam.evaluator.glob import glob
+from iam.evaluator.pattern import wild
+
+
+def matches(pattern: str, text: str) -> bool:
+    return glob(wild(pattern)).matches(text)
+
+
+@cache
+def naively(pattern: str, text: str) -> bool:
+    """The definition, tried out in every way."""
+    if not pattern:
+        return not text
+    if pattern[0] == "*":
+        return any(naively(pattern[1:], text[start:]) for start in range(len(text) + 1))
+    return bool(text) and pattern[0] in {"?", text[0]} and naively(pattern[1:], text[1:])
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.text("ab*?", max_size=8), st.text("ab\n", max_size=10))
+@example("*ab*ba*", "aba")
+@example("a*a", "a")
+@example("**", "")
+@example("?*?", "a")
+@example("*?a", "aa")
+def test_a_pattern_matches_as_its_definition_does(pattern: str, text: str) -> None:
+    assert matches(pattern, text) == naively(pattern, text)
+
+
+@given(st.text("ab*?$[](.\\^", max_size=8))
+def test_a_text_without_wildcards_matches_itself_alone(text: str) -> None:
+    literal = text.replace("*", "+").replace("?", "!")
+    assert matches(literal, literal)
+    assert not matches(literal, literal + "x")
+
+
+def test_a_pattern_of_many_stars_gives_up_soon() -> None:
+    assert not matches("*a" * 200 + "*b", "a" * 100_000)
+    assert not matches("*a" * 200 + "*b*", "a" * 100_000)
+    assert not matches("*?a" * 50 + "*?b*", "a" * 20_000)
+    assert matches("*a" * 200 + "*", "a" * 100_000)
+
+
+@given(st.text("ab*?${}:', x", max_size=20))
+def test_a_document_of_2008_has_no_variables(text: str) -> None:
+    assert (
+        "".join(
+            atom if isinstance(atom, str) else getattr(atom, "value", "!") for atom in template(text, variables=False)
+        )
+        == text
+    )

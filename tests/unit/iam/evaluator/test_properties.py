@@ -1,0 +1,118 @@
+"""What holds of every policy and every request."""
+
+import logging
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iam.document import Policy, parse
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed, Decision, Denied
+from iam.evaluator.evaluate import Policies, evaluate
+from iam.evaluator.explanation import explain
+
+from .strategies import ACTIONS, REQUESTS, RESOURCES, policies
+
+UNTIMED = settings(deadline=None, max_examples=200)
+IDENTITY = st.lists(policies(), max_size=3).map(tuple)
+GRANTING = st.lists(policies(effect="Allow"), min_size=1, max_size=3).map(tuple)
+
+
+def allowed(decision: Decision) -> bool:
+    return isinstance(decision, Allowed)
+
+
+@UNTIMED
+@given(IDENTITY, policies(effect="Deny"), REQUESTS)
+def test_adding_a_deny_never_widens(identity: tuple[Policy, ...], deny: Policy, asked: Authorisation) -> None:
+    if not allowed(evaluate(Policies(identity), asked)):
+        assert not allowed(evaluate(Policies((*identity, deny)), asked))
+        assert not allowed(evaluate(Policies((deny, *identity)), asked))
+
+
+@UNTIMED
+@given(GRANTING, policies(), REQUESTS)
+def test_a_session_policy_never_widens(identity: tuple[Policy, ...], session: Policy, asked: Authorisation) -> None:
+    if allowed(evaluate(Policies(identity, session=(session,)), asked)):
+        assert allowed(evaluate(Policies(identity), asked))
+
+
+@UNTIMED
+@given(GRANTING, policies(), REQUESTS)
+def test_a_boundary_never_widens(identity: tuple[Policy, ...], boundary: Policy, asked: Authorisation) -> None:
+    if allowed(evaluate(Policies(identity, (boundary,)), asked)):
+        assert allowed(evaluate(Policies(identity), asked))
+
+
+@UNTIMED
+@given(GRANTING, policies(effect="Allow"), REQUESTS)
+def test_adding_an_allow_never_narrows(identity: tuple[Policy, ...], more: Policy, asked: Authorisation) -> None:
+    if allowed(evaluate(Policies(identity), asked)):
+        assert allowed(evaluate(Policies((*identity, more)), asked))
+
+
+@UNTIMED
+@given(IDENTITY, REQUESTS)
+def test_the_order_of_policies_does_not_decide(identity: tuple[Policy, ...], asked: Authorisation) -> None:
+    assert allowed(evaluate(Policies(identity), asked)) == allowed(evaluate(Policies(identity[::-1]), asked))
+
+
+@UNTIMED
+@given(
+    policies(variables=False).filter(lambda one: not names_a_tag(one)),
+    st.sampled_from(ACTIONS),
+    st.sampled_from(RESOURCES),
+    st.sampled_from(["a", "a1", "*", ""]),
+)
+def test_a_policy_without_variables_does_not_depend_on_tags(
+    policy: Policy, action: str, resource: str, tenant: str
+) -> None:
+    bare = Authorisation(action, resource, {"x:n": "5"})
+    tagged = Authorisation(action, resource, {"x:n": "5", "aws:PrincipalTag/tenant": tenant})
+    assert evaluate(Policies((policy,)), bare) == evaluate(Policies((policy,)), tagged)
+
+
+def names_a_tag(policy: Policy) -> bool:
+    return any("PrincipalTag" in condition.key for said in policy.statements for condition in said.conditions)
+
+
+@UNTIMED
+@given(IDENTITY, REQUESTS)
+def test_the_case_of_the_action_does_not_decide(identity: tuple[Policy, ...], asked: Authorisation) -> None:
+    shouted = Authorisation(asked.action.upper(), asked.resource, asked.context)
+    assert evaluate(Policies(identity), asked) == evaluate(Policies(identity), shouted)
+
+
+@UNTIMED
+@given(IDENTITY, REQUESTS)
+def test_the_case_of_the_keys_does_not_decide(identity: tuple[Policy, ...], asked: Authorisation) -> None:
+    shouted = {key.upper(): value for key, value in asked.context.items()}
+    answer = evaluate(Policies(identity), Authorisation(asked.action, asked.resource, shouted))
+    assert evaluate(Policies(identity), asked) == answer
+
+
+@UNTIMED
+@given(IDENTITY, policies(), policies(), REQUESTS)
+def test_nothing_fails_to_be_evaluated(
+    identity: tuple[Policy, ...], boundary: Policy, session: Policy, asked: Authorisation
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.getLogger("iam.evaluator.evaluate"), "exception", pytest.fail)
+        assert isinstance(evaluate(Policies(identity, (boundary,), (session,)), asked), Allowed | Denied)
+
+
+@UNTIMED
+@given(IDENTITY, REQUESTS)
+def test_an_explanation_agrees_with_the_decision(identity: tuple[Policy, ...], asked: Authorisation) -> None:
+    explanation = explain(Policies(identity), asked)
+    applied = [said for said in explanation.statements if said.applies]
+    denied = [said for said in applied if said.effect == "Deny"]
+    assert allowed(explanation.decision) == (bool(applied) and not denied)
+    assert (isinstance(explanation.decision, Denied) and explanation.decision.explicit) == bool(denied)
+
+
+@UNTIMED
+@given(policies())
+def test_a_policy_comes_back_from_its_json(policy: Policy) -> None:
+    assert parse(policy.as_json()) == policy
