@@ -1,0 +1,129 @@
+"""Each line has its answer, in step, whatever the line is."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.cli.policy_evaluate import evaluate_lines
+
+EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+ASKED: dict[str, Any] = {"identity": [EVERYTHING], "action": "dynamodb:GetItem", "resource": "*"}
+
+
+def answer(line: bytes) -> dict[str, str]:
+    (answered,) = evaluate_lines([line])
+    read = json.loads(answered)
+    assert set(read) == {"decision", "by"}
+    return {str(key): str(value) for key, value in read.items()}
+
+
+def asked(**changes: Any) -> dict[str, str]:
+    return answer(json.dumps({**ASKED, **changes}).encode())
+
+
+def test_a_line_is_answered_by_the_statement_that_decides() -> None:
+    assert asked() == {"decision": "allowed", "by": "identity[0].Statement[0]"}
+
+
+def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> None:
+    assert asked(session=None, boundary=None, context=None)["decision"] == "allowed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"identity": EVERYTHING}, "identity: a list of policies is wanted"),
+        ({"identity": None}, "identity: a list of policies is wanted"),
+        ({"session": "none"}, "session: a list of policies is wanted"),
+        ({"action": "GetItem"}, "action: "),
+        ({"action": "dynamodb:*"}, "action: "),
+        ({"action": 5}, "action: "),
+        ({"resource": "app"}, "resource: "),
+        ({"resource": "arn:aws:dynamodb:us-east-1:app"}, "resource: "),
+        ({"resource": None}, "resource: "),
+        ({"context": []}, "context: an object is wanted"),
+        ({"context": {"x:a": {}}}, "context.'x:a': a text, or a list of texts, is wanted"),
+        ({"context": {"x:a": [None]}}, "context.'x:a': "),
+        ({"context": {"x:a": [["b"]]}}, "context.'x:a': "),
+        ({"context": {"x:a": "1", "X:a": "2"}}, "a condition key occurs in two spellings"),
+        ({"sesion": []}, "'sesion': unknown field"),
+    ],
+)
+def test_a_line_that_asks_nothing_is_invalid_and_says_why(changes: dict[str, Any], problem: str) -> None:
+    invalid = asked(**changes)
+    assert invalid["decision"] == "invalid"
+    assert invalid["by"].startswith(problem)
+
+
+@pytest.mark.parametrize("name", ["identity", "action", "resource"])
+def test_what_is_missing_is_named(name: str) -> None:
+    line = {key: value for key, value in ASKED.items() if key != name}
+    assert answer(json.dumps(line).encode()) == {"decision": "invalid", "by": f"{name}: is missing"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b"NaN",
+        b"\xff\xfe",
+        b'"\\ud800"',
+        b"[" * 100_000,
+        b"1" * 5000,
+        b'{"action": 1, "action": 2}',
+        b'{"\\ud800": 1, "identity": [], "action": "a:b", "resource": "*"}',
+        b'{"identity": [{"\\ud800": 1}], "action": "a:b", "resource": "*"}',
+        b'{"identity": ["\\ud800"], "action": "a:b", "resource": "*"}',
+        b'{"identity": [{"Version": "\\ud800"}], "action": "a:b", "resource": "*"}',
+        b'{"identity": [12345678901234567890123], "action": "a:b", "resource": "*"}',
+        b'{"identity": [], "action": "a:b", "resource": "*", "context": {"\\ud800": {}}}',
+        b'{"identity": [{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*", "Effect": "Deny"}}], '
+        b'"action": "a:b", "resource": "*"}',
+    ],
+    ids=range(16),
+)
+def test_a_broken_line_is_invalid_and_never_more(line: bytes) -> None:
+    assert answer(line)["decision"] == "invalid"
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=60).filter(lambda line: line.strip() != b""))
+def test_any_bytes_have_an_answer(line: bytes) -> None:
+    assert answer(line)["decision"] == "invalid"
+
+
+def test_an_empty_line_has_no_answer() -> None:
+    good = json.dumps(ASKED).encode()
+    assert len(list(evaluate_lines([b"\n", good, b"  \r\n", good, b""]))) == 2
+
+
+def test_each_answer_comes_before_the_next_line_is_read() -> None:
+    read: list[int] = []
+
+    def lines() -> Iterator[bytes]:
+        for number in range(3):
+            read.append(number)
+            yield json.dumps(ASKED).encode()
+
+    answers = evaluate_lines(lines())
+    for expected in ([0], [0, 1], [0, 1, 2]):
+        next(answers)
+        assert read == expected
+
+
+def test_policies_that_differ_in_one_letter_are_not_taken_for_each_other() -> None:
+    def decision(effect: str) -> str:
+        said = {"Effect": effect, "Action": "*", "Resource": "*"}
+        return asked(identity=[{"Version": "2012-10-17", "Statement": [said]}])["decision"]
+
+    assert [decision(effect) for effect in ("Allow", "Deny", "Allow")] == ["allowed", "explicit_deny", "allowed"]
+
+
+def test_an_empty_list_of_session_policies_narrows_nothing() -> None:
+    assert asked(session=[], boundary=[])["decision"] == "allowed"

@@ -1,0 +1,156 @@
+"""Documents become values and come back, and what IAM would refuse is refused with its place."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from iam.document import BadPolicy, Condition, Kind, Policy, Statement, parse, parse_text
+from iam.document.template import BadTemplate, Variable, Wildcard, template
+
+READ = {"Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": "*"}
+TRUST = {"Effect": "Allow", "Principal": {"AWS": "000000000000"}, "Action": "sts:AssumeRole"}
+SAID = Statement(effect="Allow", actions=("dynamodb:GetItem",), resources=("*",))
+
+
+def document(*statements: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": list(statements), **rest}
+
+
+def test_one_and_a_list_of_one_are_the_same() -> None:
+    listed = {"Effect": "Allow", "Action": ["dynamodb:GetItem"], "Resource": ["*"]}
+    assert parse({"Version": "2012-10-17", "Statement": READ}) == parse(document(listed)) == Policy(statements=(SAID,))
+
+
+def test_a_document_without_a_version_is_of_2008() -> None:
+    assert parse({"Statement": READ}).version == "2008-10-17"
+
+
+def test_numbers_and_truth_values_become_texts() -> None:
+    block = {"StringEquals": {"x:a": [5, 2.5, 3.0, True, "b"]}, "Null": {"x:b": False}}
+    (said,) = parse(document(READ | {"Condition": block})).statements
+    assert said.conditions == (
+        Condition("StringEquals", "x:a", ("5", "2.5", "3", "true", "b")),
+        Condition("Null", "x:b", ("false",)),
+    )
+
+
+def test_everybody_is_written_in_two_ways() -> None:
+    alone = parse(document(TRUST | {"Principal": "*"}), kind="trust")
+    assert alone == parse(document(TRUST | {"Principal": {"AWS": "*"}}), kind="trust")
+    assert alone.statements[0].principals == {"AWS": ("*",)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("identity", READ | {"Sid": "Read"}),
+        ("identity", {"Effect": "Deny", "NotAction": ["s3:*"], "NotResource": "arn:aws:s3:::a"}),
+        ("trust", TRUST | {"Principal": {"AWS": ["000000000000"], "Service": ["ecs-tasks.amazonaws.com"]}}),
+        ("trust", TRUST | {"Condition": {"Bool": {"x:a": "true"}, "Null": {"x:a": "false"}}}),
+        ("resource", READ | {"Sid": "a sentence, for once", "Principal": "*"}),
+        ("resource", {"Effect": "Deny", "NotPrincipal": {"AWS": "000000000000"}, "Action": "*", "Resource": "*"}),
+    ],
+)
+def test_a_policy_of_each_kind_comes_back_from_its_json(kind: Kind, said: dict[str, Any]) -> None:
+    policy = parse(document(said, Id="one"), kind=kind)
+    assert parse(policy.as_json(), kind=kind) == policy
+    assert parse_text(json.dumps(policy.as_json()), kind=kind) == policy
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "problem"),
+    [
+        ("trust", TRUST | {"Resource": "*"}, "policy.Statement[0].Resource: has no place"),
+        ("trust", READ, "policy.Statement[0].Resource: has no place"),
+        ("trust", {"Effect": "Allow", "Action": "sts:AssumeRole"}, "policy.Statement[0]: Principal is missing"),
+        ("resource", READ, "policy.Statement[0]: Principal is missing"),
+        ("trust", TRUST | {"Principal": {}}, "policy.Statement[0].Principal: names nobody"),
+        ("trust", TRUST | {"Principal": "me"}, "policy.Statement[0].Principal: an object is wanted"),
+        ("trust", TRUST | {"Principal": {"aws": "*"}}, "policy.Statement[0].Principal.aws: unknown element"),
+        ("trust", TRUST | {"Principal": {"AWS": "12"}}, "policy.Statement[0].Principal.AWS: '12' is not the whole"),
+        ("trust", TRUST | {"Principal": {"AWS": "arn:aws:iam::000000000000:role/*"}}, "policy.Statement[0].Principal"),
+        ("trust", TRUST | {"Principal": {"Service": "*"}}, "policy.Statement[0].Principal.Service: '*'"),
+        ("trust", TRUST | {"NotPrincipal": "*"}, "policy.Statement[0]: Principal and NotPrincipal exclude"),
+    ],
+)
+def test_principals_stand_where_they_belong(kind: Kind, said: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadPolicy) as refused:
+        parse(document(said), kind=kind)
+    assert str(refused.value).startswith(problem)
+
+
+def test_the_place_begins_as_the_caller_says() -> None:
+    with pytest.raises(BadPolicy, match=r"^roles/app\.json\.Statement\[1\]\.Effect: 'allow' is neither"):
+        parse(document(READ, READ | {"Effect": "allow"}), where="roles/app.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"Version": "2012-10-17", "Version": "2012-10-17"}', "policy: the key 'Version' occurs twice in one object"),
+        ("", "policy: not JSON"),
+        ("NaN", "policy: not JSON: NaN"),
+        ("[" * 100_000, "policy: not JSON"),
+        (b"\xff", "policy: not JSON"),
+        ("null", "policy: an object is wanted, not null"),
+    ],
+)
+def test_a_text_that_is_no_policy_is_refused(text: str | bytes, problem: str) -> None:
+    with pytest.raises(BadPolicy) as refused:
+        parse_text(text)
+    assert str(refused.value).startswith(problem)
+
+
+NAMES = st.sampled_from(["Version", "Statement", "Effect", "Action", "Resource", "Condition", "StringLike", "Bool"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["*", "Allow"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.text(max_size=3), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(JSON, JSON)
+@example({"Version": ["2012-10-17"], "Statement": READ}, None)
+@example({"Statement": {**READ, "Effect": ["Allow"]}}, None)
+def test_anything_is_read_or_refused_as_a_bad_policy(value: object, condition: object) -> None:
+    for candidate in (value, {"Statement": value}, document(READ | {"Condition": condition})):
+        assert problem_of(candidate, "identity").startswith("policy")
+        assert problem_of(candidate, "trust").startswith("policy")
+
+
+def problem_of(candidate: object, kind: Kind) -> str:
+    try:
+        return f"policy of {len(parse(candidate, kind=kind).statements)} statements"
+    except BadPolicy as refused:
+        return str(refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "atoms"),
+    [
+        ("a*b?", ("a", Wildcard.RUN, "b", Wildcard.ONE)),
+        ("${aws:PrincipalTag/Tenant}", (Variable("aws:principaltag/tenant"),)),
+        ("a${x:b, 'c d'}e", ("a", Variable("x:b", "c d"), "e")),
+        ("a${*}b${?}${$}", ("a*b?$",)),
+        ("$a$", ("$a$",)),
+        ("", ()),
+    ],
+)
+def test_a_template_is_taken_apart(text: str, atoms: tuple[object, ...]) -> None:
+    assert template(text, variables=True) == atoms
+
+
+@pytest.mark.parametrize("text", ["${", "${}", "${ x:a}", "${x:a }", "${x:a,'b'}", "${x:a, b}", "${x:a, 'b}", "${*a}"])
+def test_what_only_looks_like_a_variable_is_refused(text: str) -> None:
+    with pytest.raises(BadTemplate):
+        template(text, variables=True)
+    assert template(text.replace("*", ""), variables=False) == (text.replace("*", ""),)
+
+
+def test_policies_are_values_that_can_be_kept_in_a_dictionary() -> None:
+    trust = parse(document(TRUST), kind="trust")
+    assert {trust: "kept"}[parse(document(TRUST), kind="trust")] == "kept"
