@@ -16,3 +16,7 @@ class Held:
     """Since they were issued: a session that nobody used is not renewed."""
     failures: int = 0
     """Renewals that failed in a row."""
+
+    def due(self, now: float) -> bool:
+        """To be renewed, or to be let go."""
+        return now >= self.good_until or (self.used and now >= self.renew_at)

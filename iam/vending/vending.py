@@ -62,15 +62,17 @@ class Vending:
         return found if isinstance(found, Credentials) else await landed(found, self._pace.patience)
 
     def renew_due(self) -> None:
-        """Without being asked: renew what has been used, and let go what nobody used to its end."""
+        """Without being asked: renew what has been used, and let go what nobody used to its end.
+
+        The lock is taken for each that is due, so that those who are being served need not wait for the rest.
+        """
+        now = self._clock()
         with self._lock:
-            now = self._clock()
-            for wanted, held in list(self._held.items()):
-                if now >= held.good_until:
-                    del self._held[wanted]
-                elif held.used:
-                    self._renew_if_due(wanted, held, now)
+            held = list(self._held.items())
             self._refused = {wanted: refusal for wanted, refusal in self._refused.items() if now < refusal[0]}
+        for wanted in [wanted for wanted, session in held if session.due(now)]:
+            with self._lock:
+                self._tend(wanted, now)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -82,7 +84,8 @@ class Vending:
             return self._flights.get(wanted) or self._fetch_anew(wanted, now)
         held.used = True
         self._held.move_to_end(wanted)
-        self._renew_if_due(wanted, held, now)
+        if held.due(now):
+            self._renew(wanted, now)
         return held.credentials
 
     def _fetch_anew(self, wanted: Wanted, now: float) -> "Future[Credentials]":
@@ -97,9 +100,16 @@ class Vending:
         if wanted in self._refused and now < self._refused[wanted][0]:
             raise self._refused[wanted][1].with_traceback(None)
 
-    def _renew_if_due(self, wanted: Wanted, held: Held, now: float) -> None:
+    def _tend(self, wanted: Wanted, now: float) -> None:
+        held = self._held.get(wanted)
+        if held and now >= held.good_until:
+            del self._held[wanted]
+        elif held and held.due(now):
+            self._renew(wanted, now)
+
+    def _renew(self, wanted: Wanted, now: float) -> None:
         """Beyond the budget it stays due, and whoever comes next tries again."""
-        if now >= held.renew_at and wanted not in self._flights and self._budget.take(now, renewal=True):
+        if wanted not in self._flights and self._budget.take(now, renewal=True):
             self._start(wanted, now)
 
     def _start(self, wanted: Wanted, now: float) -> "Future[Credentials]":

@@ -7,6 +7,7 @@ from service.cli.credentials import credentials
 from service.cli.dev import dev
 from service.cli.gate import gate
 from service.cli.patterns import patterns
+from service.cli.policy import policy
 from service.cli.schema import schema
 from service.cli.serve import serve
 from service.cli.table import table
@@ -22,3 +23,5 @@ app = typer.Typer(
 
 for command in (dev, serve, gate, table, token, credentials, schema, patterns):
     app.command()(command)
+
+app.add_typer(policy)

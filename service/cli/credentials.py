@@ -1,11 +1,13 @@
 """keyfence credentials: a session of the local AWS, for the aws CLI and every SDK."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iam.boundary import BadTenantId, tenant_id
+from iam.deployment import LOCAL_ACCOUNT, Deployment
 from service.cli.options import Data
 from service.errors import BadInput
 from service.local.directory import DEFAULT
@@ -14,11 +16,13 @@ if TYPE_CHECKING:
     from iam.gate.sessions import Issued, Sessions
 
 SHORTEST, LONGEST = 900, 3600
+"""SDKs ask for new ones when less than fifteen minutes are left: the shortest would be fetched for every call."""
 ROLES = ("service-base", "control-plane", "stream-worker", "migrator", "provisioner")
 
 Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant to be.")]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="As the service is while it answers queries.")]
 RoleName = Annotated[str | None, typer.Option(metavar="ROLE", help=f"Be one of {', '.join(ROLES)} instead.")]
+AccountId = Annotated[str, typer.Option(metavar="ID", help="The account of the gate, where it has another one.")]
 Duration = Annotated[int, typer.Option(metavar="SECONDS", help=f"How long, from {SHORTEST} to {LONGEST} seconds.")]
 
 
@@ -26,7 +30,8 @@ def credentials(
     tenant: Tenant = None,
     read_only: ReadOnly = False,
     role: RoleName = None,
-    duration: Duration = SHORTEST,
+    duration: Duration = LONGEST,
+    account: AccountId = LOCAL_ACCOUNT,
     data: Data = DEFAULT,
 ) -> None:
     """Print a session for the gate of `keyfence dev` or `keyfence gate`, as AWS's credential_process wants it.
@@ -41,16 +46,10 @@ def credentials(
 
     [bold]Example:[/bold] keyfence credentials --tenant acme --read-only --data .keyfence
 
-    [bold]Example:[/bold] keyfence credentials --role control-plane --duration 3600
+    [bold]Example:[/bold] keyfence credentials --role control-plane --duration 900
     """
     _check(tenant=tenant, read_only=read_only, role=role, duration=duration)
-    from iam.deployment import Deployment
-    from iam.gate.account import Account
-    from iam.gate.sessions import Sessions
-    from service.local.directory import data_directory
-    from service.local.gate_key import gate_key
-
-    sessions = Sessions(Account.of(Deployment()), gate_key(data_directory(data)))
+    sessions = _sessions(data, account)
     typer.echo(_printed(_issued(sessions, tenant, role, duration, writes=not read_only)))
 
 
@@ -63,6 +62,16 @@ def _check(*, tenant: str | None, read_only: bool, role: str | None, duration: i
         raise BadInput("--read-only is for tenants: say it with --tenant.")
     if not SHORTEST <= duration <= LONGEST:
         raise BadInput(f"--duration must be between {SHORTEST} and {LONGEST} seconds.")
+
+
+def _sessions(data: Path, account: str) -> "Sessions":
+    """Those of every gate with this key and this account."""
+    from iam.gate.account import Account
+    from iam.gate.sessions import Sessions
+    from service.local.directory import data_directory
+    from service.local.gate_key import gate_key
+
+    return Sessions(Account.of(Deployment(account=account)), gate_key(data_directory(data)))
 
 
 def _issued(sessions: "Sessions", tenant: str | None, role: str | None, seconds: int, *, writes: bool) -> "Issued":

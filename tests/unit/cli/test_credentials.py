@@ -13,6 +13,7 @@ from iam.deployment import Deployment
 from iam.gate.account import Account
 from iam.gate.session import Session
 from iam.gate.sessions import Sessions
+from iam.gate.token import BadToken
 from service.local.gate_key import gate_key
 
 from .conftest import Run, refusal
@@ -38,6 +39,7 @@ def test_a_tenants_session_is_of_its_role_and_its_tag(run: Run, tmp_path: Path, 
     assert said["Version"] == 1
     found = session(said, tmp_path / ".keyfence")
     assert (found.role.name, found.tags) == (role, {"tenant": "acme"})
+    assert (found.expires_at - found.grant.issued_at).total_seconds() == 3600
     assert datetime.strptime(said["Expiration"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) == found.expires_at
 
 
@@ -47,6 +49,15 @@ def test_other_roles_can_be_had_by_name(run: Run, tmp_path: Path, role: str) -> 
     found = session(said, tmp_path / "d")
     assert (found.role.name, found.tags) == (f"keyfence-{role}", {})
     assert (found.expires_at - found.grant.issued_at).total_seconds() == 1800
+
+
+def test_a_gate_of_another_account_has_other_sessions(run: Run, tmp_path: Path) -> None:
+    said = printed(run, "--tenant", "acme", "--account", "123456789012")
+    sessions = Sessions(Account.of(Deployment(account="123456789012")), gate_key(tmp_path / ".keyfence"))
+    found = sessions.find(said["AccessKeyId"], said["SessionToken"])
+    assert found.arn == "arn:aws:sts::123456789012:assumed-role/keyfence-tenant-write/local"
+    with pytest.raises(BadToken):
+        session(said, tmp_path / ".keyfence")
 
 
 def test_two_sessions_are_never_the_same(run: Run) -> None:

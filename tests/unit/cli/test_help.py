@@ -5,7 +5,7 @@ import pytest
 from .conftest import Run
 
 
-@pytest.mark.parametrize("command", ["dev", "serve", "token", "schema", "patterns"])
+@pytest.mark.parametrize("command", ["dev", "serve", "gate", "table", "token", "credentials", "schema", "patterns"])
 def test_every_command_teaches_by_an_example(run: Run, command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -15,4 +15,6 @@ def test_every_command_teaches_by_an_example(run: Run, command: str) -> None:
 
 def test_help_names_every_command(run: Run) -> None:
     said = run("--help").stdout
-    assert all(command in said for command in ("dev", "serve", "token", "schema", "patterns"))
+    assert all(
+        command in said for command in ("dev", "serve", "gate", "token", "credentials", "policy", "schema", "patterns")
+    )

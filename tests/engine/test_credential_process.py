@@ -1,0 +1,77 @@
+"""Any SDK that runs `keyfence credentials` is that tenant at the gate, and nobody else."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from service.local import becoming
+from service.local.gate_key import gate_key
+from service.store.client import Wire
+from service.store.schema import Administration
+from tests.conftest import Engines
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TABLE = "by-process"
+
+
+@pytest.fixture(params=["moto", "dynoxide"])
+def gate(request: pytest.FixtureRequest, engines: Engines, tmp_path: Path) -> Iterator[Gate]:
+    account = Account.of(Deployment(table=TABLE))
+    with Gate.start(engine_url=engines[request.param].url, account=account, key=gate_key(tmp_path)) as running:
+        maker = becoming.as_role(running.sessions, "provisioner").credentials
+        Administration.connect(Wire(region="us-east-1", endpoint_url=running.url), TABLE, maker).create()
+        yield running
+
+
+@pytest.fixture
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An AWS configuration with a profile for each way of being acme."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    command = f"{sys.executable} -m service credentials --tenant acme --data {tmp_path}"
+    commands = {"acme": command, "reader": f"{command} --read-only"}
+    lines = [f"[profile {name}]\ncredential_process = {text}\n" for name, text in commands.items()]
+    (tmp_path / "config").write_text("".join(lines))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+
+
+def dynamodb(profile: str, gate: Gate) -> "DynamoDBClient":
+    return boto3.Session(profile_name=profile).client("dynamodb", region_name="us-east-1", endpoint_url=gate.url)
+
+
+def item(tenant: str) -> dict[str, dict[str, str]]:
+    return {"PK": {"S": f"TENANT#{tenant}#USER#1"}, "SK": {"S": "PROFILE"}}
+
+
+@pytest.mark.usefixtures("profile")
+def test_a_plain_client_is_the_tenant_that_the_command_names(gate: Gate) -> None:
+    acme, reader = dynamodb("acme", gate), dynamodb("reader", gate)
+    acme.put_item(TableName=TABLE, Item=item("acme"))
+    assert reader.get_item(TableName=TABLE, Key=item("acme"))["Item"] == item("acme")
+    refused: list[Callable[[], object]] = [
+        lambda: acme.get_item(TableName=TABLE, Key=item("acmecorp")),
+        lambda: acme.put_item(TableName=TABLE, Item=item("globex")),
+        lambda: acme.scan(TableName=TABLE),
+        lambda: reader.put_item(TableName=TABLE, Item=item("acme")),
+    ]
+    for call in refused:
+        with pytest.raises(ClientError) as denial:
+            call()
+        assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
+
+
+@pytest.mark.usefixtures("profile")
+def test_sts_says_who_it_is(gate: Gate) -> None:
+    sts = boto3.Session(profile_name="reader").client("sts", region_name="us-east-1", endpoint_url=gate.url)
+    assert sts.get_caller_identity()["Arn"] == "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/local"
