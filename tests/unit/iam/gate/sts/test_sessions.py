@@ -32,6 +32,14 @@ def test_the_account_has_every_role_that_is_deployed() -> None:
     assert account.role("tenant-read").arn == "arn:aws:iam::111122223333:role/prod-tenant-read"
 
 
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_a_role_has_the_policies_that_are_deployed(name: str) -> None:
+    deployment, definition = Deployment(table="other"), ROLES[name]
+    role = Account.of(deployment).role(name)
+    assert (role.policies, role.trust) == ((definition.identity(deployment),), definition.trust(deployment))
+    assert role.max_session_seconds == definition.max_session_seconds
+
+
 def test_a_role_that_is_not_there_is_named() -> None:
     with pytest.raises(NoSuchRole, match="'tenant-raed'; it has keyfence-control-plane"):
         Account.of(Deployment()).role("tenant-raed")
