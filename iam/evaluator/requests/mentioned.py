@@ -44,6 +44,14 @@ def resolve(name: str, call: Holder) -> str:
     return found
 
 
+def changed(call: Holder) -> set[str]:
+    """The attributes that an update changes, in either form."""
+    found = set(optional_mapping(call, "AttributeUpdates"))
+    if call.get("UpdateExpression") is not None:
+        found.update(resolve(root, call) for root in update(text(call, "UpdateExpression")).targets)
+    return found
+
+
 def projects(call: Holder) -> bool:
     return call.get("ProjectionExpression") is not None or call.get("AttributesToGet") is not None
 

@@ -7,9 +7,9 @@ from typing import Any
 from iam.evaluator.authorisation import Authorisation, Value
 from iam.evaluator.requests import members
 from iam.evaluator.requests.context import attributes_key
-from iam.evaluator.requests.expressions.node import Literal, Node, Parameter
+from iam.evaluator.requests.expressions.node import Literal, Node, Parameter, Path
 from iam.evaluator.requests.leading_keys import key_text, led_by
-from iam.evaluator.requests.partiql.partition import partitions
+from iam.evaluator.requests.partiql.partition import only_partition, partitions
 from iam.evaluator.requests.partiql.statement import Statement, statement
 from iam.evaluator.requests.refusal import NotUnderstood
 from iam.evaluator.requests.shape import Holder, as_mapping, attribute_value, listing, only, text
@@ -72,6 +72,7 @@ def _led_by(execution: Execution, table: Table) -> dict[str, Value]:
     keys = table.keys.partition_of(execution.statement.index)
     if execution.statement.verb == "SELECT":
         return _selected(execution, keys)
+    table.keep(execution.statement.changed)
     return led_by([[_written(execution, keys[0])]])
 
 
@@ -89,12 +90,12 @@ def _selected(execution: Execution, keys: Sequence[str]) -> dict[str, Value]:
 def _written(execution: Execution, key: str) -> str:
     """The one partition in which a statement writes."""
     if execution.statement.verb == "INSERT":
-        values = tuple(value for path, value in execution.statement.assigned if path.root == key)
+        value = dict(execution.statement.assigned).get(Path(key))
     else:
-        values = partitions(execution.statement.where, key) or ()
-    if len(values) != 1:
-        raise NotUnderstood(f"{key} is not given once")
-    return execution.text_of(values[0])
+        value = only_partition(execution.statement.where, key)
+    if value is None:
+        raise NotUnderstood(f"{key} is not given once and by equality")
+    return execution.text_of(value)
 
 
 def _answered(asked: Statement) -> dict[str, Value]:

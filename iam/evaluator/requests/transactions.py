@@ -6,6 +6,7 @@ from typing import Any
 from iam.evaluator.authorisation import Authorisation
 from iam.evaluator.requests import members
 from iam.evaluator.requests.context import attributes_of, select_of
+from iam.evaluator.requests.mentioned import changed
 from iam.evaluator.requests.refusal import NotUnderstood
 from iam.evaluator.requests.shape import Holder, as_mapping, attributes, listing, mapping, only, text
 from iam.evaluator.requests.table import Tables
@@ -32,6 +33,7 @@ def transact_write_items(call: Holder, tables: Tables) -> Iterator[Authorisation
     shared = {**consumed_capacity(call), **enclosed("TransactWriteItems")}
     for kind, item in transacted(call):
         table = tables.named(text(item, "TableName"))
+        table.keep(changed(item))
         key = attributes(item, "Item" if kind == "Put" else "Key")
         context = {**table.led_by([key]), **attributes_of(item), **returned_in_transaction(item), **shared}
         yield Authorisation(_ACTIONS[kind], table.arn, context)

@@ -6,6 +6,7 @@ from typing import Any
 from iam.evaluator.authorisation import Authorisation
 from iam.evaluator.requests import members
 from iam.evaluator.requests.context import attributes_key, attributes_of, returned_of
+from iam.evaluator.requests.mentioned import changed
 from iam.evaluator.requests.refusal import NotUnderstood
 from iam.evaluator.requests.shape import Holder, as_mapping, attributes, listing, mapping, only, text
 from iam.evaluator.requests.table import Tables
@@ -17,6 +18,7 @@ def put_item(call: Holder, tables: Tables) -> Iterator[Authorisation]:
 
 
 def update_item(call: Holder, tables: Tables) -> Iterator[Authorisation]:
+    tables.named(text(call, "TableName")).keep(changed(call))
     yield _write("UpdateItem", call, "Key", tables)
 
 

@@ -20,9 +20,10 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The attributes that an update reads or changes, and those in which it stores something."""
+    """The attributes that an update reads or changes, those it changes, and those in which it stores something."""
 
     roots: tuple[str, ...]
+    targets: tuple[str, ...]
     assignments: tuple[Assignment, ...]
 
 
@@ -30,7 +31,8 @@ class Update:
 def update(text: str) -> Update:
     actions = tuple(_sections(grammar_of(text)))
     assigned = tuple(_assignment(action) for action in actions if action.operator in {"SET", "ADD"})
-    return Update(tuple(dict.fromkeys(root for action in actions for root in roots(action))), assigned)
+    mentioned = dict.fromkeys(root for action in actions for root in roots(action))
+    return Update(tuple(mentioned), tuple(next(roots(action)) for action in actions), assigned)
 
 
 def _assignment(action: Operation) -> Assignment:

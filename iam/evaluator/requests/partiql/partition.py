@@ -1,6 +1,6 @@
 """The partitions that a WHERE clause cannot leave."""
 
-from iam.evaluator.requests.expressions.node import Literal, Node, Operation, Parameter, Path
+from iam.evaluator.requests.expressions.node import Literal, Node, Operation, Parameter, Path, roots, terms
 
 
 def partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
@@ -17,6 +17,15 @@ def partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
         case Operation("IN", (Path(root, False), *values)) if root == attribute:
             return _given(tuple(values))
     return None
+
+
+def only_partition(where: Node | None, attribute: str) -> Node | None:
+    """The value that the attribute must be equal to, where nothing else is said of it."""
+    if where is None:
+        return None
+    about = [term for term in terms(where) if attribute in roots(term)]
+    values = partitions(about[0], attribute) if len(about) == 1 else None
+    return values[0] if values and isinstance(about[0], Operation) and about[0].operator == "=" else None
 
 
 def _given(values: tuple[Node, ...]) -> tuple[Node, ...] | None:

@@ -14,7 +14,7 @@ _REMEMBERED = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """`assigned` is what INSERT and UPDATE store, an attribute or a part of it each; `everything` is SELECT *."""
+    """`assigned` is what INSERT and UPDATE store, `changed` what UPDATE stores or removes; `everything` is SELECT *."""
 
     verb: str
     table: str
@@ -23,6 +23,7 @@ class Statement:
     names: tuple[str, ...] = ()
     everything: bool = False
     assigned: tuple[tuple[Path, Node], ...] = ()
+    changed: tuple[str, ...] = ()
     where: Node | None = None
     returning: str = "NONE"
 
@@ -61,19 +62,15 @@ def _insert(grammar: Grammar) -> Statement:
 
 
 def _update(grammar: Grammar) -> Statement:
-    table, names, assigned = _table(grammar), list[str](), list[tuple[Path, Node]]()
-    verb = grammar.tokens.expect_word("SET", "REMOVE")
-    while verb:
-        for path, value in _changes(grammar, verb):
-            names += [path.root, *(roots(value) if value else ())]
-            assigned += [(path, value)] if value else []
-        verb = grammar.tokens.accept_word("SET", "REMOVE") or ""
-    where = _where(grammar)
+    table, changes, where = _table(grammar), tuple(_sections(grammar)), _where(grammar)
+    changed = tuple(path.root for path, _ in changes)
+    assigned = tuple((path, value) for path, value in changes if value)
     return Statement(
         verb="UPDATE",
         table=table,
-        names=tuple(names),
-        assigned=tuple(assigned),
+        names=(*changed, *(root for _, value in assigned for root in roots(value))),
+        assigned=assigned,
+        changed=changed,
         where=where,
         returning=_returning(grammar),
     )
@@ -83,6 +80,13 @@ def _delete(grammar: Grammar) -> Statement:
     grammar.tokens.expect_word("FROM")
     table, where = _table(grammar), _where(grammar)
     return Statement(verb="DELETE", table=table, where=where, returning=_returning(grammar))
+
+
+def _sections(grammar: Grammar) -> Iterator[tuple[Path, Node | None]]:
+    verb: str | None = grammar.tokens.expect_word("SET", "REMOVE")
+    while verb:
+        yield from _changes(grammar, verb)
+        verb = grammar.tokens.accept_word("SET", "REMOVE")
 
 
 def _changes(grammar: Grammar, verb: str) -> Iterator[tuple[Path, Node | None]]:

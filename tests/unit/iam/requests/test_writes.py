@@ -127,3 +127,23 @@ def test_a_transaction_of_reads_asks_for_every_get() -> None:
 def test_a_transaction_of_anything_else_is_not_understood(items: object) -> None:
     with pytest.raises(NotUnderstood):
         asked("TransactWriteItems", TransactItems=items)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"UpdateExpression": "SET PK = :e"},
+        {"UpdateExpression": "SET email = :e REMOVE #p"},
+        {"UpdateExpression": "SET #p = email"},
+        {"UpdateExpression": "ADD PK.x :e"},
+        {"AttributeUpdates": {"PK": {"Value": s("TENANT#globex#")}}},
+    ],
+    ids=str,
+)
+def test_an_update_that_would_move_an_item_is_not_understood(update: dict[str, Any]) -> None:
+    names = {"ExpressionAttributeNames": {"#p": "PK"}, "ExpressionAttributeValues": {":e": s("x")}}
+    call = {"TableName": "keyfence", "Key": KEY, **names, **update}
+    with pytest.raises(NotUnderstood, match="partition key"):
+        asked("UpdateItem", **call)
+    with pytest.raises(NotUnderstood):
+        asked("TransactWriteItems", TransactItems=[{"Update": call}])
