@@ -16,6 +16,15 @@ JSON = st.recursive(
 )
 
 
+@given(st.dictionaries(st.text(), JSON, max_size=5), st.text(min_size=1), JSON, JSON)
+def test_a_repeated_name_is_never_read(content: dict[str, Any], name: str, first: Any, second: Any) -> None:
+    """Whatever stands around it, and however its two values differ."""
+    pairs = [*((key, value) for key, value in content.items() if key != name), (name, first), (name, second)]
+    written = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs)
+    with pytest.raises(Unreadable, match="twice"):
+        parameters(f"{{{written}}}".encode())
+
+
 @given(st.dictionaries(st.text(), JSON, max_size=5), st.booleans(), st.sampled_from([None, 2]))
 def test_any_object_without_repeated_names_is_read(content: dict[str, Any], escaped: bool, indent: int | None) -> None:
     assert parameters(json.dumps(content, ensure_ascii=escaped, indent=indent).encode()) == content
@@ -28,12 +37,20 @@ def test_any_object_without_repeated_names_is_read(content: dict[str, Any], esca
         b'{"TableName": "a", "Table\\u004eame": "b"}',
         b'{"Key": {"PK": {"S": "mine", "S": "yours"}}}',
         b'{"a": [{"b": {"c": 1, "d": ":", "c": 2}}], "e": "\\":"}',
+        b'{"a" \n: 1, "a"\t:2}',
+        b'{"a": 1, "a": "\\u003a"}',
+        b'{"a": ":", "a": "\\u003A\\u003a"}',
+        b'{"a": "::", "a": 1}',
     ],
     ids=repr,
 )
 def test_a_name_that_occurs_twice_is_refused_wherever_it_is(body: bytes) -> None:
     with pytest.raises(Unreadable, match="twice"):
         parameters(body)
+
+
+def test_an_escaped_colon_is_only_a_colon() -> None:
+    assert parameters(b'{"a\\u003a": "\\u003A:\\\\u003a", "a": ":"}') == {"a:": "::\\u003a", "a": ":"}
 
 
 def test_a_name_may_occur_in_two_objects() -> None:

@@ -1,0 +1,298 @@
+"""What the gate adds to a call, in CPU of its process: over forwarding alone, and by its parts.
+
+Run: uv run python -m tests.benchmarks.gate [--calls 2000]
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, cast
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+
+from iam.boundary import tenant_id
+from iam.credentials import Credentials
+from iam.deployment import Deployment
+from iam.evaluator.authorisation import Authorisation
+from iam.evaluator.decision import Allowed
+from iam.evaluator.evaluate import evaluate
+from iam.evaluator.requests import Place, TableKeys, expand
+from iam.gate.account import Account
+from iam.gate.answer import Answer
+from iam.gate.application import Application
+from iam.gate.body import parameters
+from iam.gate.engine.forwarding import forward
+from iam.gate.engine.upstream import Upstream
+from iam.gate.request import Request
+from iam.gate.rules import Rules
+from iam.gate.server import HOST
+from iam.gate.serving import Server
+from iam.gate.sessions import Sessions
+from iam.gate.signature import Verifier
+from service.cli.listener import listen
+from service.local import becoming
+from service.store.schema import definition
+
+KEY = bytes(32)
+DEPLOYMENT = Deployment()
+KEYS = {DEPLOYMENT.table: TableKeys("PK", {f"GSI{n}": f"GSI{n}PK" for n in (1, 2, 3)})}
+ROUNDS = 5
+ANSWER = json.dumps({"Item": {"PK": {"S": "TENANT#acme#USER#usr_01"}, "name": {"S": "x" * 1000}}}).encode()
+DESCRIBED = json.dumps({"Table": definition(DEPLOYMENT.table)}).encode()
+PARTS = ("signature", "json", "expansion", "decision")
+
+
+class Forwarder(Application):
+    """The same server and the same way to the engine, without a single question asked."""
+
+    async def _dispatched(self, request: Request) -> Answer:
+        return await forward(request, self._upstream)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is made over and over."""
+
+    operation: str
+    name: str
+    parameters: dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=2000, help="how many times each call is made")
+    parser.add_argument("--serve", nargs=3, metavar=("KIND", "URL", "PORT"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.serve:
+        _serve(given.serve[0], given.serve[1], int(given.serve[2]))
+        return
+    with _served("engine", "") as engine:
+        _measure(engine.url, given.calls)
+
+
+def _serve(kind: str, engine_url: str, port: int) -> None:
+    if kind == "engine":
+        asyncio.run(_engine(port))
+    rules = Rules(sessions=Sessions(Account.of(DEPLOYMENT), KEY))
+    application = (Application if kind == "gate" else Forwarder)(rules, Upstream(engine_url))
+    Server(application).run(sockets=[listen(HOST, port)])
+
+
+async def _engine(port: int) -> None:
+    """Answers at once and always the same: what it costs is not what is measured."""
+    server = await asyncio.get_running_loop().create_server(Canned, HOST, port)
+    await server.serve_forever()
+
+
+class Canned(asyncio.Protocol):
+    """An engine with the table and an answer of a kilobyte."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport, self._received = cast("asyncio.Transport", transport), b""
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, end, body = self._received.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+        if end and length and len(body) >= int(length[1]):
+            self._received = b""
+            answer = DESCRIBED if b".DescribeTable" in head else ANSWER
+            self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(answer), answer))
+
+
+def _measure(engine_url: str, calls: int) -> None:
+    sessions = Sessions(Account.of(DEPLOYMENT), KEY)
+    credentials = becoming.as_tenant(sessions, tenant_id("acme"), writes=True, seconds=3600).credentials
+    with _served("forward", engine_url) as forwarder, _served("gate", engine_url) as gate:
+        _line("per call, in µs", "direct", "forwarded", "gate", "ratio", "CPU fwd", "CPU gate", "added", *PARTS)
+        for call in _calls():
+            _row(call, engine_url, forwarder, gate, _Signer(credentials, sessions), calls)
+
+
+def _row(call: Call, engine_url: str, forwarder: "Served", gate: "Served", signer: "_Signer", calls: int) -> None:
+    """The three take turns, so that a noisy machine is noisy to each of them; the quietest round counts."""
+    costs: list[tuple[float, ...]] = []
+    for _ in range(ROUNDS):
+        direct = _timed(engine_url, signer.raw(engine_url, call), calls // ROUNDS)
+        forwarded = forwarder.costs(signer.raw(forwarder.url, call), calls // ROUNDS)
+        costs.append((direct, *forwarded, *gate.costs(signer.raw(gate.url, call), calls // ROUNDS)))
+    direct, plain, plain_cpu, whole, whole_cpu = map(min, zip(*costs, strict=True))
+    parts = [_cpu(work, calls) for work in _parts(signer, call).values()]
+    ratio, added = f"{whole / direct:.1f}x", whole_cpu - plain_cpu
+    _line(call.name, direct, plain, whole, ratio, plain_cpu, whole_cpu, added, *parts)
+
+
+class Served:
+    """A gate or a forwarder in a process of its own, whose CPU is nobody else's."""
+
+    def __init__(self, kind: str, engine_url: str) -> None:
+        with socket.create_server((HOST, 0)) as free:
+            port = free.getsockname()[1]
+        self.url = f"http://{HOST}:{port}"
+        command = [sys.executable, "-m", "tests.benchmarks.gate", "--serve", kind, engine_url, str(port)]
+        self.process = subprocess.Popen(command)
+
+    def costs(self, request: bytes, times: int) -> tuple[float, float]:
+        """Microseconds of time and of CPU per call."""
+        before = self._cpu()
+        elapsed = _timed(self.url, request, times)
+        return elapsed, (self._cpu() - before) / times / 1000
+
+    def _cpu(self) -> int:
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks)
+
+
+@contextmanager
+def _served(kind: str, engine_url: str) -> Iterator[Served]:
+    served = Served(kind, engine_url)
+    try:
+        with _connected(served.url, patience=20):
+            yield served
+    finally:
+        served.process.terminate()
+        served.process.wait()
+
+
+class _Signer:
+    """Requests as a client would send them, signed once."""
+
+    def __init__(self, credentials: Credentials, sessions: Sessions) -> None:
+        self._credentials = ReadOnlyCredentials(credentials.access_key, credentials.secret_key, credentials.token)
+        self.sessions = sessions
+
+    def raw(self, url: str, call: Call) -> bytes:
+        headers, body = self.signed(url, call)
+        lines = [f"{name}: {value}" for name, value in headers.items()]
+        return "\r\n".join(["POST / HTTP/1.1", *lines, "", ""]).encode() + body
+
+    def signed(self, url: str, call: Call) -> tuple[dict[str, str], bytes]:
+        body = json.dumps(call.parameters).encode()
+        target = f"DynamoDB_20120810.{call.operation}"
+        request = AWSRequest("POST", url, {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target}, body)
+        SigV4Auth(self._credentials, "dynamodb", DEPLOYMENT.region).add_auth(request)
+        host = {"host": url.removeprefix("http://"), "content-length": str(len(body))}
+        return {**host, **dict(request.headers.items())}, body
+
+
+def _parts(signer: _Signer, call: Call) -> dict[str, Callable[[], object]]:
+    headers, body = signer.signed("http://127.0.0.1:8001", call)
+    request = Request(
+        method="POST",
+        path=b"/",
+        query=b"",
+        headers=[(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        body=body,
+        source_ip=HOST,
+    )
+    verifier, place = Verifier(signer.sessions, region=DEPLOYMENT.region), Place.of(DEPLOYMENT)
+    session, read = verifier.verify(request, "dynamodb"), parameters(body)
+    asked = expand(call.operation, read, place, KEYS)
+
+    def judge() -> None:
+        known = session.context(
+            signer.sessions.clock(), source_ip=HOST, secure_transport=False, region=DEPLOYMENT.region
+        )
+        for one in asked:
+            whole = Authorisation(one.action, one.resource, {**known, **one.context})
+            assert isinstance(evaluate(session.against(), whole, session.principal), Allowed)
+
+    return dict(
+        zip(
+            PARTS,
+            (
+                lambda: verifier.verify(request, "dynamodb"),
+                lambda: parameters(body),
+                lambda: expand(call.operation, read, place, KEYS),
+                judge,
+            ),
+            strict=True,
+        )
+    )
+
+
+def _calls() -> list[Call]:
+    key = {"PK": {"S": "TENANT#acme#USER#usr_01"}, "SK": {"S": "PROFILE"}}
+    item = {**key, "name": {"S": "x" * 1000}, "GSI1PK": {"S": "TENANT#acme#EMAIL#a"}, "GSI1SK": {"S": "USER"}}
+    items = [{**item, "SK": {"S": f"ITEM#{number:03}"}} for number in range(25)]
+    puts = [{"PutRequest": {"Item": one}} for one in items]
+    writes = [{"Put": {"TableName": DEPLOYMENT.table, "Item": one}} for one in items[:10]]
+    query = {
+        "TableName": DEPLOYMENT.table,
+        "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
+        "ExpressionAttributeNames": {"#p": "PK", "#s": "SK"},
+        "ExpressionAttributeValues": {":p": key["PK"], ":s": {"S": "ITEM#"}},
+        "Limit": 20,
+    }
+    return [
+        Call("PutItem", "PutItem of 1 KB", {"TableName": DEPLOYMENT.table, "Item": item}),
+        Call("GetItem", "GetItem of 1 KB", {"TableName": DEPLOYMENT.table, "Key": key}),
+        Call("BatchWriteItem", "BatchWriteItem of 25 KB", {"RequestItems": {DEPLOYMENT.table: puts}}),
+        Call("TransactWriteItems", "TransactWriteItems of 10", {"TransactItems": writes}),
+        Call("Query", "Query of 20 KB", query),
+    ]
+
+
+def _timed(url: str, request: bytes, times: int) -> float:
+    with _connected(url, patience=1) as connection:
+        reader = connection.makefile("rb")
+        _exchange(connection, reader, request)
+        start = time.perf_counter_ns()
+        for _ in range(times):
+            _exchange(connection, reader, request)
+        return (time.perf_counter_ns() - start) / times / 1000
+
+
+def _exchange(connection: socket.socket, reader: BufferedReader, request: bytes) -> None:
+    connection.sendall(request)
+    if b" 200 " not in (status := reader.readline()):
+        raise SystemExit(status + reader.read1(4096))
+    length = 0
+    while (line := reader.readline()) != b"\r\n":
+        if line.lower().startswith(b"content-length:"):
+            length = int(line.split(b":")[1])
+    reader.read(length)
+
+
+def _connected(url: str, patience: float) -> socket.socket:
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            connection = socket.create_connection((HOST, int(url.rpartition(":")[2])))
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection
+
+
+def _cpu(work: Callable[[], object], times: int) -> float:
+    best = []
+    for _ in range(ROUNDS):
+        start = time.process_time_ns()
+        for _ in range(times // ROUNDS):
+            work()
+        best.append((time.process_time_ns() - start) / (times // ROUNDS) / 1000)
+    return min(best)
+
+
+def _line(name: str, *columns: float | str) -> None:
+    print(f"{name:<26}", *(f"{one:>9}" if isinstance(one, str) else f"{one:>9,.0f}" for one in columns))
+
+
+if __name__ == "__main__":
+    main()
