@@ -40,12 +40,13 @@ def test_after_the_wait_that_was_named_the_call_can_be_afforded(rate: float, ren
     assert budget.take(wait + 1e-6, renewal=renewal)
 
 
-def test_a_clock_that_goes_back_gives_nothing() -> None:
+def test_a_clock_that_goes_back_gives_nothing_and_takes_nothing() -> None:
     budget = Budget(1.0)
     while budget.take(100.0, renewal=True):
         pass
     assert not budget.take(50.0, renewal=True)
     assert not budget.take(50.5, renewal=True)
+    assert budget.take(51.5, renewal=True)
 
 
 async def test_beyond_the_budget_a_new_tenant_is_told_when_to_come_again() -> None:

@@ -73,6 +73,7 @@ def test_a_loop_that_ends_while_its_caller_waits_leaves_no_trace(
     stage.settle()
     assert asyncio.run(stage.use(reads("acme")))
     assert stage.sts.asked == [reads("acme")]
+    stage.vending._threads.shutdown(wait=True)
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
