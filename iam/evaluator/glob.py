@@ -12,10 +12,7 @@ class Exact:
     """A run of characters that stand for themselves."""
 
     text: str
-
-    @property
-    def width(self) -> int:
-        return len(self.text)
+    width: int
 
     def stands_at(self, text: str, position: int) -> bool:
         return text.startswith(self.text, position)
@@ -23,7 +20,7 @@ class Exact:
     def end_after(self, text: str, position: int, end: int) -> int:
         """Where its first occurrence ends, or -1."""
         found = text.find(self.text, position, end)
-        return found if found < 0 else found + len(self.text)
+        return found if found < 0 else found + self.width
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +48,11 @@ class Glob:
     first: Run
     between: tuple[Run, ...] = ()
     last: Run | None = None
+
+    @property
+    def exact(self) -> str | None:
+        """The one text that it matches, if there is but one."""
+        return self.first.text if self.last is None and isinstance(self.first, Exact) else None
 
     def matches(self, text: str) -> bool:
         """The leftmost place of each run leaves most room for the next, so nothing is tried twice."""
@@ -81,6 +83,7 @@ def glob(atoms: Iterable[str | Wildcard]) -> Glob:
 def _run(atoms: list[str | Wildcard]) -> Run:
     plain = [atom for atom in atoms if isinstance(atom, str)]
     if len(plain) == len(atoms):
-        return Exact("".join(plain))
+        text = "".join(plain)
+        return Exact(text, len(text))
     expression = "".join(re.escape(atom) if isinstance(atom, str) else "." for atom in atoms)
     return Gapped(re.compile(expression, re.DOTALL), sum(len(atom) if isinstance(atom, str) else 1 for atom in atoms))
