@@ -4,6 +4,7 @@ import tomllib
 
 import pytest
 
+from iam.vending import pace, vending
 from service.auth.keyset import Pace
 from service.auth.tokens import CACHED_TOKENS, RECHECK_SECONDS
 from service.graphql.documents import ENTRY_WEIGHT
@@ -16,7 +17,7 @@ from service.tenancy import registry
 from tests.docs.pages import DOCS, ROOT, prose, table
 
 PAGE = DOCS / "architecture.md"
-PACE, PATIENCE = Pace(), Patience()
+PACE, PATIENCE, SESSIONS = Pace(), Patience(), pace.Pace()
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,10 @@ PACE, PATIENCE = Pace(), Patience()
         f"{PATIENCE.attempts} rounds",
         f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
         f"`body.py` reads at most {BODY_LIMIT:,} bytes",
+        f"A session of {SESSIONS.session} s is renewed in the background when between"
+        f" {SESSIONS.earliest_renewal:.0%} and {SESSIONS.latest_renewal:.0%} of it are over".replace("%", " %"),
+        f"from {SESSIONS.margin:g} s before its session ends",
+        f"{vending.SESSIONS:,}; gone {SESSIONS.margin:g} s before they end",
         f"A partition key may have {PARTITION_BYTES:,} bytes and a sort key {SORT_BYTES:,}",
     ],
 )

@@ -46,6 +46,14 @@ async def test_what_would_fail_again_is_not_tried_again(code: str) -> None:
     assert len(client.calls) == 1
 
 
+async def test_what_iam_refuses_is_told_as_a_security_event_and_nothing_else_is() -> None:
+    told: list[str] = []
+    for code in ("AccessDeniedException", "ValidationException", "ConditionalCheckFailedException"):
+        with pytest.raises(Refused):
+            await caller(Scripted([Refused(code, "")]), on_denied=lambda code=code: told.append(code)).call("Query", {})
+    assert told == ["AccessDeniedException"]
+
+
 async def test_another_exception_is_not_ours_to_retry() -> None:
     class Broken(Scripted):
         async def call(self, *_: Any) -> Answer:

@@ -1,0 +1,78 @@
+"""What `keyfence serve` serves works on the base role's credentials alone, which never sign a data call."""
+
+import json
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import jwt
+import pytest
+from starlette.applications import Starlette
+
+from iam.boundary import TenantId
+from iam.policies.names import SERVICE_BASE
+from service import app
+from service.local import becoming
+from tests.world import Session, World
+
+ISSUER, KID = "https://id.example.com", "key-1"
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'
+
+
+@pytest.fixture
+def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
+    """The production application, told by its environment that AWS is at the gate and that it runs as its role."""
+    base = becoming.as_role(world.gate.sessions, SERVICE_BASE).credentials
+    jwks = json.dumps(world.issuer.jwks()).replace(world.issuer.kid, KID)
+    given = {
+        "AWS_ACCESS_KEY_ID": base.access_key,
+        "AWS_SECRET_ACCESS_KEY": base.secret_key,
+        "AWS_SESSION_TOKEN": str(base.token),
+        "KEYFENCE_TABLE": world.settings.table,
+        "KEYFENCE_REGION": "us-east-1",
+        "KEYFENCE_ENDPOINT_URL": world.gate.url,
+        "KEYFENCE_STS_ENDPOINT_URL": world.gate.url,
+        "KEYFENCE_ROLES": world.gate.account.deployment.role_arn(""),
+        "KEYFENCE_ISSUERS": json.dumps([{"issuer": ISSUER, "jwks": json.loads(jwks)}]),
+        "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
+        "KEYFENCE_READ_TIMEOUT": "60",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("service.log.configure", lambda **_: None)
+    return app.production()
+
+
+def session(world: World, application: Starlette, tenant: TenantId) -> Session:
+    now = datetime.now(UTC)
+    claims = {"iss": ISSUER, "aud": "keyfence", "sub": "somebody", "jti": "1", "tenant": tenant, "role": "OWNER"}
+    stamped = {**claims, "iat": now, "exp": now + timedelta(minutes=5)}
+    return Session(application, jwt.encode(stamped, world.issuer.key, "ES256", headers={"kid": KID}), tenant)
+
+
+async def test_it_becomes_each_tenant_by_the_role_it_runs_as(
+    world: World, production: Starlette, tenant: TenantId
+) -> None:
+    caller = session(world, production, tenant)
+    await caller.ask(CREATE)
+    found = await caller.ask(USERS)
+    assert [edge["node"]["email"] for edge in found["users"]["edges"]] == ["new@x.example"]
+
+
+async def test_the_role_it_runs_as_reads_nothing_itself(world: World) -> None:
+    itself = world.role_client(SERVICE_BASE)
+    key = {"PK": {"S": "TENANT#acme#USER#1"}, "SK": {"S": "PROFILE"}}
+    with pytest.raises(itself.exceptions.ClientError) as denial:
+        itself.get_item(TableName=world.settings.table, Key=key)
+    assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
+
+
+async def test_where_it_may_become_nobody_it_serves_nobody(
+    world: World, production: Starlette, tenant: TenantId
+) -> None:
+    before = world.gate.account
+    world.gate.account = before.having(replace(before.role(SERVICE_BASE), id="AROAANOTHERROLEOFTHAT"))
+    answer = await session(world, production, tenant).post({"query": USERS})
+    world.gate.account = before
+    assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (500, "INTERNAL")
