@@ -20,6 +20,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 HANG_UP = "keyfence.hang_up"
 HEALTHY = Answer(200, [(b"content-type", b"text/plain"), (b"content-length", b"8")], b"healthy\n")
+ENGINES_REGIONS = frozenset({"dynoxide", "ddblocal"})
+"""Written into ARNs by engines that do not care in which region they are; AWS has none of these names."""
 CLOSE: Headers = [(b"connection", b"close")]
 
 
@@ -30,7 +32,7 @@ class Application:
         deployment = rules.sessions.account.deployment
         self._rules, self._upstream = rules, upstream
         self._verifier = Verifier(rules.sessions, region=deployment.region)
-        self._dynamodb = DynamoDB(rules, upstream, Place.of(deployment))
+        self._dynamodb = DynamoDB(rules, upstream, Place.of(deployment, ENGINES_REGIONS))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -1,0 +1,67 @@
+"""The stream is the worker's, and nobody else's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from iam.boundary import tenant_id
+from iam.credentials import Credentials
+from service.local import becoming
+from tests.world import World
+
+pytestmark = pytest.mark.engine
+
+
+def streams(world: World, credentials: Credentials) -> Any:
+    """Without boto3's own checks: dynoxide's shard ids are shorter than AWS's."""
+    return boto3.Session().client(
+        "dynamodbstreams",
+        region_name="us-east-1",
+        endpoint_url=world.gate.url,
+        aws_access_key_id=credentials.access_key,
+        aws_secret_access_key=credentials.secret_key,
+        aws_session_token=credentials.token,
+        config=Config(parameter_validation=False, retries={"total_max_attempts": 1}),
+    )
+
+
+@pytest.fixture
+def worker(world: World) -> Any:
+    return streams(world, becoming.as_role(world.gate.sessions, "stream-worker").credentials)
+
+
+def test_the_worker_reads_what_a_tenant_wrote(world: World, worker: Any) -> None:
+    key = {"PK": {"S": "TENANT#acme#STREAMED"}, "SK": {"S": "S"}}
+    world.client(tenant_id("acme")).put_item(TableName=world.settings.table, Item=key)
+    arn = worker.list_streams(TableName=world.settings.table)["Streams"][0]["StreamArn"]
+    shards = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+    found = []
+    for shard in shards:
+        start = worker.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON")[
+            "ShardIterator"
+        ]
+        found += worker.get_records(ShardIterator=start)["Records"]
+    assert key in [record["dynamodb"]["Keys"] for record in found]
+
+
+def test_a_tenant_learns_nothing_of_the_stream(world: World, worker: Any) -> None:
+    tenant = streams(world, becoming.as_tenant(world.gate.sessions, tenant_id("acme"), writes=True).credentials)
+    arn = worker.list_streams(TableName=world.settings.table)["Streams"][0]["StreamArn"]
+    shard = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+    position = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
+    stolen = worker.get_shard_iterator(**position)["ShardIterator"]
+    attempts: list[Callable[[], Any]] = [
+        lambda: tenant.list_streams(TableName=world.settings.table),
+        lambda: tenant.describe_stream(StreamArn=arn),
+        lambda: tenant.get_shard_iterator(**position),
+        lambda: tenant.get_records(ShardIterator=stolen),
+        lambda: tenant.get_records(ShardIterator="unheard of"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(ClientError) as error:
+            attempt()
+        assert error.value.response["Error"]["Code"] == "AccessDeniedException"
