@@ -12,6 +12,8 @@ from service.errors import BadInput
 from service.local.directory import DEFAULT
 
 if TYPE_CHECKING:
+    import socket
+
     from iam.gate.denial import Listener
     from iam.gate.faults.fault import Fault
     from iam.gate.server import Gate
@@ -64,14 +66,17 @@ def gate(
     """
     import contextlib
 
+    from iam.gate.server import HOST
     from service.cli.gate_output import output
+    from service.cli.listener import listen
     from service.cli.signals import interruptible, undisturbed
 
     _check(table=table, region=region, account=account)
     deployment = Deployment(account=account, region=region, table=table)
     say = output(as_json=json, data=data)
-    with interruptible(), contextlib.suppress(KeyboardInterrupt):
-        running = _start(engine_url, port, data, deployment, _read(faults), strict=strict, on_denied=say.denied)
+    injected = _read(faults)
+    with interruptible(), contextlib.suppress(KeyboardInterrupt), listen(HOST, port) as listener:
+        running = _start(engine_url, listener, data, deployment, injected, strict=strict, on_denied=say.denied)
         try:
             say.ready(running.url, engine_url)
             running.wait()
@@ -89,7 +94,7 @@ def _check(**given: str) -> None:
 
 def _start(
     engine_url: str,
-    port: int,
+    listener: "socket.socket",
     data: Path,
     deployment: Deployment,
     faults: "tuple[Fault, ...]",
@@ -99,8 +104,7 @@ def _start(
 ) -> "Gate":
     from iam.gate.account import Account
     from iam.gate.engine.upstream import BadEngineUrl
-    from iam.gate.server import HOST, Gate
-    from service.cli.listener import listen
+    from iam.gate.server import Gate
     from service.local.directory import data_directory
     from service.local.gate_key import gate_key
 
@@ -113,7 +117,7 @@ def _start(
             strict=strict,
             faults=faults,
             on_denied=on_denied,
-            listener=listen(HOST, port),
+            listener=listener,
         )
     except BadEngineUrl as error:
         raise BadInput(f"--engine-url: {error}.") from error

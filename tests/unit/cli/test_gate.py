@@ -1,0 +1,96 @@
+"""keyfence gate stands before an engine until it is told to end, and says what is wrong before it begins."""
+
+import json
+import signal
+import socket
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from .conftest import Run
+from .running import running
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda ending: ending.name)
+def test_it_says_where_it_is_and_what_it_denies_until_it_is_told_to_end(
+    run: Run, tmp_path: Path, ending: signal.Signals
+) -> None:
+    with running("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--json") as gate:
+        gate.until("ready")
+        ready = json.loads(gate.lines[-1])
+        command = ready["credentials"].split()
+        assert command[:2] == ["keyfence", "credentials"]
+        credentials = json.loads(run(*command[1:]).stdout)
+        client = boto3.Session().client(
+            "dynamodb",
+            region_name="us-east-1",
+            endpoint_url=ready["endpoint"],
+            aws_access_key_id=credentials["AccessKeyId"],
+            aws_secret_access_key=credentials["SecretAccessKey"],
+            aws_session_token=credentials["SessionToken"],
+        )
+        with pytest.raises(ClientError, match="AccessDenied"):
+            client.scan(TableName="keyfence")
+        gate.until("denied")
+        denied = json.loads(gate.lines[-1])
+        code, said = gate.end(ending)
+    assert (code, said) == (0, "")
+    assert denied["action"] == "dynamodb:Scan"
+    assert denied["session"].endswith("assumed-role/keyfence-tenant-write/local")
+
+
+def test_it_speaks_to_people_too(tmp_path: Path) -> None:
+    with running("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path)) as gate:
+        gate.until("Ctrl-C ends it.")
+        code, _ = gate.end(signal.SIGINT)
+    assert code == 0
+    assert f"keyfence credentials --tenant acme --data {tmp_path}" in "\n".join(gate.lines)
+    assert "http://127.0.0.1:" in "\n".join(gate.lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--engine-url", "localhost"], "--engine-url: 'localhost' is not the URL of an engine"),
+        (["--engine-url", NOWHERE, "--account", "12"], "--account '12' must be twelve digits."),
+        (["--engine-url", NOWHERE, "--region", "moon"], "--region 'moon' must be the name of a region"),
+        (["--engine-url", NOWHERE, "--table", "a b"], "--table 'a b' must be 3 to 255 letters"),
+        (["--engine-url", NOWHERE, "--faults", "missing.json"], "--faults missing.json cannot be read: No such file"),
+    ],
+    ids=["engine", "account", "region", "table", "faults"],
+)
+def test_what_cannot_be_used_is_said_in_a_sentence(
+    run: Run, tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    result = run("gate", *arguments, "--port", "0", "--data", str(tmp_path))
+    assert result.exit_code == 1
+    assert result.stderr.startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [("[", "is not JSON"), ('[{"kind": "error", "nth": 0}]', "faults[0].nth: must be a whole number from 1.")],
+    ids=["half a list", "a bad count"],
+)
+def test_a_bad_file_of_faults_is_refused_with_the_place(run: Run, tmp_path: Path, content: str, complaint: str) -> None:
+    file = tmp_path / "faults.json"
+    file.write_text(content)
+    result = run("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--faults", str(file))
+    assert result.exit_code == 1
+    assert complaint in result.stderr
+
+
+def test_a_port_that_is_taken_is_named(run: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = run("gate", "--engine-url", NOWHERE, "--port", port, "--data", str(tmp_path))
+    assert result.exit_code == 1
+    assert result.stderr == f"Port {port} on 127.0.0.1 is already in use: choose another with --port.\n"
+
+
+def test_its_help_teaches_by_an_example(run: Run) -> None:
+    assert "keyfence gate --engine-url http://" in run("gate", "--help").stdout.split("Example: ", 1)[1]
