@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from service.domains.activity import access as activity
 from service.domains.groups import access as groups
 from service.domains.users import access as users
 from service.store.entity import Entity, Get, Index, Pattern, Query
 from service.tenancy import access as tenancy
 
-ACCESS: tuple[ModuleType, ...] = (users, groups, tenancy)
+ACCESS: tuple[ModuleType, ...] = (users, groups, activity, tenancy)
 _HEADINGS = ("pattern", "operation", "index", "partition", "sort", "order", "entity")
 
 

@@ -1,12 +1,13 @@
 """What the resolvers of one request hold: the caller and the caller's tenant, already fenced."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from strawberry.types import Info as StrawberryInfo
 
 from service.auth.principal import Principal
 from service.auth.role import Role
+from service.domains.activity.repository import Activities, journal
 from service.domains.groups.memberships import Memberships
 from service.domains.groups.repository import Groups
 from service.domains.users.repository import Users
@@ -29,7 +30,12 @@ class Context:
     """One request's view of one tenant. There is no other way to data than through its table."""
 
     caller: Caller
-    table: Table
+    fenced: Table
+
+    @cached_property
+    def table(self) -> Table:
+        """The tenant's, with a journal in which the caller's changes are noted."""
+        return replace(self.fenced, journal=journal(self.principal.subject))
 
     @property
     def principal(self) -> Principal:
@@ -46,6 +52,10 @@ class Context:
     @cached_property
     def memberships(self) -> Memberships:
         return Memberships(self.table)
+
+    @cached_property
+    def activity(self) -> Activities:
+        return Activities(self.table)
 
     @cached_property
     def loaders(self) -> Loaders:

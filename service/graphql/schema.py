@@ -7,6 +7,7 @@ from strawberry.schema.config import StrawberryConfig
 
 from service.domains.groups.model import GroupId
 from service.domains.users.model import UserId
+from service.graphql.activity import ActivityQueries
 from service.graphql.context import Context, Info
 from service.graphql.groups import Group, GroupMutations, GroupQueries
 from service.graphql.leaves import LeafExecutor
@@ -32,7 +33,7 @@ NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {
 
 
 @strawberry.type
-class Query(ViewerQueries, UserQueries, GroupQueries):
+class Query(ViewerQueries, UserQueries, GroupQueries, ActivityQueries):
     """What a tenant can ask."""
 
     @strawberry.field(description="Anything by its id; null where there is no such thing.")

@@ -11,6 +11,7 @@ from service.auth.role import Role
 from service.domains.groups.model import MemberId
 from service.domains.users import model
 from service.domains.users.repository import user_id as checked_user_id
+from service.graphql.activity import Activity
 from service.graphql.changes import changes
 from service.graphql.context import Info
 from service.graphql.node import Node
@@ -67,6 +68,11 @@ class User(Node):
         from service.graphql.memberships import groups_of
 
         return await groups_of(info.context, self.source, size(first), after)
+
+    @strawberry.field(description="What the user did, newest first, of the last 90 days.")
+    async def activity(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Activity]:
+        page = await info.context.activity.of_user(self.source.id, first=size(first), after=after)
+        return connection(page, Activity.of)
 
     @strawberry.field
     async def settings(self, info: Info) -> list[Setting]:

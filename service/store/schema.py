@@ -22,7 +22,7 @@ Unreachable = (ClientError, BotoCoreError)
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
 _EVERY = ("type", "id", "version", "createdAt", "updatedAt", "name", "email", "role")
 PROJECTED: Mapping[Index, tuple[str, ...]] = {
-    "gsi1": (*_EVERY, "userId", "groupId"),
+    "gsi1": (*_EVERY, "userId", "groupId", "by", "kind", "target", "detail", "ttl"),
     "gsi2": (*_EVERY, "description", "memberCount", "tier"),
     "gsi3": _EVERY,
 }

@@ -21,6 +21,7 @@ from service.graphql.schema import schema
 
 DEPTH = 3
 NUMBERS: Mapping[str, Any] = {"Int": 1, "Float": 1.5, "Boolean": True, "JSON": {"shelf": 3}}
+"""What stands for a value that names nothing, where one is demanded."""
 _types = schema._schema
 
 
@@ -118,6 +119,6 @@ def _value(name: str, type_: Any, given: Mapping[str, str]) -> Any:
         return {inner: _value(inner, part.type, given) for inner, part in bare.fields.items()}
     if is_enum_type(bare):
         return "MEMBER" if "MEMBER" in bare.values else next(iter(bare.values))
-    if name == "expectedVersion":
-        return None
-    return NUMBERS[bare.name] if bare.name in NUMBERS else given[name]
+    if bare.name in {"ID", "String"}:
+        return given[name]
+    return NUMBERS[bare.name] if isinstance(type_, GraphQLNonNull) or name == "first" else None

@@ -26,6 +26,7 @@ from service.store import clock
 from service.store.entity import Query
 from service.store.expression import Change, Condition, absent, equals, present
 from service.store.head import Attributes, Head, without_child
+from service.store.note import Note, differences
 from service.store.page import Edge as StoreEdge
 from service.store.page import Page, checked_size
 from service.store.retry import unless_stale
@@ -66,7 +67,7 @@ class Memberships:
         """Out of the head where it knows enough, otherwise out of the table."""
         known = head.first(checked_size(first) + 1) if after is None else None
         if known is None:
-            return await self.table.page(pattern, first=first, after=after, **end)
+            return await self.table.page(pattern, first=first, after=after, span=None, **end)
         nodes = [edge(child, attributes) for child, attributes in known[:first]]
         return self.table.paged(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
 
@@ -87,6 +88,7 @@ class Memberships:
             put(memberships, edge, when=absent(), otherwise=ALREADY),
             _at_group(group_id, counted | _head(group).with_child(user_id, edge.attributes), _head(group)),
             _at_member(user_id, member.head.with_child(group_id, edge.attributes), member.head),
+            note=Note("member.added", group_id, {"after": {"userId": user_id, "role": role}}),
         )
         return edge
 
@@ -104,6 +106,7 @@ class Memberships:
             revise(memberships, before, after, when=equals("createdAt", before.created_at)),
             _at_group(group_id, _head(group).with_edge(user_id, after.attributes), _head(group)),
             _at_member(user_id, member.head.with_edge(group_id, after.attributes), member.head),
+            note=Note("member.changed", group_id, {"of": {"userId": user_id}, **differences(before, after, "role")}),
         )
         return after
 
@@ -154,6 +157,7 @@ class Memberships:
                 for group, count in in_group.items()
             ),
             *(change(members, {"id": member}, _without(_groups(edges, member))) for member in of_member),
+            note=Note("member.removed", edges[0][0], {"before": {"userIds": sorted(of_member)}}),
         )
 
     async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:

@@ -13,6 +13,7 @@ from service.store import clock
 from service.store.expression import absent, equals
 from service.store.head import Head
 from service.store.ids import checked_id, new_id
+from service.store.note import Note, differences
 from service.store.page import Page
 from service.store.retry import unless_stale
 from service.store.table import Table
@@ -58,7 +59,8 @@ class Groups:
             updated_at=now,
             head=Head(),
         )
-        await self.table.write(put(groups, group, when=absent()))
+        note = Note("group.created", group.id, {"after": {"name": name, "description": description}})
+        await self.table.write(put(groups, group, when=absent()), note=note)
         return group
 
     async def update(self, id: GroupId, *, expected_version: int | None = None, **changes: Any) -> Group:
@@ -70,7 +72,8 @@ class Groups:
             raise Conflict(f"the group is at version {before.version}, not {expected}", version=before.version)
         after = self._changed(before, changes)
         if after != before:
-            await self.table.write(revise(groups, before, after))
+            note = Note("group.updated", id, differences(before, after, "name", "description"))
+            await self.table.write(revise(groups, before, after), note=note)
         return after
 
     def _changed(self, before: Group, changes: dict[str, Any]) -> Group:
@@ -91,7 +94,8 @@ class Groups:
         if is_alive(group):
             now = self.now()
             gone = replace(group, deleted_at=now, updated_at=now, version=group.version + 1)
-            await self.table.write(revise(groups, group, gone))
+            note = Note("group.deleted", id, {"before": {"name": group.name, "description": group.description}})
+            await self.table.write(revise(groups, group, gone), note=note)
 
     async def finish_delete(self, id: GroupId) -> None:
         """Of several who delete one group, whoever comes last finds it gone, which is what they wanted."""

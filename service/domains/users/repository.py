@@ -37,6 +37,7 @@ from service.store import clock
 from service.store.expression import Change, absent, fewer_than
 from service.store.head import Head
 from service.store.ids import checked_id, new_id
+from service.store.note import Note, differences
 from service.store.page import Page
 from service.store.retry import unless_stale
 from service.store.table import Table
@@ -87,7 +88,8 @@ class Users:
             updated_at=now,
             head=Head(),
         )
-        await self.table.write(put(users, user, when=absent()), self._claim(user))
+        note = Note("user.created", user.id, {"after": {"email": email, "name": name, "role": role}})
+        await self.table.write(put(users, user, when=absent()), self._claim(user), note=note)
         return user
 
     async def update(
@@ -105,7 +107,8 @@ class Users:
             raise Conflict(f"the user is at version {before.version}, not {expected}", version=before.version)
         after = self._changed(before, changes)
         if after != before:
-            await self.table.write(revise(users, before, after), *self._reclaim(before, after))
+            note = Note("user.updated", id, differences(before, after, "email", "name", "role"))
+            await self.table.write(revise(users, before, after), *self._reclaim(before, after), note=note)
         return after
 
     def _changed(self, before: User, changes: dict[str, Any]) -> User:
@@ -136,7 +139,8 @@ class Users:
         if is_alive(user):
             allowed(user)
             gone = replace(user, deleted_at=self.now(), updated_at=self.now(), version=user.version + 1)
-            await self.table.write(revise(users, user, gone), delete(email_claims, {"email": user.email}))
+            note = Note("user.deleted", id, {"before": {"email": user.email, "name": user.name, "role": user.role}})
+            await self.table.write(revise(users, user, gone), delete(email_claims, {"email": user.email}), note=note)
 
     async def finish_delete(self, id: UserId) -> None:
         names = [setting.name async for setting in self.table.every(settings_of_user, user_id=id)]
@@ -166,7 +170,8 @@ class Users:
             written = revise(settings, before, after)
         room = absent("deletedAt") if before else absent("deletedAt") & fewer_than(SETTINGS, "settingNames")
         named = Change(adds={("settingNames",): frozenset({name})})
-        await self.table.write(written, change(users, {"id": id}, named, when=room))
+        note = Note("setting.put", id, {"after": {"name": name}})
+        await self.table.write(written, change(users, {"id": id}, named, when=room), note=note)
         return after
 
 

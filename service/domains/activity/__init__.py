@@ -1,0 +1,1 @@
+"""The journal of a tenant: who did what, and when."""

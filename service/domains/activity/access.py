@@ -1,0 +1,15 @@
+"""Where the journal is kept, a partition for each day, and the ways it is reached."""
+
+from service.domains.activity.model import Activity
+from service.store.entity import entity
+from service.store.keys import TenantKey
+from service.store.shards import Shard
+
+activities = entity(
+    Activity,
+    table=TenantKey("ACTIVITY#{created_at:day}", "{created_at}#{id}", shard=Shard("activity", by="id")),
+    gsi1=TenantKey("USERACT#{by}#{created_at:month}", "{created_at}#{id}"),
+)
+
+latest_activity = activities.query("table", newest_first=True, ranged="created_at")
+activity_of_user = activities.query("gsi1", newest_first=True, ranged="created_at")

@@ -1,0 +1,89 @@
+"""Every change is in the journal: who, what, when and what it was before, in the transaction of the change itself."""
+
+from typing import Any
+
+import pytest
+
+from service.auth.role import Role
+from tests.isolation.neighbour import EVERYTHING, settled
+from tests.isolation.questions import Question, questions
+from tests.world import Session, World
+
+MUTATIONS = tuple(question for question in questions() if question.operation == "mutation")
+JOURNAL = """query($first: Int, $after: String, $from: DateTime, $to: DateTime) {
+  activity(first: $first, after: $after, from: $from, to: $to) {
+    pageInfo { hasNextPage endCursor } edges { cursor node { id at by kind target detail } }
+  }
+}"""
+CREATE = "mutation($e: String!, $n: String!) { createUser(input: {email: $e, name: $n}) { id } }"
+RENAME = "mutation($id: ID!, $n: String!) { updateUser(id: $id, input: {name: $n}) { id } }"
+
+
+async def entries(session: Session, **arguments: Any) -> list[dict[str, Any]]:
+    shown = await session.ask(JOURNAL, **arguments)
+    return [edge["node"] for edge in shown["activity"]["edges"]]
+
+
+@pytest.mark.parametrize("question", MUTATIONS, ids=str)
+async def test_every_mutation_that_changes_something_leaves_an_entry(world: World, question: Question) -> None:
+    turns, succeeded = len(list((await settled(world)).assignments(question))), 0
+    for turn in range(turns):
+        neighbour = await settled(world)
+        given = list(neighbour.assignments(question))[turn]
+        session = world.session(neighbour.session.tenant, Role.OWNER, user="actor")
+        before = await session.ask(EVERYTHING)
+        await session.answer(question.document, **question.variables(given))
+        done = [one for one in await entries(session, first=50) if one["by"] == "actor"]
+        changed = await session.ask(EVERYTHING) != before
+        assert bool(done) == changed
+        succeeded += changed
+    assert succeeded
+
+
+async def test_an_entry_tells_what_it_was_and_what_it_is(world: World, owner: Session) -> None:
+    id = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
+    await owner.ask(RENAME, id=id, n="Anna")
+    renamed, created = await entries(owner)
+    assert (created["kind"], created["target"], created["by"]) == ("user.created", id, "somebody")
+    assert created["detail"] == {"after": {"email": "ann@x.example", "name": "Ann", "role": "MEMBER"}}
+    assert (renamed["kind"], renamed["detail"]) == (
+        "user.updated",
+        {"before": {"name": "Ann"}, "after": {"name": "Anna"}},
+    )
+
+
+async def test_a_refused_change_leaves_no_entry(world: World, owner: Session) -> None:
+    await owner.ask(CREATE, e="ann@x.example", n="Ann")
+    assert await owner.refusal(CREATE, e="ann@x.example", n="Another") == "CONFLICT"
+    assert len(await entries(owner)) == 1
+
+
+async def test_the_journal_pages_newest_first_and_by_time(world: World, owner: Session) -> None:
+    for number in range(5):
+        await owner.ask(CREATE, e=f"{number}@x.example", n=f"N{number}")
+    whole = await entries(owner)
+    assert [one["detail"]["after"]["name"] for one in whole] == [f"N{number}" for number in (4, 3, 2, 1, 0)]
+    found, after = [], None
+    while True:
+        page = (await owner.ask(JOURNAL, first=2, after=after))["activity"]
+        found += [edge["node"] for edge in page["edges"]]
+        if not page["pageInfo"]["hasNextPage"]:
+            break
+        after = page["pageInfo"]["endCursor"]
+    assert found == whole
+    middle = await entries(owner, **{"from": whole[3]["at"], "to": whole[1]["at"]})
+    assert middle == whole[1:4]
+    assert await entries(owner, **{"from": whole[1]["at"], "to": whole[3]["at"]}) == []
+
+
+async def test_a_user_shows_what_that_user_did(world: World, owner: Session) -> None:
+    ann = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
+    await world.session(owner.tenant, Role.ADMIN, user=ann).ask(CREATE, e="bob@x.example", n="Bob")
+    shown = await owner.ask("query($id: ID!) { user(id: $id) { activity { edges { node { kind detail } } } } }", id=ann)
+    (edge,) = shown["user"]["activity"]["edges"]
+    assert edge["node"]["detail"]["after"]["email"] == "bob@x.example"
+
+
+async def test_neighbours_have_journals_of_their_own(world: World, owner: Session) -> None:
+    await owner.ask(CREATE, e="ann@x.example", n="Ann")
+    assert await entries(world.session(await world.new_tenant())) == []

@@ -1,0 +1,66 @@
+"""A tenant with something in every list, for others to try to reach."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tests.isolation.questions import Question
+from tests.world import Session, World
+
+EVERYTHING = """{
+  users(first: 20) { edges { cursor node { id email name role version settings { name value } } } }
+  groups(first: 20) { edges { cursor node {
+    id name description memberCount version members { edges { role node { id } } }
+  } } }
+  activity(first: 20) { edges { cursor node { id kind target detail } } }
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A tenant with something in every list, and the values by which a stranger could try to name it."""
+
+    session: Session
+    values: Mapping[str, tuple[str, ...]]
+    secrets: tuple[str, ...]
+
+    def assignments(self, question: Question) -> Iterator[dict[str, str]]:
+        """Every way to fill the arguments with what exists here."""
+        choices = [self._choices(name) for name in question.takes]
+        for chosen in itertools.product(*choices):
+            yield dict(zip(question.takes, chosen, strict=True))
+
+    def _choices(self, name: str) -> tuple[str, ...]:
+        if name == "id" or name.endswith("Id"):
+            return self.values["id"]
+        assert name in self.values, f"give the neighbour an example of the argument {name}"
+        return self.values[name]
+
+
+async def settled(world: World) -> Neighbour:
+    """Made through the API; a new noun of the schema gets its line here, and the test for its fields demands it."""
+    session = world.session(await world.new_tenant())
+    user = await session.ask(
+        'mutation { createUser(input: {email: "only-there@neighbour.example", name: "Secretive One"}) { id } }'
+    )
+    loner = await session.ask('mutation { createUser(input: {email: "l@neighbour.example", name: "L"}) { id } }')
+    group = await session.ask(
+        'mutation { createGroup(input: {name: "Hidden Circle", description: "Unspoken"}) { id } }'
+    )
+    ids = {"u": user["createUser"]["id"], "g": group["createGroup"]["id"]}
+    await session.ask("mutation($u: ID!, $g: ID!) { addMember(userId: $u, groupId: $g) { role } }", **ids)
+    await session.ask(
+        'mutation($u: ID!) { putSetting(userId: $u, name: "hue", value: "Ultraviolet") { name } }', u=ids["u"]
+    )
+    shown = await session.ask(EVERYTHING)
+    return Neighbour(
+        session,
+        {
+            "id": (*ids.values(), loner["createUser"]["id"]),
+            "email": ("only-there@neighbour.example", "still-free@neighbour.example"),
+            "name": ("Secretive One", "hue"),
+            "description": ("Unspoken",),
+            "after": tuple(shown[name]["edges"][0]["cursor"] for name in ("users", "groups", "activity")),
+        },
+        ("only-there", "neighbour.example", "Secretive", "Hidden Circle", "Unspoken", "Ultraviolet", session.tenant),
+    )
