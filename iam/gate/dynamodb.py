@@ -104,22 +104,18 @@ class DynamoDB:
         call.answer_lost = await disturb(struck, DYNAMODB)
 
     async def _forward(self, call: Call) -> None:
-        """Schemas are forgotten before and after: whoever asks in between may still hear the old one."""
-        self._forget_altered(call)
+        """Schemas are forgotten after it: whoever asked in between may have heard the old one."""
         try:
             call.answer = await forward(call.request, self._upstream)
         except EngineLost as lost:
             call.answer = _engine_lost(lost)
         finally:
-            self._forget_altered(call)
+            if call.operation in ALTERING:
+                self._schemas.forget()
 
     async def _lose(self, call: Call) -> None:
         if call.answer_lost:
             raise HungUp
-
-    def _forget_altered(self, call: Call) -> None:
-        if call.operation in ALTERING:
-            self._schemas.forget()
 
     def _refusal(
         self,

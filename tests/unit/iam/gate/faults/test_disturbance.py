@@ -112,3 +112,12 @@ async def test_sts_fails_by_its_own_faults_and_in_its_own_words() -> None:
     assert b"<Code>InternalFailure</Code>" in replies[1].body
     assert b"<Code>Throttling</Code>" in replies[2].body
     assert data.status == 200
+
+
+async def test_who_may_not_assume_a_role_hears_so_also_while_sts_fails() -> None:
+    body = b"Action=AssumeRole&Version=2011-06-15&RoleArn=arn:aws:iam::000000000000:role/keyfence-migrator"
+    async with gate_before(faults=[Fault(kind="error", service="sts")]) as (gate, _):
+        caller = process(gate, "service-base")
+        reply = await exchange(gate.url, caller.form(body + b"&RoleSessionName=somebody"))
+    assert reply.status == 403
+    assert b"<Code>AccessDenied</Code>" in reply.body

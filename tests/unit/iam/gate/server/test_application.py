@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 import zlib
 
 import pytest
@@ -27,6 +28,10 @@ ODD_GET = b' {"TableName":"keyfence" ,\t"Key":{"SK":{"S":"\\u00e4"},"PK":{"S":"T
 
 def forwarded(engine: ScriptedEngine) -> list[tuple[bytes, bytes]]:
     return [(head, body) for head, body in engine.requests if b".DescribeTable" not in head]
+
+
+def own(name: str) -> dict[str, dict[str, str]]:
+    return {"PK": {"S": f"TENANT#{name}#A"}, "SK": {"S": "B"}}
 
 
 async def test_an_allowed_call_reaches_the_engine_byte_for_byte() -> None:
@@ -103,6 +108,15 @@ async def test_a_denial_is_told_in_the_words_and_with_the_headers_of_aws() -> No
     assert b"content-type: application/x-amz-json-1.0" in reply.head
     assert b"x-amzn-requestid: " in reply.head
     assert b"x-amz-crc32: %d\r\n" % zlib.crc32(reply.body) in reply.head
+    assert forwarded(engine) == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+async def test_one_foreign_item_denies_the_whole_transaction_wherever_it_stands(order: int) -> None:
+    gets = [{"Get": {"TableName": "keyfence", "Key": key}} for key in (own("acme"), own("acmecorp"))][::order]
+    async with gate_before() as (gate, engine):
+        reply = await tenant(gate).call("TransactGetItems", json.dumps({"TransactItems": gets}).encode())
+    assert reply.error == "AccessDeniedException"
     assert forwarded(engine) == []
 
 

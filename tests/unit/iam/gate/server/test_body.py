@@ -39,6 +39,7 @@ def test_any_object_without_repeated_names_is_read(content: dict[str, Any], esca
         b'{"a": [{"b": {"c": 1, "d": ":", "c": 2}}], "e": "\\":"}',
         b'{"a" \n: 1, "a"\t:2}',
         b'{"a": 1, "a": "\\u003a"}',
+        b'{"a": 1, "a": "\\u003A"}',
         b'{"a": ":", "a": "\\u003A\\u003a"}',
         b'{"a": "::", "a": 1}',
     ],
