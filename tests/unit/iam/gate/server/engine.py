@@ -14,6 +14,7 @@ class ScriptedEngine:
     def __init__(self, answers: Callable[[bytes, bytes], bytes | None]) -> None:
         self.requests: list[tuple[bytes, bytes]] = []
         self.connections = 0
+        self.left = asyncio.Event()
         self._answers = answers
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -29,8 +30,8 @@ class ScriptedEngine:
                 if answer is None:
                     break
                 writer.write(answer)
-        except asyncio.IncompleteReadError:
-            pass
+        except (asyncio.IncompleteReadError, ConnectionResetError):
+            self.left.set()
         finally:
             writer.close()
 

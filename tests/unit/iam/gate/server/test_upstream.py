@@ -139,6 +139,8 @@ async def test_the_answer_to_a_caller_that_gave_up_reaches_nobody_else() -> None
         await asyncio.sleep(0)
         waiting.cancel()
         assert (await upstream.post(HEADERS, b"next")).body == b"2"
+        async with asyncio.timeout(5):
+            await engine.left.wait()
         upstream.close()
     assert engine.connections == 2
 
