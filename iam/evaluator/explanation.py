@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from iam.document import Condition, Effect
 from iam.document.operator import find_operator
-from iam.document.scalar import Unreadable
 from iam.document.template import template
 from iam.evaluator.authorisation import Authorisation, Value
 from iam.evaluator.condition import Clause
@@ -91,14 +90,7 @@ def _condition(clause: Clause, rule: Rule, context: Context) -> Finding:
     said = clause.condition
     variables = rule.variables and _takes_variables(said)
     wanted = tuple(_shown(value, context, variables=variables) for value in said.values)
-    return Finding(f"{said.operator} {said.key}", _holds(clause, rule, context), wanted, context.get(clause.key))
-
-
-def _holds(clause: Clause, rule: Rule, context: Context) -> bool:
-    try:
-        return clause.holds(context)
-    except Unreadable:
-        return rule.denies
+    return Finding(f"{said.operator} {said.key}", rule.holds(clause, context), wanted, context.get(clause.key))
 
 
 def _takes_variables(condition: Condition) -> bool:

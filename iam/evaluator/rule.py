@@ -42,8 +42,11 @@ class Rule:
         )
 
     def conditions_hold(self, context: Context) -> bool:
+        return all(self.holds(one, context) for one in self.clauses)
+
+    def holds(self, one: Clause, context: Context) -> bool:
         try:
-            return all(one.holds(context) for one in self.clauses)
+            return one.holds(context)
         except Unreadable:
             return self.denies and UNREADABLE_VALUE_DENIES
 
