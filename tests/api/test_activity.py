@@ -86,3 +86,10 @@ async def test_a_user_shows_what_that_user_did(world: World, owner: Session) -> 
 async def test_neighbours_have_journals_of_their_own(world: World, owner: Session) -> None:
     await owner.ask(CREATE, e="ann@x.example", n="Ann")
     assert await entries(world.session(await world.new_tenant())) == []
+
+
+async def test_a_quiet_tenant_pays_one_query_for_each_month_that_is_kept(world: World, owner: Session) -> None:
+    await owner.ask(CREATE, e="ann@x.example", n="Ann")
+    world.calls()
+    await entries(owner, first=50)
+    assert len([made for made in world.calls() if made.operation == "Query"]) in {3, 4}

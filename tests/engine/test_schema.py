@@ -1,35 +1,39 @@
 """The table is created as defined, once, and what differs from its definition is named."""
 
 import itertools
+from collections.abc import Iterator
 
 import pytest
 
+from iam.deployment import Deployment
+from iam.gate.access_key import new_gate_key
+from iam.gate.account import Account
+from iam.gate.server import Gate
 from service.store.client import Wire
 from service.store.schema import Administration, definition
 from tests.conftest import Engines
-from tests.world import NOBODY
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(params=["moto", "dynoxide"])
-def wire(request: pytest.FixtureRequest, engines: Engines) -> Wire:
-    return Wire(region="us-east-1", endpoint_url=engines[request.param].url)
+def admin(request: pytest.FixtureRequest, engines: Engines) -> Iterator[Administration]:
+    """As the one role that may, through a gate."""
+    deployment = Deployment(table=f"schema-{next(_numbers)}")
+    url, account = engines[request.param].url, Account.of(deployment)
+    with Gate.start(engine_url=url, account=account, key=new_gate_key()) as gate:
+        wire = Wire(region=deployment.region, endpoint_url=gate.url)
+        credentials = gate.sessions.mint("provisioner").credentials
+        yield Administration.connect(wire, deployment.table, credentials)
 
 
-def administration(wire: Wire) -> Administration:
-    return Administration.connect(wire, f"schema-{next(_numbers)}", NOBODY)
-
-
-def test_a_table_is_created_once_and_then_is_as_defined(wire: Wire) -> None:
-    admin = administration(wire)
+def test_a_table_is_created_once_and_then_is_as_defined(admin: Administration) -> None:
     assert admin.create() is True
     assert admin.create() is False
     assert admin.differences() == []
 
 
-def test_a_table_that_lacks_an_index_attributes_stream_or_expiry_is_told_apart(wire: Wire) -> None:
-    admin = administration(wire)
+def test_a_table_that_lacks_an_index_attributes_stream_or_expiry_is_told_apart(admin: Administration) -> None:
     wrong = definition(admin.table)
     del wrong["StreamSpecification"]
     wrong["GlobalSecondaryIndexes"] = wrong["GlobalSecondaryIndexes"][:2]

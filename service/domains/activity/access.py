@@ -1,4 +1,4 @@
-"""Where the journal is kept, a partition for each day, and the ways it is reached."""
+"""Where the journal is kept, a partition for each month, and the ways it is reached."""
 
 from service.domains.activity.model import Activity
 from service.store.entity import entity
@@ -7,7 +7,7 @@ from service.store.shards import Shard
 
 activities = entity(
     Activity,
-    table=TenantKey("ACTIVITY#{created_at:day}", "{created_at}#{id}", shard=Shard("activity", by="id")),
+    table=TenantKey("ACTIVITY#{created_at:month}", "{created_at}#{id}", shard=Shard("activity", by="id")),
     gsi1=TenantKey("USERACT#{by}#{created_at:month}", "{created_at}#{id}"),
 )
 
