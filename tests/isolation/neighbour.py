@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from service.auth.role import Role
 from tests.isolation.questions import Question
 from tests.world import Session, World
 
@@ -49,7 +50,7 @@ async def settled(world: World) -> Neighbour:
     )
     ids = {"u": user["createUser"]["id"], "g": group["createGroup"]["id"]}
     await session.ask("mutation($u: ID!, $g: ID!) { addMember(userId: $u, groupId: $g) { role } }", **ids)
-    await session.ask(
+    await world.session(session.tenant, Role.MEMBER, user=ids["u"]).ask(
         'mutation($u: ID!) { putSetting(userId: $u, name: "hue", value: "Ultraviolet") { name } }', u=ids["u"]
     )
     shown = await session.ask(EVERYTHING)

@@ -63,6 +63,13 @@ def questions() -> Iterator[Question]:
         yield from (Question(operation, name, field) for name, field in root.fields.items())
 
 
+def node_types() -> Sequence[GraphQLObjectType]:
+    """Everything that can be asked for by its id."""
+    node = _types.type_map["Node"]
+    assert isinstance(node, GraphQLInterfaceType)
+    return _types.get_possible_types(node)
+
+
 def selection(type_: Any, depth: int) -> str:
     """Every field that can be asked without an argument, down to this depth."""
     named = get_named_type(type_)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.isolation.neighbour import EVERYTHING, Neighbour, settled
-from tests.isolation.questions import Question, questions
+from tests.isolation.questions import Question, node_types, questions
 from tests.world import World
 
 QUESTIONS = tuple(questions())
@@ -44,7 +44,7 @@ async def test_what_a_neighbour_has_is_answered_like_what_nobody_has(world: Worl
         nobodys = await stranger.answer(question.document, **question.variables(missing))
         assert _as_shape(theirs, given) == _as_shape(nobodys, missing)
         if question.names_things:
-            assert _is_nothing(theirs), theirs
+            assert _is_unknown(theirs), theirs
         assert _leaks(theirs, neighbour, given) == []
     assert _without_cursors(await neighbour.session.ask(EVERYTHING)) == _without_cursors(before)
 
@@ -55,15 +55,47 @@ async def test_the_owner_of_the_same_values_gets_an_answer_with_one_of_them(worl
     neighbour = await settled(world)
     for given in neighbour.assignments(question):
         answer = await neighbour.session.answer(question.document, **question.variables(given))
-        if "errors" not in answer and not _is_nothing(answer):
+        if "errors" not in answer and list(answer["data"].values()) not in ([None], [False]):
             return
     pytest.fail("nobody got an answer")
 
 
-def _is_nothing(answer: Mapping[str, Any]) -> bool:
-    codes = {error["extensions"]["code"] for error in answer.get("errors", ())}
-    values = list((answer.get("data") or {}).values())
-    return codes <= {"NOT_FOUND", "BAD_USER_INPUT"} and values in ([], [None], [False])
+def _is_unknown(answer: Mapping[str, Any]) -> bool:
+    """Null or NOT_FOUND; an id of another kind is told so before anything is looked up."""
+    codes = {
+        error["extensions"]["code"] for error in answer.get("errors", ()) if "id of the form" not in error["message"]
+    }
+    return codes <= {"NOT_FOUND"} and list((answer.get("data") or {}).values()) in ([], [None])
+
+
+INNER_LISTS = [
+    (type_.name, name) for type_ in node_types() for name, field in type_.fields.items() if "after" in field.args
+]
+
+
+@pytest.mark.parametrize(("noun", "field"), INNER_LISTS)
+async def test_a_neighbours_cursor_opens_no_list_inside_a_thing_of_ones_own(
+    world: World, noun: str, field: str
+) -> None:
+    part = f"... on {noun} {{ {field}(first: 1, after: $after) {{ edges {{ cursor }} }} }}"
+    ask = f"query($id: ID!, $after: String) {{ node(id: $id) {{ {part} }} }}"
+    own, neighbour = await settled(world), await settled(world)
+    cursors = {id: await _cursors(neighbour, ask, field, id) for id in neighbour.values["id"]}
+    cursor = next(iter(found for some in cursors.values() for found in some), None)
+    assert cursor, f"give the neighbour something in {noun}.{field}"
+    for id in own.values["id"]:
+        if (await own.session.ask("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"][
+            "__typename"
+        ] == noun:
+            theirs = await own.session.answer(ask, id=id, after=cursor)
+            nobodys = await own.session.answer(ask, id=id, after=_nowhere(cursor))
+            assert _as_shape(theirs, {"after": cursor}) == _as_shape(nobodys, {"after": _nowhere(cursor)})
+            assert [error["extensions"]["code"] for error in theirs["errors"]] == ["BAD_USER_INPUT"]
+
+
+async def _cursors(neighbour: Neighbour, ask: str, field: str, id: str) -> list[str]:
+    node = (await neighbour.session.ask(ask, id=id))["node"]
+    return [edge["cursor"] for edge in node.get(field, {}).get("edges", ())]
 
 
 def _leaks(answer: Mapping[str, Any], neighbour: Neighbour, sent: Mapping[str, str]) -> list[str]:
