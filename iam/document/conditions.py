@@ -43,7 +43,7 @@ def _conditions(name: str, value: object, where: str, *, variables: bool) -> lis
 def _condition(name: str, operator: Operator, key: str, value: Any, where: str, *, variables: bool) -> Condition:
     if not text(key, where).strip():
         refuse(where, "a key is empty")
-    values = listed(value, f"{where}.{shown(key)}")
+    values = listed(value, f"{where}.{shown(key)}", empty=True)
     return Condition(name, key, tuple(_value(item, operator, place, variables=variables) for item, place in values))
 
 

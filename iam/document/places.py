@@ -33,20 +33,20 @@ def mapping(value: object, where: str) -> Mapping[str, Any]:
     return value
 
 
-def listed(value: object, where: str) -> list[tuple[Any, str]]:
+def listed(value: object, where: str, *, empty: bool = False) -> list[tuple[Any, str]]:
     """The items of a list with their places; an item that stands alone is a list of one."""
     if not isinstance(value, list | tuple):
         return [(value, where)]
-    if not value:
+    if not value and not empty:
         refuse(where, "the list is empty")
     return [(item, f"{where}[{index}]") for index, item in enumerate(value)]
 
 
-def texts(written: Mapping[str, Any], name: str, where: str) -> list[tuple[str, str]]:
+def texts(written: Mapping[str, Any], name: str, where: str, *, empty: bool = False) -> list[tuple[str, str]]:
     """The texts of an element with their places; none if it is not there."""
     if name not in written:
         return []
-    return [(text(item, place), place) for item, place in listed(written[name], f"{where}.{name}")]
+    return [(text(item, place), place) for item, place in listed(written[name], f"{where}.{name}", empty=empty)]
 
 
 def text(value: object, where: str) -> str:

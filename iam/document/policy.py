@@ -38,13 +38,18 @@ class Statement:
             "Effect": self.effect,
             "Principal": _listed(self.principals),
             "NotPrincipal": _listed(self.not_principals),
-            "Action": list(self.actions),
-            "NotAction": list(self.not_actions),
-            "Resource": list(self.resources),
-            "NotResource": list(self.not_resources),
-            "Condition": self._condition_block(),
+            "Action": None if self.not_actions else list(self.actions),
+            "NotAction": list(self.not_actions) or None,
+            "Resource": self._resources(),
+            "NotResource": list(self.not_resources) or None,
+            "Condition": self._condition_block() or None,
         }
-        return {name: value for name, value in written.items() if value}
+        return {name: value for name, value in written.items() if value is not None}
+
+    def _resources(self) -> list[str] | None:
+        """An identity policy that lists none says so; a trust policy has no place for them."""
+        named = self.principals is not None or self.not_principals is not None
+        return None if self.not_resources or (named and not self.resources) else list(self.resources)
 
     def _condition_block(self) -> dict[str, dict[str, Any]]:
         block: dict[str, dict[str, Any]] = {}

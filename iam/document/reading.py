@@ -138,23 +138,27 @@ def _sid(value: object, where: str, kind: Kind) -> str | None:
 
 
 def _actions(written: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    for action, place in texts(written, name, where):
+    found = texts(written, name, where, empty=name == "Action")
+    for action, place in found:
         if not _ACTION.fullmatch(action):
             refuse(place, f"{action!r} is neither '*' nor of the form service:action")
-    return tuple(action for action, _ in texts(written, name, where))
+    return tuple(action for action, _ in found)
 
 
 def _resources(written: Mapping[str, Any], name: str, where: str, *, variables: bool) -> tuple[str, ...]:
-    for resource, place in texts(written, name, where):
+    found = texts(written, name, where, empty=name == "Resource")
+    for resource, place in found:
         _check_resource(resource, place, variables=variables)
-    return tuple(resource for resource, _ in texts(written, name, where))
+    return tuple(resource for resource, _ in found)
 
 
 def _check_resource(resource: str, where: str, *, variables: bool) -> None:
+    """An ARN may end early if it ends in a star; variables stand in its sixth segment alone."""
     segments = resource.split(":", 5)
-    if resource != "*" and (len(segments) < 6 or segments[0] != "arn"):
+    short = len(segments) < 6
+    if resource != "*" and (segments[0] != "arn" or (short and not resource.endswith("*"))):
         refuse(where, f"{resource!r} is neither '*' nor an ARN")
     try:
-        template(segments[-1], variables=variables)
+        template(segments[-1], variables=variables and not short)
     except BadTemplate as error:
         refuse(where, str(error))

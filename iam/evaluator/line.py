@@ -71,9 +71,14 @@ def _policies(question: Mapping[str, Any]) -> Policies:
     """No policies of a kind, however that is said, are no limit: only what was passed to a session narrows it."""
     return Policies(
         identity=_listed(question["identity"], "identity"),
-        boundary=_listed(question.get("boundary") or [], "boundary") or None,
-        session=_listed(question.get("session") or [], "session") or None,
+        boundary=_limit(question, "boundary"),
+        session=_limit(question, "session"),
     )
+
+
+def _limit(question: Mapping[str, Any], name: str) -> tuple[Policy, ...] | None:
+    given = question.get(name)
+    return None if given is None else _listed(given, name) or None
 
 
 def _listed(value: object, where: str) -> tuple[Policy, ...]:

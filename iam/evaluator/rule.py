@@ -7,7 +7,7 @@ from functools import lru_cache
 from iam.document import Policy, Statement
 from iam.document.scalar import Unreadable
 from iam.document.template import template
-from iam.evaluator.choices import UNREADABLE_VALUE_DENIES, UNRESOLVED_NOT_RESOURCE_APPLIES
+from iam.evaluator.choices import SHORT_ARN_IS_COMPLETED, UNREADABLE_VALUE_DENIES, UNRESOLVED_NOT_RESOURCE_APPLIES
 from iam.evaluator.condition import Clause, clause
 from iam.evaluator.decision import Kind, Origin
 from iam.evaluator.glob import glob
@@ -114,9 +114,15 @@ def _arn(resource: str, *, variables: bool) -> Comparand:
     """Variables are read in the last segment alone: a `${` before the fifth colon is plain text."""
     if resource == "*":
         return lambda _: _anything
-    *head, tail = resource.split(":", ARN_SEGMENTS - 1)
+    *head, tail = _segments(resource)
     plain = [wild(segment) for segment in head]
     return comparand(template(tail, variables=variables), lambda atoms: like_arn([*plain, atoms]))
+
+
+def _segments(resource: str) -> list[str]:
+    segments = resource.split(":", ARN_SEGMENTS - 1)
+    completed = SHORT_ARN_IS_COMPLETED and resource.endswith("*")
+    return [*segments, *("*" * (ARN_SEGMENTS - len(segments)))] if completed else segments
 
 
 def _anything(_: str) -> bool:

@@ -29,6 +29,7 @@ def test_the_choices_are_these() -> None:
         "ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS": True,
         "EMPTY_LIST_IS_NO_VALUE": True,
         "UNRESOLVED_NOT_RESOURCE_APPLIES": False,
+        "SHORT_ARN_IS_COMPLETED": True,
         "UNREADABLE_VALUE_DENIES": True,
         "EVERYBODY_IS_NAMED_DIRECTLY": True,
     }
@@ -75,6 +76,27 @@ def test_a_not_resource_without_a_value_for_its_variable_applies_to_nothing() ->
     everything = Statement(effect="Allow", actions=("*",), resources=("*",))
     assert decided(allow) == Denied("identity")
     assert isinstance(decided(deny, everything), Allowed)
+
+
+@pytest.mark.parametrize(
+    ("resource", "applies"),
+    [
+        ("arn:aws:dynamodb:*", True),
+        ("arn:aws:dynamodb:us-*", True),
+        ("arn:aws:dynamodb:us-east-1:*", True),
+        ("arn:aws:dynamodb:us-east-1:0*", True),
+        ("arn:*", True),
+        ("arn:aws:dynamodb:eu-*", False),
+        ("arn:aws:s3:*", False),
+        ("arn:aws:dynamodb:us-east-1:1*", False),
+    ],
+)
+def test_a_short_arn_that_ends_in_a_star_has_stars_for_what_it_lacks(resource: str, applies: bool) -> None:
+    everything = Statement(effect="Allow", actions=("*",), resources=("*",))
+    allow = Statement(effect="Allow", actions=("*",), resources=(resource,))
+    deny = Statement(effect="Deny", actions=("*",), resources=(resource,))
+    assert isinstance(decided(allow), Allowed) == applies
+    assert isinstance(decided(everything, deny), Denied) == applies
 
 
 def test_a_value_that_cannot_be_read_allows_nothing_and_is_denied() -> None:

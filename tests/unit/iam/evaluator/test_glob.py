@@ -1,6 +1,8 @@
 """Wildcards match what they say, and no pattern makes a long text slow."""
 
+from collections.abc import Iterator
 from functools import cache
+from itertools import product
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -33,6 +35,18 @@ def naively(pattern: str, text: str) -> bool:
 @example("*?a", "aa")
 def test_a_pattern_matches_as_its_definition_does(pattern: str, text: str) -> None:
     assert matches(pattern, text) == naively(pattern, text)
+
+
+def words(signs: str, longest: int) -> Iterator[str]:
+    return ("".join(word) for length in range(longest + 1) for word in product(signs, repeat=length))
+
+
+def test_every_short_pattern_matches_every_short_text_as_its_definition_does() -> None:
+    texts = list(words("ab", 5))
+    for pattern in words("ab*?", 5):
+        made = glob(wild(pattern))
+        found = [text for text in texts if made.matches(text)]
+        assert found == [text for text in texts if naively(pattern, text)], pattern
 
 
 @given(st.text("ab*?$[](.\\^", max_size=8))

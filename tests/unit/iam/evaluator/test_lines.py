@@ -39,6 +39,11 @@ def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> N
         ({"identity": EVERYTHING}, "identity: a list of policies is wanted"),
         ({"identity": None}, "identity: a list of policies is wanted"),
         ({"session": "none"}, "session: a list of policies is wanted"),
+        *(
+            ({kind: nothing}, f"{kind}: a list of policies is wanted")
+            for kind in ("identity", "session", "boundary")
+            for nothing in (False, 0, "", {})
+        ),
         ({"action": "GetItem"}, "action: "),
         ({"action": "dynamodb:*"}, "action: "),
         ({"action": 5}, "action: "),
