@@ -19,6 +19,8 @@ class Pace:
     longest_pause: float = 30.0
     refusal: float = 1.0
     """How long a session that could not be had is not asked for again."""
+    replacement: float = 30.0
+    """How long after a session was replaced because it was refused, no refusal has its successor replaced."""
     patience: float = 5.0
     """How long a caller waits for a session, and a fetch for its turn."""
 

@@ -14,13 +14,12 @@ from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedErro
 from iam.credentials import Credentials
 from iam.policies.tag import TENANT_TAG
 from iam.vending.narrowing import NARROWING
-from iam.vending.refusal import NoSession, OverBudget
+from iam.vending.refusal import CutOff, NoSession, OverBudget
 from iam.vending.vending import THREADS
 from iam.vending.wanted import Wanted
 
 if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
-    from mypy_boto3_sts.type_defs import AssumeRoleResponseTypeDef
 
 LONGEST_NAME = 64
 THROTTLED_SECONDS = 1.0
@@ -64,19 +63,14 @@ class Sts:
 
     def __call__(self, wanted: Wanted, seconds: int) -> Credentials:
         try:
-            answer = self._assumed(self._asked(wanted, seconds))["Credentials"]
+            answer = self.boto.assume_role(**self._asked(wanted, seconds))["Credentials"]
         except ClientError as refusal:
             raise _refused(refusal) from refusal
+        except ConnectionClosedError as closed:
+            raise CutOff(f"STS cannot be reached: {closed}") from closed
         except BotoCoreError as failure:
             raise NoSession(f"STS cannot be reached: {failure}") from failure
         return Credentials(answer["AccessKeyId"], answer["SecretAccessKey"], answer["SessionToken"])
-
-    def _assumed(self, asked: Any) -> "AssumeRoleResponseTypeDef":
-        """Asked again at once only where the connection had been closed under us, as idle ones are."""
-        try:
-            return self.boto.assume_role(**asked)
-        except ConnectionClosedError:
-            return self.boto.assume_role(**asked)
 
     def _asked(self, wanted: Wanted, seconds: int) -> Any:
         tags = [{"Key": TENANT_TAG, "Value": wanted.tenant}] if wanted.tenant is not None else []

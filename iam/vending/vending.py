@@ -4,6 +4,8 @@ import random
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from threading import Lock
 
 import structlog
@@ -14,7 +16,7 @@ from iam.vending.clock import elapsed
 from iam.vending.flight import landed
 from iam.vending.held import Held
 from iam.vending.pace import Pace
-from iam.vending.refusal import NoSession, OverBudget
+from iam.vending.refusal import CutOff, NoSession, OverBudget
 from iam.vending.wanted import Wanted
 
 Assume = Callable[[Wanted, int], Credentials]
@@ -54,12 +56,25 @@ class Vending:
         self._held: OrderedDict[Wanted, Held] = OrderedDict()
         self._flights: dict[Wanted, Future[Credentials]] = {}
         self._refused: dict[Wanted, tuple[float, NoSession]] = {}
+        self._replaced: dict[Wanted, float] = {}
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sts")
 
     async def credentials(self, wanted: Wanted) -> Credentials:
         with self._lock:
             found = self._find(wanted)
-        return found if isinstance(found, Credentials) else await landed(found, self._pace.patience)
+        return found if isinstance(found, Credentials) else await self._landed(found)
+
+    async def replacement(self, wanted: Wanted, refused: Credentials) -> Credentials | None:
+        """Another session than the one that was refused, which may have been revoked; None where there is none.
+
+        The refused one is kept until there is another: while STS is away, a plain denial costs nobody a good session.
+        """
+        with suppress(Exception):  # it has been logged, and the refusal is what is left to say
+            with self._lock:
+                found = self._find_other(wanted, refused)
+            other = found if found is None or isinstance(found, Credentials) else await self._landed(found)
+            return None if other == refused else other
+        return None
 
     def renew_due(self) -> None:
         """Without being asked: renew what has been used, and let go what nobody used to its end.
@@ -70,9 +85,13 @@ class Vending:
         with self._lock:
             held = list(self._held.items())
             self._refused = {wanted: refusal for wanted, refusal in self._refused.items() if now < refusal[0]}
+            self._replaced = {wanted: until for wanted, until in self._replaced.items() if now < until}
         for wanted in [wanted for wanted, session in held if session.due(now)]:
             with self._lock:
                 self._tend(wanted, now)
+
+    async def _landed(self, flight: "Future[Credentials]") -> Credentials:
+        return await landed(flight, self._pace.patience)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -87,6 +106,18 @@ class Vending:
         if held.due(now):
             self._renew(wanted, now)
         return held.credentials
+
+    def _find_other(self, wanted: Wanted, refused: Credentials) -> "Credentials | Future[Credentials] | None":
+        now = self._clock()
+        held = self._held.get(wanted)
+        if held is None or held.credentials != refused:
+            return self._find(wanted)
+        if flight := self._flights.get(wanted):
+            return flight
+        if now < self._replaced.get(wanted, now) or not self._budget.take(now):
+            return None
+        self._replaced[wanted] = now + self._pace.replacement
+        return self._start(wanted, now)
 
     def _fetch_anew(self, wanted: Wanted, now: float) -> "Future[Credentials]":
         self._held.pop(wanted, None)
@@ -125,18 +156,32 @@ class Vending:
         asked_at = self._clock()
         try:
             credentials = self._asked(wanted, late=asked_at > deadline)
-        except Exception as error:
-            with self._lock:
-                self._failed(wanted, error)
+        except BaseException as error:
+            self._land(wanted, partial(self._failed, wanted, error))
+            _tell(wanted, error)
             raise
-        with self._lock:
-            self._succeeded(wanted, credentials, asked_at)
+        self._land(wanted, partial(self._succeeded, wanted, credentials, asked_at))
         return credentials
+
+    def _land(self, wanted: Wanted, outcome: Callable[[], None]) -> None:
+        """Whatever comes of it, the flight is over: those who come later must not wait for it."""
+        with self._lock:
+            try:
+                outcome()
+            finally:
+                del self._flights[wanted]
 
     def _asked(self, wanted: Wanted, *, late: bool) -> Credentials:
         """A fetch whose turn comes when its callers are gone is not made, so that none is left over after an outage."""
         if late:
             raise NoSession("too many sessions were waiting for STS")
+        try:
+            return self._assume(wanted, self._pace.session)
+        except CutOff:
+            with self._lock:
+                affordable = self._budget.take(self._clock())
+            if not affordable:
+                raise
         return self._assume(wanted, self._pace.session)
 
     def _succeeded(self, wanted: Wanted, credentials: Credentials, asked_at: float) -> None:
@@ -150,15 +195,18 @@ class Vending:
         )
         if len(self._held) > self._largest:
             self._held.popitem(last=False)
-        del self._flights[wanted]
 
-    def _failed(self, wanted: Wanted, error: Exception) -> None:
+    def _failed(self, wanted: Wanted, error: BaseException) -> None:
         self.counts["failed"] += 1
-        log.error("no_session", role=wanted.role, tenant=wanted.tenant, profile=wanted.profile, reason=str(error))
         now = self._clock()
         if held := self._held.get(wanted):
             held.failures += 1
             held.renew_at = now + self._pace.pause(held.failures, self._chance())
         refusal = error if isinstance(error, NoSession) else NoSession(f"{type(error).__name__}: {error}")
         self._refused[wanted] = (now + self._pace.refusal, refusal)
-        del self._flights[wanted]
+
+
+def _tell(wanted: Wanted, error: BaseException) -> None:
+    """A log that cannot be written changes nothing for those who wait."""
+    with suppress(Exception):
+        log.error("no_session", role=wanted.role, tenant=wanted.tenant, profile=wanted.profile, reason=str(error))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from iam.vending.refusal import NoSession, OverBudget
+from iam.vending.budget import Budget
+from iam.vending.refusal import CutOff, NoSession, OverBudget
 
 from .scripted import Scene, reads, scene
 
@@ -89,3 +90,81 @@ async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: S
         with pytest.raises(OverBudget) as refused:
             await stage.use(reads("acme"))
         assert refused.value.retry_after == 1.0
+
+
+@pytest.mark.parametrize(("rate", "asked"), [(5.0, 2), (0.5, 1)], ids=["in the budget", "beyond it"])
+async def test_a_connection_that_was_closed_is_tried_once_more_out_of_the_budget(rate: float, asked: int) -> None:
+    stage = scene(budget=Budget(rate))
+    stage.sts.failure = CutOff("STS cannot be reached: Connection was closed")
+    with pytest.raises(CutOff):
+        await stage.use(reads("acme"))
+    assert stage.sts.asked == [reads("acme")] * asked
+
+
+async def test_after_a_connection_that_was_closed_the_next_one_serves(stage: Scene) -> None:
+    stage.sts.failure = CutOff("STS cannot be reached: Connection was closed")
+    stage.sts.before_answering = lambda: stage.sts.comes_back() if len(stage.sts.asked) > 1 else None
+    assert await stage.use(reads("acme"))
+    assert len(stage.sts.asked) == 2
+
+
+class Full:
+    """A log on a disk without room."""
+
+    def error(self, *_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+
+async def test_a_log_that_cannot_be_written_leaves_nobody_waiting_for_a_fetch_that_is_over(
+    stage: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.sts.goes_down()
+    with monkeypatch.context() as patched:
+        patched.setattr("iam.vending.vending.log", Full())
+        with pytest.raises(NoSession, match="STS cannot be reached"):
+            await stage.use(reads("acme"))
+    stage.sts.comes_back()
+    stage.clock.now += 1
+    assert await stage.use(reads("acme"))
+
+
+async def test_a_fetch_is_over_before_it_is_logged(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    under_way: list[int] = []
+
+    class Seeing:
+        def error(self, *_: object, **__: object) -> None:
+            under_way.append(len(stage.vending._flights))
+
+    monkeypatch.setattr("iam.vending.vending.log", Seeing())
+    stage.sts.goes_down()
+    with pytest.raises(NoSession):
+        await stage.use(reads("acme"))
+    assert under_way == [0]
+
+
+async def test_what_is_no_ordinary_exception_ends_a_fetch_too(stage: Scene) -> None:
+    class Ended(BaseException):
+        pass
+
+    def end() -> None:
+        raise Ended
+
+    stage.sts.before_answering = end
+    with pytest.raises(Ended):
+        await stage.use(reads("acme"))
+    stage.sts.before_answering = lambda: None
+    stage.clock.now += 1
+    assert await stage.use(reads("acme"))
+
+
+async def test_a_fetch_is_over_also_where_its_outcome_cannot_be_noted(
+    stage: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> float:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stage.vending, "_chance", broken)
+        with pytest.raises(ZeroDivisionError):
+            await stage.use(reads("acme"))
+    assert await stage.use(reads("acme"))

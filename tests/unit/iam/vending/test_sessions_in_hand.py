@@ -32,6 +32,15 @@ async def test_two_wants_that_differ_in_anything_never_share_a_session(stage: Sc
     assert len(stage.sts.asked) == len(NEIGHBOURS)
 
 
+@pytest.mark.parametrize("first", Profile)
+async def test_profiles_of_one_role_share_no_session_whichever_is_asked_for_first(stage: Scene, first: Profile) -> None:
+    second = next(profile for profile in Profile if profile is not first)
+    for profile in (first, second, first):
+        key = await stage.use(Wanted("control-plane", profile=profile))
+        assert key.startswith(f"control-plane/None/{profile}/")
+    assert [wanted.profile for wanted in stage.sts.asked] == [first, second]
+
+
 def test_who_reads_gets_the_reading_role_and_who_writes_the_writing_one() -> None:
     assert reads("a1") == Wanted("tenant-read", TenantId("a1"), Profile.WHOLE)
     assert writes("a1") == Wanted("tenant-write", TenantId("a1"), Profile.WHOLE)

@@ -11,7 +11,7 @@ from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, NoCr
 from botocore.stub import Stubber
 
 from iam.credentials import Credentials
-from iam.vending.refusal import NoSession, OverBudget
+from iam.vending.refusal import CutOff, NoSession, OverBudget
 from iam.vending.sts import Sts, ambient, session_name
 from iam.vending.wanted import Wanted, of_control_plane
 
@@ -95,25 +95,19 @@ def test_a_network_without_an_answer_is_no_session(sts: Sts, monkeypatch: pytest
         sts(reads("acme"), 900)
 
 
-@pytest.mark.parametrize(("closed", "asked"), [(1, 2), (2, 2)])
-def test_a_connection_that_was_closed_under_us_is_tried_once_more(
-    sts: Sts, monkeypatch: pytest.MonkeyPatch, closed: int, asked: int
+def test_a_connection_that_was_closed_under_us_is_told_and_not_tried_again_behind_the_budgets_back(
+    sts: Sts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Any] = []
 
-    def answer(**call: Any) -> Any:
+    def closed(**call: Any) -> Any:
         calls.append(call)
-        if len(calls) <= closed:
-            raise ConnectionClosedError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
-        return ISSUED
+        raise ConnectionClosedError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
 
-    monkeypatch.setattr(sts.boto, "assume_role", answer)
-    if closed < asked:
-        assert sts(reads("acme"), 900).token == "token"
-    else:
-        with pytest.raises(NoSession, match="STS cannot be reached"):
-            sts(reads("acme"), 900)
-    assert calls == calls[:1] * asked
+    monkeypatch.setattr(sts.boto, "assume_role", closed)
+    with pytest.raises(CutOff, match="STS cannot be reached: Connection was closed"):
+        sts(reads("acme"), 900)
+    assert len(calls) == 1
 
 
 def test_the_region_has_its_own_endpoint_also_where_the_world_had_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,97 @@
+"""A session that is refused is replaced, since it may have been revoked: once in a while, and only by a newer one."""
+
+import asyncio
+
+import pytest
+
+from iam.credentials import Credentials
+from iam.vending.budget import Budget
+from iam.vending.refusal import OverBudget
+
+from .scripted import Scene, reads, scene, writes
+
+ACME = reads("acme")
+
+
+async def replaced(stage: Scene, refused: Credentials) -> Credentials | None:
+    return await stage.vending.replacement(ACME, refused)
+
+
+async def test_a_refused_session_is_replaced_for_everybody(stage: Scene) -> None:
+    refused = await stage.vending.credentials(ACME)
+    other = await replaced(stage, refused)
+    assert other not in {None, refused}
+    assert await stage.vending.credentials(ACME) == other
+    assert len(stage.sts.asked) == 2
+
+
+async def test_many_who_are_refused_at_once_share_one_replacement(stage: Scene) -> None:
+    refused = await stage.vending.credentials(ACME)
+    others = await asyncio.gather(*(replaced(stage, refused) for _ in range(50)))
+    assert len(set(others)) == 1
+    assert len(stage.sts.asked) == 2
+
+
+async def test_who_is_refused_late_gets_what_is_in_hand_by_then(stage: Scene) -> None:
+    refused = await stage.vending.credentials(ACME)
+    other = await replaced(stage, refused)
+    assert await replaced(stage, refused) == other
+    assert len(stage.sts.asked) == 2
+
+
+async def test_a_plain_denial_costs_one_call_of_sts_in_half_a_minute(stage: Scene) -> None:
+    for _ in range(20):
+        await replaced(stage, await stage.vending.credentials(ACME))
+    assert len(stage.sts.asked) == 2
+    stage.clock.now += 29.9
+    assert await replaced(stage, await stage.vending.credentials(ACME)) is None
+    stage.clock.now += 0.1
+    assert await replaced(stage, await stage.vending.credentials(ACME))
+    assert len(stage.sts.asked) == 3
+
+
+async def test_the_sweep_forgets_no_replacement_before_its_time(stage: Scene) -> None:
+    await replaced(stage, await stage.vending.credentials(ACME))
+    stage.vending.renew_due()
+    assert await replaced(stage, await stage.vending.credentials(ACME)) is None
+    stage.clock.now += 30
+    stage.vending.renew_due()
+    assert stage.vending._replaced == {}
+
+
+async def test_one_fences_replacement_is_not_anothers(stage: Scene) -> None:
+    await replaced(stage, await stage.vending.credentials(ACME))
+    for wanted in (writes("acme"), reads("globex")):
+        kept = await stage.vending.credentials(wanted)
+        other = await stage.vending.replacement(wanted, kept)
+        assert other is not None
+        assert other.access_key.startswith(f"{wanted.role}/{wanted.tenant}/")
+
+
+async def test_without_sts_a_refused_session_is_kept_and_the_refusal_stands(stage: Scene) -> None:
+    kept = await stage.vending.credentials(ACME)
+    stage.sts.goes_down()
+    assert await replaced(stage, kept) is None
+    assert await stage.vending.credentials(ACME) == kept
+
+
+@pytest.mark.parametrize("failure", [OverBudget("busy", 1.0), ZeroDivisionError()], ids=["busy", "unforeseen"])
+async def test_whatever_sts_says_the_refusal_stands(stage: Scene, failure: Exception) -> None:
+    kept = await stage.vending.credentials(ACME)
+    stage.sts.failure = failure
+    assert await replaced(stage, kept) is None
+
+
+async def test_beyond_the_budget_nothing_is_replaced_and_the_next_who_is_refused_may_try() -> None:
+    stage = scene(budget=Budget(0.5))
+    kept = await stage.vending.credentials(ACME)
+    assert await replaced(stage, kept) is None
+    stage.clock.now += 2
+    assert await replaced(stage, kept)
+
+
+async def test_a_replacement_lives_and_is_renewed_as_any_session(stage: Scene) -> None:
+    await replaced(stage, await stage.vending.credentials(ACME))
+    other = await stage.use(ACME)
+    stage.pass_time(600)
+    assert await stage.use(ACME) != other
