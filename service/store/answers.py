@@ -14,6 +14,8 @@ class Meaning:
 
     error: Callable[[str], KeyfenceError]
     retry: bool = False
+    of_session: bool = False
+    """Whether another session might not be refused: this one may have been revoked, or have ended."""
 
 
 class Refused(Exception):
@@ -70,9 +72,9 @@ MEANINGS: Mapping[str, Meaning] = {
     "ServiceUnavailableException": BROKEN,
     "ConnectionLost": BROKEN,
     "ConditionalCheckFailedException": Meaning(_conflict),
-    "AccessDeniedException": Meaning(_denied),
-    "ExpiredTokenException": Meaning(Internal),
-    "UnrecognizedClientException": Meaning(Internal),
+    "AccessDeniedException": Meaning(_denied, of_session=True),
+    "ExpiredTokenException": Meaning(Internal, of_session=True),
+    "UnrecognizedClientException": Meaning(Internal, of_session=True),
     "InvalidSignatureException": Meaning(Internal),
     "ResourceNotFoundException": Meaning(Internal),
     "ValidationException": Meaning(Internal),

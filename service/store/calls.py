@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import structlog
 
@@ -14,6 +14,14 @@ from service.store.client import Answer, Client
 from service.store.meter import Meter
 
 CredentialSource = Callable[[], Awaitable[Credentials]]
+
+
+@runtime_checkable
+class Replaceable(Protocol):
+    """A source of credentials that may have others when some are refused."""
+
+    async def replacement(self, refused: Credentials) -> Credentials | None: ...
+
 
 log = structlog.get_logger(__name__)
 
@@ -55,8 +63,20 @@ class Caller:
         raise AssertionError("patience needs at least one attempt")
 
     async def _once(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
+        """Once more in another session, if there is one, where it may be the session that is refused."""
+        credentials = await self.credentials()
+        try:
+            return await self._signed(operation, parameters, credentials)
+        except Refused as refusal:
+            other = await _replacement(self.credentials, credentials) if refusal.meaning.of_session else None
+            if other is None:
+                raise
+            log.info("session_replaced", operation=operation, code=refusal.code)
+        return await self._signed(operation, parameters, other)
+
+    async def _signed(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
-        answer = await self.client.call(operation, metered, await self.credentials())
+        answer = await self.client.call(operation, metered, credentials)
         self.meter.record(operation, answer)
         return answer
 
@@ -67,3 +87,7 @@ class Caller:
             self.on_denied()
         elif refusal.code not in {"TransactionCanceledException", "ConditionalCheckFailedException"}:
             log.error("dynamodb_refused", operation=operation, code=refusal.code, text=str(refusal))
+
+
+async def _replacement(source: object, refused: Credentials) -> Credentials | None:
+    return await source.replacement(refused) if isinstance(source, Replaceable) else None

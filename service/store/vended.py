@@ -1,7 +1,6 @@
 """Every fence's credentials, vended; what vending refuses is said in the service's words."""
 
 from dataclasses import dataclass
-from functools import partial
 from math import ceil
 
 from iam.boundary import TenantId
@@ -20,16 +19,28 @@ class Vended:
     vending: Vending
 
     def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
-        return partial(self._credentials, of_tenant(tenant, writes=writes))
+        return Sessions(self.vending, of_tenant(tenant, writes=writes))
 
     def control(self, *, writes: bool) -> CredentialSource:
-        return partial(self._credentials, of_control_plane(writes=writes))
+        return Sessions(self.vending, of_control_plane(writes=writes))
 
-    async def _credentials(self, wanted: Wanted) -> Credentials:
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """The credentials of one fence."""
+
+    vending: Vending
+    wanted: Wanted
+
+    async def __call__(self) -> Credentials:
         try:
-            return await self.vending.credentials(wanted)
+            return await self.vending.credentials(self.wanted)
         except OverBudget as refusal:
             wait = ceil(refusal.retry_after * 1000)
             raise Throttled("too many tenants begin to be served just now; retry shortly", retryAfterMs=wait) from None
         except NoSession as refusal:
+            wanted = self.wanted
             raise Internal(f"no session of {wanted.role} for {wanted.tenant}: {refusal}") from refusal
+
+    async def replacement(self, refused: Credentials) -> Credentials | None:
+        return await self.vending.replacement(self.wanted, refused)

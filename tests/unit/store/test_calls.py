@@ -135,3 +135,62 @@ async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> 
 def test_secrets_stay_out_of_what_is_printed() -> None:
     assert "secret" not in repr(CREDENTIALS)
     assert "token='" not in repr(CREDENTIALS)
+
+
+class Renewing:
+    """Credentials, and others for when they are refused."""
+
+    def __init__(self, *others: Credentials) -> None:
+        self.others, self.refused = list(others), list[Credentials]()
+
+    async def __call__(self) -> Credentials:
+        return CREDENTIALS
+
+    async def replacement(self, refused: Credentials) -> Credentials | None:
+        self.refused.append(refused)
+        return self.others.pop(0) if self.others else None
+
+
+OTHERS = Credentials("AKIB", "secret", "token")
+OF_SESSION = ["AccessDeniedException", "ExpiredTokenException", "UnrecognizedClientException"]
+
+
+@pytest.mark.parametrize("code", OF_SESSION)
+async def test_what_may_be_the_sessions_fault_is_tried_once_more_in_another_and_nobody_is_told(code: str) -> None:
+    told, source = list[str](), Renewing(OTHERS)
+    client = Signing([Refused(code, ""), {"Item": {}}])
+    made = caller(client, credentials=source, on_denied=lambda: told.append(code))
+    assert await made.call("GetItem", {"Key": {}}) == {"Item": {}}
+    assert client.signed == [CREDENTIALS, OTHERS]
+    assert source.refused == [CREDENTIALS]
+    assert client.calls[0] == client.calls[1]
+    assert told == []
+
+
+@pytest.mark.parametrize("others", [(), (OTHERS, OTHERS)], ids=["without another", "with others"])
+async def test_what_is_refused_at_last_is_one_security_event(others: tuple[Credentials, ...]) -> None:
+    told: list[str] = []
+    client = Signing([Refused("AccessDeniedException", "")] * 5)
+    made = caller(client, credentials=Renewing(*others), on_denied=lambda: told.append("denied"))
+    with pytest.raises(Refused, match="AccessDeniedException"):
+        await made.call("GetItem", {"Key": {}})
+    assert client.signed == [CREDENTIALS, *others[:1]]
+    assert told == ["denied"]
+
+
+@pytest.mark.parametrize("code", sorted(MEANINGS.keys() - set(OF_SESSION)))
+async def test_for_nothing_else_is_another_session_sought(code: str) -> None:
+    source = Renewing(OTHERS)
+    with pytest.raises(Refused):
+        await caller(Scripted([Refused(code, "")] * 5), credentials=source).call("GetItem", {})
+    assert source.refused == []
+
+
+class Signing(Scripted):
+    """Remembers who signed."""
+
+    signed: list[Credentials]
+
+    async def call(self, operation: str, parameters: Any, credentials: Credentials) -> Answer:
+        self.signed = [*getattr(self, "signed", []), credentials]
+        return await super().call(operation, parameters, credentials)

@@ -8,7 +8,7 @@ from iam.vending import Vending
 from iam.vending.refusal import NoSession, OverBudget
 from iam.vending.wanted import Wanted, of_control_plane, of_tenant
 from service.errors import Internal, Throttled
-from service.store.vended import Vended
+from service.store.vended import Sessions, Vended
 
 ACME = TenantId("acme")
 
@@ -20,7 +20,7 @@ def vended(failure: Exception | None = None) -> tuple[Vended, list[Wanted]]:
         asked.append(wanted)
         if failure:
             raise failure
-        return Credentials(wanted.role, "secret", "token")
+        return Credentials(f"{wanted.role}/{len(asked)}", "secret", "token")
 
     return Vended(Vending(assume)), asked
 
@@ -53,3 +53,11 @@ async def test_too_many_new_tenants_are_told_when_to_come_again() -> None:
     with pytest.raises(Throttled) as refused:
         await sessions.tenant(ACME, writes=False)()
     assert refused.value.extensions == {"retryAfterMs": 21}
+
+
+async def test_a_refused_session_is_replaced_by_another_of_the_same_fence() -> None:
+    sessions, asked = vended()
+    source = Sessions(sessions.vending, of_tenant(ACME, writes=True))
+    assert source == sessions.tenant(ACME, writes=True)
+    assert await source.replacement(await source()) is not None
+    assert asked == [of_tenant(ACME, writes=True)] * 2
