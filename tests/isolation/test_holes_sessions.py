@@ -19,7 +19,7 @@ from iam.gate.sts import Declined
 from iam.lint import lint
 from iam.policies.suspension import revoked, suspended
 from iam.vending import Vending
-from iam.vending.wanted import Wanted, of_tenant
+from iam.vending.wanted import Profile, Wanted
 from tests.isolation.asking import NOON, OWN, allowing, fenced, get, questions, reaches, session
 from tests.isolation.judge import DEPLOYMENT
 
@@ -128,17 +128,18 @@ async def test_H26_sessions_are_kept_by_role_and_tenant_and_profile_and_never_sh
     counted = itertools.count()
 
     def assume(wanted: Wanted, seconds: int) -> Credentials:
-        return Credentials(f"{wanted.role}/{wanted.tenant}/{next(counted)}", "secret", "token")
+        return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.profile}/{next(counted)}", "secret", "token")
 
-    wanted = [of_tenant(TenantId(tenant), writes=writes) for tenant in ("a1", "a10") for writes in (False, True)]
+    roles, tenants = ("tenant-read", "tenant-write"), (TenantId("a1"), TenantId("a10"))
+    wanted = [Wanted(*each) for each in itertools.product(roles, tenants, Profile)]
     vending = Vending(assume)
     try:
         given = [(await vending.credentials(one)).access_key for one in (*wanted, *wanted)]
     finally:
         vending.close()
-    assert [key.rpartition("/")[0] for key in given[:4]] == [f"{one.role}/{one.tenant}" for one in wanted]
-    assert given[:4] == given[4:]
-    assert len(set(given)) == 4
+    assert [key.rpartition("/")[0] for key in given[:8]] == ["/".join(map(str, one)) for one in wanted]
+    assert given[:8] == given[8:]
+    assert len(set(given)) == 8
 
 
 @each_role
