@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from iam.lint.finding import Finding, Rule
 from iam.lint.subject import Subject
 from iam.lint.vocabulary import LEADING
-from iam.policies.actions import COPIES, KEYED, PARTIQL, SCAN, SEARCH, STREAM_READS
+from iam.policies.actions import ADMINISTRATION, COPIES, DATA, KEYED, PARTIQL, SCAN, SEARCH, STREAM_READS
 
 WILDCARD = Rule("H1", "wildcard-action", "List the actions by name: a wildcard also grants what AWS adds next year.")
 NOT_ACTION = Rule("H1", "not-action-in-allow", "List what is allowed with Action.")
@@ -15,9 +15,13 @@ UNFENCED = Rule(
     "H14", "unfenced-data-call", "Grant it only with ForAllValues and Null conditions on dynamodb:LeadingKeys."
 )
 TABLE_WIDE = Rule("H19", "table-wide-call", "Keep it for a system role of its own.")
+ADMINISTERED = Rule(
+    "H19", "table-administration", "Keep it for a role that reads and writes no item; grant DeleteTable never."
+)
 DAX = Rule("H31", "dax-granted", "Go without DAX: it asks DynamoDB as itself, and no caller is fenced.")
 VECTORS = Rule("H32", "vector-search-granted", "Never grant it: it has no condition key that could fence it.")
 
+DELETE_TABLE = "dynamodb:DeleteTable"
 _OTHER_COPIES = ("dynamodb:PutResourcePolicy", "dynamodb:CreateGlobalTable", "dynamodb:CreateTableReplica")
 
 
@@ -53,6 +57,7 @@ def _fenced(subject: Subject) -> bool:
 
 
 def _tables(subject: Subject) -> Iterator[Finding]:
+    yield from _administration(subject)
     found = subject.granted((*STREAM_READS, *COPIES, *_OTHER_COPIES))
     if found and not subject.accepts(TABLE_WIDE):
         yield subject.finding(TABLE_WIDE, f"{_listed(found)}: items of all tenants, whatever the conditions on keys")
@@ -60,6 +65,15 @@ def _tables(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(VECTORS, "SearchVectors answers with items of all tenants")
     if any(action.lower().startswith("dax:") for action in subject.statement.actions):
         yield subject.finding(DAX, "DAX answers from its own cache with its own role")
+
+
+def _administration(subject: Subject) -> Iterator[Finding]:
+    """A statement that demands leading keys grants none of it, whatever it lists: these calls have none."""
+    if any(subject.demands(key) for key in LEADING) or subject.accepts(ADMINISTERED):
+        return
+    wanted = ADMINISTRATION if subject.granted_anywhere(DATA) else (DELETE_TABLE,)
+    if found := subject.granted(wanted):
+        yield subject.finding(ADMINISTERED, f"{_listed(found)}: the table of all tenants, changed or gone")
 
 
 def _listed(actions: tuple[str, ...]) -> str:

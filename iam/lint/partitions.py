@@ -7,6 +7,7 @@ from iam.boundary import CONTROL, TENANT_ID, tenant_boundary
 from iam.lint.finding import Finding, Rule
 from iam.lint.line import VARIABLE, Line
 from iam.lint.subject import Subject
+from iam.policies.tag import TENANT_OF_SESSION, TENANT_TAG
 
 OPEN_END = Rule("H4", "no-closing-delimiter", "Close the tenant with '#' before the wildcard: TENANT#<tenant>#*.")
 EMPTY_TAG = Rule(
@@ -17,9 +18,14 @@ LITERAL_WILDCARD = Rule("H7", "literal-wildcard", "Use ForAllValues:StringLike: 
 NOT_LEADING = Rule(
     "H12", "tenant-not-leading", "Begin the partition key, of the table and of each index, with the tenant."
 )
+OTHER_VARIABLE = Rule(
+    "H8", "fence-on-another-variable", f"Fence by {TENANT_OF_SESSION}: the trust policy answers for that tag alone."
+)
 SHARED = Rule("H13", "shared-partition", "Name only partitions that begin with the caller's tenant.")
 
 TENANTS = tenant_boundary("").removesuffix("#")
+
+TENANT_KEY = f"aws:principaltag/{TENANT_TAG}"
 
 TEXTS = frozenset({"text", "like", "folded"})
 
@@ -44,6 +50,8 @@ def _partition(subject: Subject, line: Line, value: str) -> Iterator[Finding]:
 
 def _variable(subject: Subject, value: str, found: re.Match[str]) -> Iterator[Finding]:
     before, after = value[: found.start()], value[found.end() :]
+    if found[1].lower() != TENANT_KEY:
+        yield subject.finding(OTHER_VARIABLE, f"{found[0]} is not the tenant, and may be of the caller's choosing")
     if before not in {"", TENANTS}:
         yield subject.finding(NOT_LEADING, f"{value!r} has {before!r} before the tenant")
     if after and not after.startswith("#"):

@@ -56,22 +56,23 @@ def _tags(subject: Subject) -> Iterator[Finding]:
     demanded = subject.demands(TAG)
     if (callers or tagging) and not demanded:
         yield subject.finding(UNDEMANDED, f"the session may come without the tag {TENANT_TAG}")
-    if demanded and not _taggable(subject):
+    if demanded and not subject.granted_anywhere((TAG_SESSION,)):
         yield subject.finding(UNTAGGABLE, "a tag is demanded, and no statement lets one be passed")
     if tagging:
         yield from _further_tags(subject)
 
 
 def _further_tags(subject: Subject) -> Iterator[Finding]:
-    if not any(line.name == TAG_KEYS and line.operator.quantifier == "ForAllValues" for line in subject.lines):
+    if not any(_takes_the_tenant_alone(line) for line in subject.lines):
         yield subject.finding(OTHER_TAGS, f"tags besides {TENANT_TAG} are accepted too")
-    if not any(line.name == TRANSITIVE for line in subject.lines):
+    if not subject.refuses(TRANSITIVE):
         yield subject.finding(INHERITED, "the tag can be made to follow into every role that is assumed next")
 
 
-def _taggable(subject: Subject) -> bool:
-    statements = range(len(subject.policy.statements))
-    return any(Subject(subject.policy, one, subject.kind).granted((TAG_SESSION,)) for one in statements)
+def _takes_the_tenant_alone(line: Line) -> bool:
+    exactly = line.operator.family in {"text", "like"} and not line.operator.negated
+    every = line.name == TAG_KEYS and line.operator.quantifier == "ForAllValues"
+    return every and exactly and set(line.values) <= {TENANT_TAG}
 
 
 def _values(subject: Subject) -> Iterator[Finding]:

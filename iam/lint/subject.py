@@ -45,6 +45,12 @@ class Subject:
         """Those of the actions that this statement allows where its conditions hold."""
         return tuple(action for action in actions if self.allows and _names(self.statement, action))
 
+    def granted_anywhere(self, actions: Iterable[str]) -> bool:
+        """Whether any statement of the policy allows one of them."""
+        wanted = tuple(actions)
+        others = (Subject(self.policy, number, self.kind) for number in range(len(self.policy.statements)))
+        return any(other.granted(wanted) for other in others)
+
     def demands(self, key: str) -> bool:
         return any(line.demands(key) for line in self.lines)
 

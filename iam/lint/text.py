@@ -3,11 +3,14 @@
 import json
 from collections.abc import Iterator
 
-from iam.document import Policy
+from iam.document import Policy, Statement
 from iam.lint.finding import Finding, Rule
 
 OLD_VERSION = Rule("H24", "version-without-variables", 'Write "Version": "2012-10-17".')
 STRANGE_CHARACTER = Rule("H30", "strange-character", "Keep to ASCII: tenant ids, tags and names are made of it.")
+
+
+EMPTY_LIST = Rule("invalid", "empty-list", "Write what is meant, or take it out: an empty list matches nothing.")
 
 
 def check(policy: Policy) -> Iterator[Finding]:
@@ -19,6 +22,18 @@ def check(policy: Policy) -> Iterator[Finding]:
         if strange:
             problem = f"{', '.join(f'U+{ord(one):04X}' for one in strange)}: not every part of IAM takes or compares it"
             yield _finding(STRANGE_CHARACTER, f"Statement[{number}]", problem)
+        for name in _empty(statement):
+            yield _finding(
+                EMPTY_LIST,
+                f"Statement[{number}]",
+                f"{name} lists nothing: the statement does not do what it looks like",
+            )
+
+
+def _empty(statement: Statement) -> list[str]:
+    written = statement.as_json()
+    elements = [name for name in ("Action", "Resource") if written.get(name) == []]
+    return elements + [f"{one.operator} {one.key}" for one in statement.conditions if not one.values]
 
 
 def _strange(character: str) -> bool:

@@ -32,5 +32,20 @@ KEYED = (*READS, *WRITES)
 DATA = (*KEYED, SCAN, *PARTIQL, SEARCH)
 """Every call that reads or writes items of a table."""
 
+ADMINISTRATION = (
+    "dynamodb:CreateTable",
+    "dynamodb:UpdateTable",
+    "dynamodb:DeleteTable",
+    "dynamodb:UpdateTimeToLive",
+    "dynamodb:UpdateContinuousBackups",
+    "dynamodb:DeleteBackup",
+    "dynamodb:UpdateGlobalTable",
+    "dynamodb:UpdateTableReplicaAutoScaling",
+    "dynamodb:DeleteTableReplica",
+    "dynamodb:DeleteResourcePolicy",
+    "dynamodb:DisableKinesisStreamingDestination",
+)
+"""Calls that change or end the table itself, or what is kept of it."""
+
 ASSUME = "sts:AssumeRole"
 TAG_SESSION = "sts:TagSession"

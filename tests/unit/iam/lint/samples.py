@@ -120,6 +120,12 @@ HOLES: dict[str, tuple[str, Json]] = {
     "tenant-not-leading": ("H12", fenced("ORDER#${aws:PrincipalTag/tenant}#*")),
     "shared-partition": ("H13", fenced([OWN, "ORDERS"])),
     "unfenced-data-call": ("H14", policy(statement("Allow", ["dynamodb:ConditionCheckItem"]))),
+    "fence-on-another-variable": ("H8", fenced("TENANT#${aws:userid}#*")),
+    "table-administration": ("H19", policy(statement("Allow", "dynamodb:DeleteTable"))),
+    "empty-list": (
+        "invalid",
+        policy(statement("Deny", "dynamodb:Scan", {"StringEquals": {"aws:PrincipalTag/tenant": []}})),
+    ),
     "return-values-open": ("H15", attributed("dynamodb:UpdateItem")),
     "projection-not-demanded": ("H16", attributed("dynamodb:Query")),
     "whole-item-replaced": ("H17", attributed("dynamodb:PutItem", {"StringEquals": {"dynamodb:ReturnValues": "NONE"}})),
@@ -205,6 +211,13 @@ GOOD: dict[str, Json] = {
     "an accepted scan": policy(statement("Allow", "dynamodb:Scan") | {"Sid": "AcceptH1ScanForBackfill"}),
     "an accepted stream": policy(
         statement("Allow", "dynamodb:GetRecords", None, f"{TABLE}/stream/*") | {"Sid": "AcceptH19Stream"}
+    ),
+    "the making of a table by who reads no item": policy(
+        statement("Allow", ["dynamodb:CreateTable", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive"])
+    ),
+    "an accepted end of a table": policy(statement("Allow", "dynamodb:DeleteTable") | {"Sid": "AcceptH19Trial"}),
+    "a refusal of administration": policy(
+        statement("Deny", ["dynamodb:DeleteTable", "dynamodb:UpdateTable"], None, "*")
     ),
     "a listing": policy(statement("Allow", "dynamodb:ListStreams", None, "*")),
     "another service's keys": policy(

@@ -164,6 +164,82 @@ def test_a_trust_that_takes_an_empty_tag_is_found(condition: dict[str, Any]) -> 
     assert found(trusting(**condition)) == ["empty-tag-accepted"]
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"ForAllValues:StringEquals": None, "ForAllValues:StringLike": {"aws:TagKeys": "*"}},
+        {"ForAllValues:StringEquals": None, "ForAllValues:StringLike": {"aws:TagKeys": "tenant*"}},
+        {"ForAllValues:StringEquals": {"aws:TagKeys": ["tenant", "team"]}},
+        {"ForAllValues:StringEquals": {"aws:TagKeys": "team"}},
+        {"ForAllValues:StringEquals": None, "ForAllValues:StringEqualsIgnoreCase": {"aws:TagKeys": "tenant"}},
+        {"ForAllValues:StringEquals": None, "ForAllValues:StringNotEquals": {"aws:TagKeys": "tenant"}},
+    ],
+    ids=str,
+)
+def test_a_trust_that_takes_other_tags_is_found_by_its_values(condition: dict[str, Any]) -> None:
+    assert "other-tags-accepted" in found(trusting(**condition))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"Null": {"aws:TagKeys": "false", "sts:TransitiveTagKeys": "false"}},
+        {"Null": {"aws:TagKeys": "false", "sts:TransitiveTagKeys": ["true", "false"]}},
+        {
+            "Null": {"aws:TagKeys": "false"},
+            "ForAllValues:StringEquals": {"aws:TagKeys": "tenant", "sts:TransitiveTagKeys": "tenant"},
+        },
+    ],
+    ids=str,
+)
+def test_a_trust_that_lets_tags_be_handed_on_is_found_by_its_values(condition: dict[str, Any]) -> None:
+    assert "transitive-tags" in found(trusting(**condition))
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["aws:userid", "aws:username", "aws:SourceIdentity", "aws:PrincipalTag/team", "aws:RequestTag/tenant", "saml:sub"],
+)
+@pytest.mark.parametrize("start", ["", "TENANT#"])
+def test_a_fence_on_a_variable_that_is_not_the_tenant_is_found(variable: str, start: str) -> None:
+    assert "fence-on-another-variable" in found(fenced(f"{start}${{{variable}}}#*"))
+
+
+@pytest.mark.parametrize(
+    "action", ["dynamodb:DeleteTable", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive", "dynamodb:DeleteBackup"]
+)
+def test_administration_beside_item_calls_is_found_in_any_statement(action: str) -> None:
+    fence = GOOD["a fence"]["Statement"][0]
+    administration = statement("Allow", action)
+    assert found(policy(fence, administration)) == ["table-administration"]
+    assert found(policy(administration, fence)) == ["table-administration"]
+    assert found(granting("dynamodb:GetItem", action)) == [], "behind a guard it is never granted"
+
+
+def test_the_end_of_a_table_is_found_though_no_item_call_stands_beside_it() -> None:
+    assert found(policy(statement("Allow", ["dynamodb:UpdateTable", "dynamodb:DeleteTable"]))) == [
+        "table-administration"
+    ]
+
+
+@pytest.mark.parametrize("resource", ["arn:aws:dynamodb:*", "arn:aws:dynamodb:us-east-1:*"])
+def test_a_short_arn_is_too_wide(resource: str) -> None:
+    assert found(policy(statement("Allow", "dynamodb:DescribeTable", None, resource))) == ["table-wildcard"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        statement("Deny", [], None, "*"),
+        statement("Deny", "dynamodb:Scan", None, []),
+        statement("Deny", "dynamodb:Scan", {"Null": {"dynamodb:LeadingKeys": []}}, "*"),
+    ],
+    ids=["actions", "resources", "values"],
+)
+def test_a_list_without_anything_in_it_is_found(bad: dict[str, Any]) -> None:
+    assert found(policy(bad)) == ["empty-list"]
+
+
 def test_a_kind_can_be_said_against_the_look() -> None:
     assert found(granting("dynamodb:GetItem"), "trust") == ["not-a-policy"]
 
