@@ -1,11 +1,11 @@
 """What a tenant role's policies must do, as checks over any policy: each is False where the fence has that hole."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from iam.document import Policy
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.decision import Allowed
+from iam.evaluator.authorisation import Authorisation, Value
+from iam.evaluator.decision import Allowed, Decision, Denied
 from iam.evaluator.evaluate import Policies, evaluate
 from iam.gate.account import Account
 from iam.gate.sts import Declined
@@ -30,6 +30,17 @@ Check = Callable[[Policy], bool]
 
 A1, A10, OTHER = (f"TENANT#{tenant}#USER#1" for tenant in ("a1", "a10", "zebra"))
 NOBODYS = ("USER#1", "TENANT#USER#1", "tenant#a1#USER#1", "TENANT#A1#USER#1", "CONTROL#TENANT#a1", "TENANT#a1")
+
+TABLE_WIDE = tuple(
+    f"dynamodb:{name}"
+    for name in (
+        "Scan", "PartiQLSelect", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete", "SearchVectors",
+        "DescribeStream", "GetShardIterator", "GetRecords", "ExportTableToPointInTime", "ImportTable",
+        "CreateBackup", "RestoreTableFromBackup", "RestoreTableToPointInTime", "StartBulkPutItems",
+        "EnableKinesisStreamingDestination", "UpdateKinesisStreamingDestination",
+    )
+)  # fmt: skip
+"""Spelled here once more, so that a policy which forgets one is not believed."""
 
 
 def opens_its_own_partitions(policy: Policy) -> bool:
@@ -61,6 +72,11 @@ def shuts_calls_without_keys_by_its_denials_alone(policy: Policy) -> bool:
     return not _allows_without_keys(replace(policy, statements=(*denials, *allowing("*", None, "*").statements)))
 
 
+def shuts_table_wide_calls_by_its_denials_alone(policy: Policy) -> bool:
+    """Each is refused outright though a further policy of the role grants everything, with keys told or not."""
+    return all(isinstance(decided, Denied) and decided.explicit for decided in _table_wide(policy))
+
+
 def gives_nothing_without_a_tenant(policy: Policy) -> bool:
     partitions = (A1, A10, "TENANT#", "TENANT##USER#1", *NOBODYS)
     return not any(Judge.over(policy, None).allows(*get(partition)) for partition in partitions)
@@ -83,6 +99,7 @@ FENCE: Mapping[str, Check] = {
         shuts_calls_by_the_table,
         shuts_calls_without_keys_by_its_grants_alone,
         shuts_calls_without_keys_by_its_denials_alone,
+        shuts_table_wide_calls_by_its_denials_alone,
         gives_nothing_without_a_tenant,
         gives_no_tenant_to_an_empty_tag,
         has_no_hole_that_its_text_shows,
@@ -135,6 +152,16 @@ def _allows_without_keys(policy: Policy) -> bool:
     ]
     assert not any(LEADING in one.context for one in asked)
     return any(isinstance(evaluate(Policies((policy,)), one), Allowed) for one in asked)
+
+
+def _table_wide(policy: Policy) -> Iterator[Decision]:
+    everything = Policies((policy, allowing("dynamodb:*", None, "*")))
+    told: tuple[dict[str, Value], ...] = ({}, {LEADING: (A1,)})
+    for action in TABLE_WIDE:
+        for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"), f"{DEPLOYMENT.table_arn}/stream/now"):
+            for keys in told:
+                asked = Authorisation(action, resource, {"aws:PrincipalTag/tenant": "a1", **keys})
+                yield evaluate(everything, asked)
 
 
 def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:

@@ -38,6 +38,19 @@ def _without_denials(policy: Policy) -> Policy:
     return replace(policy, statements=tuple(one for one in policy.statements if one.effect == "Allow"))
 
 
+def undenied(action: str) -> Bug:
+    """This one action is forgotten in every denial."""
+
+    def forgotten(one: Statement) -> Statement:
+        return replace(one, actions=tuple(found for found in one.actions if found != action))
+
+    def planted(policy: Policy) -> Policy:
+        changed = (forgotten(one) if one.effect == "Deny" else one for one in policy.statements)
+        return replace(policy, statements=tuple(changed))
+
+    return planted
+
+
 def _with_actions(*actions: str) -> Bug:
     return _in_allows(lambda one: replace(one, actions=(*one.actions, *actions)))
 
@@ -55,7 +68,10 @@ GUARD = _without("Null", LEADING)
 
 IN_THE_FENCE: Mapping[str, tuple[Bug, set[str]]] = {
     "the Null guard is dropped": (GUARD, {"shuts_calls_without_keys_by_its_grants_alone"}),
-    "the denials are dropped": (_without_denials, {"shuts_calls_without_keys_by_its_denials_alone"}),
+    "the denials are dropped": (
+        _without_denials,
+        {"shuts_calls_without_keys_by_its_denials_alone", "shuts_table_wide_calls_by_its_denials_alone"},
+    ),
     "the closing sign is dropped": (
         _in_fences(lambda one: replace(one, values=(one.values[0].removesuffix("#*") + "*",))),
         {"shuts_the_neighbours", "shuts_mixed_batches", "gives_no_tenant_to_an_empty_tag"},

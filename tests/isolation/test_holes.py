@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from iam.policies import ROLES
+from iam.policies.actions import COPIES, PARTIQL, SCAN, SEARCH, STREAM_READS
 from tests.isolation.judge import DEPLOYMENT
-from tests.isolation.locks import FENCE, TRUST, failing
-from tests.isolation.planted import IN_THE_FENCE, IN_THE_TRUST
+from tests.isolation.locks import FENCE, TABLE_WIDE, TRUST, failing
+from tests.isolation.planted import IN_THE_FENCE, IN_THE_TRUST, undenied
 
 each_role = pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
 
@@ -33,6 +34,17 @@ def test_a_bug_in_the_fence_is_seen_by_the_locks_it_breaks_and_by_the_linter(rol
     seen = failing(FENCE, plant(ROLES[role].identity(DEPLOYMENT)))
     assert broken <= seen
     assert "has_no_hole_that_its_text_shows" in seen or bug == "the denials are dropped"
+
+
+@each_role
+@pytest.mark.parametrize("action", TABLE_WIDE)
+def test_a_table_wide_call_that_one_denial_forgets_is_seen(role: str, action: str) -> None:
+    lock = FENCE["shuts_table_wide_calls_by_its_denials_alone"]
+    assert not lock(undenied(action)(ROLES[role].identity(DEPLOYMENT)))
+
+
+def test_no_denial_of_a_table_wide_call_goes_without_a_lock() -> None:
+    assert {*TABLE_WIDE} == {SCAN, *PARTIQL, SEARCH, *STREAM_READS, *COPIES}
 
 
 @each_role
