@@ -8,6 +8,7 @@ import typer
 
 from iam.boundary import BadTenantId, tenant_id
 from iam.deployment import LOCAL_ACCOUNT, Deployment
+from service.cli.gate import RULES
 from service.cli.options import Data
 from service.errors import BadInput
 from service.local.directory import DEFAULT
@@ -49,6 +50,7 @@ def credentials(
     [bold]Example:[/bold] keyfence credentials --role control-plane --duration 900
     """
     _check(tenant=tenant, read_only=read_only, role=role, duration=duration)
+    _check_account(account)
     sessions = _sessions(data, account)
     typer.echo(_printed(_issued(sessions, tenant, role, duration, writes=not read_only)))
 
@@ -64,14 +66,23 @@ def _check(*, tenant: str | None, read_only: bool, role: str | None, duration: i
         raise BadInput(f"--duration must be between {SHORTEST} and {LONGEST} seconds.")
 
 
+def _check_account(account: str) -> None:
+    wanted, pattern = RULES["account"]
+    if not pattern.fullmatch(account):
+        raise BadInput(f"--account {account!r} must be {wanted}.")
+
+
 def _sessions(data: Path, account: str) -> "Sessions":
-    """Those of every gate with this key and this account."""
+    """Those of every gate with this key and this account; a key that no gate has would open nothing."""
     from iam.gate.account import Account
     from iam.gate.sessions import Sessions
-    from service.local.directory import data_directory
-    from service.local.gate_key import gate_key
+    from service.local.gate_key import FILE, gate_key
 
-    return Sessions(Account.of(Deployment(account=account)), gate_key(data_directory(data)))
+    if not (data / FILE).exists():
+        raise BadInput(
+            f"There is no gate key in {data}: start `keyfence dev` or `keyfence gate` on that directory first."
+        )
+    return Sessions(Account.of(Deployment(account=account)), gate_key(data))
 
 
 def _issued(sessions: "Sessions", tenant: str | None, role: str | None, seconds: int, *, writes: bool) -> "Issued":

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
 
 
 def evaluate() -> None:
-    """Decide each JSON line of stdin, and answer it with one line.
+    r"""Decide each JSON line of stdin, and answer it with one line; blank lines get no answer.
 
-    A line asks {"identity": [policy...], "action": A, "resource": R} and may add "session" and "boundary", lists of
+    A line asks {"identity": \[policy...], "action": A, "resource": R} and may add "session" and "boundary", lists of
     policies, and "context", an object of condition keys, where a list is the value of a key of ArrayOf type.
 
     [bold]Example:[/bold] keyfence policy evaluate < questions.jsonl

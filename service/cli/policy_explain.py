@@ -55,14 +55,16 @@ def explain(
 
 
 def _call(text: str) -> tuple[str, dict[str, Any]]:
-    import json
+    """Read as strictly as the gate reads a body: what two readers could take for two calls is none."""
     import sys
 
+    from iam.gate.body import parameters
+
     try:
-        read = json.loads(sys.stdin.read() if text == "-" else text)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"--call is not JSON: {error}.") from error
-    if not isinstance(read, dict) or len(read) != 1 or not all(isinstance(value, dict) for value in read.values()):
+        read = parameters((sys.stdin.read() if text == "-" else text).encode())
+    except ValueError as error:
+        raise BadInput(f"--call cannot be read: {error}.") from error
+    if len(read) != 1 or not all(isinstance(value, dict) for value in read.values()):
         raise BadInput('--call must be one operation with its parameters, such as {"Query": {...}}.')
     return next(iter(read.items()))
 

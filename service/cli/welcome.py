@@ -9,6 +9,7 @@ from service.auth.role import Role
 from service.local.issuer import INTROSPECT, LocalIssuer
 from service.local.people import TENANTS, DemoTenant
 
+PROJECT = Path(__file__).resolve().parents[2]
 TOKEN_SECONDS = 7 * 86400
 QUERY = "{ viewer { role user { name } tenant { id name } } users(first: 3) { edges { node { id name email } } } }"
 
@@ -22,6 +23,7 @@ class Welcome:
     remark: str
     issuer: LocalIssuer
     data: Path
+    project: Path = PROJECT
 
     def __str__(self) -> str:
         return "\n".join(
@@ -41,7 +43,9 @@ class Welcome:
         )
 
     def _command(self, name: str) -> str:
-        return f"uv run keyfence {name} --tenant {next(iter(TENANTS))} --data {shlex.quote(str(self.data))}"
+        """Good in any working directory: SDKs run what credential_process says from wherever they are."""
+        project, data = (shlex.quote(str(path.absolute())) for path in (self.project, self.data))
+        return f"uv run --project {project} keyfence {name} --tenant {next(iter(TENANTS))} --data {data}"
 
     def _request(self, name: str, tenant: DemoTenant) -> str:
         token = self.issuer.token(

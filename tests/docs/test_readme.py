@@ -62,7 +62,8 @@ def test_the_greeting_is_the_one_that_is_printed() -> None:
         gate="http://127.0.0.1:8001",
         remark=remark,
         issuer=issuer,
-        data=Path(".keyfence"),
+        data=Path("/path/to/keyfence/.keyfence"),
+        project=Path("/path/to/keyfence"),
     )
     (greeting,) = blocks(README, "text")
     assert str(said).startswith("\n" + greeting)

@@ -14,9 +14,16 @@ from iam.gate.account import Account
 from iam.gate.session import Session
 from iam.gate.sessions import Sessions
 from iam.gate.token import BadToken
+from service.local.directory import data_directory
 from service.local.gate_key import gate_key
 
 from .conftest import Run, refusal
+
+
+@pytest.fixture(autouse=True)
+def _a_gate_was_started(tmp_path: Path) -> None:
+    for directory in (tmp_path / ".keyfence", tmp_path / "d"):
+        gate_key(data_directory(directory))
 
 
 def session(printed: dict[str, Any], directory: Path) -> Session:
@@ -73,6 +80,9 @@ def test_two_sessions_are_never_the_same(run: Run) -> None:
         (["--tenant", "a*"], "--tenant 'a*' is not a tenant id: "),
         (["--role", "tenant-write"], "--role 'tenant-write' is not one of service-base, "),
         (["--role", "migrator", "--read-only"], "--read-only is for tenants"),
+        (["--tenant", "acme", "--account", "1234"], "--account '1234' must be twelve digits."),
+        (["--tenant", "acme", "--account", "12345678901*"], "--account '12345678901*' must be twelve digits."),
+        (["--tenant", "acme", "--account", ""], "--account '' must be twelve digits."),
         (["--tenant", "acme", "--duration", "899"], "--duration must be between 900 and 3600 seconds."),
         (["--tenant", "acme", "--duration", "3601"], "--duration must be between 900 and 3600 seconds."),
     ],
@@ -84,12 +94,23 @@ def test_what_cannot_be_made_is_said_in_a_sentence(run: Run, arguments: list[str
     assert "\n" not in said
 
 
+def test_a_directory_without_a_key_is_said_in_a_sentence_and_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for directory in (tmp_path / "nowhere", tmp_path / "there"):
+        said = refusal(run("credentials", "--tenant", "acme", "--data", directory))
+        assert said.startswith(f"There is no gate key in {directory}: ")
+        assert "start `keyfence dev` or `keyfence gate`" in said
+    assert not (tmp_path / "nowhere").exists()
+    assert list((tmp_path / "there").iterdir()) == []
+
+
 def test_a_corrupt_key_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
     (tmp_path / "gate-key").write_text("garbage")
     assert "does not hold a gate key" in refusal(run("credentials", "--tenant", "acme", "--data", tmp_path))
 
 
 def test_an_sdk_does_not_wait_for_what_is_not_needed(tmp_path: Path) -> None:
+    gate_key(tmp_path)
     code = (
         "import sys; from service.cli import app; "
         f"app(['credentials', '--tenant', 'acme', '--data', {str(tmp_path)!r}], standalone_mode=False); "

@@ -1,6 +1,7 @@
 """keyfence dev starts an engine and the service, says how to use them, and leaves nothing running."""
 
 import os
+import shlex
 import signal
 import socket
 from collections.abc import Iterator
@@ -8,9 +9,12 @@ from pathlib import Path
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from service.cli.listener import listen
+from service.cli.welcome import Welcome
 from service.local import binary
+from service.local.issuer import LocalIssuer
 from tests.dynoxide_binary import dynoxide_binary
 
 from .conftest import Run, refusal
@@ -81,6 +85,19 @@ def test_a_setting_that_cannot_be_read_is_said_in_a_sentence(run: Run, monkeypat
 def test_a_socket_is_listening_from_the_start() -> None:
     with listen("127.0.0.1", 0) as listener:
         socket.create_connection(listener.getsockname()).close()
+
+
+def test_its_commands_work_from_anywhere_whatever_the_directory_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    issuer = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
+    said = str(Welcome(url="http://u", gate="http://g", remark="r", issuer=issuer, data=Path("a b")))
+    commands = [shlex.split(line.partition("= ")[2] or line) for line in said.splitlines() if "uv run" in line]
+    assert [command[5] for command in commands] == ["credentials", "token"]
+    for uv, run, option, project, *_, data in commands:
+        assert (uv, run, option, data) == ("uv", "run", "--project", str(tmp_path / "a b"))
+        assert (Path(project) / "pyproject.toml").is_file()
 
 
 @pytest.mark.engine

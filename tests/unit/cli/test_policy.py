@@ -21,6 +21,8 @@ app.add_typer(policy)
 
 NEIGHBOURS = '{"GetItem": {"Key": {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}}}}'
 OWN = NEIGHBOURS.replace("globex", "acme")
+REPEATED = '{"GetItem": {"Key": {"PK": {"S": "a"}, "PK": {"S": "b"}, "SK": {"S": "c"}}}}'
+TWICE = "a name occurs twice in one object."
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:
@@ -37,6 +39,16 @@ def explained(role: str, call: str, *arguments: str) -> Any:
 def test_every_command_teaches_by_an_example(command: str) -> None:
     said = run(command, "--help").stdout
     assert f"keyfence policy {command}" in " ".join(said.split("Example: ", 1)[1].split())
+
+
+def test_evaluate_says_what_a_line_is_and_that_blank_ones_get_no_answer() -> None:
+    said = " ".join(run("evaluate", "--help").stdout.replace("│", " ").split())
+    assert '{"identity": [policy...], "action": A, "resource": R}' in said
+    assert "blank lines get no answer" in said
+
+
+def test_explain_reads_a_repeated_name_of_the_standard_input_as_strictly() -> None:
+    assert TWICE in refusal(run("explain", "--role", "migrator", "--call", "-", stdin=REPEATED))
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -76,7 +88,10 @@ def test_render_writes_one_role_alone(tmp_path: Path) -> None:
         (["lint", "/", "--json"], "/ cannot be read: Is a directory."),
         (["lint", "-", "--trust", "--resource"], "Say --trust or --resource, not both."),
         (["explain", "--role", "king", "--call", OWN], "'king' is not a role: there are tenant-read, "),
-        (["explain", "--role", "migrator", "--call", "{"], "--call is not JSON: "),
+        (["explain", "--role", "migrator", "--call", "{"], "--call cannot be read: "),
+        (["explain", "--role", "migrator", "--call", "[]"], "--call cannot be read: "),
+        (["explain", "--role", "migrator", "--call", REPEATED], f"--call cannot be read: {TWICE}"),
+        (["explain", "--role", "migrator", "--call", '{"Scan": {}, "Scan": {}}'], f"--call cannot be read: {TWICE}"),
         (["explain", "--role", "migrator", "--call", "{}"], "--call must be one operation with its parameters"),
         (["explain", "--role", "migrator", "--call", '{"Scan": 1}'], "--call must be one operation"),
         (["explain", "--role", "migrator", "--call", '{"Scan": {}, "Query": {}}'], "--call must be one operation"),
