@@ -1,5 +1,6 @@
 """What the gate refused and why, kept for tests, metrics and whoever asks later."""
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from datetime import datetime
 from iam.evaluator.decision import Denied
 
 KEPT = 1000
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +43,12 @@ class Denials:
         self._listener = listener
 
     def add(self, denial: Denial) -> None:
+        """What becomes of a listener is nothing to the caller that was refused."""
         self._kept.append(denial)
-        self._listener(denial)
+        try:
+            self._listener(denial)
+        except Exception:
+            logger.exception("a denial could not be told")
 
     def clear(self) -> None:
         self._kept.clear()

@@ -234,6 +234,17 @@ async def test_a_denial_is_told_to_whoever_listens_with_the_statement_that_denie
     assert "NoScan" in heard[0]
 
 
+async def test_a_listener_that_fails_changes_nothing_for_the_caller(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(_: object) -> None:
+        raise BrokenPipeError
+
+    async with gate_before(on_denied=broken) as (gate, _):
+        reply = await tenant(gate).call("Scan", b'{"TableName": "keyfence"}')
+        assert len(gate.denials) == 1
+    assert reply.error == "AccessDeniedException"
+    assert [record.message for record in caplog.records if record.exc_info] == ["a denial could not be told"]
+
+
 async def test_a_table_that_is_not_there_is_told_only_to_those_who_might_use_it() -> None:
     async with gate_before(None) as (gate, engine):
         stranger = await tenant(gate).call("GetItem", GET)
