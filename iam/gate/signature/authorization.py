@@ -66,7 +66,7 @@ def _moment(stamp: str) -> tuple[datetime, str]:
     """X-Amz-Date has the basic format, which is signed; Date may have that of HTTP."""
     try:
         return (datetime.fromisoformat(stamp), stamp) if _BASIC.fullmatch(stamp) else _http_date(stamp)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         text = f"Date must be in ISO-8601 'basic format'. Got '{stamp}'. See http://en.wikipedia.org/wiki/ISO_8601"
         raise NotBelieved(INCOMPLETE, text) from None
 

@@ -40,6 +40,13 @@ def test_a_date_of_another_format_is_not_understood(verifier: Verifier, credenti
     assert message.startswith(f"Date must be in ISO-8601 'basic format'. Got '{date.decode()}'.")
 
 
+def test_a_date_beyond_all_calendars_is_not_understood(verifier: Verifier, credentials: Credentials) -> None:
+    date = b"Fri, 31 Dec 9999 23:59:59 -2359"
+    code, message = refusal(verifier, with_header(signed(credentials), b"x-amz-date", date))
+    assert code == "IncompleteSignatureException"
+    assert message.startswith(f"Date must be in ISO-8601 'basic format'. Got '{date.decode()}'.")
+
+
 def test_a_signature_older_than_a_quarter_of_an_hour_is_expired(
     verifier: Verifier, credentials: Credentials, clock: Times
 ) -> None:
