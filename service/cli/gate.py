@@ -124,15 +124,11 @@ def _start(
 
 
 def _read(file: Path | None) -> "tuple[Fault, ...]":
-    import json
-
-    from iam.gate.faults.fault import BadFault, parse
+    from iam.gate.faults.fault import BadFault, parse_text
 
     try:
-        return () if file is None else parse(json.loads(file.read_bytes()))
+        return () if file is None else parse_text(file.read_bytes())
     except OSError as error:
         raise BadInput(f"--faults {file} cannot be read: {error.strerror or error}.") from error
     except BadFault as error:
         raise BadInput(f"--faults {file}: {error}.") from error
-    except ValueError as error:
-        raise BadInput(f"--faults {file} is not JSON: {error}.") from error

@@ -1,9 +1,13 @@
 """A fault that is made to happen, as a value that a file can hold."""
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
+
+from iam.evaluator.requests import UNDERSTOOD
+from iam.gate import sts
 
 Kind = Literal["latency", "error", "throttle", "lost_request", "lost_response"]
 Service = Literal["dynamodb", "sts"]
@@ -42,10 +46,29 @@ class Fault:
         )
 
 
+def parse_text(document: bytes) -> tuple[Fault, ...]:
+    try:
+        return parse(json.loads(document, object_pairs_hook=_once))
+    except BadFault:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise BadFault(f"is not JSON: {error}") from error
+
+
 def parse(document: object, where: str = "faults") -> tuple[Fault, ...]:
     if not isinstance(document, list):
         raise BadFault(f"{where}: must be a list of faults")
     return tuple(_fault(entry, f"{where}[{number}]") for number, entry in enumerate(document))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The names of an object, of which none may occur twice: only one of the values would count."""
+    read: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in read:
+            raise BadFault(f"the name {name!r} occurs twice in one object")
+        read[name] = value
+    return read
 
 
 def _fault(entry: object, where: str) -> Fault:
@@ -55,6 +78,7 @@ def _fault(entry: object, where: str) -> Fault:
         raise BadFault(f"{where}.kind: is missing")
     for name, value in entry.items():
         _check(name, value, f"{where}.{name}")
+    _check_operation(entry, where)
     _check_together(entry, where)
     return Fault(**entry)
 
@@ -65,6 +89,12 @@ def _check(name: str, value: object, where: str) -> None:
     wanted, holds = _RULES[name]
     if not holds(value):
         raise BadFault(f"{where}: must be {wanted}")
+
+
+def _check_operation(entry: Mapping[str, Any], where: str) -> None:
+    service, operation = entry.get("service", "dynamodb"), entry.get("operation", "*")
+    if operation != "*" and operation not in _OPERATIONS[service]:
+        raise BadFault(f"{where}.operation: {operation} is no operation of {service} that the gate knows")
 
 
 def _check_together(entry: Mapping[str, Any], where: str) -> None:
@@ -93,6 +123,7 @@ def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
+_OPERATIONS: Mapping[str, frozenset[str]] = {"dynamodb": UNDERSTOOD, "sts": sts.OPERATIONS}
 _RULES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "kind": (f"one of {', '.join(get_args(Kind))}", lambda value: value in get_args(Kind)),
     "service": (f"one of {', '.join(get_args(Service))}", lambda value: value in get_args(Service)),

@@ -74,6 +74,8 @@ _OPERATIONS: Mapping[str | None, Operation] = {
     "GetFederationToken": _not_with_a_session,
 }
 
+OPERATIONS = frozenset(name for name in _OPERATIONS if name is not None)
+
 
 def _issued(issued: Issued) -> Mapping[str, Content]:
     session, credentials = issued.session, issued.credentials

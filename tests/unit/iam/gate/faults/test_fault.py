@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from iam.gate.faults.fault import BadFault, Fault, parse
+from iam.gate.faults.fault import BadFault, Fault, parse, parse_text
 
 
 def test_a_file_of_every_kind_is_understood() -> None:
@@ -36,6 +36,12 @@ def test_a_file_of_every_kind_is_understood() -> None:
         ([{"kind": ["error"]}], "faults[0].kind: must be one of"),
         ([{"kind": "error", "service": "s3"}], "faults[0].service: must be one of dynamodb, sts"),
         ([{"kind": "error", "operation": ""}], "faults[0].operation: must be the name of an operation"),
+        ([{"kind": "error", "operation": "getItem"}], "faults[0].operation: getItem is no operation of dynamodb"),
+        ([{"kind": "error", "operation": "AssumeRole"}], "faults[0].operation: AssumeRole is no operation of dynamodb"),
+        (
+            [{"kind": "error", "operation": "GetItem", "service": "sts"}],
+            "faults[0].operation: GetItem is no operation of sts",
+        ),
         ([{"kind": "error", "nth": 0}], "faults[0].nth: must be a whole number from 1"),
         ([{"kind": "error", "nth": True}], "faults[0].nth: must be a whole number from 1"),
         ([{"kind": "error", "every": 1.5}], "faults[0].every: must be a whole number from 1"),
@@ -56,4 +62,34 @@ def test_a_file_of_every_kind_is_understood() -> None:
 def test_a_mistake_is_told_with_its_place(document: Any, complaint: str) -> None:
     with pytest.raises(BadFault) as bad:
         parse(document)
+    assert str(bad.value).startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("service", "operation"),
+    [("dynamodb", "*"), ("sts", "*"), ("sts", "AssumeRole"), ("dynamodb", "ExecuteStatement"), ("dynamodb", "Scan")],
+)
+def test_an_operation_that_the_service_has_may_be_named(service: str, operation: str) -> None:
+    (fault,) = parse([{"kind": "error", "service": service, "operation": operation}])
+    assert (fault.service, fault.operation) == (service, operation)
+
+
+def test_a_text_holds_the_faults_that_it_spells() -> None:
+    assert parse_text(b'[{"kind": "error", "nth": 2}]') == (Fault(kind="error", nth=2),)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b"[", "is not JSON: "),
+        (b"\xff", "is not JSON: "),
+        (b"[" * 100_000, "is not JSON: "),
+        (b'[{"kind": "error", "nth": 1, "nth": 2}]', "the name 'nth' occurs twice in one object"),
+        (b'[{"kind": "latency", "milliseconds": NaN}]', "faults[0].milliseconds: must be a number"),
+    ],
+    ids=["half a list", "no text", "too deep", "a name twice", "no number"],
+)
+def test_a_text_that_two_readers_could_take_for_two_things_is_refused(text: bytes, complaint: str) -> None:
+    with pytest.raises(BadFault) as bad:
+        parse_text(text)
     assert str(bad.value).startswith(complaint)
