@@ -1,6 +1,6 @@
 """What the strict gate refuses beyond AWS: writes whose index keys leave the caller's boundary."""
 
-from iam.boundary import tenant_boundary
+from iam.boundary import CONTROL, tenant_boundary
 from iam.evaluator.authorisation import Authorisation
 from iam.evaluator.requests import NotUnderstood, index_values
 from iam.gate.call import Call
@@ -8,12 +8,9 @@ from iam.policies.tag import TENANT_TAG
 
 
 def leaving(call: Call) -> str | None:
-    """Why this write leaves the boundary; sessions without a tenant's tag have none to leave."""
+    """Why this write leaves the boundary: a tenant's, or that of the control plane where no tenant is the caller."""
     tenant = next((value for key, value in call.session.tags.items() if key.casefold() == TENANT_TAG), None)
-    return None if tenant is None else _outside(call, tenant_boundary(tenant))
-
-
-def _outside(call: Call, boundary: str) -> str | None:
+    boundary = CONTROL if tenant is None else tenant_boundary(tenant)
     try:
         for attribute, value in index_values(call.operation, call.parameters, call.keys):
             if value is None or not value.startswith(boundary):

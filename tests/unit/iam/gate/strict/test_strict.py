@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.iam.gate.server.caller import Caller, Reply, gate_before, tenant, unfenced
+from iam.gate.server import Gate
+from iam.gate.sts import Assumption, assume
+from tests.unit.iam.gate.server.caller import DEPLOYMENT, Caller, Reply, gate_before, tenant, unfenced
 
 OWN, NEIGHBOUR = "TENANT#acme#INDEX", "TENANT#acmecorp#INDEX"
 
@@ -81,9 +83,21 @@ async def test_an_item_outside_of_every_index_is_stored() -> None:
         assert (await call(tenant(gate), "UpdateItem", update("REMOVE #i SET other = :v", {"S": "x"}))).status == 200
 
 
-async def test_a_session_without_a_tenant_has_no_boundary_to_leave() -> None:
-    async with gate_before(strict=True) as (gate, _):
-        assert (await call(unfenced(gate), "PutItem", put({"S": NEIGHBOUR}))).status == 200
+@pytest.mark.parametrize(
+    ("index", "status"), [("CONTROL#TENANTS", 200), (NEIGHBOUR, 400), ("CONTROL", 400), ("control#TENANTS", 400)]
+)
+async def test_without_a_tenant_the_boundary_is_that_of_the_control_plane(index: str, status: int) -> None:
+    own = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "B"}, "GSI1PK": {"S": index}}
+    for begin in (unfenced, control_plane):
+        async with gate_before(strict=True) as (gate, _):
+            reply = await call(begin(gate), "PutItem", {"TableName": "keyfence", "Item": own})
+        assert reply.status == status
+        assert status == 200 or reply.content["Message"].endswith("leaves the caller's boundary CONTROL#)")
+
+
+def control_plane(gate: Gate) -> Caller:
+    wanted = Assumption(role_arn=DEPLOYMENT.role_arn("control-plane"), name="register")
+    return Caller(gate, assume(wanted, gate.sessions.mint("service-base").session, gate.sessions).credentials)
 
 
 async def test_without_the_switch_the_gate_does_as_aws_does() -> None:
