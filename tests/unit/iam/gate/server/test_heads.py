@@ -1,0 +1,75 @@
+"""No request makes the gate keep more of its headers than any client sends, and none brings advice into its log."""
+
+import asyncio
+import logging
+
+import pytest
+
+from iam.gate.serving import LARGEST_HEAD
+from tests.unit.iam.gate.server.caller import GET, exchange, gate_before, raw, tenant
+
+BEGIN = b"POST / HTTP/1.1\r\nhost: x\r\n"
+
+
+async def answered(url: str, parts: list[bytes]) -> bytes:
+    """What comes back, and that the connection is closed then."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        return await asyncio.wait_for(reader.read(), 10)
+    except ConnectionResetError:
+        return b"HTTP/1.1 400 and reset"
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [BEGIN, b"x-endless: ", *[b"a" * 8192] * 9],
+        [BEGIN, *[b"x-header: %s\r\n" % (b"a" * 1000)] * 70],
+        [BEGIN + b"x-header: " + b"a" * LARGEST_HEAD + b"\r\ncontent-length: 0\r\n\r\n"],
+        [b"POST /", *[b"a" * 8192] * 9],
+        [BEGIN, b"transfer-encoding: chunked\r\n\r\n0\r\n", *[b"x-trailer: %s\r\n" % (b"a" * 1000)] * 70],
+    ],
+    ids=["a value without end", "headers without end", "a whole head", "a path without end", "trailers"],
+)
+async def test_headers_beyond_the_bound_are_refused_and_the_connection_is_closed(parts: list[bytes]) -> None:
+    async with gate_before() as (gate, engine):
+        assert (await answered(gate.url, parts)).startswith(b"HTTP/1.1 400 ")
+    assert engine.requests == []
+
+
+async def test_headers_of_any_clients_size_are_taken_and_bodies_are_not_counted_among_them() -> None:
+    padding = "a" * (LARGEST_HEAD - 4096)
+    large = GET[:-1] + b" " * 1_000_000 + b"}"
+    async with gate_before() as (gate, _):
+        assert (await tenant(gate).call("GetItem", GET, x_padding=padding)).status == 200
+        assert (await tenant(gate).call("GetItem", large)).status == 200
+
+
+async def test_a_connection_is_not_refused_for_all_that_it_ever_brought() -> None:
+    large = GET[:-1] + b" " * 50_000 + b"}"
+    async with gate_before() as (gate, _):
+        request = tenant(gate).request("DynamoDB_20120810.GetItem", large)
+        host, _, port = gate.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        for _ in range(5):
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200 ")
+            length = next(line for line in head.split(b"\r\n") if line.startswith(b"content-length: "))
+            await reader.readexactly(int(length[16:]))
+        writer.close()
+
+
+async def test_who_asks_for_another_protocol_is_answered_as_others_and_nobody_is_told_to_install_anything(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    upgrade = [("host", "x"), ("connection", "upgrade"), ("upgrade", "websocket"), ("content-length", "0")]
+    async with gate_before() as (gate, _):
+        assert (await exchange(gate.url, raw("/", upgrade, b""))).status in {400, 403}
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
