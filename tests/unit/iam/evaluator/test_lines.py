@@ -13,6 +13,8 @@ from service.cli.policy_evaluate import evaluate_lines
 EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 ASKED: dict[str, Any] = {"identity": [EVERYTHING], "action": "dynamodb:GetItem", "resource": "*"}
 
+NOTHINGS: tuple[object, ...] = (False, 0, "", {})
+
 
 def answer(line: bytes) -> dict[str, str]:
     (answered,) = evaluate_lines([line])
@@ -42,7 +44,7 @@ def test_the_context_may_be_left_out_and_session_and_boundary_may_be_null() -> N
         *(
             ({kind: nothing}, f"{kind}: a list of policies is wanted")
             for kind in ("identity", "session", "boundary")
-            for nothing in (False, 0, "", {})
+            for nothing in NOTHINGS
         ),
         ({"action": "GetItem"}, "action: "),
         ({"action": "dynamodb:*"}, "action: "),
