@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.decision import Allowed, Denied
-from iam.evaluator.evaluate import evaluate
+from iam.evaluator.decision import Denied
 from iam.evaluator.requests import NotUnderstood, Place, UnknownTable, expand
 from iam.evaluator.wording import denial
 from iam.gate import strict
@@ -17,6 +16,7 @@ from iam.gate.engine.forwarding import forward
 from iam.gate.engine.schemas import Schemas
 from iam.gate.engine.upstream import Upstream
 from iam.gate.faults.disturbance import DYNAMODB, HungUp, disturb
+from iam.gate.judgement import first_denied
 from iam.gate.rules import Rules
 
 Step = Callable[[Call], Awaitable[None]]
@@ -74,7 +74,6 @@ class DynamoDB:
             call.asked = expand(call.operation, call.parameters, self._place, call.keys)
 
     async def _authorise(self, call: Call) -> None:
-        """Every question must be answered with yes; the first no is the whole call's."""
         request, session, account = call.request, call.session, self._rules.sessions.account
         known = session.context(
             self._rules.sessions.clock(),
@@ -82,12 +81,9 @@ class DynamoDB:
             secure_transport=request.secure,
             region=self._place.region,
         )
-        for asked in call.asked:
-            policies = session.against(account.resource_policies.get(asked.resource, ()))
-            whole = Authorisation(asked.action, asked.resource, {**known, **asked.context})
-            decision = evaluate(policies, whole, session.principal)
-            if not isinstance(decision, Allowed):
-                raise self._refusal(call, asked, call.missing or "denied by policies", decision)
+        if denied := first_denied(call.asked, known, session, account):
+            asked, decision = denied
+            raise self._refusal(call, asked, call.missing or "denied by policies", decision)
 
     async def _miss(self, call: Call) -> None:
         """A table that is not there is told only to those who might use it, and nothing is forwarded unexamined."""

@@ -25,9 +25,6 @@ from botocore.credentials import ReadOnlyCredentials
 from iam.boundary import tenant_id
 from iam.credentials import Credentials
 from iam.deployment import Deployment
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.decision import Allowed
-from iam.evaluator.evaluate import evaluate
 from iam.evaluator.requests import Place, TableKeys, expand
 from iam.gate.account import Account
 from iam.gate.answer import Answer
@@ -35,6 +32,7 @@ from iam.gate.application import Application
 from iam.gate.body import parameters
 from iam.gate.engine.forwarding import forward
 from iam.gate.engine.upstream import Upstream
+from iam.gate.judgement import first_denied
 from iam.gate.request import Request
 from iam.gate.rules import Rules
 from iam.gate.server import HOST
@@ -205,9 +203,7 @@ def _parts(signer: _Signer, call: Call) -> dict[str, Callable[[], object]]:
         known = session.context(
             signer.sessions.clock(), source_ip=HOST, secure_transport=False, region=DEPLOYMENT.region
         )
-        for one in asked:
-            whole = Authorisation(one.action, one.resource, {**known, **one.context})
-            assert isinstance(evaluate(session.against(), whole, session.principal), Allowed)
+        assert first_denied(asked, known, session, signer.sessions.account) is None
 
     return dict(
         zip(
@@ -228,7 +224,9 @@ def _calls() -> list[Call]:
     item = {**key, "name": {"S": "x" * 1000}, "GSI1PK": {"S": "TENANT#acme#EMAIL#a"}, "GSI1SK": {"S": "USER"}}
     items = [{**item, "SK": {"S": f"ITEM#{number:03}"}} for number in range(25)]
     puts = [{"PutRequest": {"Item": one}} for one in items]
-    writes = [{"Put": {"TableName": DEPLOYMENT.table, "Item": one}} for one in items[:10]]
+    own = [{"PK": {"S": f"TENANT#acme#USER#usr_{number:03}"}} for number in range(100)]
+    apart = [{"Put": {"TableName": DEPLOYMENT.table, "Item": {**item, **one}}} for one in own]
+    together = [{"Put": {"TableName": DEPLOYMENT.table, "Item": one}} for one in items]
     query = {
         "TableName": DEPLOYMENT.table,
         "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
@@ -240,7 +238,11 @@ def _calls() -> list[Call]:
         Call("PutItem", "PutItem of 1 KB", {"TableName": DEPLOYMENT.table, "Item": item}),
         Call("GetItem", "GetItem of 1 KB", {"TableName": DEPLOYMENT.table, "Key": key}),
         Call("BatchWriteItem", "BatchWriteItem of 25 KB", {"RequestItems": {DEPLOYMENT.table: puts}}),
-        Call("TransactWriteItems", "TransactWriteItems of 10", {"TransactItems": writes}),
+        *(
+            Call("TransactWriteItems", f"TransactWriteItems of {number}", {"TransactItems": apart[:number]})
+            for number in (10, 25, 100)
+        ),
+        Call("TransactWriteItems", "  of 25 in one partition", {"TransactItems": together}),
         Call("Query", "Query of 20 KB", query),
     ]
 

@@ -1,0 +1,75 @@
+"""All that a call asks for is judged, and the same thing but once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from iam.deployment import Deployment
+from iam.evaluator.authorisation import Authorisation, Value
+from iam.evaluator.decision import Denied
+from iam.evaluator.evaluate import evaluate
+from iam.gate.account import Account
+from iam.gate.judgement import first_denied
+from iam.gate.sessions import Sessions
+from iam.gate.sts import Assumption, assume
+
+DEPLOYMENT = Deployment()
+SESSIONS = Sessions(Account.of(DEPLOYMENT), b"a gate's key is of 32 bytes, yes")
+OWN, FOREIGN = "TENANT#acme#A", "TENANT#acmecorp#A"
+
+
+def asked(key: str, action: str = "dynamodb:PutItem", attributes: tuple[str, ...] = ("PK",)) -> Authorisation:
+    context: dict[str, Value] = {"dynamodb:LeadingKeys": (key,), "dynamodb:Attributes": attributes}
+    return Authorisation(action, DEPLOYMENT.table_arn, context)
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Value]]:
+    """The contexts that were held against policies."""
+    seen: list[Mapping[str, Value]] = []
+
+    def watched(policies: Any, question: Authorisation, principal: Any) -> Any:
+        seen.append(question.context)
+        return evaluate(policies, question, principal)
+
+    monkeypatch.setattr("iam.gate.judgement.evaluate", watched)
+    return seen
+
+
+def denied(*questions: Authorisation) -> tuple[Authorisation, Denied] | None:
+    wanted = Assumption(role_arn=DEPLOYMENT.role_arn("tenant-write"), name="acme", tags={"tenant": "acme"})
+    session = assume(wanted, SESSIONS.mint("service-base").session, SESSIONS).session
+    return first_denied(questions, {"aws:PrincipalTag/tenant": "acme"}, session, SESSIONS.account)
+
+
+def test_the_same_question_is_judged_once(judged: list[Mapping[str, Value]]) -> None:
+    assert denied(*[asked(OWN)] * 100) is None
+    assert len(judged) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [asked(OWN + "B"), asked(OWN, "dynamodb:DeleteItem"), asked(OWN, attributes=("PK", "name"))],
+    ids=["key", "action", "attributes"],
+)
+def test_questions_that_differ_in_anything_are_judged_each(
+    judged: list[Mapping[str, Value]], other: Authorisation
+) -> None:
+    assert denied(asked(OWN), other, asked(OWN)) is None
+    assert len(judged) == 2
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_one_foreign_key_denies_wherever_it_stands(place: int) -> None:
+    questions = [asked(OWN)] * 5
+    questions[place] = asked(FOREIGN)
+    found = denied(*questions)
+    assert found is not None
+    assert found[0] == asked(FOREIGN)
+
+
+def test_of_several_that_are_denied_the_first_is_told() -> None:
+    found = denied(asked(OWN), asked(FOREIGN), asked(FOREIGN + "B"), asked(FOREIGN))
+    assert found is not None
+    assert found[0] == asked(FOREIGN)
