@@ -154,3 +154,17 @@ def test_what_only_looks_like_a_variable_is_refused(text: str) -> None:
 def test_policies_are_values_that_can_be_kept_in_a_dictionary() -> None:
     trust = parse(document(TRUST), kind="trust")
     assert {trust: "kept"}[parse(document(TRUST), kind="trust")] == "kept"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"Action": [], "Resource": ["*"]},
+        {"Action": ["*"], "Resource": []},
+        {"Action": ["*"], "Resource": ["*"], "Condition": {"StringEquals": {"x:a": []}}},
+    ],
+    ids=["Action", "Resource", "Condition"],
+)
+def test_an_empty_list_is_written_as_it_was_read(said: dict[str, Any]) -> None:
+    document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **said}]}
+    assert parse(document).as_json() == document
