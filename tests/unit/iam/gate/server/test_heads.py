@@ -43,6 +43,13 @@ async def test_headers_beyond_the_bound_are_refused_and_the_connection_is_closed
     assert engine.requests == []
 
 
+async def test_a_request_before_it_excuses_no_endless_header() -> None:
+    first = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+    async with gate_before() as (gate, _):
+        replies = await answered(gate.url, [first, BEGIN, b"x-endless: ", *[b"a" * 8192] * 9])
+    assert b"HTTP/1.1 400 " in replies
+
+
 async def test_headers_of_any_clients_size_are_taken_and_bodies_are_not_counted_among_them() -> None:
     padding = "a" * (LARGEST_HEAD - 4096)
     large = GET[:-1] + b" " * 1_000_000 + b"}"
