@@ -20,7 +20,7 @@ async def answered(url: str, parts: list[bytes]) -> bytes:
             writer.write(part)
             await writer.drain()
         return await asyncio.wait_for(reader.read(), 10)
-    except ConnectionResetError:
+    except ConnectionError:
         return b"HTTP/1.1 400 and reset"
     finally:
         writer.close()
@@ -46,7 +46,7 @@ async def test_headers_beyond_the_bound_are_refused_and_the_connection_is_closed
 async def test_a_request_before_it_excuses_no_endless_header() -> None:
     first = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
     async with gate_before() as (gate, _):
-        replies = await answered(gate.url, [first, BEGIN, b"x-endless: ", *[b"a" * 8192] * 9])
+        replies = await answered(gate.url, [first, BEGIN, b"x-endless: ", *[b"a" * 8192] * 64])
     assert b"HTTP/1.1 400 " in replies
 
 
