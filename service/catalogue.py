@@ -6,12 +6,17 @@ from types import ModuleType
 from typing import Any
 
 from service.domains.activity import access as activity
+from service.domains.customers import access as customers
 from service.domains.groups import access as groups
+from service.domains.orders import access as orders
+from service.domains.stores import access as stores
 from service.domains.users import access as users
 from service.store.entity import Entity, Get, Index, Pattern, Query
+from service.store.family import Family
 from service.tenancy import access as tenancy
 
-ACCESS: tuple[ModuleType, ...] = (users, groups, activity, tenancy)
+ACCESS: tuple[ModuleType, ...] = (users, groups, stores, activity, tenancy)
+customer_with_orders = Family(customers.customers, orders.orders_of_customer)
 _HEADINGS = ("pattern", "operation", "index", "partition", "sort", "order", "entity")
 
 

@@ -10,6 +10,7 @@ from service.auth.role import Role
 from service.domains.activity.repository import Activities, journal
 from service.domains.groups.memberships import Memberships
 from service.domains.groups.repository import Groups
+from service.domains.stores.repository import Stores
 from service.domains.users.repository import Users
 from service.errors import Forbidden
 from service.graphql.loaders import Loaders
@@ -54,12 +55,16 @@ class Context:
         return Memberships(self.table)
 
     @cached_property
+    def stores(self) -> Stores:
+        return Stores(self.table)
+
+    @cached_property
     def activity(self) -> Activities:
         return Activities(self.table)
 
     @cached_property
     def loaders(self) -> Loaders:
-        return Loaders(self.users, self.groups)
+        return Loaders(self.users, self.groups, self.stores)
 
     def forget(self) -> None:
         """What was loaded before a mutation may not be true after it."""

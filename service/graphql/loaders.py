@@ -7,6 +7,8 @@ from strawberry.dataloader import DataLoader
 
 from service.domains.groups.model import Group, GroupId
 from service.domains.groups.repository import Groups
+from service.domains.stores.model import Store, StoreId
+from service.domains.stores.repository import Stores
 from service.domains.users.model import Setting, User, UserId
 from service.domains.users.repository import Users
 
@@ -14,9 +16,10 @@ from service.domains.users.repository import Users
 class Loaders:
     """One request's loaders, each made when it is first asked for something."""
 
-    def __init__(self, users: Users, groups: Groups) -> None:
+    def __init__(self, users: Users, groups: Groups, stores: Stores) -> None:
         self._users = users
         self._groups = groups
+        self._stores = stores
 
     @cached_property
     def users(self) -> DataLoader[UserId, User | None]:
@@ -25,6 +28,10 @@ class Loaders:
     @cached_property
     def groups(self) -> DataLoader[GroupId, Group | None]:
         return DataLoader(load_fn=self._groups.find_many)
+
+    @cached_property
+    def stores(self) -> DataLoader[StoreId, Store | None]:
+        return DataLoader(load_fn=self._stores.find_many)
 
     @cached_property
     def settings(self) -> DataLoader[UserId, list[Setting]]:

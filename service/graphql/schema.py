@@ -6,6 +6,7 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from service.domains.groups.model import GroupId
+from service.domains.stores.model import StoreId
 from service.domains.users.model import UserId
 from service.graphql.activity import ActivityQueries
 from service.graphql.context import Context, Info
@@ -14,6 +15,7 @@ from service.graphql.leaves import LeafExecutor
 from service.graphql.memberships import MembershipMutations
 from service.graphql.node import Node
 from service.graphql.scalars import SCALARS
+from service.graphql.stores import Store, StoreMutations, StoreQueries
 from service.graphql.users import User, UserMutations, UserQueries
 from service.graphql.viewer import ViewerQueries
 from service.store.ids import prefix_of
@@ -29,11 +31,20 @@ async def _group(context: Context, id: str) -> Node | None:
     return Group.of(found) if found else None
 
 
-NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {"usr": _user, "grp": _group}
+async def _store(context: Context, id: str) -> Node | None:
+    found = await context.loaders.stores.load(StoreId(id))
+    return Store.of(found) if found else None
+
+
+NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {
+    "usr": _user,
+    "grp": _group,
+    "sto": _store,
+}
 
 
 @strawberry.type
-class Query(ViewerQueries, UserQueries, GroupQueries, ActivityQueries):
+class Query(ViewerQueries, UserQueries, GroupQueries, StoreQueries, ActivityQueries):
     """What a tenant can ask."""
 
     @strawberry.field(description="Anything by its id; null where there is no such thing.")
@@ -43,14 +54,14 @@ class Query(ViewerQueries, UserQueries, GroupQueries, ActivityQueries):
 
 
 @strawberry.type
-class Mutation(UserMutations, GroupMutations, MembershipMutations):
+class Mutation(UserMutations, GroupMutations, MembershipMutations, StoreMutations):
     """What a tenant can change."""
 
 
 schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
-    types=[User, Group],
+    types=[User, Group, Store],
     execution_context_class=LeafExecutor,
     config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
 )

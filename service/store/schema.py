@@ -21,10 +21,11 @@ Unreachable = (ClientError, BotoCoreError)
 
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
 _EVERY = ("type", "id", "version", "createdAt", "updatedAt", "name", "email", "role")
+_ORDER = ("customerId", "status", "region", "currency", "total", "itemCount", "flaggedAt")
 PROJECTED: Mapping[Index, tuple[str, ...]] = {
-    "gsi1": (*_EVERY, "userId", "groupId", "by", "kind", "target", "detail", "ttl"),
-    "gsi2": (*_EVERY, "description", "memberCount", "tier"),
-    "gsi3": _EVERY,
+    "gsi1": (*_EVERY, "userId", "groupId", "by", "kind", "target", "detail", "ttl", *_ORDER),
+    "gsi2": (*_EVERY, "description", "memberCount", "tier", *_ORDER),
+    "gsi3": (*_EVERY, "latitude", "longitude", "geohash"),
 }
 """What each index carries besides keys: the attributes that the patterns on it read."""
 
