@@ -21,11 +21,12 @@ Unreachable = (ClientError, BotoCoreError)
 
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
 _EVERY = ("type", "id", "version", "createdAt", "updatedAt", "name", "email", "role")
+_RANKED = ("type", "id", "version", "createdAt", "updatedAt", "name")
 _ORDER = ("customerId", "status", "region", "currency", "total", "itemCount", "flaggedAt")
 PROJECTED: Mapping[Index, tuple[str, ...]] = {
     "gsi1": (*_EVERY, "userId", "groupId", "by", "kind", "target", "detail", "ttl", *_ORDER),
     "gsi2": (*_EVERY, "description", "memberCount", "tier", *_ORDER),
-    "gsi3": (*_EVERY, "latitude", "longitude", "geohash"),
+    "gsi3": (*_RANKED, "latitude", "longitude", "geohash", "sku", "price", "currency", "category", "revision", "total"),
 }
 """What each index carries besides keys: the attributes that the patterns on it read."""
 
