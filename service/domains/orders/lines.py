@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal, localcontext
 from typing import NewType, Protocol
 
-from service.domains.orders.model import OrderId
+from service.domains.orders.model import Bill, OrderId
 from service.errors import BadInput
 
 ProductId = NewType("ProductId", str)
@@ -91,7 +91,8 @@ def line_items(order: OrderId, lines: Sequence[Wanted], priced: Sequence[Priced]
     ]
 
 
-def total(items: Sequence[LineItem]) -> Decimal:
-    """Exact: as many digits as any lines with prices that can be kept may need."""
+def billed(items: Sequence[LineItem], currency: str) -> Bill:
+    """Exact: in as many digits as any lines with prices that can be kept may need."""
     with localcontext(prec=_DIGITS):
-        return sum((item.unit_price * item.quantity for item in items), Decimal(0))
+        total = sum((item.unit_price * item.quantity for item in items), Decimal(0))
+    return Bill(total=total, currency=currency, item_count=len(items))

@@ -41,6 +41,15 @@ STEPS: Mapping[OrderStatus, tuple[OrderStatus, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What the lines of an order come to, which never changes: one attribute, since an index can carry but few."""
+
+    total: Decimal
+    currency: str
+    item_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrderRow:
     """An order as its customer's partition keeps it, with all that lists show."""
 
@@ -48,9 +57,7 @@ class OrderRow:
     customer_id: BuyerId
     status: OrderStatus
     region: str
-    currency: str
-    total: Decimal
-    item_count: int
+    bill: Bill
     created_at: datetime
     updated_at: datetime
     version: int = 1

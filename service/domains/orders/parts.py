@@ -21,10 +21,10 @@ class Parts:
         keys = [
             {"order_id": order.id, "position": position}
             for order in orders
-            for position in range(1, order.item_count + 1)
+            for position in range(1, order.bill.item_count + 1)
         ]
         found = iter(await self.table.find_many(item_by_position, keys))
-        return [[item for _ in range(order.item_count) if (item := next(found))] for order in orders]
+        return [[item for _ in range(order.bill.item_count) if (item := next(found))] for order in orders]
 
     async def histories_of(self, orders: Sequence[OrderRow]) -> list[list[OrderEvent]]:
         """The events of each of these orders, oldest first; one batch for all of them, one Query for one."""

@@ -14,10 +14,10 @@ from service.domains.orders.lines import (
     Priced,
     Prices,
     Wanted,
+    billed,
     checked_lines,
     checked_prices,
     line_items,
-    total,
 )
 from service.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, checked_region
 from service.domains.orders.once import OrderKey, checked_key, fingerprint, is_expired, order_key
@@ -96,9 +96,7 @@ class Placing:
             customer_id=request.customer_id,
             status=OrderStatus.PENDING,
             region=request.region,
-            currency=priced[0].currency,
-            total=total(lines),
-            item_count=len(lines),
+            bill=billed(lines, priced[0].currency),
             created_at=now,
             updated_at=now,
         )
@@ -117,8 +115,8 @@ def _note(order: Order) -> Note:
         "customerId": order.customer_id,
         "status": order.status,
         "region": order.region,
-        "currency": order.currency,
-        "total": order.total,
-        "itemCount": order.item_count,
+        "total": order.bill.total,
+        "currency": order.bill.currency,
+        "itemCount": order.bill.item_count,
     }
     return Note("order.placed", order.id, {"after": shown})

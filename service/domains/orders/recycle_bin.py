@@ -27,9 +27,9 @@ class RecycleBin:
     """Deletes and restores in the name of whoever acts.
 
     An order goes and comes back in one transaction. Its lines and events, which may be more than a transaction takes,
-    get the time at which they may go afterwards and lose it before. Who restores holds the order's `lift`, alone or with
-    others who restore it, from before the first part is freed until the order is back, and nobody marks parts of an
-    order that is being lifted: so no part of a living order is ever marked."""
+    get the time at which they may go afterwards and lose it before. Who restores holds the order's `lift`, maybe with
+    others, from before the first part is freed until the order is back, and nobody marks parts of an order that is
+    being lifted: so no part of a living order is ever marked."""
 
     orders: Orders
 
@@ -91,7 +91,7 @@ class RecycleBin:
 
 
 def _parts(order: Order, written: Change) -> Iterator[Write[Any]]:
-    for position in range(1, order.item_count + 1):
+    for position in range(1, order.bill.item_count + 1):
         yield change(items, {"order_id": order.id, "position": position}, written, otherwise=MISSING)
     for revision in range(1, order.version + 1):
         yield change(events, {"order_id": order.id, "revision": revision}, written, otherwise=MISSING)
