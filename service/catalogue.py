@@ -6,16 +6,34 @@ from types import ModuleType
 from typing import Any
 
 from service.domains.activity import access as activity
+from service.domains.categories import access as categories
+from service.domains.counters import access as counters
 from service.domains.customers import access as customers
 from service.domains.groups import access as groups
 from service.domains.orders import access as orders
+from service.domains.products import access as products
+from service.domains.sales import access as sales
+from service.domains.sessions import access as sessions
 from service.domains.stores import access as stores
 from service.domains.users import access as users
 from service.store.entity import Entity, Get, Index, Pattern, Query
 from service.store.family import Family
 from service.tenancy import access as tenancy
 
-ACCESS: tuple[ModuleType, ...] = (users, groups, stores, activity, tenancy)
+ACCESS: tuple[ModuleType, ...] = (
+    users,
+    groups,
+    customers,
+    orders,
+    stores,
+    sessions,
+    products,
+    categories,
+    sales,
+    counters,
+    activity,
+    tenancy,
+)
 customer_with_orders = Family(customers.customers, orders.orders_of_customer)
 _HEADINGS = ("pattern", "operation", "index", "partition", "sort", "order", "entity")
 

@@ -8,8 +8,15 @@ from strawberry.types import Info as StrawberryInfo
 from service.auth.principal import Principal
 from service.auth.role import Role
 from service.domains.activity.repository import Activities, journal
+from service.domains.categories.moves import Moves
+from service.domains.categories.repository import Categories
+from service.domains.counters.repository import Counters
 from service.domains.groups.memberships import Memberships
 from service.domains.groups.repository import Groups
+from service.domains.products.repository import Products
+from service.domains.products.shelves import Shelves
+from service.domains.sales.repository import Sales
+from service.domains.sessions.repository import Sessions
 from service.domains.stores.repository import Stores
 from service.domains.users.repository import Users
 from service.errors import Forbidden
@@ -59,12 +66,36 @@ class Context:
         return Stores(self.table)
 
     @cached_property
+    def sessions(self) -> Sessions:
+        return Sessions(self.table)
+
+    @cached_property
+    def products(self) -> Products:
+        return Products(self.table, self.principal.subject)
+
+    @cached_property
+    def categories(self) -> Categories:
+        return Categories(self.table)
+
+    @cached_property
+    def moves(self) -> Moves:
+        return Moves(self.table, Shelves(self.table).carry)
+
+    @cached_property
+    def counters(self) -> Counters:
+        return Counters(self.table)
+
+    @cached_property
+    def sales(self) -> Sales:
+        return Sales(self.table)
+
+    @cached_property
     def activity(self) -> Activities:
         return Activities(self.table)
 
     @cached_property
     def loaders(self) -> Loaders:
-        return Loaders(self.users, self.groups, self.stores)
+        return Loaders(self.users, self.groups, self.stores, self.products, self.counters)
 
     def forget(self) -> None:
         """What was loaded before a mutation may not be true after it."""

@@ -6,15 +6,20 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from service.domains.groups.model import GroupId
+from service.domains.products.model import ProductId
 from service.domains.stores.model import StoreId
 from service.domains.users.model import UserId
 from service.graphql.activity import ActivityQueries
+from service.graphql.categories import CategoryMutations, CategoryQueries
 from service.graphql.context import Context, Info
 from service.graphql.groups import Group, GroupMutations, GroupQueries
 from service.graphql.leaves import LeafExecutor
 from service.graphql.memberships import MembershipMutations
 from service.graphql.node import Node
+from service.graphql.products import Product, ProductMutations, ProductQueries
+from service.graphql.sales import SalesQueries
 from service.graphql.scalars import SCALARS
+from service.graphql.sessions import SessionMutations
 from service.graphql.stores import Store, StoreMutations, StoreQueries
 from service.graphql.users import User, UserMutations, UserQueries
 from service.graphql.viewer import ViewerQueries
@@ -31,6 +36,11 @@ async def _group(context: Context, id: str) -> Node | None:
     return Group.of(found) if found else None
 
 
+async def _product(context: Context, id: str) -> Node | None:
+    found = await context.loaders.products.load(ProductId(id))
+    return Product.of(found) if found else None
+
+
 async def _store(context: Context, id: str) -> Node | None:
     found = await context.loaders.stores.load(StoreId(id))
     return Store.of(found) if found else None
@@ -40,11 +50,21 @@ NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {
     "usr": _user,
     "grp": _group,
     "sto": _store,
+    "prd": _product,
 }
 
 
 @strawberry.type
-class Query(ViewerQueries, UserQueries, GroupQueries, StoreQueries, ActivityQueries):
+class Query(
+    ViewerQueries,
+    UserQueries,
+    GroupQueries,
+    StoreQueries,
+    ProductQueries,
+    CategoryQueries,
+    SalesQueries,
+    ActivityQueries,
+):
     """What a tenant can ask."""
 
     @strawberry.field(description="Anything by its id; null where there is no such thing.")
@@ -54,14 +74,22 @@ class Query(ViewerQueries, UserQueries, GroupQueries, StoreQueries, ActivityQuer
 
 
 @strawberry.type
-class Mutation(UserMutations, GroupMutations, MembershipMutations, StoreMutations):
+class Mutation(
+    UserMutations,
+    GroupMutations,
+    MembershipMutations,
+    StoreMutations,
+    SessionMutations,
+    ProductMutations,
+    CategoryMutations,
+):
     """What a tenant can change."""
 
 
 schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
-    types=[User, Group, Store],
+    types=[User, Group, Store, Product],
     execution_context_class=LeafExecutor,
     config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
 )
