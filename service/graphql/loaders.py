@@ -5,8 +5,11 @@ from functools import cached_property
 
 from strawberry.dataloader import DataLoader
 
+from service.domains.counters.repository import Counters
 from service.domains.groups.model import Group, GroupId
 from service.domains.groups.repository import Groups
+from service.domains.products.model import Product, ProductId
+from service.domains.products.repository import Products
 from service.domains.stores.model import Store, StoreId
 from service.domains.stores.repository import Stores
 from service.domains.users.model import Setting, User, UserId
@@ -16,10 +19,12 @@ from service.domains.users.repository import Users
 class Loaders:
     """One request's loaders, each made when it is first asked for something."""
 
-    def __init__(self, users: Users, groups: Groups, stores: Stores) -> None:
+    def __init__(self, users: Users, groups: Groups, stores: Stores, products: Products, counters: Counters) -> None:
         self._users = users
         self._groups = groups
         self._stores = stores
+        self._products = products
+        self._counters = counters
 
     @cached_property
     def users(self) -> DataLoader[UserId, User | None]:
@@ -32,6 +37,14 @@ class Loaders:
     @cached_property
     def stores(self) -> DataLoader[StoreId, Store | None]:
         return DataLoader(load_fn=self._stores.find_many)
+
+    @cached_property
+    def products(self) -> DataLoader[ProductId, Product | None]:
+        return DataLoader(load_fn=self._products.find_many)
+
+    @cached_property
+    def counts(self) -> DataLoader[str, int]:
+        return DataLoader(load_fn=self._counters.totals)
 
     @cached_property
     def settings(self) -> DataLoader[UserId, list[Setting]]:

@@ -84,6 +84,11 @@ def revision_of(product: Product, by: str) -> ProductRevision:
     )
 
 
+def views_of(id: ProductId) -> str:
+    """The counter of those who looked at it."""
+    return f"views-{id}"
+
+
 def checked_sku(sku: str) -> str:
     return checked_line(sku, "sku", SKU_LENGTH)
 
