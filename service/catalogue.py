@@ -13,6 +13,7 @@ from service.domains.groups import access as groups
 from service.domains.orders import access as orders
 from service.domains.products import access as products
 from service.domains.sales import access as sales
+from service.domains.sessions import access as sessions
 from service.domains.stores import access as stores
 from service.domains.users import access as users
 from service.store.entity import Entity, Get, Index, Pattern, Query
@@ -25,6 +26,7 @@ ACCESS: tuple[ModuleType, ...] = (
     customers,
     orders,
     stores,
+    sessions,
     products,
     categories,
     sales,

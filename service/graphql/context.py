@@ -16,6 +16,7 @@ from service.domains.groups.repository import Groups
 from service.domains.products.repository import Products
 from service.domains.products.shelves import Shelves
 from service.domains.sales.repository import Sales
+from service.domains.sessions.repository import Sessions
 from service.domains.stores.repository import Stores
 from service.domains.users.repository import Users
 from service.errors import Forbidden
@@ -63,6 +64,10 @@ class Context:
     @cached_property
     def stores(self) -> Stores:
         return Stores(self.table)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        return Sessions(self.table)
 
     @cached_property
     def products(self) -> Products:

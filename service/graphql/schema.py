@@ -19,6 +19,7 @@ from service.graphql.node import Node
 from service.graphql.products import Product, ProductMutations, ProductQueries
 from service.graphql.sales import SalesQueries
 from service.graphql.scalars import SCALARS
+from service.graphql.sessions import SessionMutations
 from service.graphql.stores import Store, StoreMutations, StoreQueries
 from service.graphql.users import User, UserMutations, UserQueries
 from service.graphql.viewer import ViewerQueries
@@ -78,6 +79,7 @@ class Mutation(
     GroupMutations,
     MembershipMutations,
     StoreMutations,
+    SessionMutations,
     ProductMutations,
     CategoryMutations,
 ):
