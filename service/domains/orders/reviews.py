@@ -1,5 +1,6 @@
 """The review queue: orders that somebody flagged, in the order in which they were, until somebody claims them."""
 
+import random
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,6 +10,7 @@ from service.domains.orders.repository import Orders
 from service.errors import Conflict
 from service.store.page import Page
 from service.store.retry import unless_stale
+from service.store.write import Stale
 
 CANDIDATES = 25
 FLAGGED = partial(Conflict, "the order is flagged already")
@@ -39,12 +41,25 @@ class Reviews:
         after: str | None = None
         while True:
             page = await self.queue(first=CANDIDATES, after=after)
-            for candidate in page.items:
-                if claimed := await unless_stale(partial(self._claim, candidate.id)):
-                    return claimed
+            if claimed := await self._claim_one([order.id for order in page.items]):
+                return claimed
             if not page.has_next:
                 return None
             after = page.edges[-1].cursor()
+
+    async def _claim_one(self, candidates: list[OrderId]) -> Order | None:
+        """Who is too late for one goes on elsewhere than all the others who were, and comes back to it in the end:
+        it may have been changed and not claimed."""
+        while candidates:
+            try:
+                claimed = await self._claim(candidates[0])
+            except Stale:
+                random.shuffle(candidates)
+                continue
+            if claimed:
+                return claimed
+            del candidates[0]
+        return None
 
     async def _claim(self, id: OrderId) -> Order | None:
         before = await self.orders.find(id)
