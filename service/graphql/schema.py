@@ -5,18 +5,24 @@ from collections.abc import Awaitable, Callable, Mapping
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
+from service.domains.customers.model import CustomerId
 from service.domains.groups.model import GroupId
+from service.domains.orders.model import OrderId
 from service.domains.products.model import ProductId
 from service.domains.stores.model import StoreId
 from service.domains.users.model import UserId
 from service.graphql.activity import ActivityQueries
 from service.graphql.categories import CategoryMutations, CategoryQueries
 from service.graphql.context import Context, Info
+from service.graphql.customers import Customer, CustomerMutations, CustomerQueries
 from service.graphql.groups import Group, GroupMutations, GroupQueries
 from service.graphql.leaves import LeafExecutor
 from service.graphql.memberships import MembershipMutations
 from service.graphql.node import Node
+from service.graphql.order_changes import OrderMutations
+from service.graphql.orders import Order, OrderQueries
 from service.graphql.products import Product, ProductMutations, ProductQueries
+from service.graphql.reviews import ReviewQueries
 from service.graphql.sales import SalesQueries
 from service.graphql.scalars import SCALARS
 from service.graphql.sessions import SessionMutations
@@ -36,6 +42,16 @@ async def _group(context: Context, id: str) -> Node | None:
     return Group.of(found) if found else None
 
 
+async def _customer(context: Context, id: str) -> Node | None:
+    found = await context.loaders.customers.load(CustomerId(id))
+    return Customer.of(found) if found else None
+
+
+async def _order(context: Context, id: str) -> Node | None:
+    found = await context.loaders.orders.load(OrderId(id))
+    return Order.of(found) if found else None
+
+
 async def _product(context: Context, id: str) -> Node | None:
     found = await context.loaders.products.load(ProductId(id))
     return Product.of(found) if found else None
@@ -49,6 +65,8 @@ async def _store(context: Context, id: str) -> Node | None:
 NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {
     "usr": _user,
     "grp": _group,
+    "cus": _customer,
+    "ord": _order,
     "sto": _store,
     "prd": _product,
 }
@@ -59,6 +77,9 @@ class Query(
     ViewerQueries,
     UserQueries,
     GroupQueries,
+    CustomerQueries,
+    OrderQueries,
+    ReviewQueries,
     StoreQueries,
     ProductQueries,
     CategoryQueries,
@@ -78,6 +99,8 @@ class Mutation(
     UserMutations,
     GroupMutations,
     MembershipMutations,
+    CustomerMutations,
+    OrderMutations,
     StoreMutations,
     SessionMutations,
     ProductMutations,
@@ -89,7 +112,7 @@ class Mutation(
 schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
-    types=[User, Group, Store, Product],
+    types=[User, Group, Customer, Order, Store, Product],
     execution_context_class=LeafExecutor,
     config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
 )
