@@ -12,6 +12,7 @@ EVERYTHING = """{
   groups(first: 20) { edges { cursor node {
     id name description memberCount version members { edges { role node { id } } }
   } } }
+  storesNear(latitude: 1.5, longitude: 1.5, radiusKm: 100) { distanceKm store { id name latitude longitude } }
   activity(first: 20) { edges { cursor node { id kind target detail } } }
 }"""
 
@@ -52,14 +53,18 @@ async def settled(world: World) -> Neighbour:
     await session.ask(
         'mutation($u: ID!) { putSetting(userId: $u, name: "hue", value: "Ultraviolet") { name } }', u=ids["u"]
     )
+    store = await session.ask(
+        'mutation { createStore(input: {name: "Secretive One", latitude: 1.5, longitude: 1.5}) { id } }'
+    )
     shown = await session.ask(EVERYTHING)
     return Neighbour(
         session,
         {
-            "id": (*ids.values(), loner["createUser"]["id"]),
+            "id": (*ids.values(), loner["createUser"]["id"], store["createStore"]["id"]),
             "email": ("only-there@neighbour.example", "still-free@neighbour.example"),
             "name": ("Secretive One", "hue"),
             "description": ("Unspoken",),
+            "jti": ("some-token",),
             "after": tuple(shown[name]["edges"][0]["cursor"] for name in ("users", "groups", "activity")),
         },
         ("only-there", "neighbour.example", "Secretive", "Hidden Circle", "Unspoken", "Ultraviolet", session.tenant),
