@@ -2,8 +2,10 @@
 
 from dataclasses import asdict
 
+from service.auth.claims import MAX_TEXT
 from service.domains.groups.model import DESCRIPTION_LENGTH
 from service.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
+from service.domains.stores.repository import CANDIDATES
 from service.domains.users.model import EMAIL_LENGTH, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH, SETTINGS
 from service.errors import Code
 from service.graphql.limits import Limits
@@ -53,4 +55,6 @@ def test_the_longest_values_are_there() -> None:
         ("settings of a user", str(SETTINGS)),
         ("name of a setting", f"{SETTING_NAME_LENGTH} characters"),
         ("value of a setting", f"{SETTING_BYTES:,} bytes of JSON"),
+        ("`jti` of a session", f"{MAX_TEXT} characters"),
+        ("stores that a search looks at", f"{CANDIDATES:,}"),
     ]
