@@ -131,6 +131,8 @@ def example_values(key: Key) -> dict[str, object]:
 
 
 def _value(field: Field) -> object:
+    if field.spec == "path":
+        return ("example",)
     if field.spec and field.spec[0] == "0":
         return 1
     return next((value for ending, value in EXAMPLES.items() if field.name.endswith(ending)), "example")

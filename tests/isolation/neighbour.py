@@ -13,8 +13,13 @@ EVERYTHING = """{
     id name description memberCount version members { edges { role node { id } } }
   } } }
   storesNear(latitude: 1.5, longitude: 1.5, radiusKm: 100) { distanceKm store { id name latitude longitude } }
+  categories { path depth }
+  productsInCategory(path: ["Hidden Shelf"]) { edges { cursor node { id sku name price currency revision views } } }
   activity(first: 20) { edges { cursor node { id kind target detail } } }
 }"""
+
+
+LISTS = ("users", "groups", "productsInCategory", "activity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +61,28 @@ async def settled(world: World) -> Neighbour:
     store = await session.ask(
         'mutation { createStore(input: {name: "Secretive One", latitude: 1.5, longitude: 1.5}) { id } }'
     )
+    await session.ask('mutation { createCategory(path: ["Hidden Shelf"]) { path } }')
+    product = await session.ask(
+        'mutation { createProduct(input: {sku: "HIDDEN-1", name: "Secretive One", price: "9.5",'
+        ' category: ["Hidden Shelf"]}) { id } }'
+    )
     shown = await session.ask(EVERYTHING)
     return Neighbour(
         session,
         {
-            "id": (*ids.values(), loner["createUser"]["id"], store["createStore"]["id"]),
+            "id": (*ids.values(), loner["createUser"]["id"], store["createStore"]["id"], product["createProduct"]["id"]),
             "email": ("only-there@neighbour.example", "still-free@neighbour.example"),
             "name": ("Secretive One", "hue"),
             "description": ("Unspoken",),
+            "sku": ("HIDDEN-1", "FREE-1"),
+            "currency": ("EUR",),
+            "category": ("Hidden Shelf",),
+            "path": ("Hidden Shelf", "Empty Shelf"),
+            "under": ("Hidden Shelf",),
+            "to": ("Far Shelf",),
+            "month": ("2026-11",),
             "jti": ("some-token",),
-            "after": tuple(shown[name]["edges"][0]["cursor"] for name in ("users", "groups", "activity")),
+            "after": tuple(shown[name]["edges"][0]["cursor"] for name in LISTS),
         },
-        ("only-there", "neighbour.example", "Secretive", "Hidden Circle", "Unspoken", "Ultraviolet", session.tenant),
+        ("only-there", "neighbour.example", "Secretive", "Hidden", "HIDDEN", "Unspoken", "Ultraviolet", session.tenant),
     )
