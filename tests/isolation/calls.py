@@ -38,9 +38,9 @@ def calls() -> Iterator[Call]:
 
 
 def _reads(named: Named) -> Iterator[Call]:
-    entity = named.pattern.entity
-    if isinstance(named.pattern, Query):
-        yield _call(entity, f"{named}: Query", "Query", _query(named.pattern))
+    entity = named.reads.entity
+    if isinstance(named.reads, Query):
+        yield _call(entity, f"{named}: Query", "Query", _query(named.reads))
         return
     for operation, parameters in _GETS.items():
         yield _call(entity, f"{named}: {operation}", operation, _keyed(entity, parameters))
