@@ -1,8 +1,9 @@
 """The composition root: the only place that knows everyone."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 from starlette.applications import Starlette
@@ -68,6 +69,20 @@ async def set_up(settings: Settings, sessions: Sessions, tell: Callable[[str], N
     await load_demo(handles, tell)
     handles.client.close()
     vending.close()
+
+
+@contextmanager
+def handles(settings: Settings, sessions: Sessions | None) -> Iterator[Tables]:
+    """The table for a command: at the local gate whose sessions these are, or on AWS."""
+    log.configure(as_json=False, file=sys.stderr)
+    pace = Pace(session=settings.session_seconds)
+    vending = local_vending(settings, sessions) if sessions else _vending(settings, _production_sts(settings), pace)
+    tables = _tables(settings, local_wire(settings) if sessions else _production_wire(settings), vending)
+    try:
+        yield tables
+    finally:
+        tables.client.close()
+        vending.close()
 
 
 def provision(settings: Settings, sessions: Sessions) -> None:

@@ -3,23 +3,28 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, BinaryIO
 
 from service.bulk.lanes import Lanes
 from service.bulk.lines import Line, Problem, lines
-from service.bulk.spelling import differing
+from service.bulk.rate import Rate
+from service.bulk.spelling import IMPORTER, differing
 from service.bulk.whole_order import WholeOrder
 from service.bulk.writer import There, Writer
+from service.domains.activity.repository import journal
 from service.domains.orders.model import is_purged
 from service.errors import BadInput, Conflict, KeyfenceError, NotFound
 from service.store import clock
+from service.store.calls import Patience
+from service.store.table import Table
 
 TOGETHER = 100
 AT_ONCE = 16
 MOST_PROBLEMS = 20
+PATIENCE = Patience(attempts=12, first_pause=0.05, longest_pause=5.0)
 
 
 class BadLines(KeyfenceError):
@@ -41,6 +46,10 @@ class Tally:
     @property
     def lines(self) -> int:
         return sum(counts.total() for counts in (self.written, self.found, self.expired))
+
+
+def quiet(_lines: int) -> None:
+    """Nobody follows."""
 
 
 def check(file: BinaryIO) -> int:
@@ -65,8 +74,17 @@ class Importer:
 
     writer: Writer
     tally: Tally = field(default_factory=Tally)
-    tell: Callable[[int], None] = lambda _lines: None
+    tell: Callable[[int], None] = quiet
     now: Callable[[], datetime] = clock.now
+
+    @classmethod
+    def into(
+        cls, table: Table, *, rate: float | None = None, tally: Tally | None = None, tell: Callable[[int], None] = quiet
+    ) -> "Importer":
+        """With more patience than a request has, and an entry in the journal for every line."""
+        patient = replace(table.caller, patience=PATIENCE)
+        noted = replace(table, caller=patient, journal=journal(IMPORTER))
+        return cls(Writer(noted, Rate(rate)), tally or Tally(), tell)
 
     async def run(self, file: BinaryIO) -> Tally:
         for group in _groups(lines(file)):

@@ -69,7 +69,7 @@ class Trade:
         products = Products(self.table, self.by)
         pen = await products.create(sku="P#1", name="Pen", price=Decimal("1.10"), currency="EUR", category=["audio"])
         ink = await products.create(
-            sku="INK", name="Ink", price=Decimal("20"), currency="EUR", category=["audio", "50% off # new"]
+            sku="INK", name="Ink", price=Decimal(20), currency="EUR", category=["audio", "50% off # new"]
         )
         for cents in range(3):
             await products.revise(ink.id, price=Decimal(f"21.0{cents}"), category=["audiobooks"])
@@ -78,13 +78,13 @@ class Trade:
         for at, order in enumerate(made[:5]):
             await self.along(order, *ALONG[:at])
         await self.along(made[5], OrderStatus.CONFIRMED, OrderStatus.CANCELLED)
-        bin, reviews = RecycleBin(self.orders), Reviews(self.orders)
+        recycled, reviews = RecycleBin(self.orders), Reviews(self.orders)
         await reviews.flag(made[6].id, "looks odd")
         await reviews.claim()
         await reviews.flag(made[7].id, "looks odd, too")
         for order in (made[2], made[7], made[8]):
-            await bin.delete(order.id)
-        await bin.restore(made[8].id)
+            await recycled.delete(order.id)
+        await recycled.restore(made[8].id)
 
 
 async def exported(table: Table) -> bytes:
