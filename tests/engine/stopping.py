@@ -1,7 +1,7 @@
 """Clients that fail those who use them: one dies at a write, one shows an index as it was."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from iam.credentials import Credentials
@@ -37,18 +37,20 @@ class Stopping:
 
 @dataclass(slots=True)
 class Lagging:
-    """Shows nothing of an index for so many queries."""
+    """Shows one item of each partition of an index, the same again and again, for so many queries."""
 
     client: Client
     index: str
     queries: int
+    shown: dict[str, list[Any]] = field(default_factory=dict)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         answer = await self.client.call(operation, parameters, credentials)
         if parameters.get("IndexName") != self.index or self.queries <= 0:
             return answer
         self.queries -= 1
-        return {**answer, "Items": [], "Count": 0}
+        partition = parameters["ExpressionAttributeValues"][":p"]["S"]
+        return {**answer, "Items": self.shown.setdefault(partition, answer["Items"][:1])}
 
     def close(self) -> None: ...
 

@@ -149,6 +149,25 @@ async def test_while_a_move_is_under_way_everything_is_seen_once_and_any_other_m
         await orchard.check()
 
 
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("writes", [1, 6, 9])
+async def test_nothing_can_be_put_where_a_move_is_under_way(orchard: Orchard, writes: int) -> None:
+    stopping = Stopping(orchard.table.caller.client, writes, False)
+    with pytest.raises(Stopped):
+        await moves(through(orchard.table, stopping)).move(AUDIO, SOUND)
+    for place in (AUDIO, SOUND):
+        with pytest.raises(Conflict, match="being moved"):
+            await orchard.plant(place, f"new-{place}")
+        with pytest.raises(Conflict, match="being moved"):
+            await Categories(orchard.table).create((*place, "new"))
+        with pytest.raises(Conflict):
+            await Categories(orchard.table).create(place)
+    await orchard.plant(("video",), "beside it")
+    assert await moves(orchard.table).move(AUDIO, SOUND) == 4
+    await orchard.plant(SOUND, "afterwards")
+    await orchard.check()
+
+
 def _at_home(path: Path) -> Path:
     return AUDIO + path[2:] if path[:2] == SOUND else path
 
@@ -211,7 +230,7 @@ async def test_what_is_added_during_a_move_is_refused_or_carried_along(orchard: 
 
 
 async def test_a_product_that_the_index_does_not_show_yet_is_waited_for(orchard: Orchard) -> None:
-    lagging = Lagging(orchard.table.caller.client, "GSI3", 3)
+    lagging = Lagging(orchard.table.caller.client, "GSI3", 5)
     assert await moves(through(orchard.table, lagging)).move(AUDIO, SOUND) == 4
     assert lagging.queries == 0
     assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)

@@ -74,20 +74,23 @@ class Shelves:
             if shelf is None or shelf.product_count == 0:
                 return
             ids = [product.id async for product in self.table.every(products_in_category, category=source)]
-            for start in range(0, len(ids), CHUNK):
-                with suppress(Stale):
-                    await self._carry(ids[start : start + CHUNK], source, target, guard)
-            await asyncio.sleep(0 if ids else 0.02 * pause)
+            chunks = [ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK)]
+            carried = [await self._carry(chunk, source, target, guard) for chunk in chunks]
+            await asyncio.sleep(0 if any(carried) else 0.02 * pause)
         raise Throttled("the category's products are still being moved; move it again to go on", retryAfterMs=1000)
 
-    async def _carry(self, ids: Sequence[str], source: Path, target: Path, guard: Write[Any]) -> None:
-        """As the table has them, since the index may show what they were."""
+    async def _carry(self, ids: Sequence[str], source: Path, target: Path, guard: Write[Any]) -> bool:
+        """As the table has them, since the index may show what they were; False when nothing came of it."""
         found = await self.table.find_many(product_by_id, [{"id": id} for id in ids])
         there = [product for product in found if product and product.category == source]
-        if there:
-            writes = [write for product in there for write in _carried(product, target)]
-            counts = (_counted(source, -len(there)), _counted(target, len(there)))
+        if not there:
+            return False
+        writes = [write for product in there for write in _carried(product, target)]
+        counts = (_counted(source, -len(there)), _counted(target, len(there)))
+        with suppress(Stale):
             await self.table.write(guard, *writes, *counts)
+            return True
+        return False
 
 
 def _counted(path: Path, by: int) -> Write[Any]:
