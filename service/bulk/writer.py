@@ -1,6 +1,5 @@
 """Writing what lines hold: no faster than is wished, and whole things whatever their size."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -63,14 +62,3 @@ def _by_entity(parts: Sequence[Write[Any]]) -> Iterator[tuple[Entity[Any], list[
     for _, some in groupby(parts, key=lambda write: write.entity.type):
         writes = list(some)
         yield writes[0].entity, [write.model for write in writes]
-
-
-async def in_chunks(table: Table, writes: Sequence[Write[Any]], at_once: int = 4) -> None:
-    """Many writes that do not depend on each other, in as few transactions as they fit into."""
-    slots = asyncio.Semaphore(at_once)
-
-    async def one(start: int) -> None:
-        async with slots:
-            await table.write(*writes[start : start + TRANSACTION])
-
-    await asyncio.gather(*(one(start) for start in range(0, len(writes), TRANSACTION)))
