@@ -54,14 +54,12 @@ async def test_what_a_neighbour_has_is_answered_like_what_nobody_has(world: Worl
 @pytest.mark.parametrize("question", QUESTIONS, ids=str)
 async def test_the_owner_of_the_same_values_gets_an_answer_with_one_of_them(world: World, question: Question) -> None:
     """Without this, a field that nobody can call would pass for one that keeps its secrets."""
-    turns = len(list((await settled(world)).assignments(question)))
-    answers = [await _own_answer(await settled(world), question, turn) for turn in range(turns)]
-    assert [answer for answer in answers if "errors" not in answer and not _is_nothing(answer)]
-
-
-async def _own_answer(neighbour: Neighbour, question: Question, turn: int) -> dict[str, Any]:
-    given = list(neighbour.assignments(question))[turn]
-    return await neighbour.session.answer(question.document, **question.variables(given))
+    neighbour = await settled(world)
+    for given in neighbour.assignments(question):
+        answer = await neighbour.session.answer(question.document, **question.variables(given))
+        if "errors" not in answer and not _is_nothing(answer):
+            return
+    pytest.fail("every answer was a refusal")
 
 
 def _is_nothing(answer: Mapping[str, Any]) -> bool:
