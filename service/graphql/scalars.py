@@ -38,7 +38,7 @@ def _date(value: object) -> date:
 
 def _decimal(value: object) -> Decimal:
     """Of a JSON number with a fraction nobody can tell any more what was written, so it is refused."""
-    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    text = str(value) if isinstance(value, str | int) else ""
     if not _NUMBER.fullmatch(text):
         raise BadInput('a Decimal is a string of at most 20 digits, and 18 after the point, like "149.90"')
     return Decimal(text) or Decimal(0)
