@@ -24,7 +24,8 @@ def call(name: str, field: GraphQLField) -> str:
         if isinstance(argument.type, GraphQLNonNull)
     )
     leaf = "" if not hasattr(get_named_type(field.type), "fields") else "{ __typename }"
-    return f"mutation {{ {name}({arguments}) {leaf} }}"
+    called = f"{name}({arguments})" if arguments else name
+    return f"mutation {{ {called} {leaf} }}"
 
 
 def example(key: str, type_: Any) -> str:
