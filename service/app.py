@@ -1,12 +1,14 @@
 """The composition root: the only place that knows everyone."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 from starlette.applications import Starlette
 
+from iam.boundary import TenantId
 from iam.gate.sessions import Sessions
 from iam.policies.names import PROVISIONER, SERVICE_BASE
 from iam.vending import Vending
@@ -16,6 +18,8 @@ from iam.vending.sts import Sts, ambient
 from iam.vending.sweep import Sweep
 from service import log
 from service.auth.tokens import operator_verifier, tenant_verifier
+from service.domains.sessions.repository import Sessions as RevokedSessions
+from service.domains.sessions.standing import Standing
 from service.errors import Unauthenticated
 from service.graphql.context import Caller, Context
 from service.graphql.execution import GraphQLExecutor
@@ -65,6 +69,20 @@ async def set_up(settings: Settings, sessions: Sessions, tell: Callable[[str], N
     await load_demo(handles, tell)
     handles.client.close()
     vending.close()
+
+
+@contextmanager
+def handles(settings: Settings, sessions: Sessions | None) -> Iterator[Tables]:
+    """The table for a command: at the local gate whose sessions these are, or on AWS."""
+    log.configure(as_json=False, file=sys.stderr)
+    pace = Pace(session=settings.session_seconds)
+    vending = local_vending(settings, sessions) if sessions else _vending(settings, _production_sts(settings), pace)
+    tables = _tables(settings, local_wire(settings) if sessions else _production_wire(settings), vending)
+    try:
+        yield tables
+    finally:
+        tables.client.close()
+        vending.close()
 
 
 def provision(settings: Settings, sessions: Sessions) -> None:
@@ -161,6 +179,7 @@ def application(settings: Settings, tables: Tables, vending: Vending) -> Starlet
         authenticate=_admission(settings, registry),
         executor=GraphQLExecutor(schema),
         context=_contexts(tables),
+        confirm=_standing(settings, tables),
         introspection=lambda caller: settings.introspection or INTROSPECT in caller.principal.scopes,
         page=graphiql_page if settings.graphiql else None,
         metrics=metrics,
@@ -186,6 +205,16 @@ def _admission(settings: Settings, registry: Registry) -> Callable[[str | None],
         return Caller(principal, await registry.get(principal.tenant))
 
     return admit
+
+
+def _standing(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitable[None]]:
+    """Read with what a query may do, and consistently, so that it holds from the next request on."""
+
+    def sessions(tenant: TenantId) -> RevokedSessions:
+        return RevokedSessions(replace(tables.tenant(tenant, writes=False), consistent=True))
+
+    standing = Standing(sessions, settings.revocation_seconds)
+    return lambda caller: standing.check(caller.tenant.id, caller.principal.token_id)
 
 
 def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:

@@ -79,6 +79,9 @@ class Settings(BaseSettings):
     cursor_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     """Newest first, each 32 bytes in URL-safe base64: the first seals, all open."""
 
+    revocation_seconds: float = Field(default=0.0, ge=0, le=300)
+    """How long a token that was found good is believed to be; every request asks when it is 0."""
+
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
     workers: int = Field(default=1, ge=1)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from service.errors import Unauthenticated
 
 LEEWAY = 10
+LONGEST_LIFE = 30 * 86_400
+"""What is known of a revoked token is kept as long, so none may live longer."""
 MAX_TEXT = 256
 _LATEST = 2**53
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
@@ -50,8 +52,11 @@ def _demand_times(document: Document, now: float) -> int:
     expires_at = _instant(document, "exp")
     if now >= expires_at + LEEWAY:
         raise Unauthenticated("the token has expired")
-    if _instant(document, "iat") > now + LEEWAY:
+    issued_at = _instant(document, "iat")
+    if issued_at > now + LEEWAY:
         raise Unauthenticated("the token was issued in the future")
+    if expires_at - issued_at > LONGEST_LIFE:
+        raise Unauthenticated(f"the token lives longer than {LONGEST_LIFE} seconds")
     if document.get("nbf") is not None and _instant(document, "nbf") > now + LEEWAY:
         raise Unauthenticated("the token is not valid yet")
     return expires_at

@@ -5,7 +5,9 @@ import typer
 from service.cli.boundary import Boundary
 from service.cli.credentials import credentials
 from service.cli.dev import dev
+from service.cli.exporting import export
 from service.cli.gate import gate
+from service.cli.importing import import_
 from service.cli.patterns import patterns
 from service.cli.policy import policy
 from service.cli.schema import schema
@@ -21,7 +23,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (dev, serve, gate, table, token, credentials, schema, patterns):
+for command in (dev, serve, gate, table, token, credentials, export, schema, patterns):
     app.command()(command)
+
+app.command("import")(import_)
 
 app.add_typer(policy)

@@ -1,5 +1,6 @@
 """What the resolvers of one request hold: the caller and the caller's tenant, already fenced."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -8,8 +9,25 @@ from strawberry.types import Info as StrawberryInfo
 from service.auth.principal import Principal
 from service.auth.role import Role
 from service.domains.activity.repository import Activities, journal
+from service.domains.categories.moves import Moves
+from service.domains.categories.repository import Categories
+from service.domains.counters.repository import Counters
+from service.domains.customers.repository import Customers
 from service.domains.groups.memberships import Memberships
 from service.domains.groups.repository import Groups
+from service.domains.orders.lines import Priced
+from service.domains.orders.lines import ProductId as WantedId
+from service.domains.orders.parts import Parts
+from service.domains.orders.placing import Placing
+from service.domains.orders.recycle_bin import RecycleBin
+from service.domains.orders.repository import Orders
+from service.domains.orders.reviews import Reviews
+from service.domains.products.model import ProductId
+from service.domains.products.repository import Products
+from service.domains.products.shelves import Shelves
+from service.domains.sales.repository import Sales
+from service.domains.sessions.repository import Sessions
+from service.domains.stores.repository import Stores
 from service.domains.users.repository import Users
 from service.errors import Forbidden
 from service.graphql.loaders import Loaders
@@ -54,12 +72,76 @@ class Context:
         return Memberships(self.table)
 
     @cached_property
+    def customers(self) -> Customers:
+        return Customers(self.table)
+
+    @cached_property
+    def orders(self) -> Orders:
+        return Orders(self.table, self.principal.subject)
+
+    @cached_property
+    def parts(self) -> Parts:
+        return Parts(self.table)
+
+    @cached_property
+    def placing(self) -> Placing:
+        return Placing(self.table, self.principal.subject, self._prices)
+
+    async def _prices(self, wanted: Sequence[WantedId]) -> Sequence[Priced | None]:
+        return await self.products.find_many([ProductId(id) for id in wanted])
+
+    @cached_property
+    def reviews(self) -> Reviews:
+        return Reviews(self.orders)
+
+    @cached_property
+    def recycle_bin(self) -> RecycleBin:
+        return RecycleBin(self.orders)
+
+    @cached_property
+    def stores(self) -> Stores:
+        return Stores(self.table)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        return Sessions(self.table)
+
+    @cached_property
+    def products(self) -> Products:
+        return Products(self.table, self.principal.subject)
+
+    @cached_property
+    def categories(self) -> Categories:
+        return Categories(self.table)
+
+    @cached_property
+    def moves(self) -> Moves:
+        return Moves(self.table, Shelves(self.table).carry)
+
+    @cached_property
+    def counters(self) -> Counters:
+        return Counters(self.table)
+
+    @cached_property
+    def sales(self) -> Sales:
+        return Sales(self.table)
+
+    @cached_property
     def activity(self) -> Activities:
         return Activities(self.table)
 
     @cached_property
     def loaders(self) -> Loaders:
-        return Loaders(self.users, self.groups)
+        return Loaders(
+            self.users,
+            self.groups,
+            self.stores,
+            self.products,
+            self.counters,
+            self.customers,
+            self.orders,
+            self.parts,
+        )
 
     def forget(self) -> None:
         """What was loaded before a mutation may not be true after it."""

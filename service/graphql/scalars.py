@@ -1,7 +1,9 @@
 """Scalars as the contract spells them."""
 
+import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 
 import strawberry
 from strawberry.scalars import JSON
@@ -9,6 +11,9 @@ from strawberry.types.scalar import ScalarDefinition
 
 from service.errors import BadInput
 from service.store.template import instant
+
+_NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
+"""What DynamoDB keeps exactly: 38 digits in all."""
 
 
 def _datetime(value: object) -> datetime:
@@ -21,6 +26,30 @@ def _datetime(value: object) -> datetime:
     return moment
 
 
+def _date(value: object) -> date:
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != value:
+        raise BadInput("a Date is ISO 8601, like 2026-11-16")
+    return day
+
+
+def _decimal(value: object) -> Decimal:
+    """Of a JSON number with a fraction nobody can tell any more what was written, so it is refused."""
+    text = str(value) if isinstance(value, str | int) else ""
+    if not _NUMBER.fullmatch(text):
+        raise BadInput('a Decimal is a string of at most 20 digits, and 18 after the point, like "149.90"')
+    return Decimal(text) or Decimal(0)
+
+
+def plain(number: Decimal) -> str:
+    """Without an exponent and without trailing zeros, which DynamoDB does not keep: equal numbers are equal texts."""
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _same(value: object) -> object:
     return value
 
@@ -28,6 +57,13 @@ def _same(value: object) -> object:
 SCALARS: Mapping[object, ScalarDefinition] = {
     datetime: strawberry.scalar(
         name="DateTime", description="ISO 8601 in UTC.", serialize=instant, parse_value=_datetime
+    ),
+    date: strawberry.scalar(name="Date", description="A day in ISO 8601.", serialize=date.isoformat, parse_value=_date),
+    Decimal: strawberry.scalar(
+        name="Decimal",
+        description="An exact number as a string, without trailing zeros.",
+        serialize=plain,
+        parse_value=_decimal,
     ),
     JSON: strawberry.scalar(name="JSON", description="Any JSON value.", serialize=_same, parse_value=_same),
 }

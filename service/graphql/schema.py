@@ -5,15 +5,28 @@ from collections.abc import Awaitable, Callable, Mapping
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
+from service.domains.customers.model import CustomerId
 from service.domains.groups.model import GroupId
+from service.domains.orders.model import OrderId
+from service.domains.products.model import ProductId
+from service.domains.stores.model import StoreId
 from service.domains.users.model import UserId
 from service.graphql.activity import ActivityQueries
+from service.graphql.categories import CategoryMutations, CategoryQueries
 from service.graphql.context import Context, Info
+from service.graphql.customers import Customer, CustomerMutations, CustomerQueries
 from service.graphql.groups import Group, GroupMutations, GroupQueries
 from service.graphql.leaves import LeafExecutor
 from service.graphql.memberships import MembershipMutations
 from service.graphql.node import Node
+from service.graphql.order_changes import OrderMutations
+from service.graphql.orders import Order, OrderQueries
+from service.graphql.products import Product, ProductMutations, ProductQueries
+from service.graphql.reviews import ReviewQueries
+from service.graphql.sales import SalesQueries
 from service.graphql.scalars import SCALARS
+from service.graphql.sessions import SessionMutations
+from service.graphql.stores import Store, StoreMutations, StoreQueries
 from service.graphql.users import User, UserMutations, UserQueries
 from service.graphql.viewer import ViewerQueries
 from service.store.ids import prefix_of
@@ -29,11 +42,50 @@ async def _group(context: Context, id: str) -> Node | None:
     return Group.of(found) if found else None
 
 
-NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {"usr": _user, "grp": _group}
+async def _customer(context: Context, id: str) -> Node | None:
+    found = await context.loaders.customers.load(CustomerId(id))
+    return Customer.of(found) if found else None
+
+
+async def _order(context: Context, id: str) -> Node | None:
+    found = await context.loaders.orders.load(OrderId(id))
+    return Order.of(found) if found else None
+
+
+async def _product(context: Context, id: str) -> Node | None:
+    found = await context.loaders.products.load(ProductId(id))
+    return Product.of(found) if found else None
+
+
+async def _store(context: Context, id: str) -> Node | None:
+    found = await context.loaders.stores.load(StoreId(id))
+    return Store.of(found) if found else None
+
+
+NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {
+    "usr": _user,
+    "grp": _group,
+    "cus": _customer,
+    "ord": _order,
+    "sto": _store,
+    "prd": _product,
+}
 
 
 @strawberry.type
-class Query(ViewerQueries, UserQueries, GroupQueries, ActivityQueries):
+class Query(
+    ViewerQueries,
+    UserQueries,
+    GroupQueries,
+    CustomerQueries,
+    OrderQueries,
+    ReviewQueries,
+    StoreQueries,
+    ProductQueries,
+    CategoryQueries,
+    SalesQueries,
+    ActivityQueries,
+):
     """What a tenant can ask."""
 
     @strawberry.field(description="Anything by its id; null where there is no such thing.")
@@ -43,14 +95,24 @@ class Query(ViewerQueries, UserQueries, GroupQueries, ActivityQueries):
 
 
 @strawberry.type
-class Mutation(UserMutations, GroupMutations, MembershipMutations):
+class Mutation(
+    UserMutations,
+    GroupMutations,
+    MembershipMutations,
+    CustomerMutations,
+    OrderMutations,
+    StoreMutations,
+    SessionMutations,
+    ProductMutations,
+    CategoryMutations,
+):
     """What a tenant can change."""
 
 
 schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
-    types=[User, Group],
+    types=[User, Group, Customer, Order, Store, Product],
     execution_context_class=LeafExecutor,
     config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
 )

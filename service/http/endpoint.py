@@ -1,5 +1,6 @@
 """GraphQL over HTTP: one endpoint, from the bytes of a request to the bytes of its answer."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from math import ceil
 from typing import Generic, TypeVar
@@ -24,11 +25,16 @@ P = TypeVar("P")
 C = TypeVar("C")
 
 
+async def _believe(_: object) -> None:
+    """No second look."""
+
+
 class GraphQLEndpoint(Generic[P, C]):
     """Serves a schema to those whom `authenticate` lets in.
 
-    `authenticate` gets the Authorization header. `context` makes what resolvers see, once it is known whether they
-    will write. `introspection` tells who may read the schema. `page` is shown to browsers that come without a query.
+    `authenticate` gets the Authorization header. `confirm` takes a second look, during which a query is already
+    executed: only its answer waits. `context` makes what resolvers see, once it is known whether they will write.
+    `introspection` tells who may read the schema. `page` is shown to browsers that come without a query.
     """
 
     def __init__(
@@ -37,6 +43,7 @@ class GraphQLEndpoint(Generic[P, C]):
         authenticate: Callable[[str | None], Awaitable[P]],
         executor: GraphQLExecutor,
         context: Callable[[P, RequestInfo], C],
+        confirm: Callable[[P], Awaitable[None]] = _believe,
         introspection: Callable[[P], bool] = lambda _: False,
         page: Callable[[], str] | None = None,
         metrics: Metrics | None = None,
@@ -45,6 +52,7 @@ class GraphQLEndpoint(Generic[P, C]):
         self._authenticate = authenticate
         self._executor = executor
         self._context = context
+        self._confirm = confirm
         self._introspection = introspection
         self._page = page
         self._metrics = metrics or Metrics()
@@ -72,12 +80,23 @@ class GraphQLEndpoint(Generic[P, C]):
     async def _answer(self, scope: Scope, receive: Receive, media: Media) -> Reply:
         _check_method(scope)
         principal = await self._authenticate(header(scope, b"authorization"))
+        confirmed = asyncio.ensure_future(self._confirm(principal))
+        try:
+            return await self._executed(scope, receive, media, principal, confirmed)
+        finally:
+            await confirmed
+
+    async def _executed(
+        self, scope: Scope, receive: Receive, media: Media, principal: P, confirmed: Awaitable[None]
+    ) -> Reply:
         request = await self._request(scope, receive)
         prepared = self._executor.prepare(request, introspection=self._introspection(principal))
         _check_kind(scope, prepared.operation.kind)
         info = RequestInfo(
             request_id=request_id_of(scope), kind=prepared.operation.kind, operation_name=prepared.operation.name
         )
+        if info.mutates:
+            await confirmed
         answer = await self._executor.execute(prepared, self._context(principal, info), request_id=info.request_id)
         self._metrics.errors(codes(answer.errors))
         return json_reply(answer.body(), media=media)

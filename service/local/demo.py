@@ -10,6 +10,9 @@ from service.domains.groups.model import Group, GroupId, GroupRole, MemberId, Me
 from service.domains.users.access import email_claims, users
 from service.domains.users.model import EmailClaim, User, UserId
 from service.local.people import TENANTS, DemoTenant
+from service.local.stock import stock
+from service.local.trade import Trade
+from service.store import clock
 from service.store.head import Attributes, Head
 from service.store.table import Table
 from service.store.tables import Tables
@@ -26,11 +29,11 @@ async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
         if await registry.find(tenant) is None:
             tell(f"loading the demo tenant {name}")
             await _load(tables.tenant(tenant, writes=True), demo)
+            await stock(tables.tenant(tenant, writes=True), Trade(demo, clock.now()))
             await registry.register(_tenant(tenant, demo))
 
 
 async def _load(table: Table, demo: DemoTenant) -> None:
-    """Everything at once: a demo tenant is whole or not there."""
     edges = [_edge(demo, group, person) for group in demo.groups for person in demo.groups[group]]
     members = [_user(demo, person, edges) for person in demo.people]
     await table.write(

@@ -7,18 +7,21 @@ from hashlib import sha256
 
 from ulid import ULID
 
+from service.local.shops import ACME, GLOBEX, Shop
+
 FIRST_DAY = datetime(2026, 1, 5, 8, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTenant:
-    """A tenant to look at: accounts in the order in which they came, the first of them its owner."""
+    """A tenant to look at: accounts in the order in which they came, the first of them its owner, and a shop."""
 
     name: str
     tier: str
     domain: str
     people: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
+    shop: Shop
 
     def arrival(self, person: str) -> datetime:
         return FIRST_DAY + timedelta(days=3 * self.people.index(person), minutes=17 * self.people.index(person))
@@ -65,6 +68,7 @@ TENANTS: Mapping[str, DemoTenant] = {
             "Office": ("Office admin", "Billing desk", "Catalogue editor", "Auditor"),
             "Support": ("Support day shift", "Support night shift", "Order desk", "Returns desk"),
         },
+        shop=ACME,
     ),
     "globex": DemoTenant(
         name="Globex",
@@ -72,5 +76,6 @@ TENANTS: Mapping[str, DemoTenant] = {
         domain="globex.example",
         people=("Founder", "Workshop", "Front desk"),
         groups={"Makers": ("Workshop", "Founder"), "Sales": ("Front desk",)},
+        shop=GLOBEX,
     ),
 }

@@ -20,11 +20,15 @@ Unreachable = (ClientError, BotoCoreError)
 """What boto3 raises when AWS cannot be reached or says no."""
 
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
-_EVERY = ("type", "id", "version", "createdAt", "updatedAt", "name", "email", "role")
+_EVERY = ("id", "version", "createdAt", "updatedAt", "name", "email", "role")
+_RANKED = ("id", "version", "createdAt", "updatedAt", "name")
+_STORE = ("latitude", "longitude", "geohash")
+_PRODUCT = ("sku", "price", "currency", "category", "revision")
+_ORDER = ("customerId", "status", "region", "bill", "flaggedAt")
 PROJECTED: Mapping[Index, tuple[str, ...]] = {
-    "gsi1": (*_EVERY, "userId", "groupId", "by", "kind", "target", "detail", "ttl"),
-    "gsi2": (*_EVERY, "description", "memberCount", "tier"),
-    "gsi3": _EVERY,
+    "gsi1": (*_EVERY, "userId", "groupId", "by", "kind", "target", "detail", "ttl", *_ORDER),
+    "gsi2": (*_EVERY, "description", "memberCount", "tier", *_ORDER),
+    "gsi3": (*_RANKED, *_STORE, *_PRODUCT, "total", *_ORDER, "deletedAt"),
 }
 """What each index carries besides keys: the attributes that the patterns on it read."""
 

@@ -10,6 +10,7 @@ from tests.isolation.questions import Question, questions
 from tests.world import Session, World
 
 MUTATIONS = tuple(question for question in questions() if question.operation == "mutation")
+READS = {"GetItem", "BatchGetItem", "Query"}
 JOURNAL = """query($first: Int, $after: String, $from: DateTime, $to: DateTime) {
   activity(first: $first, after: $after, from: $from, to: $to) {
     pageInfo { hasNextPage endCursor } edges { cursor node { id at by kind target detail } }
@@ -30,7 +31,10 @@ async def test_every_mutation_that_changes_something_leaves_an_entry(world: Worl
     session = world.session(neighbour.session.tenant, Role.OWNER, user="actor")
     before = await session.ask(EVERYTHING)
     for given in neighbour.assignments(question):
+        world.calls()
         await session.answer(question.document, **question.variables(given))
+        if {call.operation for call in world.calls()} <= READS:
+            continue
         done = [one for one in await entries(session, first=50) if one["by"] == "actor"]
         changed = await session.ask(EVERYTHING) != before
         assert bool(done) == changed

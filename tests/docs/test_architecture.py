@@ -7,6 +7,7 @@ import pytest
 from iam.vending import pace, vending
 from service.auth.keyset import Pace
 from service.auth.tokens import CACHED_TOKENS, RECHECK_SECONDS
+from service.domains.sessions import standing
 from service.graphql.documents import ENTRY_WEIGHT
 from service.http import media
 from service.http.body import BODY_LIMIT
@@ -27,6 +28,7 @@ PACE, PATIENCE, SESSIONS = Pace(), Patience(), pace.Pace()
         f"refreshed after {PACE.fresh:g} s or for an unknown `kid`, at most every {PACE.between_fetches:g} s",
         f"unusable after {PACE.usable:,} s",
         f"{registry.LARGEST:,}; {registry.MAX_AGE:g} s",
+        f"`KEYFENCE_REVOCATION_SECONDS` says so; then {standing.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",
         f"{media.MEMORY} of each, their first {media.LONGEST:,} characters",
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"

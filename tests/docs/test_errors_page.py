@@ -2,8 +2,12 @@
 
 from dataclasses import asdict
 
+from service.auth.claims import MAX_TEXT
 from service.domains.groups.model import DESCRIPTION_LENGTH
 from service.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
+from service.domains.products.model import HIGHEST_PRICE, REVISIONS, SKU_LENGTH
+from service.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
+from service.domains.stores.repository import CANDIDATES
 from service.domains.users.model import EMAIL_LENGTH, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH, SETTINGS
 from service.errors import Code
 from service.graphql.limits import Limits
@@ -12,6 +16,8 @@ from service.http.body import BODY_LIMIT
 from service.http.refusal import STATUS
 from service.store.cursor import LIFETIME_HOURS
 from service.store.page import LARGEST
+from service.store.path import NAME_LENGTH as CATEGORY_NAME_LENGTH
+from service.store.path import PATH_BYTES
 from tests.docs.pages import DOCS, blocks, prose, table
 
 PAGE = DOCS / "errors.md"
@@ -46,6 +52,7 @@ def test_the_sizes_of_bodies_and_pages_are_there() -> None:
 
 def test_the_longest_values_are_there() -> None:
     assert NAME_LENGTH == GROUP_NAME_LENGTH
+    assert PRODUCT_NAME_LENGTH == CATEGORY_NAME_LENGTH
     assert table(PAGE, "value") == [
         ("name of a user or a group", f"{NAME_LENGTH} characters"),
         ("email", f"{EMAIL_LENGTH} characters"),
@@ -53,4 +60,11 @@ def test_the_longest_values_are_there() -> None:
         ("settings of a user", str(SETTINGS)),
         ("name of a setting", f"{SETTING_NAME_LENGTH} characters"),
         ("value of a setting", f"{SETTING_BYTES:,} bytes of JSON"),
+        ("name of a product or a category", f"{PRODUCT_NAME_LENGTH} characters"),
+        ("SKU", f"{SKU_LENGTH} characters"),
+        ("path of a category", f"{PATH_BYTES:,} bytes, where `#`, `%`, blanks and a few more count as three"),
+        ("price", f"{HIGHEST_PRICE:,}"),
+        ("revisions of a product", f"{REVISIONS:,}"),
+        ("`jti` of a session", f"{MAX_TEXT} characters"),
+        ("stores that a search looks at", f"{CANDIDATES:,}"),
     ]

@@ -38,9 +38,9 @@ def calls() -> Iterator[Call]:
 
 
 def _reads(named: Named) -> Iterator[Call]:
-    entity = named.pattern.entity
-    if isinstance(named.pattern, Query):
-        yield _call(entity, f"{named}: Query", "Query", _query(named.pattern))
+    entity = named.reads.entity
+    if isinstance(named.reads, Query):
+        yield _call(entity, f"{named}: Query", "Query", _query(named.reads))
         return
     for operation, parameters in _GETS.items():
         yield _call(entity, f"{named}: {operation}", operation, _keyed(entity, parameters))
@@ -131,6 +131,8 @@ def example_values(key: Key) -> dict[str, object]:
 
 
 def _value(field: Field) -> object:
+    if field.spec == "path":
+        return ("example",)
     if field.spec and field.spec[0] == "0":
         return 1
     return next((value for ending, value in EXAMPLES.items() if field.name.endswith(ending)), "example")

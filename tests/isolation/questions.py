@@ -20,8 +20,10 @@ from graphql import (
 from service.graphql.schema import schema
 
 DEPTH = 3
-NUMBERS: Mapping[str, Any] = {"Int": 1, "Float": 1.5, "Boolean": True, "JSON": {"shelf": 3}}
+NUMBERS: Mapping[str, Any] = {"Int": 1, "Float": 1.5, "Boolean": True, "JSON": {"shelf": 3}, "Decimal": "1.5"}
 """What stands for a value that names nothing, where one is demanded."""
+USUAL = frozenset({"MEMBER", "CONFIRMED"})
+"""Of each enum, a value that a call can succeed with."""
 _types = schema._schema
 
 
@@ -123,9 +125,10 @@ def _value(name: str, type_: Any, given: Mapping[str, str]) -> Any:
     if is_list_type(bare):
         return [_value(name, bare.of_type, given)]
     if isinstance(bare, GraphQLInputObjectType):
-        return {inner: _value(inner, part.type, given) for inner, part in bare.fields.items()}
+        filled = {inner: _value(inner, part.type, given) for inner, part in bare.fields.items()}
+        return {inner: value for inner, value in filled.items() if value is not None}
     if is_enum_type(bare):
-        return "MEMBER" if "MEMBER" in bare.values else next(iter(bare.values))
+        return next(value for value in bare.values if value in USUAL)
     if bare.name in {"ID", "String"}:
         return given[name]
     return NUMBERS[bare.name] if isinstance(type_, GraphQLNonNull) or name == "first" else None

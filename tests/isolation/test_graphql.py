@@ -20,6 +20,8 @@ def _nowhere(value: str) -> str:
     """A value of the same shape that nobody has."""
     if re.fullmatch(ULID_TEXT, value):
         return value[:14] + value[:13:-1]
+    if re.fullmatch(r"\d{4}-\d\d|[A-Z]{3}", value):
+        return {"2026-11": "1999-01"}.get(value, "XXX")
     if "@" in value:
         return f"{value.partition('@')[0][::-1]}@nowhere.example"
     return value[:-4] + "AAAA" if len(value) > 40 else f"No such {len(value)}"
@@ -84,9 +86,8 @@ async def test_a_neighbours_cursor_opens_no_list_inside_a_thing_of_ones_own(
     cursor = next(iter(found for some in cursors.values() for found in some), None)
     assert cursor, f"give the neighbour something in {noun}.{field}"
     for id in own.values["id"]:
-        if (await own.session.ask("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"][
-            "__typename"
-        ] == noun:
+        found = (await own.session.ask("query($id: ID!) { node(id: $id) { __typename } }", id=id))["node"]
+        if found and found["__typename"] == noun:
             theirs = await own.session.answer(ask, id=id, after=cursor)
             nobodys = await own.session.answer(ask, id=id, after=_nowhere(cursor))
             assert _as_shape(theirs, {"after": cursor}) == _as_shape(nobodys, {"after": _nowhere(cursor)})
@@ -95,7 +96,7 @@ async def test_a_neighbours_cursor_opens_no_list_inside_a_thing_of_ones_own(
 
 async def _cursors(neighbour: Neighbour, ask: str, field: str, id: str) -> list[str]:
     node = (await neighbour.session.ask(ask, id=id))["node"]
-    return [edge["cursor"] for edge in node.get(field, {}).get("edges", ())]
+    return [edge["cursor"] for edge in (node or {}).get(field, {}).get("edges", ())]
 
 
 def _leaks(answer: Mapping[str, Any], neighbour: Neighbour, sent: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.auth.claims import LEEWAY
+from service.auth.claims import LEEWAY, LONGEST_LIFE
 from service.auth.principal import Principal
 from service.auth.role import Role
 from service.auth.tokens import Verifier
@@ -64,6 +64,15 @@ async def test_a_token_is_not_good_before_its_time(verifier: Tenants, provider: 
     assert await verifier.verify(provider.token(nbf=now + LEEWAY, iat=now + LEEWAY))
     assert await refusal(verifier, provider.token(nbf=now + LEEWAY + 1)) == "the token is not valid yet"
     assert await refusal(verifier, provider.token(iat=now + LEEWAY + 1)) == "the token was issued in the future"
+
+
+async def test_a_token_lives_no_longer_than_its_revocation_would_be_kept(
+    verifier: Tenants, provider: IdentityProvider
+) -> None:
+    now = int(provider.clock.now)
+    assert await verifier.verify(provider.token(iat=now - 100, exp=now - 100 + LONGEST_LIFE))
+    refused = await refusal(verifier, provider.token(iat=now - 100, exp=now - 99 + LONGEST_LIFE))
+    assert refused == f"the token lives longer than {LONGEST_LIFE} seconds"
 
 
 @pytest.mark.parametrize("claim", ["exp", "iat", "nbf"])

@@ -5,7 +5,9 @@ import pytest
 from .conftest import Run
 
 
-@pytest.mark.parametrize("command", ["dev", "serve", "gate", "table", "token", "credentials", "schema", "patterns"])
+@pytest.mark.parametrize(
+    "command", ["dev", "serve", "gate", "table", "token", "credentials", "import", "export", "schema", "patterns"]
+)
 def test_every_command_teaches_by_an_example(run: Run, command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0

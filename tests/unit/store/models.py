@@ -53,7 +53,7 @@ def values(hint: Any) -> SearchStrategy[Any]:
     if origin is frozenset:
         return st.frozensets(values(args[0]), max_size=3)
     if origin is tuple:
-        return st.lists(values(args[0]), max_size=3).map(tuple)
+        return st.lists(values(args[0]), min_size=1, max_size=3).map(tuple)
     if origin is not None and issubclass(origin, Mapping):
         return st.dictionaries(TEXT, values(args[1]), max_size=3)
     return _scalar(hint)

@@ -1,0 +1,1 @@
+"""Bulk: what a tenant keeps as lines of JSON, into the table and out of it."""

@@ -1,0 +1,95 @@
+"""Whole orders, found in the table and written there."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from service.bulk import order_line
+from service.bulk.kind import Kind
+from service.bulk.whole_order import WholeOrder
+from service.bulk.writer import Writer, new
+from service.domains.orders.access import buyers, events, items, order_by_id, orders, rows
+from service.domains.orders.model import OrderId, is_alive, row_of
+from service.domains.orders.parts import Parts
+from service.domains.orders.placing import NO_CUSTOMER
+from service.domains.products.access import product_by_id
+from service.domains.sales.model import Deltas, deltas
+from service.domains.sales.repository import Sales
+from service.errors import BadInput
+from service.store.expression import present
+from service.store.note import Note
+from service.store.retry import unless_stale
+from service.store.table import Table
+from service.store.write import Write, check
+
+
+async def find(table: Table, wanted: Sequence[WholeOrder]) -> list[WholeOrder | None]:
+    return await load(table, [one.order.id for one in wanted])
+
+
+async def load(table: Table, ids: Sequence[OrderId]) -> list[WholeOrder | None]:
+    """In the bin or not; with the events that made them what they were when they were found."""
+    found = await table.find_many(order_by_id, [{"id": id} for id in ids])
+    there = [order for order in found if order]
+    parts = Parts(table)
+    lines, histories = await parts.items_of(there), await parts.histories_of(there)
+    whole = {
+        order.id: WholeOrder(order, tuple(some), tuple(happened[: order.version]))
+        for order, some, happened in zip(there, lines, histories, strict=True)
+    }
+    return [whole.get(id) for id in ids]
+
+
+async def write(writer: Writer, whole: WholeOrder) -> None:
+    """With what it means for the sales of its products, which others may change at the same time."""
+    await _require_products(writer, whole)
+    head, sold = _head(whole), _sold(whole)
+    parts = await writer.ahead(_parts(whole), len(head) + len(sold))
+
+    async def attempt() -> None:
+        await writer.write(*head, *await Sales(writer.table).writes(sold), *parts, note=_note(whole))
+
+    await unless_stale(attempt)
+
+
+async def _require_products(writer: Writer, whole: WholeOrder) -> None:
+    wanted = [item.product_id for item in whole.items if item.product_id not in writer.known]
+    found = await writer.table.find_many(product_by_id, [{"id": id} for id in wanted])
+    writer.known.update(product.id for product in found if product)
+    for at, item in enumerate(whole.items):
+        if item.product_id not in writer.known:
+            raise BadInput("no such product", field=f"items[{at}].productId")
+
+
+def _head(whole: WholeOrder) -> list[Write[Any]]:
+    order = whole.order
+    customer = check(buyers, {"id": order.customer_id}, when=present(), otherwise=NO_CUSTOMER)
+    row = [new(rows, row_of(order))] if is_alive(order) else []
+    return [new(orders, order), customer, *row]
+
+
+def _parts(whole: WholeOrder) -> list[Write[Any]]:
+    return [*(new(items, item) for item in whole.items), *(new(events, event) for event in whole.events)]
+
+
+def _sold(whole: WholeOrder) -> Deltas:
+    return deltas(None, whole.order, whole.items)
+
+
+def _touches(whole: WholeOrder) -> Iterable[Hashable]:
+    return whole.order.id, *_sold(whole)
+
+
+def _note(whole: WholeOrder) -> Note:
+    order = whole.order
+    shown = {
+        "customerId": order.customer_id,
+        "status": order.status,
+        "region": order.region,
+        "total": order.bill.total,
+        "currency": order.bill.currency,
+        "itemCount": order.bill.item_count,
+    }
+    return Note("order.imported", order.id, {"after": shown})
+
+
+KIND = Kind(name="order", read=order_line.read, spell=order_line.spell, find=find, write=write, touches=_touches)

@@ -1,0 +1,87 @@
+"""A tenant's table as commands reach it: through the gate on this machine, or on AWS."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from iam.boundary import BadTenantId, TenantId, tenant_id
+from iam.deployment import LOCAL_REGION, Deployment
+from service.errors import BadInput, Internal
+
+if TYPE_CHECKING:
+    from iam.gate.sessions import Sessions
+    from service.settings import Settings
+    from service.store.table import Table
+    from service.store.tables import Tables
+
+GATE = "http://127.0.0.1:8001"
+
+Tenant = Annotated[str, typer.Option(metavar="TENANT", help="The tenant, which has to be registered.")]
+EndpointUrl = Annotated[
+    str | None,
+    typer.Option(envvar="KEYFENCE_ENDPOINT_URL", metavar="URL", help=f"Where DynamoDB is; locally the gate, {GATE}."),
+]
+
+
+@asynccontextmanager
+async def reached(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
+    """On the tenant's own session, which reaches nobody else."""
+    from service.app import handles
+
+    id = _checked(tenant)
+    settings = _settings(endpoint_url)
+    sessions = None if settings.roles else _sessions(settings, data)
+    with handles(settings, sessions) as tables:
+        await _require(id, tables, settings)
+        yield tables.tenant(id, writes=writes)
+
+
+def _checked(tenant: str) -> TenantId:
+    try:
+        return tenant_id(tenant)
+    except BadTenantId as error:
+        raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
+
+
+def _settings(endpoint_url: str | None) -> "Settings":
+    """Cursors do not leave the command, so their key does not either."""
+    from service.settings import BadSettings, read
+
+    key = secrets.token_urlsafe(32)
+    try:
+        given = read(cursor_keys=(key,), **({"endpoint_url": endpoint_url} if endpoint_url else {}))
+        return given if given.roles else read(cursor_keys=(key,), **_local(given))
+    except BadSettings as error:
+        raise BadInput(str(error)) from error
+
+
+def _local(given: "Settings") -> dict[str, Any]:
+    gate = given.endpoint_url or GATE
+    return {"endpoint_url": gate, "sts_endpoint_url": gate, "region": LOCAL_REGION}
+
+
+def _sessions(settings: "Settings", data: Path) -> "Sessions":
+    from iam.gate.account import Account
+    from iam.gate.sessions import Sessions
+    from service.local import gate_key
+
+    if not (data / gate_key.FILE).is_file():
+        hint = "name the directory of `keyfence dev` with --data, or set KEYFENCE_ROLES to be on AWS"
+        raise BadInput(f"There is no gate's key in {data}: {hint}.")
+    return Sessions(Account.of(Deployment(table=settings.table)), gate_key.gate_key(data))
+
+
+async def _require(tenant: TenantId, tables: "Tables", settings: "Settings") -> None:
+    from service.tenancy.registry import Registry
+
+    try:
+        found = await Registry(tables.control(writes=False)).find(tenant)
+    except Internal as error:
+        where = settings.endpoint_url or "AWS"
+        raise BadInput(f"The register of tenants cannot be read at {where}: {error.message}.") from error
+    if found is None:
+        raise BadInput(f"There is no tenant {tenant}.")

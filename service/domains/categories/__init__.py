@@ -1,0 +1,1 @@
+"""The tree of categories, and moves within it."""

@@ -1,0 +1,1 @@
+"""Numbers that many add to at once."""

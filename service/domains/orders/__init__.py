@@ -1,0 +1,1 @@
+"""Orders of a tenant: placed, moved through their states, reviewed, and kept in a bin before they go."""

@@ -1,0 +1,1 @@
+"""Products, their prices and everything that they ever were."""

@@ -1,0 +1,1 @@
+"""What was sold of each product, by month."""

@@ -1,0 +1,1 @@
+"""Stores, and how near they are."""

@@ -1,0 +1,72 @@
+"""Keeping a demo tenant's trade: every item that mutations would have made, in as few transactions as it takes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from service.bulk.products import WholeProduct
+from service.bulk.whole_order import WholeOrder
+from service.domains.categories.access import categories
+from service.domains.customers.access import customers
+from service.domains.orders.access import events, items, orders, rows
+from service.domains.orders.model import is_alive, row_of
+from service.domains.products.access import product_revisions, products, sku_claims
+from service.domains.products.model import claim_of
+from service.domains.sales.access import monthly_sales
+from service.domains.sales.model import MonthlySales, Sold, deltas
+from service.domains.stores.access import stores
+from service.local.trade import Trade
+from service.store.table import TRANSACTION, Table
+from service.store.write import Write, put
+
+AT_ONCE = 4
+
+
+async def stock(table: Table, trade: Trade) -> None:
+    """Said again, it makes the same items again: what was interrupted is made whole.
+
+    What stands in no list comes first: engines are slower the more there is in their indexes."""
+    writes = sorted(_writes(trade), key=lambda write: len(write.entity.keys))
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def keep(some: Sequence[Write[Any]]) -> None:
+        async with slots:
+            await table.write(*some)
+
+    starts = range(0, len(writes), TRANSACTION)
+    await asyncio.gather(*(keep(writes[start : start + TRANSACTION]) for start in starts))
+
+
+def _writes(trade: Trade) -> Iterator[Write[Any]]:
+    yield from (put(categories, category) for category in trade.categories())
+    yield from (put(customers, customer) for customer in trade.customers())
+    yield from (put(stores, store) for store in trade.stores())
+    for product in trade.products():
+        yield from _product(product)
+    made = trade.orders()
+    for order in made:
+        yield from _order(order)
+    yield from (put(monthly_sales, sales) for sales in _sales(made))
+
+
+def _product(whole: WholeProduct) -> Iterator[Write[Any]]:
+    yield put(products, whole.product)
+    yield put(sku_claims, claim_of(whole.product))
+    yield from (put(product_revisions, revision) for revision in whole.revisions)
+
+
+def _order(whole: WholeOrder) -> Iterator[Write[Any]]:
+    yield put(orders, whole.order)
+    if is_alive(whole.order):
+        yield put(rows, row_of(whole.order))
+    yield from (put(items, item) for item in whole.items)
+    yield from (put(events, event) for event in whole.events)
+
+
+def _sales(made: Sequence[WholeOrder]) -> Iterator[MonthlySales]:
+    totals: Counter[Sold] = Counter()
+    for whole in made:
+        totals.update(deltas(None, whole.order, whole.items))
+    for (month, product), total in totals.items():
+        yield MonthlySales(id=product, total=total, created_at=month, updated_at=month)

@@ -1,0 +1,98 @@
+"""The tree of categories through the API."""
+
+from typing import Any
+
+import pytest
+
+from iam.gate.faults.fault import Fault
+from tests.world import Session, World
+
+CREATE = "mutation($path: [String!]!) { createCategory(path: $path) { path name depth } }"
+MOVE = "mutation($path: [String!]!, $to: [String!]!) { moveCategory(path: $path, to: $to) }"
+TREE = "query($under: [String!]) { categories(under: $under) { path } }"
+PRODUCT = """mutation($path: [String!]!, $sku: String!) {
+  createProduct(input: {sku: $sku, name: "N", price: "1", category: $path}) { id } }"""
+
+
+async def grow(session: Session, *paths: list[str]) -> None:
+    for path in paths:
+        await session.ask(CREATE, path=path)
+
+
+async def tree(session: Session, under: list[str] | None = None) -> list[list[str]]:
+    return [category["path"] for category in (await session.ask(TREE, under=under))["categories"]]
+
+
+async def code_and_field(session: Session, query: str, **variables: Any) -> tuple[str, str | None]:
+    (error,) = (await session.answer(query, **variables))["errors"]
+    return error["extensions"]["code"], error["extensions"].get("field")
+
+
+async def test_a_subtree_does_not_show_the_siblings_that_share_its_letters(owner: Session) -> None:
+    await grow(owner, ["audio"], ["audio", "books"], ["audiobooks"], ["audio!"], ["audio", "books", "new"])
+    assert await tree(owner, ["audio"]) == [["audio"], ["audio", "books"], ["audio", "books", "new"]]
+    assert len(await tree(owner)) == 5
+    assert await tree(owner, ["audi"]) == []
+
+
+@pytest.mark.parametrize("name", ["a#b", "100%", "%23", "🦊🦊", "🦊" * 200, "#" * 200, "x" * 200, "a/b", "ä b"])
+async def test_any_readable_name_has_its_place(owner: Session, name: str) -> None:
+    await grow(owner, [name], [name[:-1] or "y"])
+    made = (await owner.ask(CREATE, path=[name, "below"]))["createCategory"]
+    assert made == {"path": [name, "below"], "name": "below", "depth": 2}
+    assert await tree(owner, [name]) == [[name], [name, "below"]]
+
+
+async def test_what_cannot_be_a_category_is_refused_by_name(owner: Session) -> None:
+    await grow(owner, ["a"])
+    assert await code_and_field(owner, CREATE, path=["a"]) == ("CONFLICT", None)
+    assert await code_and_field(owner, CREATE, path=[]) == ("BAD_USER_INPUT", "path")
+    assert await code_and_field(owner, CREATE, path=["a", ""]) == ("BAD_USER_INPUT", "path")
+    assert await code_and_field(owner, CREATE, path=["b", "c"]) == ("BAD_USER_INPUT", "path")
+    assert await code_and_field(owner, CREATE, path=["x" * 201]) == ("BAD_USER_INPUT", "path")
+    assert await code_and_field(owner, CREATE, path=["x" * 200] * 6) == ("BAD_USER_INPUT", "path")
+    assert await code_and_field(owner, TREE, under=[]) == ("BAD_USER_INPUT", "under")
+
+
+async def test_a_category_moves_with_everything_below_and_in_it(owner: Session) -> None:
+    await grow(owner, ["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"])
+    await owner.ask(PRODUCT, path=["a", "b"], sku="P1")
+    assert (await owner.ask(MOVE, path=["a"], to=["z", "q"]))["moveCategory"] == 3
+    assert await tree(owner) == [["ab"], ["z"], ["z", "q"], ["z", "q", "b"], ["z", "q", "b", "c"]]
+    product = (await owner.ask('{ productBySku(sku: "P1") { category revision } }'))["productBySku"]
+    assert product == {"category": ["z", "q", "b"], "revision": 1}
+    await grow(owner, ["a"])
+    assert await tree(owner, ["a"]) == [["a"]]
+
+
+async def test_a_move_that_cannot_be_says_why(owner: Session) -> None:
+    await grow(owner, ["a"], ["a", "b"], ["z"])
+    assert await code_and_field(owner, MOVE, path=["a"], to=["a"]) == ("BAD_USER_INPUT", "to")
+    assert await code_and_field(owner, MOVE, path=["a"], to=["a", "b", "c"]) == ("BAD_USER_INPUT", "to")
+    assert await code_and_field(owner, MOVE, path=["a"], to=["z"]) == ("CONFLICT", None)
+    assert await code_and_field(owner, MOVE, path=["a"], to=["no", "z"]) == ("BAD_USER_INPUT", "to")
+    assert await code_and_field(owner, MOVE, path=["no"], to=["x"]) == ("NOT_FOUND", None)
+    assert await tree(owner) == [["a"], ["a", "b"], ["z"]]
+
+
+@pytest.mark.parametrize("kind", ["throttle", "error", "lost_request", "lost_response"])
+async def test_a_move_comes_through_faults_at_every_second_write(world: World, owner: Session, kind: Any) -> None:
+    await grow(owner, ["a"], ["a", "b"], ["z"])
+    await owner.ask(PRODUCT, path=["a"], sku="P1")
+    await owner.ask(PRODUCT, path=["a", "b"], sku="P2")
+    world.gate.faults = (Fault(kind=kind, operation="TransactWriteItems", every=2),)
+    try:
+        assert (await owner.ask(MOVE, path=["a"], to=["z", "a"]))["moveCategory"] == 2
+    finally:
+        world.gate.faults = ()
+    assert await tree(owner) == [["z"], ["z", "a"], ["z", "a", "b"]]
+    found = await owner.ask('{ a: productBySku(sku: "P1") { category } b: productBySku(sku: "P2") { category } }')
+    assert found == {"a": {"category": ["z", "a"]}, "b": {"category": ["z", "a", "b"]}}
+
+
+async def test_a_move_is_in_the_journal_once(owner: Session) -> None:
+    await grow(owner, ["a"], ["a", "b"])
+    await owner.ask(MOVE, path=["a"], to=["c"])
+    edges = (await owner.ask("{ activity { edges { node { kind detail } } } }"))["activity"]["edges"]
+    assert [edge["node"]["kind"] for edge in edges] == ["category.moved", "category.created", "category.created"]
+    assert edges[0]["node"]["detail"] == {"before": {"path": ["a"]}, "after": {"path": ["c"]}}

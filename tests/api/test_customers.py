@@ -1,0 +1,119 @@
+"""Customers through the API, alone and with their orders."""
+
+from typing import Any
+
+import pytest
+
+from service.auth.role import Role
+from tests.api.ordering import CUSTOMER, TRANSITION, new_customer, new_product, placed, wanted
+from tests.world import Session, World
+
+UPDATE = """mutation($id: ID!, $input: UpdateCustomerInput!, $v: Int) {
+  updateCustomer(id: $id, input: $input, expectedVersion: $v) { name email version } }"""
+ORDERS = """query($id: ID!, $status: OrderStatus, $first: Int, $after: String) { customer(id: $id) {
+  id name orders(status: $status, first: $first, after: $after) {
+    pageInfo { hasNextPage hasPreviousPage endCursor } edges { cursor node { id status customer { id } } } } } }"""
+
+
+async def test_a_customer_is_created_found_and_changed(owner: Session) -> None:
+    made = (await owner.ask(CUSTOMER, n="Ann", e="ann@x.example"))["createCustomer"]
+    changed = await owner.ask(UPDATE, id=made["id"], input={"email": None}, v=1)
+    assert changed["updateCustomer"] == {"name": "Ann", "email": None, "version": 2}
+    assert await owner.refusal(UPDATE, id=made["id"], input={"name": "B"}, v=1) == "CONFLICT"
+    shown = await owner.ask(
+        "query($id: ID!) { customer(id: $id) { name email version } node(id: $id) { id __typename } }", id=made["id"]
+    )
+    assert shown["customer"] == {"name": "Ann", "email": None, "version": 2}
+    assert shown["node"] == {"id": made["id"], "__typename": "Customer"}
+
+
+@pytest.mark.parametrize("given", [{"n": ""}, {"n": "x" * 201}, {"n": "a\nb"}, {"e": "nobody"}, {"e": "a\ud800@b"}])
+async def test_a_bad_customer_is_refused_and_leaves_nothing(owner: Session, given: dict[str, Any]) -> None:
+    assert await owner.refusal(CUSTOMER, **given) == "BAD_USER_INPUT"
+    assert (await owner.ask("{ customers { edges { node { id } } } }"))["customers"]["edges"] == []
+
+
+async def test_an_unknown_customer_is_null_to_ask_for_and_not_found_to_change(world: World, owner: Session) -> None:
+    foreign = await new_customer(world.session(await world.new_tenant()))
+    assert await owner.ask("query($id: ID!) { customer(id: $id) { id } }", id=foreign) == {"customer": None}
+    assert (await owner.ask(ORDERS, id=foreign))["customer"] is None
+    assert await owner.refusal(UPDATE, id=foreign, input={"name": "B"}) == "NOT_FOUND"
+
+
+async def test_customers_page_newest_first(owner: Session) -> None:
+    made = [await new_customer(owner, f"C{n}") for n in range(5)]
+    query = """query($after: String) { customers(first: 2, after: $after) {
+      edges { node { id } } pageInfo { endCursor hasNextPage } } }"""
+    found, after, more = [], None, True
+    while more:
+        page = (await owner.ask(query, after=after))["customers"]
+        found += [edge["node"]["id"] for edge in page["edges"]]
+        after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
+    assert found == made[::-1]
+
+
+async def with_orders(owner: Session, count: int) -> tuple[str, list[str]]:
+    customer, product = await new_customer(owner), await new_product(owner)
+    made = [(await placed(owner, wanted(customer, (product, 1))))["id"] for _ in range(count)]
+    return customer, made[::-1]
+
+
+@pytest.mark.parametrize("first", [1, 2, 3, 4, 100])
+async def test_a_customer_comes_with_the_newest_orders_in_one_query(world: World, owner: Session, first: int) -> None:
+    customer, made = await with_orders(owner, 3)
+    world.calls()
+    shown = (await owner.ask(ORDERS, id=customer, first=first))["customer"]
+    assert [call.operation for call in world.calls() if call.operation != "GetItem"] == ["Query"]
+    assert [edge["node"]["id"] for edge in shown["orders"]["edges"]] == made[:first]
+    assert {edge["node"]["customer"]["id"] for edge in shown["orders"]["edges"]} == {customer}
+    assert shown["orders"]["pageInfo"]["hasNextPage"] == (first < 3)
+
+
+async def test_the_orders_of_a_customer_page_on_from_where_they_came_along(owner: Session) -> None:
+    customer, made = await with_orders(owner, 5)
+    found, after, more = [], None, True
+    while more:
+        page = (await owner.ask(ORDERS, id=customer, first=2, after=after))["customer"]["orders"]
+        found += [edge["node"]["id"] for edge in page["edges"]]
+        after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
+    assert found == made
+
+
+async def test_orders_in_a_status_are_a_list_of_their_own(world: World, owner: Session) -> None:
+    customer, (newest, middle, oldest) = await with_orders(owner, 3)
+    await owner.ask(TRANSITION, id=middle, to="CONFIRMED")
+    shown = {}
+    for status in ("PENDING", "CONFIRMED", "SHIPPED"):
+        page = (await owner.ask(ORDERS, id=customer, status=status))["customer"]["orders"]
+        shown[status] = [edge["node"]["id"] for edge in page["edges"]]
+    assert shown == {"PENDING": [newest, oldest], "CONFIRMED": [middle], "SHIPPED": []}
+    cursor = (await owner.ask(ORDERS, id=customer, status="PENDING"))["customer"]["orders"]["edges"][0]["cursor"]
+    assert await owner.refusal(ORDERS, id=customer, after=cursor) == "BAD_USER_INPUT"
+
+
+MANY = """query($id: ID!, $n: Int = 2) { customer(id: $id) { ...shown } }
+fragment shown on Customer {
+  two: orders(first: $n) { edges { node { id } } }
+  one: orders(first: 1) { edges { node { id } } }
+  all: orders { edges { node { id } } }
+  none: orders(status: SHIPPED, first: 2) { edges { node { id } } }
+}"""
+
+
+async def test_several_lists_of_orders_at_once_are_each_what_they_ask_for(owner: Session) -> None:
+    customer, made = await with_orders(owner, 3)
+    shown = (await owner.ask(MANY, id=customer))["customer"]
+    ids = {name: [edge["node"]["id"] for edge in page["edges"]] for name, page in shown.items()}
+    assert ids == {"two": made[:2], "one": made[:1], "all": made, "none": []}
+
+
+@pytest.mark.parametrize("first", [0, -1, 101])
+async def test_a_page_of_orders_has_a_size_that_it_may_have(owner: Session, first: int) -> None:
+    customer = await new_customer(owner)
+    assert await owner.refusal(ORDERS, id=customer, first=first) == "BAD_USER_INPUT"
+
+
+async def test_a_member_may_make_customers_and_a_viewer_may_look(world: World, owner: Session) -> None:
+    customer = await new_customer(world.session(owner.tenant, Role.MEMBER))
+    shown = await world.session(owner.tenant, Role.VIEWER).ask(ORDERS, id=customer)
+    assert shown["customer"]["orders"]["edges"] == []

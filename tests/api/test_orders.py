@@ -1,0 +1,177 @@
+"""Orders through the API: placed at the products' prices, moved on, and told with their history."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from service.auth.role import Role
+from tests.api.ordering import PLACE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.world import Session, World
+
+WHOLE = """query($id: ID!) { order(id: $id) {
+  id version status region currency total flagged createdAt updatedAt customer { id name }
+  items { position sku quantity unitPrice product { id name } } history { kind by from to note }
+} }"""
+LISTS = """{
+  openOrders { edges { node { id status total items { sku } } } }
+  ordersByRegion(region: "north") { edges { node { id status history { kind } } } }
+}"""
+
+
+async def test_an_order_is_answered_as_it_is_kept(owner: Session) -> None:
+    customer = await new_customer(owner)
+    pen, ink = await new_product(owner, "PEN", "1.10"), await new_product(owner, "INK", "0.07")
+    order = await placed(owner, wanted(customer, (pen, 3), (ink, 10_000), (pen, 2)))
+    assert order["customer"] == {"id": customer, "name": "Ann"}
+    assert (order["total"], order["currency"], order["status"], order["version"]) == ("705.5", "EUR", "PENDING", 1)
+    assert [tuple(item.values()) for item in order["items"]] == [
+        (1, "PEN", 3, "1.1", {"id": pen, "name": "PEN"}),
+        (2, "INK", 10_000, "0.07", {"id": ink, "name": "INK"}),
+        (3, "PEN", 2, "1.1", {"id": pen, "name": "PEN"}),
+    ]
+    assert order["history"] == [{"kind": "placed", "by": "somebody", "from": None, "to": "PENDING", "note": None}]
+    assert (await owner.ask(WHOLE, id=order["id"]))["order"] == order
+
+
+async def test_a_later_price_does_not_reach_an_order(owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    order = await placed(owner, wanted(customer, (pen, 2)))
+    await owner.ask('mutation($id: ID!) { reviseProduct(id: $id, input: {price: "9.99"}) { price } }', id=pen)
+    assert (await owner.ask(WHOLE, id=order["id"]))["order"]["total"] == "2.2"
+    assert (await placed(owner, wanted(customer, (pen, 2))))["total"] == "19.98"
+
+
+async def test_a_bad_order_is_refused_by_the_name_of_its_field(world: World, owner: Session) -> None:
+    customer, pen, yen = (
+        await new_customer(owner),
+        await new_product(owner),
+        await new_product(owner, "YEN", "1", "JPY"),
+    )
+    neighbour = world.session(await world.new_tenant())
+    theirs, foreign = await new_customer(neighbour), await new_product(neighbour)
+    bad = {
+        "customerId": [wanted(theirs, (pen, 1)), wanted(pen, (pen, 1)), wanted("x", (pen, 1))],
+        "productId": [wanted(customer, (pen, 1), (foreign, 1)), wanted(customer, (customer, 1))],
+        "quantity": [wanted(customer, (pen, quantity)) for quantity in (0, -1, 10_001)],
+        "items": [wanted(customer), wanted(customer, *[(pen, 1)] * 91), wanted(customer, (pen, 1), (yen, 1))],
+        "region": [wanted(customer, (pen, 1), region=" ")],
+    }
+    for field, requests in bad.items():
+        for request in requests:
+            (error,) = (await owner.answer(PLACE, input=request))["errors"]
+            assert error["extensions"]["code"] == "BAD_USER_INPUT"
+            assert error["extensions"]["field"] == field
+    assert (await owner.ask(LISTS))["openOrders"]["edges"] == []
+
+
+async def test_one_key_is_one_order_for_however_many_ask_at_once(owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    request = wanted(customer, (pen, 2))
+    answers = await asyncio.gather(*(placed(owner, request, key="k") for _ in range(10)))
+    assert len({order["id"] for order in answers}) == 1
+    assert await owner.refusal(PLACE, input=wanted(customer, (pen, 3)), key="k") == "CONFLICT"
+    assert len((await owner.ask(LISTS))["openOrders"]["edges"]) == 1
+
+
+async def test_an_illegal_step_names_the_legal_ones(owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    order = await placed(owner, wanted(customer, (pen, 2)))
+    (error,) = (await owner.answer(TRANSITION, id=order["id"], to="DELIVERED"))["errors"]
+    assert error["extensions"] == {"code": "CONFLICT", "status": "PENDING", "allowed": ["CONFIRMED", "CANCELLED"]}
+    assert await owner.refusal(TRANSITION, id=order["id"], to="CONFIRMED", v=7) == "CONFLICT"
+    assert await owner.refusal(TRANSITION, id="ord_" + "0" * 26, to="CONFIRMED") == "NOT_FOUND"
+
+
+async def test_an_order_goes_all_the_way_and_leaves_the_open_ones(owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    order = await placed(owner, wanted(customer, (pen, 2)))
+    states = ["CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
+    for version, status in enumerate(states, start=1):
+        assert len((await owner.ask(LISTS))["openOrders"]["edges"]) == 1
+        await owner.ask(TRANSITION, id=order["id"], to=status, v=version, note=f"now {status}")
+    lists = await owner.ask(LISTS)
+    assert lists["openOrders"]["edges"] == []
+    assert [edge["node"]["status"] for edge in lists["ordersByRegion"]["edges"]] == ["DELIVERED"]
+    history = (await owner.ask(WHOLE, id=order["id"]))["order"]["history"]
+    assert [(entry["from"], entry["to"]) for entry in history] == list(
+        zip([None, "PENDING", *states], ["PENDING", *states], strict=False)
+    )
+    assert history[-1]["note"] == "now DELIVERED"
+
+
+async def test_sales_count_from_the_confirmation_to_the_cancellation(owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    order = await placed(owner, wanted(customer, (pen, 2), (pen, 3)))
+    month = order["createdAt"][:7]
+
+    async def sold() -> list[int]:
+        shown = await owner.ask("query($m: String!) { topProducts(month: $m) { quantity } }", m=month)
+        return [one["quantity"] for one in shown["topProducts"]]
+
+    assert await sold() == []
+    for to, quantity in {"CONFIRMED": [5], "PROCESSING": [5], "CANCELLED": []}.items():
+        await owner.ask(TRANSITION, id=order["id"], to=to)
+        assert await sold() == quantity
+    never = await placed(owner, wanted(customer, (pen, 2)))
+    await owner.ask(TRANSITION, id=never["id"], to="CANCELLED")
+    assert await sold() == []
+
+
+async def test_orders_of_a_region_and_of_days(owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    order = await placed(owner, wanted(customer, (pen, 2), region="South # 1%"))
+    day = order["createdAt"][:10]
+    query = """query($r: String!, $from: Date, $to: Date) {
+      ordersByRegion(region: $r, from: $from, to: $to) { edges { node { id } } } }"""
+    days: dict[str, Any] = {"from": day, "to": day}
+    for region, given, count in (
+        ("South # 1%", {}, 1),
+        ("South # 1%", days, 1),
+        ("South # 1%", {"from": "2999-01-01"}, 0),
+        ("South # 1%", {"to": "1999-01-01"}, 0),
+        ("South", {}, 0),
+    ):
+        page = (await owner.ask(query, r=region, **given))["ordersByRegion"]
+        assert len(page["edges"]) == count
+
+
+COSTS = {
+    "order(id: $id) { status }": ["BatchGetItem"],
+    "order(id: $id) { status items { sku } }": ["Query"],
+    "order(id: $id) { ... on Order { items { product { name } } } }": ["Query", "BatchGetItem"],
+    "order(id: $id) { history { kind } }": ["BatchGetItem", "Query"],
+    "order(id: $id) { customer { name } }": ["BatchGetItem", "BatchGetItem"],
+    "node(id: $id) { ... on Order { status } }": ["BatchGetItem"],
+    "openOrders { edges { node { total region flagged } } }": ["Query"],
+    "openOrders { edges { node { items { sku } } } }": ["Query", "BatchGetItem"],
+    "openOrders { edges { node { history { kind } customer { name } } } }": ["Query", "BatchGetItem", "BatchGetItem"],
+    'ordersByRegion(region: "north") { edges { node { status } } }': ["Query"],
+    "reviewQueue { edges { node { status } } }": ["Query"],
+    "deletedOrders { edges { node { status } } }": ["Query"],
+}
+
+
+async def test_every_question_costs_its_calls_and_no_more(world: World, owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    orders = [await placed(owner, wanted(customer, *[(pen, 1)] * 3)) for _ in range(4)]
+    for field, expected in COSTS.items():
+        world.calls()
+        given = {"id": orders[0]["id"]} if "$id" in field else {}
+        await owner.ask(f"query{'($id: ID!)' if given else ''} {{ {field} }}", **given)
+        operations = [call.operation for call in world.calls() if call.operation != "GetItem"]
+        assert operations == expected, field
+
+
+async def test_a_member_places_and_moves_orders(world: World, owner: Session) -> None:
+    member = world.session(owner.tenant, Role.MEMBER)
+    customer, pen = await new_customer(member), await new_product(owner)
+    order = await placed(member, wanted(customer, (pen, 2)))
+    moved = await member.ask(TRANSITION, id=order["id"], to="CONFIRMED")
+    assert moved["transitionOrder"]["status"] == "CONFIRMED"
+
+
+@pytest.mark.parametrize("id", ["", "x", "usr_" + "0" * 26])
+async def test_what_is_no_id_of_an_order_is_refused(owner: Session, id: str) -> None:
+    assert await owner.refusal(WHOLE, id=id) == "BAD_USER_INPUT"
+    assert await owner.refusal(TRANSITION, id=id, to="CONFIRMED") == "BAD_USER_INPUT"

@@ -1,0 +1,131 @@
+"""Products through the API."""
+
+from typing import Any
+
+import pytest
+
+from service.auth.role import Role
+from tests.world import Session, World
+
+CREATE = """mutation(
+  $sku: String!, $price: Decimal! = "1.10", $category: [String!]! = ["office"], $name: String! = "Pen"
+) {
+  createProduct(input: {sku: $sku, name: $name, price: $price, category: $category}) {
+    id sku name price currency category revision version views createdAt updatedAt } }"""
+REVISE = """mutation($id: ID!, $input: ReviseProductInput!, $v: Int) {
+  reviseProduct(id: $id, input: $input, expectedVersion: $v) { name price category revision version } }"""
+VIEW = "mutation($id: ID!) { countProductView(id: $id) }"
+LISTED = """query($path: [String!]! = ["office"], $min: Decimal, $max: Decimal, $first: Int, $after: String) {
+  productsInCategory(path: $path, minPrice: $min, maxPrice: $max, first: $first, after: $after) {
+    pageInfo { hasNextPage endCursor } edges { node { id sku price revision } } } }"""
+
+
+@pytest.fixture
+async def shop(owner: Session) -> Session:
+    await owner.ask('mutation { createCategory(path: ["office"]) { depth } }')
+    return owner
+
+
+async def new(session: Session, sku: str, **given: Any) -> dict[str, Any]:
+    made: dict[str, Any] = (await session.ask(CREATE, sku=sku, **given))["createProduct"]
+    return made
+
+
+async def refused_field(session: Session, query: str, **variables: Any) -> tuple[str, str | None]:
+    (error,) = (await session.answer(query, **variables))["errors"]
+    return error["extensions"]["code"], error["extensions"].get("field")
+
+
+async def test_a_product_is_found_by_id_by_sku_and_as_a_node(shop: Session) -> None:
+    made = await new(shop, "A#1", price="149.90")
+    assert (made["price"], made["currency"], made["revision"], made["views"]) == ("149.9", "EUR", 1, 0)
+    query = """query($id: ID!) {
+        product(id: $id) { ...All } productBySku(sku: "A#1") { ...All } node(id: $id) { ...All } }
+      fragment All on Product { id sku name price currency category revision version views createdAt updatedAt }"""
+    data = await shop.ask(query, id=made["id"])
+    assert data == {"product": made, "productBySku": made, "node": made}
+
+
+async def test_what_is_not_there_is_null(shop: Session) -> None:
+    nobody = "prd_" + "0" * 26
+    data = await shop.ask('query($id: ID!) { product(id: $id) { id } productBySku(sku: "x") { id } }', id=nobody)
+    assert data == {"product": None, "productBySku": None}
+    assert await shop.refusal(VIEW, id=nobody) == "NOT_FOUND"
+    assert await shop.refusal(REVISE, id=nobody, input={"name": "X"}) == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "field"),
+    [
+        ({"sku": "A-1"}, "CONFLICT", "sku"),
+        ({"sku": ""}, "BAD_USER_INPUT", "sku"),
+        ({"sku": "B", "price": "-0.01"}, "BAD_USER_INPUT", "price"),
+        ({"sku": "B", "price": "10000000"}, "BAD_USER_INPUT", "price"),
+        ({"sku": "B", "price": "0.001"}, "BAD_USER_INPUT", "price"),
+        ({"sku": "B", "category": ["nowhere"]}, "BAD_USER_INPUT", "category"),
+        ({"sku": "B", "category": []}, "BAD_USER_INPUT", "category"),
+        ({"sku": "B", "name": " "}, "BAD_USER_INPUT", "name"),
+    ],
+)
+async def test_what_cannot_be_a_product_is_refused_by_the_name_of_the_field(
+    shop: Session, given: dict[str, Any], code: str, field: str
+) -> None:
+    await new(shop, "A-1")
+    assert await refused_field(shop, CREATE, **given) == (code, field)
+    data = await shop.ask(LISTED)
+    assert [edge["node"]["sku"] for edge in data["productsInCategory"]["edges"]] == ["A-1"]
+
+
+async def test_a_revision_keeps_what_was_and_who_did_it(world: World, shop: Session) -> None:
+    made = await new(shop, "A-1")
+    admin = world.session(shop.tenant, Role.ADMIN, user="usr_ada")
+    revised = await admin.ask(REVISE, id=made["id"], input={"price": "2"}, v=1)
+    assert revised["reviseProduct"] == {
+        "name": "Pen",
+        "price": "2",
+        "category": ["office"],
+        "revision": 2,
+        "version": 2,
+    }
+    assert await admin.refusal(REVISE, id=made["id"], input={"price": "3"}, v=1) == "CONFLICT"
+    assert await refused_field(admin, REVISE, id=made["id"], input={"price": None}) == ("BAD_USER_INPUT", "price")
+    unchanged = await admin.ask(REVISE, id=made["id"], input={"price": "2.00", "name": "Pen"})
+    assert unchanged["reviseProduct"]["version"] == 2
+    query = "query($id: ID!) { product(id: $id) { revisions { edges { node { revision name price by at } } } } }"
+    edges = (await shop.ask(query, id=made["id"]))["product"]["revisions"]["edges"]
+    assert [edge["node"] | {"at": ""} for edge in edges] == [
+        {"revision": 2, "name": "Pen", "price": "2", "by": "usr_ada", "at": ""},
+        {"revision": 1, "name": "Pen", "price": "1.1", "by": "somebody", "at": ""},
+    ]
+    assert edges[1]["node"]["at"] == made["createdAt"] < edges[0]["node"]["at"]
+
+
+async def test_products_of_a_category_are_asked_for_by_price(shop: Session) -> None:
+    for price in ("10", "9.99", "100", "0"):
+        await new(shop, f"P{price}", price=price)
+    whole = (await shop.ask(LISTED))["productsInCategory"]["edges"]
+    assert [edge["node"]["price"] for edge in whole] == ["0", "9.99", "10", "100"]
+    some = (await shop.ask(LISTED, min="9.99", max="10"))["productsInCategory"]["edges"]
+    assert [edge["node"]["price"] for edge in some] == ["9.99", "10"]
+    page = (await shop.ask(LISTED, max="99", first=2))["productsInCategory"]
+    assert page["pageInfo"]["hasNextPage"] is True
+    rest = (await shop.ask(LISTED, max="99", first=2, after=page["pageInfo"]["endCursor"]))["productsInCategory"]
+    assert [edge["node"]["price"] for edge in rest["edges"]] == ["10"]
+    assert await shop.refusal(LISTED, after=page["pageInfo"]["endCursor"]) == "BAD_USER_INPUT"
+    assert await refused_field(shop, LISTED, min="-1") == ("BAD_USER_INPUT", "minPrice")
+    assert await refused_field(shop, LISTED, max="0.001") == ("BAD_USER_INPUT", "maxPrice")
+    assert await refused_field(shop, LISTED, path=[]) == ("BAD_USER_INPUT", "path")
+
+
+async def test_views_are_counted_for_each_product_and_shown_in_lists_for_one_batch(world: World, shop: Session) -> None:
+    first, second = await new(shop, "A"), await new(shop, "B")
+    member = world.session(shop.tenant, Role.MEMBER)
+    for id in (first["id"], first["id"], second["id"]):
+        assert (await member.ask(VIEW, id=id))["countProductView"] is True
+    world.calls()
+    data = await shop.ask('{ productsInCategory(path: ["office"]) { edges { node { sku views } } } }')
+    assert {edge["node"]["sku"]: edge["node"]["views"] for edge in data["productsInCategory"]["edges"]} == {
+        "A": 2,
+        "B": 1,
+    }
+    assert [call.operation for call in world.calls() if call.operation != "GetItem"] == ["Query", "BatchGetItem"]

@@ -1,0 +1,67 @@
+"""The recycle bin through the API: out of every list at once, and back exactly where it was."""
+
+from typing import Any
+
+from service.auth.role import Role
+from tests.api.ordering import DELETE, FLAG, RESTORE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.world import Session, World
+
+EVERYWHERE = """query($id: ID!, $customer: ID!) {
+  order(id: $id) { status total flagged createdAt updatedAt items { position sku } }
+  node(id: $id) { id }
+  customer(id: $customer) {
+    orders { edges { node { id } } } pending: orders(status: PENDING) { edges { node { id } } }
+  }
+  openOrders { edges { node { id } } }
+  ordersByRegion(region: "north") { edges { node { id } } }
+  reviewQueue { edges { node { id } } }
+}"""
+BIN = "{ deletedOrders { edges { node { id status items { sku } history { kind } } } } }"
+
+
+async def an_order(owner: Session) -> dict[str, Any]:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    return await placed(owner, wanted(customer, (pen, 1), (pen, 2)))
+
+
+async def test_an_order_leaves_every_list_and_comes_back_where_it_was(owner: Session) -> None:
+    order = await an_order(owner)
+    names = {"id": order["id"], "customer": order["customer"]["id"]}
+    await owner.ask(FLAG, id=order["id"])
+    before = await owner.ask(EVERYWHERE, **names)
+    assert str(before).count(order["id"]) == 6
+    await owner.ask(DELETE, id=order["id"])
+    assert order["id"] not in str(await owner.ask(EVERYWHERE, **names))
+    (edge,) = (await owner.ask(BIN))["deletedOrders"]["edges"]
+    assert (edge["node"]["id"], len(edge["node"]["items"])) == (order["id"], 2)
+    await owner.ask(RESTORE, id=order["id"])
+    assert await owner.ask(EVERYWHERE, **names) == before
+    assert (await owner.ask(BIN))["deletedOrders"]["edges"] == []
+
+
+async def test_what_is_in_the_bin_stays_as_it_is(owner: Session) -> None:
+    order = await an_order(owner)
+    first = await owner.ask(DELETE, id=order["id"])
+    assert await owner.ask(DELETE, id=order["id"]) == first
+    for refused in (TRANSITION, FLAG):
+        assert await owner.refusal(refused, id=order["id"], to="CONFIRMED") == "CONFLICT"
+    assert [edge["node"]["history"] for edge in (await owner.ask(BIN))["deletedOrders"]["edges"]] == [
+        [{"kind": "placed"}, {"kind": "deleted"}]
+    ]
+
+
+async def test_what_is_not_in_the_bin_is_not_restored(world: World, owner: Session) -> None:
+    order = await an_order(owner)
+    assert await owner.refusal(RESTORE, id=order["id"]) == "CONFLICT"
+    neighbour = world.session(await world.new_tenant())
+    for refused in (RESTORE, DELETE):
+        assert await neighbour.refusal(refused, id=order["id"]) == "NOT_FOUND"
+
+
+async def test_the_bin_is_for_admins(world: World, owner: Session) -> None:
+    order = await an_order(owner)
+    member, admin = world.session(owner.tenant, Role.MEMBER), world.session(owner.tenant, Role.ADMIN)
+    assert await member.refusal(DELETE, id=order["id"]) == "FORBIDDEN"
+    await admin.ask(DELETE, id=order["id"])
+    assert await member.refusal(RESTORE, id=order["id"]) == "FORBIDDEN"
+    assert len((await member.ask(BIN))["deletedOrders"]["edges"]) == 1

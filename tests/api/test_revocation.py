@@ -1,0 +1,108 @@
+"""A revoked token is refused from the next request on, by every server, and its holder changes nothing any more."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import jwt
+import pytest
+
+from iam.boundary import TenantId
+from service import app
+from service.auth.role import Role
+from service.domains.sessions.repository import Sessions
+from service.domains.users.repository import Users
+from tests.world import Session, World
+
+REVOKE = "mutation($jti: String!) { revokeSession(jti: $jti) }"
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'
+
+
+def jti(session: Session) -> str:
+    return str(jwt.decode(session.token, options={"verify_signature": False})["jti"])
+
+
+async def status(session: Session, query: str = USERS) -> tuple[int, str | None]:
+    answer = await session.post({"query": query})
+    errors = answer.json().get("errors", [])
+    return answer.status_code, errors[0]["extensions"]["code"] if errors else None
+
+
+async def test_a_revoked_token_is_refused_on_every_server_and_others_of_the_same_user_are_not(
+    world: World, owner: Session
+) -> None:
+    stolen, kept = (world.session(owner.tenant, user="ann") for _ in range(2))
+    other_server = app.application(world.settings, world.tables, world.vending)
+    elsewhere = replace(stolen, application=other_server)
+    assert [await status(one) for one in (stolen, elsewhere)] == [(200, None)] * 2
+    assert (await owner.ask(REVOKE, jti=jti(stolen))) == {"revokeSession": True}
+    assert [await status(one) for one in (stolen, elsewhere)] == [(401, "UNAUTHENTICATED")] * 2
+    assert await status(kept) == (200, None)
+
+
+async def test_a_revoked_token_changes_nothing_and_shows_nothing(world: World, owner: Session) -> None:
+    stolen = world.session(owner.tenant)
+    await owner.ask(REVOKE, jti=jti(stolen))
+    answer = await stolen.post({"query": CREATE})
+    assert (answer.status_code, "data" in answer.json()) == (401, False)
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert (await Users(world.table(owner.tenant)).newest(first=5, after=None)).items == ()
+    for malformed in ("{", "{ nothing }", "{ node(id: 7) { id } }"):
+        assert (await status(stolen, malformed))[0] == 401
+
+
+async def test_everybody_ends_their_own_session_and_admins_anybodys(world: World, owner: Session) -> None:
+    viewer, member, admin = (world.session(owner.tenant, role) for role in (Role.VIEWER, Role.MEMBER, Role.ADMIN))
+    assert await viewer.refusal(REVOKE, jti=jti(member)) == "FORBIDDEN"
+    assert await member.refusal(REVOKE, jti="nobody-knows") == "FORBIDDEN"
+    await viewer.ask(REVOKE, jti=jti(viewer))
+    assert await viewer.refusal(USERS) == "UNAUTHENTICATED"
+    await admin.ask(REVOKE, jti=jti(member))
+    assert await member.refusal(USERS) == "UNAUTHENTICATED"
+    await admin.ask(REVOKE, jti="nobody-knows")
+    await admin.ask(REVOKE, jti="nobody-knows")
+
+
+async def test_a_neighbours_revocation_is_the_neighbours(world: World, owner: Session) -> None:
+    neighbour = world.session(await world.new_tenant())
+    await neighbour.ask(REVOKE, jti=jti(owner))
+    assert await status(owner) == (200, None)
+
+
+@pytest.mark.parametrize("text", ["", "x" * 257, "a\nb", "\x00"])
+async def test_what_no_token_can_be_named_is_refused(owner: Session, text: str) -> None:
+    (error,) = (await owner.answer(REVOKE, jti=text))["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "jti")
+
+
+async def test_an_entry_that_has_ended_counts_as_gone_though_it_is_still_there(world: World, tenant: TenantId) -> None:
+    long_ago = datetime.now(UTC) - timedelta(days=31)
+    session = world.session(tenant)
+    await Sessions(world.table(tenant), now=lambda: long_ago).revoke(jti(session), "somebody")
+    assert await status(session) == (200, None)
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    await Sessions(world.table(tenant), now=lambda: yesterday).revoke(jti(session), "somebody")
+    assert await status(session) == (401, "UNAUTHENTICATED")
+
+
+async def test_every_request_asks_once_consistently_on_a_session_that_cannot_write(
+    world: World, owner: Session
+) -> None:
+    await owner.ask(USERS)
+    for query in (USERS, CREATE, "{ viewer { subject } }", "{ nothing }"):
+        world.calls()
+        await owner.answer(query)
+        (asked,) = [call for call in world.calls() if call.operation == "GetItem"]
+        assert asked.parameters["Key"]["PK"]["S"] == f"TENANT#{owner.tenant}#SESSION#{jti(owner)}"
+        assert asked.parameters["ConsistentRead"] is True
+        found = world.gate.sessions.find(asked.credentials.access_key, asked.credentials.token or "")
+        assert found.role.name == "keyfence-tenant-read"
+
+
+async def test_who_may_believe_for_a_while_asks_once_in_that_while(world: World, owner: Session) -> None:
+    settings = world.settings.model_copy(update={"revocation_seconds": 60.0})
+    patient = replace(owner, application=app.application(settings, world.tables, world.vending))
+    await patient.ask(USERS)
+    world.calls()
+    await patient.ask(USERS)
+    assert [call.operation for call in world.calls()] == ["Query"]

@@ -1,0 +1,96 @@
+"""What sells most, through the API: orders count when they are confirmed, once, and no longer when cancelled."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime
+
+from iam.gate.faults.fault import Fault
+from tests.api.ordering import TRANSITION, new_customer, new_product, placed, wanted
+from tests.world import Session, World
+
+TOP = "query($m: String!, $n: Int) { topProducts(month: $m, first: $n) { quantity product { sku } } }"
+
+
+def this_month() -> str:
+    return f"{datetime.now(UTC):%Y-%m}"
+
+
+async def top(session: Session, first: int | None = None) -> list[tuple[str, int]]:
+    found = (await session.ask(TOP, m=this_month(), n=first))["topProducts"]
+    return [(one["product"]["sku"], one["quantity"]) for one in found]
+
+
+async def ordered(session: Session, customer: str, *lines: tuple[str, int]) -> str:
+    id: str = (await placed(session, wanted(customer, *lines)))["id"]
+    return id
+
+
+async def step(session: Session, order: str, *states: str) -> None:
+    for state in states:
+        await session.ask(TRANSITION, id=order, to=state)
+
+
+async def test_an_order_counts_once_from_its_confirmation_on_unless_it_is_cancelled(owner: Session) -> None:
+    customer, pen, ink = await new_customer(owner), await new_product(owner, "PEN"), await new_product(owner, "INK")
+    first = await ordered(owner, customer, (pen, 2), (ink, 5), (pen, 1))
+    second = await ordered(owner, customer, (pen, 4))
+    assert await top(owner) == []
+    await step(owner, first, "CONFIRMED")
+    assert await top(owner) == [("INK", 5), ("PEN", 3)]
+    await step(owner, second, "CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED")
+    assert await top(owner) == [("PEN", 7), ("INK", 5)]
+    assert await top(owner, 1) == [("PEN", 7)]
+    await step(owner, first, "PROCESSING", "CANCELLED")
+    assert await top(owner) == [("PEN", 4)]
+
+
+async def test_a_cancelled_order_that_was_never_confirmed_counts_nowhere(owner: Session) -> None:
+    order = await ordered(owner, await new_customer(owner), (await new_product(owner), 3))
+    await step(owner, order, "CANCELLED")
+    assert await top(owner) == []
+
+
+async def test_many_who_confirm_at_once_are_all_counted(owner: Session) -> None:
+    customer = await new_customer(owner)
+    products = {sku: await new_product(owner, sku) for sku in ("A", "B", "C")}
+    lines = [[("A", 1), ("B", number)] if number % 2 else [("B", 2), ("C", number)] for number in range(1, 11)]
+    orders = [await ordered(owner, customer, *((products[sku], count) for sku, count in line)) for line in lines]
+    await asyncio.gather(*(_confirmed(owner, order) for order in orders))
+    sold: Counter[str] = Counter()
+    for line in lines:
+        for sku, count in line:
+            sold[sku] += count
+    assert dict(await top(owner)) == dict(sold)
+
+
+async def _confirmed(session: Session, order: str) -> None:
+    """As a patient client does it: who is told to retry shortly, does."""
+    while True:
+        answer = await session.answer(TRANSITION, id=order, to="CONFIRMED")
+        if "errors" not in answer:
+            return
+        assert answer["errors"][0]["extensions"]["code"] == "THROTTLED", answer
+
+
+async def test_a_lost_answer_does_not_sell_twice(world: World, owner: Session) -> None:
+    order = await ordered(owner, await new_customer(owner), (await new_product(owner), 3))
+    world.gate.faults = (Fault(kind="lost_response", operation="TransactWriteItems", nth=1),)
+    try:
+        await step(owner, order, "CONFIRMED")
+    finally:
+        world.gate.faults = ()
+    assert await top(owner) == [("PEN", 3)]
+
+
+async def test_a_month_that_is_none_is_refused_by_name(owner: Session) -> None:
+    (error,) = (await owner.answer(TOP, m="2026-13"))["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "month")
+
+
+async def test_the_ranking_costs_one_query_and_one_batch(world: World, owner: Session) -> None:
+    order = await ordered(owner, await new_customer(owner), (await new_product(owner), 3))
+    await step(owner, order, "CONFIRMED")
+    await owner.ask("{ viewer { subject } }")
+    world.calls()
+    await top(owner)
+    assert [call.operation for call in world.calls() if call.operation != "GetItem"] == ["Query", "BatchGetItem"]

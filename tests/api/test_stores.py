@@ -1,0 +1,63 @@
+"""Stores through the API: added, found by their place, and refused in words that name the field."""
+
+from typing import Any
+
+import pytest
+
+from tests.world import Session
+
+CREATE = "mutation($i: CreateStoreInput!) { createStore(input: $i) { id name latitude longitude } }"
+NEAR = """query($lat: Float!, $lon: Float!, $km: Float!, $first: Int) {
+  storesNear(latitude: $lat, longitude: $lon, radiusKm: $km, first: $first) { distanceKm store { id name } }
+}"""
+
+
+async def created(owner: Session, name: str, latitude: float, longitude: float) -> dict[str, Any]:
+    made = await owner.ask(CREATE, i={"name": name, "latitude": latitude, "longitude": longitude})
+    store: dict[str, Any] = made["createStore"]
+    return store
+
+
+async def test_the_nearest_comes_first_across_the_date_line(owner: Session) -> None:
+    for name, longitude in (("east", 179.95), ("west", -179.99), ("far", 179.0)):
+        await created(owner, name, 0.0, longitude)
+    found = (await owner.ask(NEAR, lat=0.0, lon=180.0, km=10.0))["storesNear"]
+    assert [one["store"]["name"] for one in found] == ["west", "east"]
+    assert [round(one["distanceKm"], 2) for one in found] == [1.11, 5.56]
+    assert len((await owner.ask(NEAR, lat=0.0, lon=180.0, km=10.0, first=1))["storesNear"]) == 1
+
+
+async def test_a_store_comes_back_as_it_was_put_and_by_its_id(owner: Session) -> None:
+    store = await created(owner, "Ecke #7 50%", -0.0, -123.456789012)
+    assert (store["latitude"], store["longitude"]) == (0.0, -123.456789012)
+    shown = await owner.ask(
+        "query($id: ID!) { node(id: $id) { ... on Store { id name latitude longitude } } }", id=store["id"]
+    )
+    assert shown["node"] == store
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"lat": 90.5}, "latitude"),
+        ({"lon": -180.5}, "longitude"),
+        ({"km": 0.0}, "radiusKm"),
+        ({"km": 1e9}, "radiusKm"),
+        ({"first": 0}, "first"),
+        ({"first": 101}, "first"),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_searched_is_refused_by_name(owner: Session, wrong: dict[str, Any], field: str) -> None:
+    (error,) = (await owner.answer(NEAR, **{"lat": 1.0, "lon": 1.0, "km": 1.0, **wrong}))["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [({"latitude": -91.0}, "latitude"), ({"longitude": 181.0}, "longitude"), ({"name": " "}, "name")],
+)
+async def test_a_store_that_is_nowhere_is_refused(owner: Session, wrong: dict[str, Any], field: str) -> None:
+    given = {"name": "Shop", "latitude": 1.0, "longitude": 1.0, **wrong}
+    (error,) = (await owner.answer(CREATE, i=given))["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)

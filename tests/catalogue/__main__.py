@@ -1,0 +1,44 @@
+"""Measures what every field costs and keeps it for the catalogue: python -m tests.catalogue."""
+
+import asyncio
+import json
+import tempfile
+from pathlib import Path
+
+import structlog
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from service.catalogue.measured import FILE, Measured
+from service.local import dynoxide
+from service.local.issuer import LocalIssuer
+from tests.catalogue.measuring import measurements, unstreamed
+from tests.dynoxide_binary import dynoxide_binary
+
+SIZE = 10
+
+
+def main() -> None:
+    structlog.configure(processors=[_silent])
+    with tempfile.TemporaryDirectory() as directory:
+        engine = dynoxide.start(Path(directory), print, dynoxide_binary())
+        world = unstreamed(engine.url, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+        try:
+            _, found = asyncio.run(measurements(world, SIZE))
+        finally:
+            world.close()
+            engine.stop()
+    FILE.write_text(written(found))
+
+
+def written(found: tuple[Measured, ...]) -> str:
+    """A line for each field."""
+    lines = ",\n".join(f"  {json.dumps(one.document())}" for one in found)
+    return f"[\n{lines}\n]\n"
+
+
+def _silent(*_: object) -> str:
+    raise structlog.DropEvent
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Orders of a crowd, whole: head, row, line and event, some of them flagged and some in the bin."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from service.domains.orders.access import events, items, orders, rows
+from service.domains.orders.event import OrderEvent, event
+from service.domains.orders.lines import LineItem, ProductId, Wanted, billed, line_items
+from service.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, changed, deleted, row_of
+from service.domains.products.model import Product
+from service.store.entity import Entity
+from service.store.ids import new_id
+
+REGION = "EU"
+FLAGGED, PLAIN = 3, 1
+"""How many of each for each product; one more is in the bin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """An order with its parts."""
+
+    order: Order
+    lines: list[LineItem]
+    happened: list[OrderEvent]
+
+    def kept(self) -> Iterator[tuple[Entity[Any], Any]]:
+        ttl = self.order.ttl
+        yield orders, self.order
+        if ttl is None:
+            yield rows, row_of(self.order)
+        yield from ((items, replace(line, ttl=ttl)) for line in self.lines)
+        yield from ((events, replace(one, ttl=ttl)) for one in self.happened)
+
+
+def ordered(customer: str, product: Product, now: datetime) -> Iterator[Ordered]:
+    """Those that are flagged are the oldest, so that a page of the oldest always costs the same."""
+    for _ in range(FLAGGED):
+        placed = _placed(customer, product, now - timedelta(seconds=1))
+        yield _then(placed, changed(placed.order, now, flagged_at=now, flag_reason="odd"), "flagged")
+    for _ in range(PLAIN):
+        yield _placed(customer, product, now)
+    placed = _placed(customer, product, now)
+    yield _then(placed, deleted(placed.order, now), "deleted")
+
+
+def _placed(customer: str, product: Product, now: datetime) -> Ordered:
+    id = OrderId(new_id("ord"))
+    lines = line_items(id, [Wanted(ProductId(product.id), 2)], [product], now)
+    order = Order(
+        id=id,
+        customer_id=BuyerId(customer),
+        status=OrderStatus.PENDING,
+        region=REGION,
+        bill=billed(lines, product.currency),
+        created_at=now,
+        updated_at=now,
+    )
+    return Ordered(order, lines, [event(None, order, "placed", by="somebody", at=now, note=None)])
+
+
+def _then(placed: Ordered, after: Order, kind: str) -> Ordered:
+    happened = event(placed.order, after, kind, by="somebody", at=after.updated_at, note=None)
+    return Ordered(after, placed.lines, [*placed.happened, happened])

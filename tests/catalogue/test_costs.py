@@ -1,0 +1,91 @@
+"""What a field costs does not depend on the size of its tenant: measured with 10 of each kind and in 10,000 items."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from service.catalogue import Named, patterns
+from service.catalogue.measured import Measured
+from service.catalogue.measured import measurements as kept
+from service.domains.stores.geohash import CELLS
+from service.graphql.schema import schema
+from service.local.issuer import LocalIssuer
+from service.store.family import Family
+from tests.catalogue.__main__ import SIZE
+from tests.catalogue.fields import MUTATIONS, QUERIES
+from tests.catalogue.measuring import measurements, unstreamed
+from tests.conftest import Engines
+
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("catalogue")]
+
+LARGE = 300
+FIELDS = ("viewer", *QUERIES, *MUTATIONS)
+PATTERNS = tuple(patterns())
+STRETCHES = {"stores_by_place": CELLS}
+"""The one question that is many Queries: as many as stretches cover its circle, at most."""
+INSIDE = {id(named.pattern.children) for named in PATTERNS if isinstance(named.pattern, Family)}
+"""What is read together with its parent need not be read alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What every field cost in the small tenant and in the large one, and how many items the large one had."""
+
+    small: dict[str, Measured]
+    large: dict[str, Measured]
+    items: int
+
+
+@pytest.fixture(scope="module")
+def compared(engines: Engines, issuer: LocalIssuer) -> Iterator[Compared]:
+    world = unstreamed(engines["dynoxide"].url, issuer)
+    _, small = asyncio.run(measurements(world, SIZE))
+    items, large = asyncio.run(measurements(world, LARGE))
+    yield Compared(_by_field(small), _by_field(large), items)
+    world.close()
+
+
+def _by_field(found: tuple[Measured, ...]) -> dict[str, Measured]:
+    return {one.field: one for one in found}
+
+
+def test_the_large_tenant_is_large(compared: Compared) -> None:
+    assert compared.items >= 10_000
+
+
+@pytest.mark.parametrize("named", PATTERNS, ids=str)
+def test_a_question_is_one_call_of_its_pattern_and_costs_the_same_in_every_tenant(
+    compared: Compared, named: Named
+) -> None:
+    using = [one for one in compared.small.values() if named.name in one.reads]
+    assert using or id(named.pattern) in INSIDE
+    for one in using:
+        cost = one.reads[named.name]
+        assert compared.large[one.field].reads[named.name] == cost
+        if one.field not in MUTATIONS:
+            assert 1 <= cost.calls <= STRETCHES.get(named.name, 1), one.field
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_costs_the_same_in_every_tenant(compared: Compared, field: str) -> None:
+    assert compared.large[field] == compared.small[field]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_what_the_catalogue_says_of_a_field_has_not_drifted(compared: Compared, field: str) -> None:
+    assert _by_field(kept())[field] == compared.small[field], "run uv run python -m tests.catalogue"
+
+
+def test_every_field_at_the_root_is_measured_and_nothing_else_is_told() -> None:
+    roots: list[Any] = [schema._schema.query_type, schema._schema.mutation_type]
+    assert {name for root in roots for name in root.fields} <= set(FIELDS)
+    assert [one.field for one in kept()] == list(FIELDS)
+
+
+@pytest.mark.parametrize("field", [*MUTATIONS])
+def test_a_mutation_is_one_transaction_unless_it_removes_or_moves_many_things(compared: Compared, field: str) -> None:
+    several = {"deleteUser", "deleteGroup", "deleteOrder", "restoreOrder", "moveCategory"}
+    assert (compared.small[field].writes.calls == 1) == (field not in several)

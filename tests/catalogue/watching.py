@@ -1,0 +1,107 @@
+"""Which pattern each call to DynamoDB was made for, and what it consumed."""
+
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+from iam.credentials import Credentials
+from service.catalogue.measured import Cost, Measured
+from service.catalogue.register import patterns
+from service.store.client import Answer, Client
+from service.store.meter import Meter
+from service.store.table import Table
+
+NAMES = {id(named.pattern): named.name for named in patterns()}
+WRITES = {"TransactWriteItems", "BatchWriteItem"}
+
+_current: ContextVar[str | None] = ContextVar("pattern", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A call, the pattern it was made for, and its units."""
+
+    operation: str
+    pattern: str | None
+    units: float
+
+
+@dataclass(slots=True)
+class Watch:
+    """A client that writes down what each call was for and consumed."""
+
+    client: Client
+    seen: list[Seen] = field(default_factory=list)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        answer = await self.client.call(operation, parameters, credentials)
+        meter = Meter()
+        meter.record(operation, answer)
+        self.seen.append(Seen(operation, _current.get(), meter.units[operation]))
+        return answer
+
+    def close(self) -> None:
+        self.client.close()
+
+    def taken(self) -> list[Seen]:
+        """What was seen since the last time this was asked."""
+        seen, self.seen = self.seen, []
+        return seen
+
+
+def measured(name: str, seen: list[Seen]) -> Measured:
+    calls: Counter[str] = Counter()
+    units: defaultdict[str, float] = defaultdict(float)
+    for one in seen:
+        if one.operation not in WRITES:
+            assert one.pattern, f"{name} makes a {one.operation} that no pattern of the catalogue explains"
+            calls[one.pattern] += 1
+            units[one.pattern] += one.units
+    written = [one.units for one in seen if one.operation in WRITES]
+    reads = {pattern: Cost(calls[pattern], units[pattern]) for pattern in sorted(calls)}
+    return Measured(field=name, reads=reads, writes=Cost(len(written), sum(written)))
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Every way into the table remembers its pattern while it is on its way; the outermost one counts."""
+    ways: dict[str, Any] = {
+        name: _remembering(getattr(Table, name)) for name in ("find", "find_many", "find_everywhere", "read", "family")
+    }
+    with patch.multiple(Table, **ways, every=_remembering_each(Table.every)):
+        yield
+
+
+def _remembering(way: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def remembering(table: Table, asked: Any, *args: Any, **values: Any) -> Any:
+        with _named(getattr(asked, "pattern", asked)):
+            return await way(table, asked, *args, **values)
+
+    return remembering
+
+
+def _remembering_each(way: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
+    async def remembering(table: Table, pattern: Any, **values: Any) -> AsyncIterator[Any]:
+        items = way(table, pattern, **values)
+        while True:
+            try:
+                with _named(pattern):
+                    item = await anext(items)
+            except StopAsyncIteration:
+                return
+            yield item
+
+    return remembering
+
+
+@contextmanager
+def _named(pattern: object) -> Iterator[None]:
+    token = _current.set(_current.get() or NAMES[id(pattern)])
+    try:
+        yield
+    finally:
+        _current.reset(token)

@@ -1,0 +1,87 @@
+"""A tree of categories with products in it, to be moved, and what is to be seen of it before and after."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from service.domains.categories.access import category_by_path
+from service.domains.categories.moves import Moves
+from service.domains.categories.repository import Categories
+from service.domains.categories.tree import tree
+from service.domains.products.model import ProductId
+from service.domains.products.repository import Products
+from service.domains.products.shelves import Shelves
+from service.store.path import Path
+from service.store.table import Table
+
+AUDIO = ("audio",)
+TREE: dict[Path, int] = {
+    AUDIO: 1,
+    ("audio", "books"): 3,
+    ("audio", "books", "a#b %"): 0,
+    ("audio", "🦊"): 2,
+    ("audiobooks",): 1,
+    ("video",): 0,
+}
+"""Every category with the number of its products."""
+
+
+def moves(table: Table) -> Moves:
+    return Moves(table, Shelves(table).carry)
+
+
+@dataclass(slots=True)
+class Orchard:
+    """A tenant's tree, with the products by the category in which they were put."""
+
+    table: Table
+    planted: dict[ProductId, Path] = field(default_factory=dict)
+
+    @classmethod
+    async def grown(cls, table: Table) -> "Orchard":
+        orchard = cls(table)
+        for path, count in TREE.items():
+            await Categories(table).create(path)
+            for number in range(count):
+                await orchard.plant(path, f"{'/'.join(path)}-{number}")
+        return orchard
+
+    async def plant(self, path: Path, sku: str) -> ProductId:
+        product = await Products(self.table, "gardener").create(
+            sku=sku, name=sku, price=Decimal("1.5"), currency="EUR", category=path
+        )
+        self.planted[product.id] = path
+        return product.id
+
+    async def seen(self) -> dict[Path, list[str]]:
+        """The products of every category that is shown, found in its list."""
+        shown = [category.path for category in await Categories(self.table).under()]
+        assert len(shown) == len(set(shown))
+        products = Products(self.table, "visitor")
+        pages = {path: await products.in_category(path, first=100, after=None) for path in shown}
+        return {path: sorted(product.id for product in page.items) for path, page in pages.items()}
+
+    def wanted(self, source: Path, target: Path) -> dict[Path, list[str]]:
+        """What has to be seen once one has been moved to the other."""
+        return {_moved(path, source, target): self._in(path) for path in {*TREE, *self.planted.values()}}
+
+    def _in(self, path: Path) -> list[str]:
+        return sorted(id for id, place in self.planted.items() if place == path)
+
+    async def check(self) -> None:
+        """Nothing is on its way, and every product is counted and is the same by id, by SKU and in its category."""
+        for category in await tree(self.table):
+            assert category.moving is None
+            assert category.depth == 1 or await self.table.find(category_by_path, path=category.path[:-1])
+        counts = {category.path: category.product_count for category in await tree(self.table)}
+        seen, products = await self.seen(), Products(self.table, "visitor")
+        assert {path: len(ids) for path, ids in seen.items()} == counts
+        for product in await products.find_many([*self.planted]):
+            assert product is not None
+            assert product.id in seen[product.category]
+            claim = await products.find_by_sku(product.sku)
+            assert claim is not None
+            assert (claim.category, claim.version) == (product.category, product.version)
+
+
+def _moved(path: Path, source: Path, target: Path) -> Path:
+    return target + path[len(source) :] if path[: len(source)] == source else path

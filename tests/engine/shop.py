@@ -1,0 +1,95 @@
+"""A shop in a tenant's table: a customer, products that need not be kept, and whoever serves there."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from service.domains.activity.repository import journal
+from service.domains.customers.repository import Customers
+from service.domains.orders.lines import Priced, ProductId, Wanted
+from service.domains.orders.model import BuyerId, Order, OrderRow
+from service.domains.orders.parts import Parts
+from service.domains.orders.placing import Placing
+from service.domains.orders.recycle_bin import RecycleBin
+from service.domains.orders.repository import Orders
+from service.domains.orders.reviews import Reviews
+from service.store import clock
+from service.store.page import Page
+from service.store.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Ware:
+    """A product as a price list has it."""
+
+    sku: str
+    price: Decimal
+    currency: str = "EUR"
+
+
+PEN, INK, YEN = ProductId("prd_pen"), ProductId("prd_ink"), ProductId("prd_yen")
+PRICES = {
+    PEN: Ware("PEN", Decimal("1.10")),
+    INK: Ware("INK", Decimal("0.07")),
+    YEN: Ware("YEN", Decimal(100), "JPY"),
+}
+
+
+async def prices(products: Sequence[ProductId]) -> list[Priced | None]:
+    return [PRICES.get(product) for product in products]
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """Everything about orders, for one who serves."""
+
+    table: Table
+    customer: BuyerId
+    now: Callable[[], datetime] = clock.now
+    by: str = "clerk"
+
+    @classmethod
+    async def opened(cls, table: Table) -> "Shop":
+        noted = replace(table, journal=journal("clerk"))
+        customer = await Customers(noted).create(name="Ann", email=None)
+        return cls(noted, BuyerId(customer.id))
+
+    @property
+    def orders(self) -> Orders:
+        return Orders(self.table, self.by, self.now)
+
+    @property
+    def placing(self) -> Placing:
+        return Placing(self.table, self.by, prices, self.now)
+
+    @property
+    def reviews(self) -> Reviews:
+        return Reviews(self.orders)
+
+    @property
+    def bin(self) -> RecycleBin:
+        return RecycleBin(self.orders)
+
+    @property
+    def parts(self) -> Parts:
+        return Parts(self.table)
+
+    async def place(self, *lines: Wanted, **given: Any) -> Order:
+        wanted: dict[str, Any] = {"customer_id": self.customer, "region": "north", "lines": lines or (Wanted(PEN, 1),)}
+        return await self.placing.place(**{**wanted, **given})
+
+    async def lists(self) -> dict[str, list[str]]:
+        """The ids in every list that an order can stand in."""
+        pages: dict[str, Page[Any]] = {
+            "customer": await self.orders.of_customer(self.customer, first=100, after=None),
+            "open": await self.orders.still_open(first=100, after=None),
+            "region": await self.orders.of_region("north", first=100, after=None),
+            "review": await self.reviews.queue(first=100, after=None),
+            "bin": await self.bin.newest(first=100, after=None),
+        }
+        return {name: [order.id for order in page.items] for name, page in pages.items()}
+
+    async def kinds(self, order: OrderRow) -> list[str]:
+        return [event.kind for event in await self.parts.history(order.id)]

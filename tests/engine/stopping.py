@@ -1,0 +1,59 @@
+"""Clients that fail those who use them: one dies at a write, one shows an index as it was."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from iam.credentials import Credentials
+from service.store.client import Answer, Client
+from service.store.table import Table
+
+
+class Stopped(Exception):
+    """The process ends here."""
+
+
+@dataclass(slots=True)
+class Stopping:
+    """Lets some writes through and then stops, right before the next one or right after it."""
+
+    client: Client
+    writes: int
+    after: bool
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        if operation != "TransactWriteItems":
+            return await self.client.call(operation, parameters, credentials)
+        self.writes -= 1
+        if self.writes < 0 and not self.after:
+            raise Stopped
+        answer = await self.client.call(operation, parameters, credentials)
+        if self.writes < 0:
+            raise Stopped
+        return answer
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Lagging:
+    """Shows one item of each partition of an index, the same again and again, for so many queries."""
+
+    client: Client
+    index: str
+    queries: int
+    shown: dict[str, list[Any]] = field(default_factory=dict)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        answer = await self.client.call(operation, parameters, credentials)
+        if parameters.get("IndexName") != self.index or self.queries <= 0:
+            return answer
+        self.queries -= 1
+        partition = parameters["ExpressionAttributeValues"][":p"]["S"]
+        return {**answer, "Items": self.shown.setdefault(partition, answer["Items"][:1])}
+
+    def close(self) -> None: ...
+
+
+def through(table: Table, client: Client) -> Table:
+    return replace(table, caller=replace(table.caller, client=client))

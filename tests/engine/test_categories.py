@@ -1,0 +1,255 @@
+"""Categories are a tree that is read at once, and that can be moved without losing a leaf."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.categories import passage
+from service.domains.categories.access import last_move
+from service.domains.categories.model import Category
+from service.domains.categories.repository import Categories
+from service.domains.products import shelves
+from service.domains.products.repository import Products
+from service.errors import BadInput, Conflict, KeyfenceError, NotFound
+from service.store.path import Path
+from tests.engine.orchard import AUDIO, TREE, Orchard, moves
+from tests.engine.stopping import Lagging, Stopped, Stopping, through
+from tests.world import World
+
+SOUND = ("video", "sound")
+
+
+@pytest.fixture
+async def orchard(world: World, tenant: TenantId) -> Orchard:
+    return await Orchard.grown(world.table(tenant))
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passage, "CHUNK", 2)
+    monkeypatch.setattr(shelves, "CHUNK", 2)
+
+
+async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letters(
+    orchard: Orchard, world: World
+) -> None:
+    world.calls()
+    found = await Categories(orchard.table).under(AUDIO)
+    assert [call.operation for call in world.calls()] == ["Query"]
+    assert [category.path for category in found] == [path for path in sorted(TREE) if path[0] == "audio"]
+    assert [category.path for category in await Categories(orchard.table).under()] == sorted(TREE)
+    assert await Categories(orchard.table).under(("audi",)) == []
+
+
+async def test_a_tree_of_more_than_a_page_is_whole(world: World, tenant: TenantId) -> None:
+    categories = Categories(world.table(tenant))
+    await categories.create(["root"])
+    await asyncio.gather(*(categories.create(["root", f"n{number:03}"]) for number in range(120)))
+    assert len(await categories.under(["root"])) == 121
+
+
+async def test_a_category_needs_the_one_above_it_and_stands_once(orchard: Orchard) -> None:
+    categories = Categories(orchard.table)
+    with pytest.raises(BadInput) as refusal:
+        await categories.create(["nowhere", "a"])
+    assert refusal.value.extensions == {"field": "path"}
+    outcomes = await asyncio.gather(*(categories.create(["once"]) for _ in range(5)), return_exceptions=True)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Category", *["Conflict"] * 4]
+
+
+async def test_a_moved_category_takes_everything_with_it(orchard: Orchard) -> None:
+    assert await moves(orchard.table).move(AUDIO, SOUND) == 4
+    assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
+    await orchard.check()
+    with pytest.raises(NotFound):
+        await moves(orchard.table).move(AUDIO, SOUND)
+    assert await moves(orchard.table).move(SOUND, AUDIO) == 4
+    assert await orchard.seen() == orchard.wanted(AUDIO, AUDIO)
+
+
+async def test_a_move_makes_no_revision_and_ages_no_name(orchard: Orchard) -> None:
+    await moves(orchard.table).move(("audiobooks",), ("books",))
+    (id,) = (id for id, path in orchard.planted.items() if path == ("audiobooks",))
+    products = Products(orchard.table, "visitor")
+    (product,) = (await products.in_category(("books",), first=1, after=None)).items
+    assert (product.id, product.revision, product.version) == (id, 1, 2)
+    assert len((await products.revisions(product.id, first=10, after=None)).items) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "error", "field"),
+    [
+        (AUDIO, AUDIO, BadInput, "to"),
+        (AUDIO, ("audio", "books", "x"), BadInput, "to"),
+        (AUDIO, ("video",), Conflict, None),
+        (("audio", "books"), AUDIO, Conflict, None),
+        (AUDIO, ("nowhere", "x"), BadInput, "to"),
+        (("nowhere",), ("x",), NotFound, None),
+        ((), ("x",), BadInput, "path"),
+        (AUDIO, (), BadInput, "to"),
+    ],
+)
+async def test_a_move_that_cannot_be_is_refused_and_leaves_all_as_it_was(
+    orchard: Orchard, path: Path, to: Path, error: type[KeyfenceError], field: str | None
+) -> None:
+    with pytest.raises(error) as refusal:
+        await moves(orchard.table).move(path, to)
+    assert refusal.value.extensions.get("field") == field
+    assert await orchard.seen() == orchard.wanted(AUDIO, AUDIO)
+    await orchard.check()
+
+
+async def test_what_does_not_fit_under_the_new_path_stays_where_it_was(orchard: Orchard) -> None:
+    deep = ("audio", *("y" * 195 for _ in range(5)))
+    for depth in range(2, len(deep) + 1):
+        await Categories(orchard.table).create(deep[:depth])
+    before = await orchard.seen()
+    with pytest.raises(BadInput) as refusal:
+        await moves(orchard.table).move(AUDIO, ("x" * 200,))
+    assert refusal.value.extensions == {"field": "to"}
+    assert await orchard.seen() == before
+    await orchard.check()
+    assert await moves(orchard.table).move(AUDIO, SOUND) == 9
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(world: World, after: bool) -> None:
+    for writes in range(100):
+        orchard = await Orchard.grown(world.table(await world.new_tenant()))
+        stopping = Stopping(orchard.table.caller.client, writes, after)
+        try:
+            await moves(through(orchard.table, stopping)).move(AUDIO, SOUND)
+        except Stopped:
+            with suppress(NotFound):
+                assert await moves(orchard.table).move(AUDIO, SOUND) == 4
+        assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
+        await orchard.check()
+        if stopping.writes >= 0:
+            break
+    assert writes > 8
+
+
+@pytest.mark.usefixtures("small_steps")
+async def test_while_a_move_is_under_way_everything_is_seen_once_and_any_other_move_finishes_it(world: World) -> None:
+    for writes in (1, 4, 7, 10):
+        orchard = await Orchard.grown(world.table(await world.new_tenant()))
+        with pytest.raises(Stopped):
+            await moves(through(orchard.table, Stopping(orchard.table.caller.client, writes, False))).move(AUDIO, SOUND)
+        seen = await orchard.seen()
+        assert len(seen) == len(TREE)
+        assert {_at_home(path) for path in seen} == set(TREE)
+        assert await moves(orchard.table).move(("audiobooks",), ("books",)) == 1
+        wanted = orchard.wanted(AUDIO, SOUND)
+        wanted["books",] = wanted.pop(("audiobooks",))
+        assert await orchard.seen() == wanted
+        await orchard.check()
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("writes", [1, 6, 9])
+async def test_nothing_can_be_put_where_a_move_is_under_way(orchard: Orchard, writes: int) -> None:
+    stopping = Stopping(orchard.table.caller.client, writes, False)
+    with pytest.raises(Stopped):
+        await moves(through(orchard.table, stopping)).move(AUDIO, SOUND)
+    for place in (AUDIO, SOUND):
+        with pytest.raises(Conflict, match="being moved"):
+            await orchard.plant(place, f"new-{place}")
+        with pytest.raises(Conflict, match="being moved"):
+            await Categories(orchard.table).create((*place, "new"))
+        with pytest.raises(Conflict):
+            await Categories(orchard.table).create(place)
+    await orchard.plant(("video",), "beside it")
+    assert await moves(orchard.table).move(AUDIO, SOUND) == 4
+    await orchard.plant(SOUND, "afterwards")
+    await orchard.check()
+
+
+def _at_home(path: Path) -> Path:
+    return AUDIO + path[2:] if path[:2] == SOUND else path
+
+
+@pytest.mark.usefixtures("small_steps")
+async def test_of_many_who_make_the_same_move_nobody_moves_twice(orchard: Orchard) -> None:
+    outcomes = await asyncio.gather(
+        *(moves(orchard.table).move(AUDIO, SOUND) for _ in range(5)), return_exceptions=True
+    )
+    assert 4 in outcomes
+    assert {outcome for outcome in outcomes if not isinstance(outcome, NotFound)} == {4}
+    assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
+    await orchard.check()
+
+
+@pytest.mark.usefixtures("small_steps")
+async def test_who_comes_late_to_a_finished_move_takes_nothing_away(orchard: Orchard) -> None:
+    """A helper that stopped before its last steps goes on after others finished, and after the old path was reused."""
+    late = Stopping(orchard.table.caller.client, 9, False)
+    with pytest.raises(Stopped):
+        await moves(through(orchard.table, late)).move(AUDIO, SOUND)
+    held = await orchard.table.find(last_move)
+    assert held is not None
+    assert await moves(orchard.table).move(AUDIO, SOUND) == 4
+    await Categories(orchard.table).create(AUDIO)
+    again = passage.Passage(orchard.table, held, shelves.Shelves(orchard.table).carry, Categories(orchard.table).now)
+    with pytest.raises((passage.Over, Conflict)):
+        await again.run()
+    assert AUDIO in await orchard.seen()
+    await orchard.check()
+
+
+@pytest.mark.usefixtures("small_steps")
+async def test_what_is_added_during_a_move_is_refused_or_carried_along(orchard: Orchard) -> None:
+    categories = Categories(orchard.table)
+
+    async def later(wait: float, doing: Awaitable[object]) -> object:
+        await asyncio.sleep(wait)
+        return await doing
+
+    places: list[Path] = [AUDIO, ("audio", "books"), SOUND, (*SOUND, "books"), ("video",), ("audiobooks",)]
+    added = [orchard.plant(place, f"new-{number}-{place}") for number in range(4) for place in places]
+    grown = [categories.create((*place, f"new-{number}")) for number in range(4) for place in places]
+    moving = moves(orchard.table).move(AUDIO, SOUND)
+    outcomes = await asyncio.gather(
+        moving,
+        *(later(0.01 * number, doing) for number, doing in enumerate([*added, *grown])),
+        return_exceptions=True,
+    )
+    assert isinstance(outcomes[0], int)
+    unexpected = [
+        one for one in outcomes[1:] if isinstance(one, Exception) and not isinstance(one, Conflict | BadInput)
+    ]
+    assert unexpected == []
+    await orchard.check()
+    shown = {category.path for category in await categories.under()}
+    made = [one.path for one in outcomes if isinstance(one, Category)]
+    assert all(path in shown or (SOUND + path[1:]) in shown for path in made)
+    assert outcomes[0] == 4 + sum(path[0] == "audio" for path in made)
+
+
+async def test_a_product_that_the_index_does_not_show_yet_is_waited_for(orchard: Orchard) -> None:
+    lagging = Lagging(orchard.table.caller.client, "GSI3", 5)
+    assert await moves(through(orchard.table, lagging)).move(AUDIO, SOUND) == 4
+    assert lagging.queries == 0
+    assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
+    await orchard.check()
+
+
+@pytest.mark.usefixtures("small_steps")
+async def test_products_that_are_revised_meanwhile_keep_their_revision_and_their_place(orchard: Orchard) -> None:
+    products = Products(orchard.table, "clerk")
+    ids = list(orchard.planted)
+    revised = (products.revise(id, name=f"N{number}") for number in range(3) for id in ids)
+    await asyncio.gather(moves(orchard.table).move(AUDIO, SOUND), *revised)
+    assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
+    await orchard.check()
+    assert {product.revision for product in await products.find_many(ids) if product} == {4}
+
+
+async def test_neighbours_have_trees_of_their_own(world: World, orchard: Orchard) -> None:
+    other = world.table(await world.new_tenant())
+    assert await Categories(other).under() == []
+    with pytest.raises(NotFound):
+        await moves(other).move(AUDIO, SOUND)

@@ -1,0 +1,41 @@
+"""Counters are exact: whoever counts at once, in however many slots, and whatever becomes of the answers."""
+
+import asyncio
+from dataclasses import replace
+
+from iam.boundary import TenantId
+from iam.gate.faults.fault import Fault
+from service.domains.counters.repository import Counters
+from service.store.note import Note
+from service.store.shards import ShardMap
+from tests.world import World
+
+SEEN = Note("thing.seen")
+
+
+async def test_many_who_count_at_once_are_all_counted(world: World, tenant: TenantId) -> None:
+    counters = Counters(world.table(tenant))
+    await asyncio.gather(*(counters.add("a", SEEN) for _ in range(20)), counters.add("b", SEEN, by=5))
+    assert await counters.totals(["a", "never", "b"]) == [20, 0, 5]
+
+
+async def test_a_lost_answer_does_not_count_twice(world: World, tenant: TenantId) -> None:
+    counters = Counters(world.table(tenant))
+    world.gate.faults = (Fault(kind="lost_response", operation="TransactWriteItems", every=2),)
+    try:
+        for _ in range(5):
+            await counters.add("a", SEEN)
+    finally:
+        world.gate.faults = ()
+    assert await counters.totals(["a"]) == [5]
+
+
+async def test_a_sum_over_slots_costs_one_batch_and_misses_none(world: World, tenant: TenantId) -> None:
+    wide = Counters(replace(world.table(tenant), shards=ShardMap({"counters": 8})))
+    for _ in range(24):
+        await wide.add("a", SEEN)
+    world.calls()
+    assert await wide.totals(["a", "b"]) == [24, 0]
+    assert [call.operation for call in world.calls()] == ["BatchGetItem"]
+    (alone,) = await Counters(world.table(tenant)).totals(["a"])
+    assert alone < 24, "the parts do lie in several slots"

@@ -1,0 +1,262 @@
+"""Orders are placed whole or not at all, stand where their state says, and move only as they may."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.orders.lines import MOST_LINES, ProductId, Wanted
+from service.domains.orders.model import BuyerId, Order, OrderId, OrderRow, OrderStatus, row_of
+from service.domains.orders.once import RETENTION
+from service.errors import BadInput, Conflict, KeyfenceError, NotFound
+from service.store.ids import new_id
+from service.store.page import Page
+from service.store.write import Write
+from tests.engine.shop import INK, PEN, YEN, Shop
+from tests.world import World
+
+ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
+
+
+@pytest.fixture
+async def shop(world: World, tenant: TenantId) -> Shop:
+    return await Shop.opened(world.table(tenant))
+
+
+async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query(shop: Shop, world: World) -> None:
+    world.calls()
+    order = await shop.place(Wanted(PEN, 3), Wanted(INK, 10_000), Wanted(PEN, 2))
+    assert [call.operation for call in world.calls()] == ["TransactWriteItems"]
+    assert (order.bill.total, order.bill.currency, order.bill.item_count) == (Decimal("705.5"), "EUR", 3)
+    assert (found := await shop.orders.find_with_items(order.id)) is not None
+    assert [call.operation for call in world.calls()] == ["Query"]
+    assert found[0] == order
+    assert [(item.position, item.sku, item.quantity, item.unit_price) for item in found[1]] == [
+        (1, "PEN", 3, Decimal("1.10")),
+        (2, "INK", 10_000, Decimal("0.07")),
+        (3, "PEN", 2, Decimal("1.10")),
+    ]
+    (event,) = await shop.parts.history(order.id)
+    assert (event.kind, event.by, event.from_status, event.to_status) == ("placed", "clerk", None, order.status)
+
+
+async def test_the_largest_order_fits_its_transaction_with_a_key(shop: Shop) -> None:
+    order = await shop.place(*[Wanted(PEN, 1)] * MOST_LINES, key="large")
+    ((*items,),) = await shop.parts.items_of([order])
+    assert [item.position for item in items] == list(range(1, MOST_LINES + 1))
+    found = await shop.orders.find_with_items(order.id)
+    assert found == (order, items)
+
+
+BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
+    "no items": ({"lines": ()}, "items"),
+    "too many items": ({"lines": [Wanted(PEN, 1)] * (MOST_LINES + 1)}, "items"),
+    "nothing of a product": ({"lines": [Wanted(PEN, 1), Wanted(PEN, 0)]}, "quantity"),
+    "less than nothing": ({"lines": [Wanted(PEN, -1)]}, "quantity"),
+    "too much of a product": ({"lines": [Wanted(PEN, 10_001)]}, "quantity"),
+    "an unknown product": ({"lines": [Wanted(PEN, 1), Wanted(ProductId("prd_no"), 1)]}, "productId"),
+    "two currencies": ({"lines": [Wanted(PEN, 1), Wanted(YEN, 1)]}, "items"),
+    "an unknown customer": ({"customer_id": BuyerId(new_id("cus"))}, "customerId"),
+    "a blank region": ({"region": " "}, "region"),
+    "a region too long": ({"region": "n" * 65}, "region"),
+    "a blank key": ({"key": ""}, "idempotencyKey"),
+    "a key too long": ({"key": "k" * 201}, "idempotencyKey"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ORDERS)
+async def test_a_bad_order_is_refused_by_the_name_of_its_field_and_leaves_nothing(shop: Shop, name: str) -> None:
+    given, field = BAD_ORDERS[name]
+    with pytest.raises(BadInput) as refusal:
+        await shop.place(**given)
+    assert refusal.value.extensions["field"] == field
+    assert not any((await shop.lists()).values())
+
+
+async def test_a_key_gives_the_same_order_for_the_same_request_only(shop: Shop) -> None:
+    order = await shop.place(key="k")
+    assert await shop.place(key="k") == order
+    assert (await shop.place(key="K")).id != order.id
+    for other in ({"lines": [Wanted(PEN, 2)]}, {"region": "south"}, {"lines": [Wanted(PEN, 1), Wanted(INK, 1)]}):
+        with pytest.raises(Conflict) as refusal:
+            await shop.place(key="k", **other)
+        assert refusal.value.extensions == {"field": "idempotencyKey"}
+    moved = await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
+    assert await shop.place(key="k") == moved
+
+
+async def test_a_key_is_free_again_after_a_week_even_if_its_item_is_still_there(shop: Shop) -> None:
+    order = await shop.place(key="k")
+    week = order.created_at + RETENTION
+    assert (await replace(shop, now=lambda: week - timedelta(seconds=1)).place(key="k")).id == order.id
+    later = replace(shop, now=lambda: week + timedelta(seconds=1))
+    again = await asyncio.gather(*(later.place(key="k") for _ in range(5)))
+    assert len({one.id for one in again}) == 1
+    assert again[0].id != order.id
+
+
+async def test_fifty_requests_with_one_key_place_one_order(shop: Shop) -> None:
+    placed = await asyncio.gather(*(shop.place(Wanted(INK, 7), key="once") for _ in range(50)))
+    assert len({order.id for order in placed}) == 1
+    assert {name: len(ids) for name, ids in (await shop.lists()).items()} == {
+        "customer": 1, "open": 1, "region": 1, "review": 0, "bin": 0,
+    }  # fmt: skip
+
+
+async def test_an_order_is_open_until_it_is_delivered_and_moves_between_states(shop: Shop) -> None:
+    order = await shop.place()
+    for status in ALONG:
+        before, order = order, await shop.orders.transition(order.id, status, note=f"to {status}")
+        assert (order.status, order.version) == (status, before.version + 1)
+        old, new = [
+            (await shop.orders.of_customer(shop.customer, status=one, first=9, after=None)).items
+            for one in (before.status, status)
+        ]
+        assert (old, new) == ((), (row_of(order),))
+        assert ((await shop.lists())["open"] == []) == (status is OrderStatus.DELIVERED)
+    history = await shop.parts.history(order.id)
+    assert [(event.from_status, event.to_status) for event in history] == [
+        (None, OrderStatus.PENDING),
+        *zip((OrderStatus.PENDING, *ALONG), ALONG, strict=False),
+    ]
+    assert [event.note for event in history] == [None, *(f"to {status}" for status in ALONG)]
+    (row,) = (await shop.orders.of_region("north", first=9, after=None)).items
+    assert row == row_of(await shop.orders.get(order.id))
+
+
+async def test_an_illegal_step_is_refused_with_the_legal_ones_and_changes_nothing(shop: Shop) -> None:
+    order = await shop.place()
+    with pytest.raises(Conflict, match="CONFIRMED, CANCELLED") as refusal:
+        await shop.orders.transition(order.id, OrderStatus.SHIPPED)
+    assert refusal.value.extensions == {"status": "PENDING", "allowed": ["CONFIRMED", "CANCELLED"]}
+    assert await shop.orders.get(order.id) == order
+    assert await shop.kinds(order) == ["placed"]
+
+
+async def test_a_step_at_another_version_than_expected_is_refused(shop: Shop) -> None:
+    order = await shop.place()
+    await shop.orders.transition(order.id, OrderStatus.CONFIRMED, expected_version=1)
+    with pytest.raises(Conflict) as refusal:
+        await shop.orders.transition(order.id, OrderStatus.PROCESSING, expected_version=1)
+    assert refusal.value.extensions == {"version": 2}
+
+
+async def test_of_concurrent_steps_to_one_state_exactly_one_is_made(shop: Shop) -> None:
+    order = await shop.place()
+    steps = (shop.orders.transition(order.id, OrderStatus.CONFIRMED) for _ in range(12))
+    outcomes = await asyncio.gather(*steps, return_exceptions=True)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 11 + ["Order"]
+    assert await shop.kinds(order) == ["placed", "transitioned"]
+
+
+async def test_steps_against_each_other_make_one_history_that_the_rules_allow(shop: Shop) -> None:
+    order = await shop.place()
+    wanted = [*ALONG, OrderStatus.CANCELLED] * 5
+    outcomes = await asyncio.gather(*(shop.orders.transition(order.id, to) for to in wanted), return_exceptions=True)
+    made = [outcome for outcome in outcomes if isinstance(outcome, Order)]
+    assert all(isinstance(outcome, KeyfenceError) for outcome in outcomes if outcome not in made)
+    history = await shop.parts.history(order.id)
+    assert [event.revision for event in history] == list(range(1, len(made) + 2))
+    assert [event.from_status for event in history[1:]] == [event.to_status for event in history[:-1]]
+    kept = await shop.orders.get(order.id)
+    assert (kept.status, kept.version) == (history[-1].to_status, len(history))
+    assert (await shop.orders.of_customer(shop.customer, first=9, after=None)).items == (row_of(kept),)
+
+
+async def test_what_else_belongs_to_a_step_is_written_with_it_or_not_at_all(shop: Shop) -> None:
+    order = await shop.place()
+    seen: list[tuple[OrderStatus, OrderStatus]] = []
+
+    async def refused(before: Order, after: Order) -> list[Write[Any]]:
+        seen.append((before.status, after.status))
+        raise NotFound("not today")
+
+    with pytest.raises(NotFound):
+        await shop.orders.transition(order.id, OrderStatus.CONFIRMED, also=refused)
+    assert seen == [(OrderStatus.PENDING, OrderStatus.CONFIRMED)]
+    assert await shop.orders.get(order.id) == order
+
+
+def _same(moment: datetime) -> datetime:
+    return moment
+
+
+async def test_orders_of_a_region_lie_between_days_both_included(shop: Shop) -> None:
+    days = [datetime(2026, 11, day, hour, tzinfo=UTC) for day in (1, 2, 3) for hour in (0, 23)]
+    made = [(await replace(shop, now=partial(_same, moment)).place()).id for moment in days]
+    await shop.place(region="north west")
+
+    async def between(since: date | None, until: date | None) -> list[OrderId]:
+        page = await shop.orders.of_region("north", since=since, until=until, first=100, after=None)
+        return [order.id for order in page.items]
+
+    first, second, third = (date(2026, 11, day) for day in (1, 2, 3))
+    assert await between(None, None) == made
+    assert await between(second, second) == made[2:4]
+    assert await between(second, None) == made[2:]
+    assert await between(None, first) == made[:2]
+    assert await between(third, first) == []
+    assert await between(date.min, date.max) == made
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+async def test_every_list_of_orders_pages_to_the_end(shop: Shop, size: int) -> None:
+    made = [(await shop.place()).id for _ in range(15)]
+    lists: dict[str, Callable[[str | None], Awaitable[Page[OrderRow]]]] = {
+        "customer": lambda after: shop.orders.of_customer(shop.customer, first=size, after=after),
+        "status": lambda after: shop.orders.of_customer(
+            shop.customer, status=OrderStatus.PENDING, first=size, after=after
+        ),
+        "open": lambda after: shop.orders.still_open(first=size, after=after),
+        "region": lambda after: shop.orders.of_region("north", first=size, after=after),
+    }
+    for name, page_after in lists.items():
+        found: list[OrderId] = []
+        after: str | None = None
+        while True:
+            page = await page_after(after)
+            found += [order.id for order in page.items]
+            if not page.has_next:
+                break
+            after = page.edges[-1].cursor()
+        assert found == (made if name in {"open", "region"} else made[::-1]), name
+
+
+async def test_lines_and_histories_of_many_orders_come_in_one_batch_each(shop: Shop, world: World) -> None:
+    made = [await shop.place(*[Wanted(PEN, n)] * n) for n in (1, 2, 3)]
+    moved = await shop.orders.transition(made[0].id, OrderStatus.CONFIRMED)
+    world.calls()
+    items = await shop.parts.items_of([moved, *made[1:]])
+    histories = await shop.parts.histories_of([moved, *made[1:]])
+    assert [call.operation for call in world.calls()] == ["BatchGetItem", "BatchGetItem"]
+    assert [[item.quantity for item in some] for some in items] == [[1], [2, 2], [3, 3, 3]]
+    assert [[event.kind for event in some] for some in histories] == [
+        ["placed", "transitioned"],
+        ["placed"],
+        ["placed"],
+    ]
+
+
+async def test_an_unknown_order_is_not_found(shop: Shop) -> None:
+    nobody = OrderId(new_id("ord"))
+    assert await shop.orders.find(nobody) is None
+    assert await shop.orders.find_with_items(nobody) is None
+    with pytest.raises(NotFound):
+        await shop.orders.transition(nobody, OrderStatus.CONFIRMED)
+
+
+async def test_a_neighbours_orders_are_not_there(world: World) -> None:
+    longer = await Shop.opened(world.table(await world.new_tenant("shopcorp")))
+    order = await longer.place(key="k")
+    table = world.table(await world.new_tenant("shop"))
+    neighbour = replace(longer, table=table)
+    assert await neighbour.orders.find(order.id) is None
+    assert not any((await neighbour.lists()).values())
+    with pytest.raises(BadInput):
+        await neighbour.place(key="k")

@@ -1,0 +1,215 @@
+"""A deleted order is gone from every list at once, waits in the bin, and comes back exactly as it was."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.orders.access import events_of_order, item_by_position, items_of_order
+from service.domains.orders.lines import MOST_LINES, Wanted
+from service.domains.orders.model import IN_BIN, Order, OrderStatus, row_of
+from service.domains.orders.recycle_bin import LINGER, RecycleBin
+from service.errors import Conflict, KeyfenceError, NotFound
+from service.store.expression import Change, Condition
+from tests.engine.shop import PEN, Shop
+from tests.world import World
+
+
+@pytest.fixture
+async def shop(world: World, tenant: TenantId) -> Shop:
+    return await Shop.opened(world.table(tenant))
+
+
+async def marks(shop: Shop, order: Order) -> set[int | None]:
+    """When the parts of an order may go."""
+    found = [item.ttl async for item in shop.table.every(items_of_order, order_id=order.id)]
+    return {*found, *[event.ttl async for event in shop.table.every(events_of_order, order_id=order.id)]}
+
+
+async def test_a_deleted_order_is_in_the_bin_and_nowhere_else(shop: Shop) -> None:
+    order = await shop.reviews.flag((await shop.place(Wanted(PEN, 1), Wanted(PEN, 2))).id, "why")
+    gone = await shop.bin.delete(order.id)
+    assert await shop.lists() == {"customer": [], "open": [], "region": [], "review": [], "bin": [order.id]}
+    assert await shop.orders.find(order.id) is None
+    assert await shop.orders.find_many([order.id]) == [None]
+    assert await shop.orders.find_with_items(order.id) is None
+    assert gone.deleted_at is not None
+    assert gone.ttl == int((gone.deleted_at + IN_BIN).timestamp())
+    assert await marks(shop, order) == {gone.ttl + LINGER.total_seconds()}
+    for refused in (
+        shop.orders.transition(order.id, OrderStatus.CONFIRMED),
+        shop.reviews.flag(order.id, "again"),
+    ):
+        with pytest.raises(Conflict, match="recycle bin"):
+            await refused
+    assert await shop.reviews.claim() is None
+
+
+async def test_a_restored_order_is_exactly_as_it_was_and_where_it_was(shop: Shop) -> None:
+    first = await shop.place(Wanted(PEN, 2))
+    second = await shop.orders.transition((await shop.place()).id, OrderStatus.CONFIRMED)
+    order = await shop.reviews.flag(first.id, "why")
+    await shop.reviews.flag(second.id, "why")
+    before, items = await shop.lists(), await shop.parts.items_of([order])
+    await shop.bin.delete(order.id)
+    back = await shop.bin.restore(order.id)
+    assert back == replace(order, version=order.version + 2)
+    assert await shop.orders.get(order.id) == back
+    assert await shop.lists() == before
+    assert row_of(back) in (await shop.orders.of_customer(shop.customer, first=9, after=None)).items
+    assert await shop.parts.items_of([back]) == items
+    assert await marks(shop, order) == {None}
+    assert await shop.kinds(order) == ["placed", "flagged", "deleted", "restored"]
+    assert (await shop.orders.transition(order.id, OrderStatus.CONFIRMED)).status is OrderStatus.CONFIRMED
+
+
+async def test_an_order_that_is_closed_comes_back_closed(shop: Shop) -> None:
+    order = await shop.orders.transition((await shop.place()).id, OrderStatus.CANCELLED)
+    await shop.bin.delete(order.id)
+    await shop.bin.restore(order.id)
+    lists = await shop.lists()
+    assert (lists["open"], lists["customer"], lists["region"]) == ([], [order.id], [order.id])
+
+
+async def test_only_what_is_in_the_bin_is_restored(shop: Shop) -> None:
+    order = await shop.place()
+    with pytest.raises(Conflict, match="not in the recycle bin"):
+        await shop.bin.restore(order.id)
+
+
+async def test_after_thirty_days_an_order_is_gone_even_if_its_items_are_still_there(shop: Shop) -> None:
+    order = await shop.place()
+    gone = await shop.bin.delete(order.id)
+    newer = await shop.bin.delete((await shop.place()).id)
+    assert gone.deleted_at is not None
+    over = gone.deleted_at + IN_BIN
+    late = replace(shop, now=lambda: over)
+    for refused in (late.bin.restore(order.id), late.bin.delete(order.id), late.reviews.flag(order.id, "why")):
+        with pytest.raises(NotFound):
+            await refused
+    assert (await late.lists())["bin"] == [newer.id]
+    page = await late.bin.newest(first=1, after=None)
+    assert [one.id for one in page.items] == [newer.id]
+    assert (await late.bin.newest(first=1, after=page.edges[-1].cursor())).items == ()
+    just = replace(shop, now=lambda: over - timedelta(seconds=1))
+    assert (await just.bin.restore(order.id)).deleted_at is None
+
+
+async def test_the_largest_order_goes_and_comes_back_with_all_its_parts(shop: Shop) -> None:
+    order = await shop.place(*[Wanted(PEN, 1)] * MOST_LINES)
+    for _ in range(6):
+        await shop.reviews.flag(order.id, "why")
+        await shop.reviews.claim()
+    gone = await shop.bin.delete(order.id)
+    assert gone.ttl
+    assert await marks(shop, order) == {gone.ttl + LINGER.total_seconds()}
+    back = await shop.bin.restore(order.id)
+    assert await marks(shop, order) == {None}
+    assert len((await shop.parts.items_of([back]))[0]) == MOST_LINES
+
+
+async def test_the_bin_shows_the_newest_first_and_pages_to_the_end(shop: Shop) -> None:
+    made = [(await shop.bin.delete((await shop.place()).id)).id for _ in range(5)]
+    found: list[str] = []
+    after: str | None = None
+    while True:
+        page = await shop.bin.newest(first=2, after=after)
+        found += [order.id for order in page.items]
+        if not page.has_next:
+            break
+        after = page.edges[-1].cursor()
+    assert found == made[::-1]
+
+
+class Interrupted(RecycleBin):
+    """The server stops before the parts of an order are written."""
+
+    __slots__ = ()
+
+    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+        raise ConnectionError("gone")
+
+
+async def test_a_deletion_that_was_interrupted_is_finished_by_deleting_again(shop: Shop) -> None:
+    order = await shop.place()
+    with pytest.raises(ConnectionError):
+        await Interrupted(shop.orders).delete(order.id)
+    assert await marks(shop, order) == {None}
+    assert (await shop.lists())["bin"] == [order.id]
+    gone = await shop.bin.delete(order.id)
+    assert await shop.bin.delete(order.id) == gone
+    assert None not in await marks(shop, order)
+    assert await shop.kinds(order) == ["placed", "deleted"]
+
+
+async def test_a_restoration_that_was_interrupted_can_be_repeated_or_called_off(shop: Shop) -> None:
+    order = await shop.place()
+    await shop.bin.delete(order.id)
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            await Interrupted(shop.orders).restore(order.id)
+        assert (await shop.lists())["bin"] == [order.id]
+    await shop.bin.delete(order.id)
+    assert None not in await marks(shop, order)
+    back = await shop.bin.restore(order.id)
+    assert (back.deleted_at, back.lift) == (None, None)
+    assert await marks(shop, order) == {None}
+
+
+class Slow(RecycleBin):
+    """Between the deletion of an order and the marks on its parts, somebody restores it."""
+
+    __slots__ = ()
+
+    async def _mark(self, order: Order) -> None:
+        await RecycleBin(self.orders).restore(order.id)
+        await super()._mark(order)
+
+
+async def test_the_parts_of_an_order_that_was_restored_meanwhile_are_not_marked(shop: Shop) -> None:
+    order = await shop.place()
+    await Slow(shop.orders).delete(order.id)
+    assert (await shop.orders.get(order.id)).deleted_at is None
+    assert await marks(shop, order) == {None}
+
+
+class Overlapping(RecycleBin):
+    """Somebody deletes again after the parts were freed and before the order is back, once."""
+
+    __slots__ = ()
+
+    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+        await super()._write_parts(order, written, when)
+        if order.version == 2 and self.orders.by == "clerk":
+            other = RecycleBin(replace(self.orders, by="other"))
+            await other.delete(order.id)
+            object.__setattr__(self, "orders", replace(self.orders, by="other"))
+
+
+async def test_parts_that_are_marked_during_a_restoration_are_freed_again(shop: Shop) -> None:
+    order = await shop.place()
+    await shop.bin.delete(order.id)
+    await Overlapping(shop.orders).restore(order.id)
+    assert (await shop.orders.get(order.id)).deleted_at is None
+    assert await marks(shop, order) == {None}
+
+
+async def test_deletions_against_restorations_leave_one_whole_order(shop: Shop) -> None:
+    order = await shop.place(*[Wanted(PEN, 1)] * 5)
+    acts: list[Any] = [act for _ in range(12) for act in (shop.bin.delete(order.id), shop.bin.restore(order.id))]
+    outcomes = await asyncio.gather(*acts, return_exceptions=True)
+    assert all(isinstance(outcome, Order | KeyfenceError) for outcome in outcomes), outcomes
+    head = await shop.orders.get_anywhere(order.id)
+    kinds = await shop.kinds(order)
+    assert kinds == ["placed", *(["deleted", "restored"] * len(kinds))[: len(kinds) - 1]]
+    assert head.version == len(kinds)
+    lists = await shop.lists()
+    if head.deleted_at is None:
+        assert lists == {"customer": [order.id], "open": [order.id], "region": [order.id], "review": [], "bin": []}
+        assert await marks(shop, order) == {None}
+    else:
+        assert lists == {"customer": [], "open": [], "region": [], "review": [], "bin": [order.id]}
+    assert await shop.table.find(item_by_position, order_id=order.id, position=5) is not None

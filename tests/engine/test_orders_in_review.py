@@ -1,0 +1,118 @@
+"""The review queue hands out each order once, oldest first, to whoever comes."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.orders.model import Order, OrderId, OrderStatus
+from service.domains.orders.repository import Orders
+from service.domains.orders.reviews import Reviews
+from service.errors import BadInput, Conflict, NotFound
+from service.store.ids import new_id
+from tests.engine.shop import Shop
+from tests.world import World
+
+
+@pytest.fixture
+async def shop(world: World, tenant: TenantId) -> Shop:
+    return await Shop.opened(world.table(tenant))
+
+
+async def flagged(shop: Shop, count: int) -> list[Order]:
+    return [await shop.reviews.flag((await shop.place()).id, f"reason {n}") for n in range(count)]
+
+
+async def test_flags_are_queued_and_claimed_oldest_first(shop: Shop) -> None:
+    older, newer = await flagged(shop, 2)
+    assert [order.id for order in (await shop.reviews.queue(first=9, after=None)).items] == [older.id, newer.id]
+    first, second, none = [await shop.reviews.claim() for _ in range(3)]
+    assert (first and first.id, second and second.id, none) == (older.id, newer.id, None)
+    assert first
+    assert (first.flagged_at, first.claimed_by, first.version) == (None, "clerk", 3)
+    history = await shop.parts.history(older.id)
+    assert [(event.kind, event.note) for event in history[1:]] == [("flagged", "reason 0"), ("claimed", None)]
+
+
+async def test_a_flag_shows_in_every_list_and_goes_with_the_claim(shop: Shop) -> None:
+    (order,) = await flagged(shop, 1)
+    for expected in (order.flagged_at, None):
+        for page in (
+            await shop.orders.of_customer(shop.customer, first=9, after=None),
+            await shop.orders.of_customer(shop.customer, status=OrderStatus.PENDING, first=9, after=None),
+            await shop.orders.still_open(first=9, after=None),
+            await shop.orders.of_region("north", first=9, after=None),
+        ):
+            assert [row.flagged_at for row in page.items] == [expected]
+        await shop.reviews.claim()
+
+
+async def test_an_order_is_flagged_once_until_it_is_claimed(shop: Shop) -> None:
+    (order,) = await flagged(shop, 1)
+    with pytest.raises(Conflict):
+        await shop.reviews.flag(order.id, "again")
+    await shop.reviews.claim()
+    again = await shop.reviews.flag(order.id, "again")
+    assert (again.flag_reason, again.claimed_by) == ("again", None)
+
+
+async def test_a_flag_needs_an_order_and_a_reason(shop: Shop) -> None:
+    with pytest.raises(NotFound):
+        await shop.reviews.flag(OrderId(new_id("ord")), "why")
+    for reason in ("", " ", "x" * 501):
+        with pytest.raises(BadInput):
+            await shop.reviews.flag((await shop.place()).id, reason)
+
+
+async def test_a_flagged_order_moves_on_and_keeps_its_place(shop: Shop) -> None:
+    older, newer = await flagged(shop, 2)
+    await shop.orders.transition(older.id, OrderStatus.CONFIRMED)
+    queue = (await shop.reviews.queue(first=9, after=None)).items
+    assert [(order.id, order.status) for order in queue] == [(older.id, "CONFIRMED"), (newer.id, "PENDING")]
+
+
+async def test_of_fifty_who_claim_twenty_flags_each_gets_another_or_none(shop: Shop) -> None:
+    wanted = await flagged(shop, 20)
+    claimed = await asyncio.gather(*(replace(shop, by=f"c{n}").reviews.claim() for n in range(50)))
+    got = [order for order in claimed if order]
+    assert sorted(order.id for order in got) == sorted(order.id for order in wanted)
+    assert len({order.claimed_by for order in got}) == 20
+    for order in got:
+        assert await shop.kinds(order) == ["placed", "flagged", "claimed"]
+    assert (await shop.lists())["review"] == []
+
+
+class Meddled(Orders):
+    """Somebody moves the order between a claimant's reading and writing, once."""
+
+    __slots__ = ()
+
+    async def find(self, id: OrderId) -> Order | None:
+        found = await super().find(id)
+        if found and found.status is OrderStatus.PENDING:
+            await Orders(self.table, "meddler").transition(id, OrderStatus.CONFIRMED)
+        return found
+
+
+async def test_an_order_that_changes_while_it_is_claimed_is_not_passed_over(shop: Shop) -> None:
+    (order,) = await flagged(shop, 1)
+    claimed = await Reviews(Meddled(shop.table, "clerk")).claim()
+    assert claimed
+    assert (claimed.id, claimed.status) == (order.id, OrderStatus.CONFIRMED)
+
+
+async def test_claims_against_flags_and_steps_lose_nothing(shop: Shop) -> None:
+    orders = [await shop.place() for _ in range(8)]
+    acts = [shop.reviews.flag(order.id, "why") for order in orders]
+    acts += [shop.orders.transition(order.id, OrderStatus.CONFIRMED) for order in orders]
+    done, claims = await asyncio.gather(
+        asyncio.gather(*acts), asyncio.gather(*(shop.reviews.claim() for _ in range(12)))
+    )
+    assert len(done) == 16
+    rest = []
+    while order := await shop.reviews.claim():
+        rest.append(order)
+    assert sorted(order.id for order in [*claims, *rest] if order) == sorted(order.id for order in orders)
+    for order in orders:
+        assert sorted(await shop.kinds(order)) == ["claimed", "flagged", "placed", "transitioned"]

@@ -1,0 +1,212 @@
+"""Products are kept whole: one SKU each, every revision, and a place in their category by price."""
+
+import asyncio
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.categories.repository import Categories
+from service.domains.products.access import product_by_id, product_by_sku, product_revisions, products, shelf_by_path
+from service.domains.products.model import REVISIONS, Product, ProductRevision, claim_of
+from service.domains.products.repository import Products
+from service.domains.sales.model import Sold, month_of
+from service.domains.sales.repository import Sales
+from service.errors import BadInput, Conflict, NotFound
+from service.store import clock
+from service.store.note import Note
+from service.store.write import Stale, revise
+from tests.world import World
+
+PENS, INKS = ("office", "pens"), ("office", "inks")
+
+
+@pytest.fixture
+async def shop(world: World, tenant: TenantId) -> Products:
+    table = world.table(tenant)
+    for path in (PENS[:1], PENS, INKS):
+        await Categories(table).create(path)
+    return Products(table, "clerk")
+
+
+async def made(shop: Products, sku: str = "A-1", **given: Any) -> Product:
+    wanted: dict[str, Any] = {"name": "Pen", "price": Decimal("1.10"), "currency": "EUR", "category": PENS}
+    return await shop.create(sku=sku, **{**wanted, **given})
+
+
+async def count(shop: Products, path: tuple[str, ...]) -> int:
+    shelf = await shop.table.find(shelf_by_path, path=path)
+    assert shelf is not None
+    return shelf.product_count
+
+
+async def test_of_concurrent_products_with_one_sku_exactly_one_is_made(shop: Products) -> None:
+    outcomes = await asyncio.gather(*(made(shop) for _ in range(8)), return_exceptions=True)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 7 + ["Product"]
+    assert await count(shop, PENS) == 1
+    assert len((await shop.in_category(PENS, first=10, after=None)).items) == 1
+
+
+async def test_a_product_is_the_same_by_id_by_sku_in_its_category_and_among_many(shop: Products) -> None:
+    pen = await made(shop, "a#1 %", price=Decimal("9999999.99"))
+    assert await shop.get(pen.id) == pen
+    found = await shop.find_by_sku("a#1 %")
+    assert found == claim_of(pen)
+    assert (await shop.in_category(PENS, first=10, after=None)).items == (pen,)
+    assert await shop.find_many([pen.id, pen.id]) == [pen, pen]
+    assert await shop.find_by_sku("A#1 %") is None
+
+
+async def test_products_of_a_category_come_by_price_between_bounds_that_are_included(shop: Products) -> None:
+    for number, price in enumerate(["10", "9.99", "0", "100", "10.01", "9.9"]):
+        await made(shop, f"P{number}", price=Decimal(price))
+    await made(shop, "elsewhere", price=Decimal(10), category=INKS)
+    await made(shop, "above", price=Decimal(10), category=PENS[:1])
+
+    async def prices(low: str | None = None, high: str | None = None) -> list[str]:
+        page = await shop.in_category(
+            PENS, lowest=Decimal(low) if low else None, highest=Decimal(high) if high else None, first=10, after=None
+        )
+        return [format(product.price.normalize(), "f") for product in page.items]
+
+    assert await prices() == ["0", "9.9", "9.99", "10", "10.01", "100"]
+    assert await prices("9.9", "10") == ["9.9", "9.99", "10"]
+    assert await prices(low="10.01") == ["10.01", "100"]
+    assert await prices(high="9.91") == ["0", "9.9"]
+    assert await prices("10", "9") == []
+    with pytest.raises(BadInput) as refusal:
+        await prices(high="-1")
+    assert refusal.value.extensions == {"field": "maxPrice"}
+
+
+async def test_a_price_range_is_one_query(shop: Products, world: World) -> None:
+    await made(shop)
+    world.calls()
+    await shop.in_category(PENS, lowest=Decimal(1), highest=Decimal(2), first=10, after=None)
+    await shop.find_by_sku("A-1")
+    assert [call.operation for call in world.calls()] == ["Query", "GetItem"]
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+async def test_a_category_pages_to_the_end_while_products_are_added(shop: Products, size: int) -> None:
+    before = [await made(shop, f"P{number}", price=Decimal(number // 2)) for number in range(12)]
+    found: list[str] = []
+    after, added = None, 0
+    while True:
+        page = await shop.in_category(PENS, first=size, after=after)
+        found += [product.id for product in page.items]
+        if not page.has_next:
+            break
+        after = page.edges[-1].cursor()
+        if added < 6:
+            await made(shop, f"new{added}", price=Decimal(added))
+            added += 1
+    assert len(found) == len(set(found))
+    known = {product.id for product in before}
+    assert [id for id in found if id in known] == [
+        product.id for product in sorted(before, key=lambda one: (one.price, one.id))
+    ]
+
+
+async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_them(shop: Products) -> None:
+    pen = await made(shop)
+    for number in range(2, 13):
+        await Products(shop.table, f"by{number}").revise(pen.id, name=f"Pen {number}", price=Decimal(number))
+    sold = {Sold(month_of(clock.now()), str(pen.id)): 3}
+    await shop.table.write(*await Sales(shop.table).writes(sold), note=Note("x"))
+    found: list[ProductRevision] = []
+    after = None
+    while True:
+        page = await shop.revisions(pen.id, first=5, after=after)
+        found += page.items
+        if not page.has_next:
+            break
+        after = page.edges[-1].cursor()
+    assert [one.revision for one in found] == list(range(12, 0, -1))
+    assert [(one.name, one.price, one.by) for one in found[:2]] == [
+        ("Pen 12", Decimal(12), "by12"),
+        ("Pen 11", Decimal(11), "by11"),
+    ]
+    assert (found[-1].name, found[-1].by) == ("Pen", "clerk")
+    latest = await shop.get(pen.id)
+    assert (latest.revision, latest.version, latest.created_at) == (12, 12, pen.created_at)
+    assert await shop.find_by_sku(pen.sku) == claim_of(latest)
+
+
+async def test_a_revision_that_changes_nothing_writes_nothing(shop: Products, world: World) -> None:
+    pen = await made(shop)
+    world.calls()
+    assert await shop.revise(pen.id, name="Pen", price=Decimal("1.1"), category=PENS) == pen
+    assert [call.operation for call in world.calls()] == ["GetItem"]
+
+
+async def test_of_concurrent_revisions_with_one_expected_version_exactly_one_wins(shop: Products) -> None:
+    pen = await made(shop)
+    revisions = (shop.revise(pen.id, expected_version=1, name=f"N{number}") for number in range(6))
+    outcomes = await asyncio.gather(*revisions, return_exceptions=True)
+    assert sum(isinstance(outcome, Product) for outcome in outcomes) == 1
+    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 5
+    assert len((await shop.revisions(pen.id, first=10, after=None)).items) == 2
+
+
+async def test_revisions_that_name_no_version_all_happen(shop: Products) -> None:
+    pen = await made(shop)
+    await asyncio.gather(*(shop.revise(pen.id, name=f"N{number}") for number in range(3)))
+    assert (await shop.get(pen.id)).revision == 4
+
+
+async def test_a_product_of_another_category_is_counted_there_and_no_longer_here(shop: Products) -> None:
+    pen = await made(shop)
+    moved = await shop.revise(pen.id, category=INKS)
+    assert (await count(shop, PENS), await count(shop, INKS)) == (0, 1)
+    assert (await shop.in_category(PENS, first=10, after=None)).items == ()
+    assert (await shop.in_category(INKS, first=10, after=None)).items == (moved,)
+
+
+@pytest.mark.parametrize("category", [("office", "none"), ("offic",), ("office", "pens", "red")])
+async def test_a_category_that_is_not_there_takes_no_product(shop: Products, category: tuple[str, ...]) -> None:
+    pen = await made(shop)
+    with pytest.raises(BadInput) as refusal:
+        await made(shop, "B-1", category=category)
+    assert refusal.value.extensions == {"field": "category"}
+    with pytest.raises(BadInput, match="no such category"):
+        await shop.revise(pen.id, category=category)
+    assert await shop.table.find(product_by_sku, sku="B-1") is None
+    assert await shop.get(pen.id) == pen
+
+
+async def test_the_last_revision_is_the_last(shop: Products) -> None:
+    pen = await made(shop)
+    await shop.table.write(revise(products, pen, replace(pen, revision=REVISIONS)))
+    with pytest.raises(Conflict, match="at most"):
+        await shop.revise(pen.id, name="One more")
+
+
+async def test_a_revision_that_exists_is_never_written_over(shop: Products) -> None:
+    pen = await made(shop)
+    await shop.table.write(revise(products, pen, replace(pen, revision=0)))
+    with pytest.raises(Stale):
+        await shop.revise(pen.id, expected_version=1, name="Rewritten")
+    first = await shop.table.find(product_revisions.get(), product_id=pen.id, revision=1)
+    assert first is not None
+    assert first.name == "Pen"
+
+
+async def test_what_is_not_there_is_not_found(shop: Products) -> None:
+    nobody: Any = "prd_" + "0" * 26
+    assert await shop.table.find(product_by_id, id=nobody) is None
+    with pytest.raises(NotFound):
+        await shop.revise(nobody, name="X")
+
+
+async def test_a_neighbours_products_are_not_there(world: World, shop: Products) -> None:
+    pen = await made(shop)
+    other = Products(world.table(await world.new_tenant()), "stranger")
+    assert await other.find(pen.id) is None
+    assert await other.find_by_sku(pen.sku) is None
+    assert (await other.in_category(PENS, first=10, after=None)).items == ()
+    assert (await other.revisions(pen.id, first=10, after=None)).items == ()
+    with pytest.raises(BadInput):
+        await made(other)

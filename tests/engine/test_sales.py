@@ -1,0 +1,77 @@
+"""Sales are exact: each order counts once, whoever confirms at once, and the best of all slots come first."""
+
+import asyncio
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.sales.model import MonthlySales, Sold
+from service.domains.sales.repository import Sales
+from service.errors import BadInput
+from service.store.note import Note
+from service.store.retry import unless_stale
+from service.store.shards import ShardMap
+from tests.world import World
+
+NOVEMBER, DECEMBER = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
+
+
+async def sell(sales: Sales, deltas: dict[Sold, int]) -> None:
+    async def once() -> None:
+        await sales.table.write(*await sales.writes(deltas), note=Note("order.transitioned"))
+
+    await unless_stale(once)
+
+
+def shown(found: tuple[MonthlySales, ...]) -> list[tuple[str, int]]:
+    return [(one.id, one.total) for one in found]
+
+
+@pytest.fixture
+def sales(world: World, tenant: TenantId) -> Sales:
+    return Sales(world.table(tenant))
+
+
+async def test_what_sold_most_comes_first_and_what_was_taken_back_is_gone(sales: Sales) -> None:
+    await sell(sales, {Sold(NOVEMBER, "pen"): 9, Sold(NOVEMBER, "ink"): 10, Sold(DECEMBER, "pen"): 1})
+    await sell(sales, {Sold(NOVEMBER, "pad"): 3, Sold(NOVEMBER, "pen"): 2})
+    assert shown(tuple(await sales.top("2026-11", first=10))) == [("pen", 11), ("ink", 10), ("pad", 3)]
+    assert shown(tuple(await sales.top("2026-11", first=2))) == [("pen", 11), ("ink", 10)]
+    await sell(sales, {Sold(NOVEMBER, "pen"): -2, Sold(NOVEMBER, "pad"): -3})
+    assert shown(tuple(await sales.top("2026-11", first=10))) == [("ink", 10), ("pen", 9)]
+    assert shown(tuple(await sales.top("2026-12", first=10))) == [("pen", 1)]
+    assert await sales.top("2025-11", first=10) == ()
+
+
+async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: Sales) -> None:
+    chance = random.Random(7)
+    orders = [
+        {Sold(NOVEMBER, product): chance.randint(1, 9) for product in chance.sample("abcdef", 3)} for _ in range(10)
+    ]
+    await asyncio.gather(*(sell(sales, order) for order in orders))
+    wanted: Counter[str] = Counter()
+    for order in orders:
+        wanted.update({sold.product_id: number for sold, number in order.items()})
+    found = shown(tuple(await sales.top("2026-11", first=10)))
+    assert dict(found) == dict(wanted)
+    assert [number for _, number in found] == sorted(wanted.values(), reverse=True)
+
+
+async def test_the_best_of_all_slots_are_the_best(world: World, tenant: TenantId) -> None:
+    wide = Sales(replace(world.table(tenant), shards=ShardMap({"top_products": 4})))
+    numbers = {f"p{number:02}": number * 7 % 31 + 1 for number in range(30)}
+    await sell(wide, {Sold(NOVEMBER, product): number for product, number in numbers.items()})
+    world.calls()
+    found = shown(tuple(await wide.top("2026-11", first=7)))
+    assert [call.operation for call in world.calls()] == ["Query"] * 4
+    assert found == sorted(numbers.items(), key=lambda one: (one[1], one[0]), reverse=True)[:7]
+
+
+async def test_a_month_that_is_none_is_refused(sales: Sales) -> None:
+    with pytest.raises(BadInput) as refusal:
+        await sales.top("November", first=10)
+    assert refusal.value.extensions == {"field": "month"}

@@ -1,0 +1,80 @@
+"""Stores are found by true distance, wherever on the globe, and a search has its limits."""
+
+import random
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.stores import repository
+from service.domains.stores.circle import Circle
+from service.domains.stores.geohash import CELLS
+from service.domains.stores.repository import Stores
+from service.errors import BadInput
+from tests.world import World
+
+pytestmark = pytest.mark.engine
+
+PLACES = {
+    "cell border": (0.0, 0.0),
+    "date line": (-16.5, 180.0),
+    "north pole": (89.95, 10.0),
+    "south pole": (-90.0, 0.0),
+    "Berlin": (52.52, 13.405),
+}
+
+
+def scattered(centre: tuple[float, float], count: int, seed: int) -> list[tuple[float, float]]:
+    """Around a centre, some of them over the date line or the pole."""
+    chance = random.Random(seed)
+    polar = abs(centre[0]) > 89
+    places = []
+    for _ in range(count):
+        latitude = max(-90.0, min(90.0, centre[0] + chance.uniform(-0.5, 0.5)))
+        longitude = chance.uniform(-180, 180) if polar else centre[1] + chance.uniform(-0.5, 0.5)
+        places.append((latitude, (longitude + 180) % 360 - 180))
+    return places
+
+
+@pytest.mark.parametrize("where", PLACES)
+async def test_a_search_finds_what_measuring_everything_finds(world: World, tenant: TenantId, where: str) -> None:
+    stores = Stores(world.table(tenant))
+    made = [
+        await stores.create(name=f"S{number}", latitude=latitude, longitude=longitude)
+        for number, (latitude, longitude) in enumerate(scattered(PLACES[where], 30, len(where)))
+    ]
+    for radius in (0.5, 20.0, 60.0):
+        circle = Circle(latitude=PLACES[where][0], longitude=PLACES[where][1], radius_km=radius)
+        measured = [(circle.distance_km(float(one.latitude), float(one.longitude)), one.id) for one in made]
+        expected = sorted(pair for pair in measured if pair[0] <= radius)
+        found = await stores.near(circle, first=100)
+        assert [(one.distance_km, one.store.id) for one in found] == expected
+        assert [one.store.id for one in await stores.near(circle, first=5)] == [id for _, id in expected[:5]]
+
+
+async def test_a_search_costs_a_query_for_each_stretch(world: World, tenant: TenantId) -> None:
+    stores = Stores(world.table(tenant, writes=False))
+    world.calls()
+    await stores.near(Circle(latitude=52.52, longitude=13.405, radius_km=25), first=20)
+    calls = world.calls()
+    assert {call.operation for call in calls} == {"Query"}
+    assert 1 <= len(calls) <= CELLS
+
+
+async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(
+    world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository, "CANDIDATES", 10)
+    stores = Stores(world.table(tenant))
+    for number in range(10):
+        await stores.create(name=f"S{number}", latitude=52.5 + number * 0.0001, longitude=13.4)
+    assert len(await stores.near(Circle(latitude=52.5, longitude=13.4, radius_km=500), first=100)) == 10
+    await stores.create(name="S10", latitude=55, longitude=13.4)
+    assert len(await stores.near(Circle(latitude=52.5, longitude=13.4, radius_km=5), first=100)) == 10
+    with pytest.raises(BadInput) as refused:
+        await stores.near(Circle(latitude=52.5, longitude=13.4, radius_km=500), first=1)
+    assert refused.value.extensions == {"field": "radiusKm"}
+
+
+async def test_a_neighbours_stores_are_not_near(world: World, tenant: TenantId) -> None:
+    await Stores(world.table(await world.new_tenant())).create(name="Theirs", latitude=1, longitude=1)
+    assert await Stores(world.table(tenant)).near(Circle(latitude=1, longitude=1, radius_km=9), first=9) == []

@@ -1,0 +1,83 @@
+"""A transaction is done once for each of its tokens, however often it is sent."""
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from iam.boundary import TenantId
+from service.local import moto_tokens
+from service.local.moto_tokens import REMEMBERED_SECONDS, Tokens
+from tests.world import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+pytestmark = pytest.mark.engine
+
+
+class Counting:
+    """A counter of one tenant, whose additions are transactions with tokens."""
+
+    def __init__(self, world: World, tenant: TenantId) -> None:
+        self.client: DynamoDBClient = world.client(tenant)
+        self.table = world.settings.table
+        self.key: Any = {"PK": {"S": f"TENANT#{tenant}#COUNT"}, "SK": {"S": "X"}}
+
+    def add(self, token: str, by: int = 1, when: str = "attribute_not_exists(shut)") -> None:
+        update: Any = {
+            "TableName": self.table,
+            "Key": self.key,
+            "UpdateExpression": "ADD n :n",
+            "ConditionExpression": when,
+            "ExpressionAttributeValues": {":n": {"N": str(by)}},
+        }
+        self.client.transact_write_items(TransactItems=[{"Update": update}], ClientRequestToken=token)
+
+    @property
+    def count(self) -> int:
+        item = self.client.get_item(TableName=self.table, Key=self.key, ConsistentRead=True).get("Item", {})
+        return int(item.get("n", {"N": "0"})["N"])
+
+
+@pytest.fixture
+def counting(world: World, tenant: TenantId) -> Counting:
+    return Counting(world, tenant)
+
+
+def token() -> str:
+    return uuid.uuid4().hex
+
+
+async def test_what_is_sent_again_under_its_token_is_done_once(counting: Counting) -> None:
+    same = token()
+    for _ in range(3):
+        counting.add(same)
+    counting.add(token())
+    assert counting.count == 2
+
+
+async def test_another_transaction_under_a_used_token_is_refused(counting: Counting) -> None:
+    same = token()
+    counting.add(same)
+    with pytest.raises(ClientError, match="IdempotentParameterMismatchException"):
+        counting.add(same, by=2)
+    assert counting.count == 1
+
+
+async def test_what_failed_may_be_tried_again_under_its_token(counting: Counting) -> None:
+    same = token()
+    with pytest.raises(ClientError, match="TransactionCanceledException"):
+        counting.add(same, when="attribute_exists(n)")
+    counting.add(token())
+    counting.add(same, when="attribute_exists(n)")
+    assert counting.count == 2
+
+
+def test_a_token_is_forgotten_after_ten_minutes() -> None:
+    tokens = Tokens({"a": (0.0, b"one"), "b": (1.0, b"two")})
+    assert tokens.find("a", REMEMBERED_SECONDS) == b"one"
+    assert tokens.find("a", REMEMBERED_SECONDS + 0.5) is None
+    assert set(tokens.done) == {"b"}
+    assert moto_tokens.REMEMBERED_SECONDS == 600

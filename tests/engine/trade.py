@@ -1,0 +1,100 @@
+"""A tenant's whole trade, made by hand: customers, categories, products and orders in every state."""
+
+from collections.abc import AsyncIterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+from service.bulk.exporter import Exporter
+from service.bulk.importer import Importer, Tally
+from service.bulk.rate import Rate
+from service.bulk.spelling import Line, encoded
+from service.bulk.writer import Writer
+from service.domains.activity.repository import journal
+from service.domains.categories.repository import Categories
+from service.domains.customers.repository import Customers
+from service.domains.orders.lines import Priced, ProductId, Wanted
+from service.domains.orders.model import BuyerId, Order, OrderStatus
+from service.domains.orders.placing import Placing
+from service.domains.orders.recycle_bin import RecycleBin
+from service.domains.orders.repository import Orders
+from service.domains.orders.reviews import Reviews
+from service.domains.products.repository import Products, product_id
+from service.domains.sales.model import deltas
+from service.domains.sales.repository import Sales
+from service.store.table import Table
+
+ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """Somebody who does everything that leaves something to export."""
+
+    table: Table
+    by: str = "clerk"
+
+    @classmethod
+    def on(cls, table: Table) -> "Trade":
+        return cls(replace(table, journal=journal("clerk")))
+
+    @property
+    def orders(self) -> Orders:
+        return Orders(self.table, self.by)
+
+    async def place(self, customer: str, *lines: Wanted, region: str = "north") -> Order:
+        async def prices(ids: Sequence[ProductId]) -> Sequence[Priced | None]:
+            return await Products(self.table, self.by).find_many([product_id(id) for id in ids])
+
+        placing = Placing(self.table, self.by, prices)
+        return await placing.place(customer_id=BuyerId(customer), region=region, lines=lines)
+
+    async def along(self, order: Order, *steps: OrderStatus) -> Order:
+        for step in steps:
+            order = await self.orders.transition(order.id, step, note=f"to {step}", also=self._sold)
+        return order
+
+    async def _sold(self, before: Order, after: Order) -> list[Any]:
+        found = await self.orders.find_with_items(before.id)
+        assert found
+        return await Sales(self.table).writes(deltas(before, after, found[1]))
+
+    async def everything(self) -> None:
+        ann = await Customers(self.table).create(name="Ann", email="ann@x.example")
+        bob = await Customers(self.table).create(name="Bób #2 😀", email=None)
+        await Customers(self.table).update(bob.id, name="Bób %3")
+        for path in (["audio"], ["audio", "50% off # new"], ["audiobooks"]):
+            await Categories(self.table).create(path)
+        products = Products(self.table, self.by)
+        pen = await products.create(sku="P#1", name="Pen", price=Decimal("1.10"), currency="EUR", category=["audio"])
+        ink = await products.create(
+            sku="INK", name="Ink", price=Decimal(20), currency="EUR", category=["audio", "50% off # new"]
+        )
+        for cents in range(3):
+            await products.revise(ink.id, price=Decimal(f"21.0{cents}"), category=["audiobooks"])
+        wanted = (Wanted(ProductId(pen.id), 3), Wanted(ProductId(ink.id), 1))
+        made = [await self.place(ann.id if at % 2 else bob.id, *wanted) for at in range(9)]
+        for at, order in enumerate(made[:5]):
+            await self.along(order, *ALONG[:at])
+        await self.along(made[5], OrderStatus.CONFIRMED, OrderStatus.CANCELLED)
+        recycled, reviews = RecycleBin(self.orders), Reviews(self.orders)
+        await reviews.flag(made[6].id, "looks odd")
+        await reviews.claim()
+        await reviews.flag(made[7].id, "looks odd, too")
+        for order in (made[2], made[7], made[8]):
+            await recycled.delete(order.id)
+        await recycled.restore(made[8].id)
+
+
+async def exported(table: Table) -> bytes:
+    return b"".join([encoded(line) async for line in Exporter(table).lines()])
+
+
+async def imported(table: Table, content: bytes, rate: float | None = None) -> Tally:
+    noted = replace(table, journal=journal("import"))
+    return await Importer(Writer(noted, Rate(rate))).run(BytesIO(content))
+
+
+async def gathered(lines: AsyncIterable[Line]) -> list[Line]:
+    return [line async for line in lines]

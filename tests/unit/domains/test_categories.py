@@ -1,0 +1,56 @@
+"""Where a category may go and what is shown of it on the way, without looking anything up."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domains.categories.model import Category, Move, MoveId, Moving, checked_route, is_shown, outcome
+from service.errors import BadInput
+from tests.unit.store.bookshop import OPENING
+
+PATHS = st.lists(st.sampled_from(["a", "ab", "#"]), min_size=1, max_size=4).map(tuple)
+
+
+def move(source: tuple[str, ...], target: tuple[str, ...], **given: Any) -> Move:
+    return Move(id=MoveId("mov_1"), source=source, target=target, created_at=OPENING, updated_at=OPENING, **given)
+
+
+@given(PATHS, PATHS)
+def test_a_category_can_go_anywhere_but_into_itself(source: tuple[str, ...], target: tuple[str, ...]) -> None:
+    if target[: len(source)] != source:
+        checked_route(source, target)
+        return
+    with pytest.raises(BadInput) as refusal:
+        checked_route(source, target)
+    assert refusal.value.extensions == {"field": "to"}
+
+
+@given(PATHS, PATHS, st.lists(st.sampled_from(["a", "b"]), max_size=3).map(tuple))
+def test_what_is_below_a_moved_category_stays_below_it(
+    source: tuple[str, ...], target: tuple[str, ...], below: tuple[str, ...]
+) -> None:
+    assert move(source, target).destination(source + below) == target + below
+
+
+def test_what_does_not_fit_where_it_goes_is_refused_by_name() -> None:
+    with pytest.raises(BadInput) as refusal:
+        move(("a",), ("x" * 200,)).destination(("a", *("y" * 190 for _ in range(5))))
+    assert refusal.value.extensions == {"field": "to"}
+
+
+def test_a_move_that_was_given_up_says_why_and_another_how_many_moved() -> None:
+    assert outcome(move(("a",), ("b",), moved=3, finished_at=OPENING)) == 3
+    with pytest.raises(BadInput, match="does not fit"):
+        outcome(move(("a",), ("b",), finished_at=OPENING))
+
+
+@pytest.mark.parametrize(("moving", "shown"), [(None, True), (Moving.LEAVING, True), (Moving.ARRIVING, False)])
+def test_a_category_on_its_way_is_shown_in_one_place(moving: Moving | None, shown: bool) -> None:
+    assert is_shown(Category(path=("a",), created_at=OPENING, updated_at=OPENING, moving=moving)) is shown
+
+
+def test_a_category_is_called_by_the_last_name_of_its_path() -> None:
+    category = Category(path=("a", "b#"), created_at=OPENING, updated_at=OPENING)
+    assert (category.name, category.depth) == ("b#", 2)

@@ -1,0 +1,54 @@
+"""What a customer may be called, and where customers are kept."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from service.domains.customers.access import customers
+from service.domains.customers.model import EMAIL_LENGTH, Customer, CustomerId, checked_email, checked_name
+from service.domains.customers.repository import customer_id
+from service.errors import BadInput
+from service.store.ids import new_id
+from service.store.keys import Fence
+from service.store.shards import UNSHARDED
+from tests.unit.store.bookshop import OPENING
+
+ACME = Fence.around(TenantId("acme"))
+
+
+@pytest.mark.parametrize("email", [None, "a@b", "Zoë+1@bücher.example", "a" * (EMAIL_LENGTH - 2) + "@b"])
+def test_an_email_is_kept_as_it_is_written_or_left_out(email: str | None) -> None:
+    assert checked_email(email) == email
+
+
+@given(st.text(st.characters()))
+def test_no_text_breaks_the_check_of_emails(text: str) -> None:
+    try:
+        accepted = checked_email(text)
+    except BadInput:
+        return
+    assert accepted
+    assert accepted.encode().count(b"@") == 1
+    assert accepted.split() == [accepted]
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "a" * 201])
+def test_a_name_is_one_line_of_at_most_200_characters(name: str) -> None:
+    with pytest.raises(BadInput):
+        checked_name(name)
+
+
+def test_a_customer_shares_the_partition_of_their_orders_and_stands_in_the_list() -> None:
+    customer = Customer(id=CustomerId("cus_1"), name="Ann", created_at=OPENING, updated_at=OPENING)
+    item = customers.item(customer, ACME, UNSHARDED)
+    assert (item["PK"]["S"], item["SK"]["S"]) == ("TENANT#acme#CUST#cus_1", "PROFILE")
+    assert item["GSI2PK"]["S"] == "TENANT#acme#CUSTOMERS#00"
+    assert "email" not in item
+
+
+def test_only_an_id_of_a_customer_is_one() -> None:
+    assert customer_id(good := new_id("cus")) == good
+    for text in (new_id("usr"), "cus_1", ""):
+        with pytest.raises(BadInput):
+            customer_id(text)

@@ -1,0 +1,135 @@
+"""Geohashes are those that everybody writes, and the cover of a circle misses no place in it."""
+
+from math import atan2, cos, degrees, radians, sin
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from service.domains.stores.circle import EARTH_KM, FARTHEST_KM, Circle
+from service.domains.stores.geohash import ALPHABET, CELLS, LENGTH, Range, cover, encode
+from service.errors import BadInput
+
+LATITUDES = st.floats(-90, 90) | st.sampled_from([-90.0, -89.9999, 0.0, 45.0, 89.9999, 90.0])
+LONGITUDES = st.floats(-180, 180) | st.sampled_from([-180.0, -179.9999, 0.0, 90.0, 179.9999, 180.0])
+RADII = st.floats(0.001, 50) | st.floats(50, FARTHEST_KM)
+CIRCLES = st.builds(Circle, latitude=LATITUDES, longitude=LONGITUDES, radius_km=RADII)
+
+
+def covered(ranges: list[Range], latitude: float, longitude: float) -> bool:
+    return any(low <= encode(latitude, longitude) <= high for low, high in ranges)
+
+
+@pytest.mark.parametrize(
+    ("latitude", "longitude", "known"),
+    [
+        (57.64911, 10.40744, "u4pruydqqvj"),
+        (42.6, -5.6, "ezs42"),
+        (-25.382708, -49.265506, "6gkzwgjzn820"),
+        (0.0, 0.0, "s00000000000"),
+        (90.0, 180.0, "zzzzzzzzzzzz"),
+        (-90.0, -180.0, "000000000000"),
+    ],
+)
+def test_a_geohash_is_the_one_that_everybody_writes(latitude: float, longitude: float, known: str) -> None:
+    assert encode(latitude, longitude).startswith(known)
+
+
+@given(LATITUDES, LONGITUDES)
+def test_every_place_has_twelve_letters(latitude: float, longitude: float) -> None:
+    text = encode(latitude, longitude)
+    assert len(text) == LENGTH
+    assert set(text) <= set(ALPHABET)
+    assert sorted(ALPHABET) == list(ALPHABET), "or ranges of numbers would not be ranges of text"
+
+
+@given(CIRCLES, LATITUDES, LONGITUDES)
+@example(Circle(latitude=0, longitude=180, radius_km=1), 0.0, -180.0)
+@example(Circle(latitude=0, longitude=-180, radius_km=1), 0.0, 180.0)
+@example(Circle(latitude=90, longitude=0, radius_km=1), 90.0, 123.0)
+@example(Circle(latitude=-89.99, longitude=0, radius_km=5), -89.99, 180.0)
+def test_a_place_in_the_circle_is_in_the_cover(circle: Circle, latitude: float, longitude: float) -> None:
+    if circle.distance_km(latitude, longitude) <= circle.radius_km:
+        assert covered(cover(circle.box()), latitude, longitude)
+
+
+@given(CIRCLES, st.floats(0, 360), st.floats(0, 1))
+def test_a_place_at_any_bearing_up_to_the_rim_is_in_the_cover(circle: Circle, bearing: float, part: float) -> None:
+    latitude, longitude = destination(circle, radians(bearing), part * 0.999999)
+    assert covered(cover(circle.box()), latitude, longitude)
+
+
+def destination(circle: Circle, bearing: float, part: float) -> tuple[float, float]:
+    """Where one comes to from the centre, going this part of the radius."""
+    here, far = radians(circle.latitude), part * circle.radius_km / EARTH_KM
+    height = sin(here) * cos(far) + cos(here) * sin(far) * cos(bearing)
+    aside = sin(bearing) * sin(far) * cos(here), cos(far) - sin(here) * height
+    longitude = circle.longitude + degrees(atan2(*aside))
+    latitude = degrees(atan2(height, max(0.0, 1 - height * height) ** 0.5))
+    return latitude, (longitude + 180) % 360 - 180
+
+
+@given(CIRCLES)
+def test_a_cover_is_few_ranges_in_order_and_apart(circle: Circle) -> None:
+    ranges = cover(circle.box())
+    assert 1 <= len(ranges) <= CELLS
+    ends = [end for range_ in ranges for end in range_]
+    assert ends == sorted(ends)
+
+
+@given(st.floats(-60, 60), LONGITUDES, st.floats(0.01, 500))
+def test_away_from_the_poles_a_cover_is_not_much_larger_than_its_circle(
+    latitude: float, longitude: float, radius: float
+) -> None:
+    """Within three and a half radii lies all of it, so that few are looked at in vain."""
+    ranges = cover(Circle(latitude=latitude, longitude=longitude, radius_km=radius).box())
+    around = Circle(latitude=latitude, longitude=longitude, radius_km=radius * 3.5)
+    for bearing in range(0, 360, 15):
+        assert not covered(ranges, *destination(around, radians(bearing), 1.0))
+
+
+def test_the_whole_globe_is_one_range() -> None:
+    assert cover(Circle(latitude=12, longitude=34, radius_km=FARTHEST_KM).box()) == [Range("0" * 12, "z" * 12)]
+
+
+@given(LATITUDES, LONGITUDES, LATITUDES, LONGITUDES)
+def test_distance_is_the_same_from_both_ends(one: float, two: float, three: float, four: float) -> None:
+    there = Circle(latitude=one, longitude=two, radius_km=1).distance_km(three, four)
+    back = Circle(latitude=three, longitude=four, radius_km=1).distance_km(one, two)
+    assert there == pytest.approx(back)
+    assert 0 <= there < FARTHEST_KM
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "km"),
+    [
+        ((52.52, 13.405), (48.1372, 11.5756), 504.4),
+        ((0, 179.9), (0, -179.9), 22.2),
+        ((89.9, 0), (89.9, 180), 22.2),
+        ((-33.8688, 151.2093), (51.5074, -0.1278), 16993.9),
+    ],
+    ids=["Berlin to Munich", "over the date line", "over the pole", "Sydney to London"],
+)
+def test_distances_are_those_of_the_globe(one: tuple[float, float], other: tuple[float, float], km: float) -> None:
+    assert Circle(latitude=one[0], longitude=one[1], radius_km=1).distance_km(*other) == pytest.approx(km, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("given_", "field"),
+    [
+        ((90.01, 0, 1), "latitude"),
+        ((-91, 0, 1), "latitude"),
+        ((0, 180.5, 1), "longitude"),
+        ((0, -181, 1), "longitude"),
+        ((0, 0, 0), "radiusKm"),
+        ((0, 0, -1), "radiusKm"),
+        ((0, 0, FARTHEST_KM + 1), "radiusKm"),
+        ((float("nan"), 0, 1), "latitude"),
+        ((0, 0, float("inf")), "radiusKm"),
+    ],
+)
+def test_what_is_no_circle_on_the_globe_is_refused_by_name(given_: tuple[float, float, float], field: str) -> None:
+    latitude, longitude, radius = given_
+    with pytest.raises(BadInput) as refused:
+        Circle(latitude=latitude, longitude=longitude, radius_km=radius)
+    assert refused.value.extensions == {"field": field}

@@ -1,0 +1,237 @@
+"""The states of an order, the places it stands in, and what it comes to, without looking anything up."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from iam.boundary import TenantId
+from service.domains.orders.access import orders, rows
+from service.domains.orders.change import writes
+from service.domains.orders.event import event
+from service.domains.orders.model import (
+    IN_BIN,
+    STEPS,
+    Bill,
+    BuyerId,
+    Order,
+    OrderId,
+    OrderStatus,
+    changed,
+    checked_note,
+    checked_reason,
+    checked_region,
+    deleted,
+    is_open,
+    is_purged,
+    restored,
+    row_of,
+    stepped,
+)
+from service.errors import BadInput, Conflict
+from service.store.keys import Fence
+from service.store.shards import UNSHARDED
+from service.store.write import Write
+from tests.unit.store.bookshop import OPENING
+
+ACME = Fence.around(TenantId("acme"))
+END = {OrderStatus.DELIVERED, OrderStatus.CANCELLED}
+WAY = ["PENDING", "CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
+statuses = st.sampled_from(OrderStatus)
+
+
+def order(**given: Any) -> Order:
+    made: dict[str, Any] = {
+        "id": OrderId("ord_1"),
+        "customer_id": BuyerId("cus_1"),
+        "status": OrderStatus.PENDING,
+        "region": "north",
+        "bill": Bill(total=Decimal("1.5"), currency="EUR", item_count=1),
+        "created_at": OPENING,
+        "updated_at": OPENING,
+    }
+    return Order(**made | given)
+
+
+def places(one: Order) -> set[str]:
+    """The lists that an order stands in, by the tags of its partitions."""
+    kept = [orders.index_item(one, ACME, UNSHARDED)]
+    kept += [rows.index_item(row_of(one), ACME, UNSHARDED)] if one.deleted_at is None else []
+    partitions = [value["S"].split("#")[2:] for item in kept for name, value in item.items() if name.endswith("PK")]
+    return {"STATUS" if len(names) > 2 and names[0] == "CUST" else names[0] for names in partitions}
+
+
+def test_an_order_takes_the_steps_of_the_contract_and_no_others() -> None:
+    assert {(str(one), str(to)) for one, steps in STEPS.items() for to in steps} == {
+        *pairwise(WAY),
+        *((one, "CANCELLED") for one in WAY[:3]),
+    }
+    assert set(STEPS) == set(OrderStatus)
+
+
+@given(one=statuses, to=statuses)
+def test_every_step_is_made_or_refused_with_the_allowed_ones(one: OrderStatus, to: OrderStatus) -> None:
+    before, later = order(status=one, version=4), OPENING + timedelta(hours=1)
+    if to in STEPS[one]:
+        assert stepped(before, to, later) == replace(before, status=to, version=5, updated_at=later)
+        return
+    with pytest.raises(Conflict) as refusal:
+        stepped(before, to, later)
+    assert refusal.value.extensions == {"status": one, "allowed": list(STEPS[one])}
+    assert all(allowed in refusal.value.message for allowed in STEPS[one])
+
+
+@pytest.mark.parametrize("status", OrderStatus)
+def test_an_order_is_among_the_open_ones_until_its_end(status: OrderStatus) -> None:
+    one = order(status=status)
+    assert is_open(one) == (status not in END)
+    assert ("OPEN" in places(one)) == (status not in END)
+
+
+class Life(RuleBasedStateMachine):
+    """Whatever happens to an order, it stands where its state says and each version has one event."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order, self.now = order(), OPENING
+        self.revisions = [1]
+        self.saved: tuple[Order, set[str]] | None = None
+
+    def became(self, after: Order) -> None:
+        happened = event(self.order, after, "x", by="me", at=self.now, note=None)
+        moved = self.order.status != after.status
+        assert (happened.from_status, happened.to_status) == (
+            (self.order.status, after.status) if moved else (None, None)
+        )
+        self.revisions.append(happened.revision)
+        self.order = after
+
+    def soon(self) -> Any:
+        self.now += timedelta(minutes=1)
+        return self.now
+
+    @precondition(lambda self: self.order.deleted_at is None)
+    @rule(to=statuses)
+    def step(self, to: OrderStatus) -> None:
+        try:
+            self.became(stepped(self.order, to, self.soon()))
+        except Conflict:
+            assert to not in STEPS[self.order.status]
+
+    @precondition(lambda self: self.order.deleted_at is None and self.order.flagged_at is None)
+    @rule()
+    def flag(self) -> None:
+        self.became(changed(self.order, self.soon(), flagged_at=self.now, flag_reason="why"))
+
+    @precondition(lambda self: self.order.deleted_at is None and self.order.flagged_at is not None)
+    @rule()
+    def claim(self) -> None:
+        self.became(changed(self.order, self.soon(), flagged_at=None, flag_reason=None, claimed_by="me"))
+
+    @precondition(lambda self: self.order.deleted_at is None)
+    @rule()
+    def delete(self) -> None:
+        self.saved = (self.order, places(self.order))
+        self.became(deleted(self.order, self.soon()))
+
+    @precondition(lambda self: self.order.deleted_at is not None)
+    @rule()
+    def restore(self) -> None:
+        self.became(restored(self.order))
+        assert self.saved
+        before, stood = self.saved
+        assert self.order == replace(before, version=before.version + 2)
+        assert places(self.order) == stood
+
+    @invariant()
+    def it_stands_where_its_state_says(self) -> None:
+        if self.order.deleted_at is not None:
+            assert places(self.order) == {"ORDER", "BIN"}
+            return
+        expected = {"ORDER", "CUST", "STATUS", "REGION"}
+        expected |= {"OPEN"} if self.order.status not in END else set()
+        expected |= {"REVIEW"} if self.order.flagged_at else set()
+        assert places(self.order) == expected
+
+    @invariant()
+    def each_version_has_one_event(self) -> None:
+        assert self.revisions == list(range(1, self.order.version + 1))
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+
+
+def happened(before: Order, after: Order) -> list[Write[Any]]:
+    return writes(before, after, event(before, after, "x", by="me", at=OPENING, note=None))
+
+
+STEPS_OF_A_ROW: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {
+    "living": (lambda: (order(), stepped(order(), OrderStatus.CONFIRMED, OPENING)), "Update"),
+    "deleted": (lambda: (order(), deleted(order(), OPENING)), "Delete"),
+    "restored": (lambda: (deleted(order(), OPENING), restored(deleted(order(), OPENING))), "Put"),
+}
+
+
+@pytest.mark.parametrize("name", STEPS_OF_A_ROW)
+def test_the_row_of_an_order_lives_as_long_as_the_order(name: str) -> None:
+    states, verb = STEPS_OF_A_ROW[name]
+    head, row, appended = (write.render("t", ACME, UNSHARDED) for write in happened(*states()))
+    assert (list(head), list(row), list(appended)) == (["Update"], [verb], ["Put"])
+
+
+def test_every_write_of_a_change_is_bound_to_what_was_read() -> None:
+    rendered = list(_bodies(happened(order(version=7), stepped(order(version=7), OrderStatus.CONFIRMED, OPENING))))
+    head, row, appended = rendered
+    for body in (head, row):
+        assert "version" in body["ExpressionAttributeNames"].values()
+        assert {"N": "7"} in body["ExpressionAttributeValues"].values()
+    assert {"S": "PENDING"} in head["ExpressionAttributeValues"].values()
+    assert appended["ConditionExpression"].startswith("attribute_not_exists")
+
+
+def _bodies(made: list[Write[Any]]) -> Iterator[dict[str, Any]]:
+    for write in made:
+        ((_, body),) = write.render("t", ACME, UNSHARDED).items()
+        yield body
+
+
+def test_thirty_days_in_the_bin_are_thirty_days() -> None:
+    gone = deleted(order(), OPENING)
+    assert gone.ttl == (OPENING + IN_BIN).timestamp()
+    assert not is_purged(gone, OPENING + IN_BIN - timedelta(microseconds=1))
+    assert is_purged(gone, OPENING + IN_BIN)
+    assert not is_purged(order(), OPENING + 2 * IN_BIN)
+
+
+def test_an_order_that_is_deleted_and_restored_was_not_updated() -> None:
+    gone = deleted(order(), OPENING + timedelta(days=1))
+    assert gone.updated_at == restored(gone).updated_at == OPENING
+
+
+@pytest.mark.parametrize(("check", "longest"), [(checked_region, 64), (checked_reason, 500)])
+def test_regions_and_reasons_are_lines_that_can_be_read(check: Callable[[str], str], longest: int) -> None:
+    assert check("x" * longest) == "x" * longest
+    for text in ("", " ", "a\nb", "x" * (longest + 1)):
+        with pytest.raises(BadInput):
+            check(text)
+
+
+@pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
+def test_every_region_that_is_accepted_fits_its_key(character: str) -> None:
+    one = order(region=checked_region(character * 64))
+    assert rows.item(row_of(one), ACME, UNSHARDED)["GSI3PK"]["S"].startswith("TENANT#acme#REGION#")
+
+
+def test_a_note_may_have_lines_and_may_be_left_out() -> None:
+    assert checked_note("a\nb") == "a\nb"
+    assert checked_note("") is checked_note(None) is None
+    with pytest.raises(BadInput):
+        checked_note("x" * 1_001)

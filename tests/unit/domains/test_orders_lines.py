@@ -1,0 +1,115 @@
+"""What the lines of an order may be and come to, and which requests are one request."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domains.orders.lines import (
+    MOST_LINES,
+    MOST_PIECES,
+    Priced,
+    ProductId,
+    Wanted,
+    billed,
+    checked_lines,
+    checked_prices,
+    line_items,
+)
+from service.domains.orders.model import BuyerId, OrderId
+from service.domains.orders.once import RETENTION, checked_key, fingerprint, is_expired, order_key
+from service.errors import BadInput
+from tests.unit.store.bookshop import OPENING
+
+ANN, PEN, ID = BuyerId("cus_ann"), ProductId("prd_pen"), OrderId("ord_1")
+prices = st.decimals(0, Decimal("9999999999999.99"), places=2)
+quantities = st.integers(1, MOST_PIECES)
+
+
+@dataclass(frozen=True, slots=True)
+class Ware:
+    """A product as a price list has it."""
+
+    price: Decimal
+    currency: str = "EUR"
+    sku: str = "PEN"
+
+
+@given(st.lists(st.tuples(prices, quantities), min_size=1, max_size=MOST_LINES))
+def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
+    wanted = [Wanted(PEN, quantity) for _, quantity in lines]
+    wares = [Ware(price) for price, _ in lines]
+    items = line_items(ID, wanted, wares, OPENING)
+    bill = billed(items, "EUR")
+    assert Fraction(bill.total) == sum(Fraction(price) * quantity for price, quantity in lines)
+    assert bill.item_count == len(lines)
+    assert [item.position for item in items] == list(range(1, len(lines) + 1))
+
+
+def test_prices_of_all_digits_that_can_be_kept_are_added_exactly() -> None:
+    fine, coarse = Decimal("1E-18"), Decimal(10**19)
+    items = line_items(ID, [Wanted(PEN, 1), Wanted(PEN, MOST_PIECES)], [Ware(fine), Ware(coarse)], OPENING)
+    assert Fraction(billed(items, "EUR").total) == Fraction(fine) + Fraction(coarse) * MOST_PIECES
+
+
+@pytest.mark.parametrize("count", [0, MOST_LINES + 1])
+def test_an_order_has_from_one_to_ninety_lines(count: int) -> None:
+    with pytest.raises(BadInput) as refusal:
+        checked_lines([Wanted(PEN, 1)] * count)
+    assert refusal.value.extensions == {"field": "items"}
+    assert len(checked_lines([Wanted(PEN, 1)] * MOST_LINES)) == MOST_LINES
+
+
+@given(st.integers(max_value=0) | st.integers(10_001))
+def test_a_quantity_is_from_one_to_ten_thousand(quantity: int) -> None:
+    with pytest.raises(BadInput) as refusal:
+        checked_lines([Wanted(PEN, 1), Wanted(PEN, quantity), Wanted(PEN, 10_000)])
+    assert refusal.value.extensions == {"field": "quantity", "position": 2}
+
+
+def test_every_product_is_there_and_paid_in_one_currency() -> None:
+    euro, yen = Ware(Decimal(1)), Ware(Decimal(1), "JPY")
+    assert checked_prices([euro, euro]) == [euro, euro]
+    missing: list[Priced | None] = [euro, None]
+    with pytest.raises(BadInput) as refusal:
+        checked_prices(missing)
+    assert refusal.value.extensions == {"field": "productId", "position": 2}
+    with pytest.raises(BadInput, match="EUR, JPY"):
+        checked_prices([yen, euro])
+
+
+requests = st.tuples(
+    st.sampled_from(["cus_1", "cus_2"]),
+    st.sampled_from(["n", "s", 'n",[["p",1]]']),
+    st.lists(st.tuples(st.sampled_from(["p", "q"]), st.integers(1, 12)), min_size=1, max_size=3),
+)
+
+
+@given(requests, requests)
+def test_two_requests_look_alike_only_if_they_are_equal(
+    one: tuple[str, str, list[tuple[str, int]]], other: tuple[str, str, list[tuple[str, int]]]
+) -> None:
+    prints = [
+        fingerprint(BuyerId(customer), region, [Wanted(ProductId(product), quantity) for product, quantity in lines])
+        for customer, region, lines in (one, other)
+    ]
+    assert (prints[0] == prints[1]) == (one == other)
+
+
+def test_a_key_is_kept_for_a_week_and_by_the_clock() -> None:
+    kept = order_key("k", ID, "f", OPENING, None)
+    assert not is_expired(kept, OPENING + RETENTION - timedelta(seconds=1))
+    assert is_expired(kept, OPENING + RETENTION)
+    assert order_key("k", ID, "f", OPENING, kept).version == 2
+
+
+@pytest.mark.parametrize("key", ["", " ", "a\nb", "k" * 201])
+def test_a_key_is_a_line_that_can_be_read(key: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        checked_key(key)
+    assert refusal.value.extensions == {"field": "idempotencyKey"}
+    assert checked_key(None) is None

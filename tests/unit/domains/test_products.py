@@ -1,0 +1,104 @@
+"""What a product may cost and be called, and how its price orders it, without looking anything up."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from service.domains.products.access import product_revisions, products, sku_claims
+from service.domains.products.model import (
+    HIGHEST_PRICE,
+    Product,
+    ProductId,
+    checked_currency,
+    checked_price,
+    checked_sku,
+    claim_of,
+    revision_of,
+    views_of,
+)
+from service.errors import BadInput
+from service.store.keys import Fence
+from service.store.shards import UNSHARDED
+from tests.unit.store.bookshop import OPENING
+
+ACME = Fence.around(TenantId("acme"))
+PRICES = st.decimals(0, HIGHEST_PRICE, places=2)
+
+
+def product(**given: Any) -> Product:
+    made: dict[str, Any] = {
+        "id": ProductId("prd_1"),
+        "sku": "A-1",
+        "name": "Pen",
+        "price": Decimal("149.9"),
+        "currency": "EUR",
+        "category": ("office", "pens"),
+        "created_at": OPENING,
+        "updated_at": OPENING,
+    }
+    return Product(**{**made, **given})
+
+
+@given(PRICES)
+def test_a_price_stays_exactly_what_it_is(price: Decimal) -> None:
+    assert checked_price(price) == price
+
+
+@pytest.mark.parametrize(
+    "text", ["-0.01", "-1", "10000000", "9999999.991", "0.001", "NaN", "sNaN", "Infinity", "1E-400"]
+)
+def test_a_price_that_could_not_be_ordered_is_refused_by_the_name_of_its_field(text: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        checked_price(Decimal(text), "minPrice")
+    assert refusal.value.extensions == {"field": "minPrice"}
+
+
+def test_nothing_is_never_less_than_nothing() -> None:
+    assert str(checked_price(Decimal("-0"))) == "0.00"
+
+
+@given(PRICES, PRICES)
+def test_products_lie_in_their_category_in_the_order_of_their_prices(one: Decimal, other: Decimal) -> None:
+    first, second = (products.pair("gsi3", product(price=price), ACME, UNSHARDED) for price in (one, other))
+    assert first is not None
+    assert second is not None
+    assert (first.sort < second.sort) == (one < other)
+    assert first.partition == second.partition == "TENANT#acme#CATEGORY#office#pens#00"
+
+
+def test_a_product_its_sku_and_its_revisions_have_the_keys_that_are_agreed_on() -> None:
+    pen = product(revision=12)
+    assert products.pair("table", pen, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0000")
+    assert products.keys["gsi3"].sort.render({"price": pen.price, "id": pen.id}) == "PRICE#0000149.90#prd_1"
+    assert sku_claims.pair("table", claim_of(pen), ACME, UNSHARDED) == ("TENANT#acme#SKU#A-1", "PRODUCT")
+    kept = revision_of(pen, "ann")
+    assert product_revisions.pair("table", kept, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0012")
+    assert (kept.name, kept.price, kept.by, kept.created_at) == ("Pen", pen.price, "ann", pen.updated_at)
+
+
+def test_a_claim_is_the_whole_product() -> None:
+    claim = claim_of(product(revision=3, version=5))
+    assert {name: getattr(claim, name) for name in Product.__dataclass_fields__} == {
+        name: getattr(product(revision=3, version=5), name) for name in Product.__dataclass_fields__
+    }
+
+
+@pytest.mark.parametrize("currency", ["", "eur", "EURO", "EU", "E R", "ÄÖÜ", "EUR\n"])
+def test_a_currency_is_three_capital_letters(currency: str) -> None:
+    with pytest.raises(BadInput, match="currency"):
+        checked_currency(currency)
+
+
+def test_a_sku_is_a_line_of_its_own_case() -> None:
+    assert checked_sku("aB#1 %") == "aB#1 %"
+    for wrong in ("", " ", "a\nb", "x" * 101):
+        with pytest.raises(BadInput, match="sku"):
+            checked_sku(wrong)
+
+
+def test_the_views_of_two_products_are_two_counters() -> None:
+    assert views_of(ProductId("prd_1")) != views_of(ProductId("prd_2"))

@@ -1,0 +1,96 @@
+"""What the steps of an order mean for sales, whatever the steps."""
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from service.domains.orders.model import OrderStatus
+from service.domains.sales.access import monthly_sales
+from service.domains.sales.model import COUNTED, MonthlySales, Sold, checked_month, deltas, month_of
+from service.errors import BadInput
+from service.store.keys import Fence
+from service.store.shards import UNSHARDED
+
+PLACED = datetime(2026, 11, 30, 23, 30, tzinfo=UTC)
+NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)
+STATES = st.sampled_from(OrderStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """As much of an order as sales look at."""
+
+    status: str
+    created_at: datetime = PLACED
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """As much of a line as sales look at."""
+
+    product_id: str
+    quantity: int
+
+
+LINES = st.lists(st.builds(Line, st.sampled_from("abc"), st.integers(1, 10_000)), min_size=1, max_size=6)
+
+
+@given(st.lists(STATES, min_size=1, max_size=8), LINES)
+def test_after_any_steps_an_order_counts_once_or_not_at_all(steps: list[OrderStatus], lines: list[Line]) -> None:
+    states = [None, *(Placed(status) for status in steps)]
+    kept: Counter[Sold] = Counter()
+    for before, after in itertools.pairwise(states):
+        kept.update(deltas(before, after, lines))
+    wanted: Counter[Sold] = Counter()
+    for line in lines:
+        wanted[Sold(NOVEMBER, line.product_id)] += line.quantity if steps[-1] in COUNTED else 0
+    assert +kept == +wanted
+    assert min(kept.values(), default=0) >= 0
+
+
+@given(STATES, LINES)
+def test_what_is_taken_back_is_what_was_added(status: OrderStatus, lines: list[Line]) -> None:
+    order = Placed(status)
+    added, taken = deltas(None, order, lines), deltas(order, None, lines)
+    assert {sold: -number for sold, number in added.items()} == dict(taken)
+
+
+def test_confirmation_sells_and_cancellation_takes_back() -> None:
+    pending, confirmed, cancelled = Placed("PENDING"), Placed("CONFIRMED"), Placed("CANCELLED")
+    lines = [Line("pen", 2), Line("ink", 1), Line("pen", 3)]
+    assert deltas(None, pending, lines) == {}
+    assert deltas(pending, confirmed, lines) == {Sold(NOVEMBER, "pen"): 5, Sold(NOVEMBER, "ink"): 1}
+    assert deltas(confirmed, Placed("SHIPPED"), lines) == {}
+    assert deltas(confirmed, cancelled, lines) == {Sold(NOVEMBER, "pen"): -5, Sold(NOVEMBER, "ink"): -1}
+    assert deltas(pending, cancelled, lines) == {}
+    assert deltas(None, None, lines) == {}
+
+
+def test_the_month_is_that_of_the_order_in_utc() -> None:
+    elsewhere = replace(Placed("CONFIRMED"), created_at=PLACED.astimezone(timezone(timedelta(hours=5))))
+    assert list(deltas(None, elsewhere, [Line("pen", 1)])) == [Sold(NOVEMBER, "pen")]
+    assert month_of(PLACED + timedelta(minutes=30)) == datetime(2026, 12, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2026", "2026-13", "2026-00", "2026-1", "26-11", "0000-01", "2026-11-01", " 2026-11", "\u0662026-11"]
+)
+def test_a_month_is_a_year_and_a_month(text: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        checked_month(text)
+    assert refusal.value.extensions == {"field": "month"}
+    assert checked_month("2026-11") == NOVEMBER
+
+
+def test_sales_are_ranked_by_number_and_gone_from_the_ranking_at_nothing() -> None:
+    fence = Fence.around(TenantId("acme"))
+    sold = MonthlySales(id="prd_1", total=42, created_at=NOVEMBER, updated_at=PLACED)
+    assert monthly_sales.pair("table", sold, fence, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "AGG#2026-11")
+    assert monthly_sales.pair("gsi3", sold, fence, UNSHARDED) == ("TENANT#acme#TOP#2026-11#00", "0000000042#prd_1")
+    assert monthly_sales.pair("gsi3", replace(sold, total=0), fence, UNSHARDED) is None

@@ -1,0 +1,96 @@
+"""That a token is good is believed for the time that was allowed and not longer; that it is not, never."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from service.auth.claims import LEEWAY, LONGEST_LIFE
+from service.domains.sessions import standing
+from service.domains.sessions.model import revoked
+from service.domains.sessions.repository import Sessions
+from service.domains.sessions.standing import Standing
+from service.errors import Unauthenticated
+
+ACME = TenantId("acme")
+
+
+@dataclass
+class Register:
+    """Says which tokens are revoked, and counts how often it was asked."""
+
+    revoked: set[str] = field(default_factory=set)
+    asked: int = 0
+    now: float = 0.0
+
+    async def is_revoked(self, jti: str) -> bool:
+        self.asked += 1
+        return jti in self.revoked
+
+    def standing(self, seconds: float) -> Standing:
+        def sessions(_: TenantId) -> Sessions:
+            anybody: Any = self
+            return cast("Sessions", anybody)
+
+        return Standing(sessions, seconds, clock=lambda: self.now)
+
+
+async def test_without_a_while_every_request_asks() -> None:
+    register = Register()
+    checks = register.standing(0)
+    for _ in range(3):
+        await checks.check(ACME, "a")
+    assert register.asked == 3
+
+
+async def test_within_the_while_nobody_asks_and_after_it_the_revocation_is_heard() -> None:
+    register = Register()
+    checks = register.standing(5)
+    await checks.check(ACME, "a")
+    register.revoked.add("a")
+    register.now = 4.9
+    await checks.check(ACME, "a")
+    register.now = 5.0
+    with pytest.raises(Unauthenticated):
+        await checks.check(ACME, "a")
+    assert register.asked == 2
+
+
+async def test_that_a_token_is_revoked_is_asked_again_each_time() -> None:
+    register = Register({"a"})
+    checks = register.standing(5)
+    for _ in range(2):
+        with pytest.raises(Unauthenticated):
+            await checks.check(ACME, "a")
+    register.revoked.clear()
+    await checks.check(ACME, "a")
+
+
+async def test_tenants_do_not_share_what_is_believed() -> None:
+    register = Register()
+    checks = register.standing(5)
+    await checks.check(ACME, "a")
+    register.revoked.add("a")
+    with pytest.raises(Unauthenticated):
+        await checks.check(TenantId("globex"), "a")
+
+
+async def test_what_is_believed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "REMEMBERED", 3)
+    register = Register()
+    checks = register.standing(5)
+    for number in range(10):
+        await checks.check(ACME, str(number))
+    assert len(checks._good) == 3
+
+
+@given(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)), st.integers(0, LONGEST_LIFE))
+def test_a_revocation_outlives_every_token_that_was_issued_before_it(now: datetime, life: int) -> None:
+    revocation = revoked("a", "somebody", now)
+    last_use = now + timedelta(seconds=LEEWAY + life + LEEWAY)
+    assert revocation.holds(last_use)
+    assert not revocation.holds(now + timedelta(seconds=LONGEST_LIFE + 60))

@@ -1,0 +1,107 @@
+"""Decimals and dates come and go exactly, and nothing that is nearly one gets in."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import strawberry
+from hypothesis import given
+from hypothesis import strategies as st
+from strawberry.schema.config import StrawberryConfig
+
+from service.graphql.scalars import SCALARS
+
+NUMBERS = st.decimals(min_value=Decimal("-1e20") + 1, max_value=Decimal("1e20") - 1, places=18) | st.integers(
+    -(10**20) + 1, 10**20 - 1
+).map(Decimal)
+
+
+@strawberry.type
+class Echo:
+    """Says what it was told."""
+
+    @strawberry.field
+    def number(self, given: Decimal) -> Decimal:
+        return given
+
+    @strawberry.field
+    def day(self, given: date) -> date:
+        return given
+
+
+schema = strawberry.Schema(Echo, config=StrawberryConfig(scalar_map=SCALARS))
+
+
+def echo(field: str, kind: str, given: object) -> Any:
+    result = schema.execute_sync(f"query($given: {kind}!) {{ {field}(given: $given) }}", {"given": given})
+    return result.data[field] if result.data else None
+
+
+@given(NUMBERS)
+def test_a_decimal_comes_back_exactly(number: Decimal) -> None:
+    shown = echo("number", "Decimal", format(number, "f"))
+    assert isinstance(shown, str)
+    assert Decimal(shown) == number
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("149.90", "149.9"),
+        ("10.00", "10"),
+        ("100", "100"),
+        (7, "7"),
+        ("-0.00", "0"),
+        ("007", "7"),
+        (10**19, "1" + "0" * 19),
+    ],
+)
+def test_equal_numbers_are_equal_texts(given: object, shown: str) -> None:
+    assert echo("number", "Decimal", given) == shown
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "NaN",
+        "Infinity",
+        "1e3",
+        "1_000",
+        " 1",
+        "1\n",
+        "",
+        ".5",
+        "5.",
+        "٣",
+        "1" * 21,
+        "0." + "1" * 19,
+        0.1,
+        1.0,
+        True,
+        [],
+        {},
+    ],
+    ids=repr,
+)
+def test_what_is_not_exactly_a_decimal_is_refused(given: object) -> None:
+    assert echo("number", "Decimal", given) is None
+
+
+def test_a_fraction_written_into_the_document_must_be_a_string_too() -> None:
+    assert schema.execute_sync("{ number(given: 12.5) }").errors
+    assert schema.execute_sync('{ number(given: "12.5") }').data == {"number": "12.5"}
+
+
+@given(st.dates())
+def test_a_date_comes_back(day: date) -> None:
+    assert echo("day", "Date", day.isoformat()) == day.isoformat()
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["20261116", "2026-W47-1", "2026-11-31", "2026-11-16T00:00:00Z", "16.11.2026", "", 20261116, None],
+    ids=repr,
+)
+def test_what_is_not_an_iso_day_is_refused(given: object) -> None:
+    assert echo("day", "Date", given) is None

@@ -1,0 +1,81 @@
+"""The second look at a caller: a query runs meanwhile and waits with its answer, a mutation waits with all it does."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from service.errors import Internal, KeyfenceError, Throttled, Unauthenticated
+from service.graphql.request import RequestInfo
+from tests.unit.http.asking import Answered, post
+from tests.unit.http.shop import TOKEN, endpoint
+
+LIST = "{ books(first: 1) { edges { node { title } } } }"
+ADD = 'mutation { add(book: {title: "x"}) { title } }'
+
+
+@dataclass
+class Scene:
+    """An endpoint whose second look takes until `decide` is called, and what was begun meanwhile."""
+
+    looking: asyncio.Event = field(default_factory=asyncio.Event)
+    refusal: KeyfenceError | None = None
+    begun: list[str] = field(default_factory=list)
+
+    async def confirm(self, _: str) -> None:
+        await self.looking.wait()
+        if self.refusal:
+            raise self.refusal
+
+    def context(self, caller: str, info: RequestInfo) -> str:
+        self.begun.append(info.kind.value)
+        return caller
+
+    def ask(self, query: str) -> "asyncio.Task[Answered]":
+        app = endpoint(confirm=self.confirm, context=self.context)
+        return asyncio.ensure_future(post(app, {"query": query}, authorization=TOKEN))
+
+    def decide(self, refusal: KeyfenceError | None = None) -> None:
+        self.refusal = refusal
+        self.looking.set()
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_query_is_executed_meanwhile_and_answered_afterwards() -> None:
+    scene = Scene()
+    asked = scene.ask(LIST)
+    await settle()
+    assert (scene.begun, asked.done()) == (["query"], False)
+    scene.decide()
+    assert (await asked).status == 200
+
+
+async def test_a_mutation_begins_afterwards() -> None:
+    scene = Scene()
+    asked = scene.ask(ADD)
+    await settle()
+    assert (scene.begun, asked.done()) == ([], False)
+    scene.decide()
+    assert ((await asked).status, scene.begun) == (200, ["mutation"])
+
+
+@pytest.mark.parametrize("query", [LIST, ADD, "{", "{ nothing }"])
+@pytest.mark.parametrize(
+    ("refusal", "status"),
+    [(Unauthenticated("no"), 401), (Throttled("later", retryAfterMs=5), 429), (Internal("oh"), 500)],
+    ids=str,
+)
+async def test_whom_the_second_look_refuses_gets_nothing_whatever_was_asked(
+    query: str, refusal: KeyfenceError, status: int
+) -> None:
+    scene = Scene()
+    asked = scene.ask(query)
+    await settle()
+    scene.decide(refusal)
+    answered = await asked
+    assert (answered.status, "data" in answered.json()) == (status, False)
+    assert "mutation" not in scene.begun

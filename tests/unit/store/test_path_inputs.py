@@ -1,0 +1,46 @@
+"""Paths as people send them: any readable names, as far as a key has room."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import BadInput
+from service.store.keys import SORT_BYTES
+from service.store.path import NAME_LENGTH, PATH_BYTES, checked_path, is_within
+from service.store.template import Template
+
+PATHS = st.lists(st.text("ab", min_size=1, max_size=2), min_size=1, max_size=4).map(tuple)
+PATH_KEY = Template.parse("PATH#{path:path}")
+
+
+@pytest.mark.parametrize("name", ["a", "a#b", "100 %", "🦊" * NAME_LENGTH, "#" * NAME_LENGTH, "x" * NAME_LENGTH, "a/b"])
+def test_a_name_is_accepted_exactly_as_it_is_written(name: str) -> None:
+    assert checked_path([name, "b"], "path") == (name, "b")
+
+
+@pytest.mark.parametrize("names", [[], [""], ["a", " "], ["a\nb"], ["x" * (NAME_LENGTH + 1)], ["\ud800"], ["a", "\0"]])
+def test_what_is_no_path_is_refused_by_the_name_of_its_field(names: list[str]) -> None:
+    with pytest.raises(BadInput) as refusal:
+        checked_path(names, "to")
+    assert refusal.value.extensions == {"field": "to"}
+
+
+@given(st.lists(st.sampled_from(["x" * 199, "é" * 99, "#" * 60, "🦊"]), min_size=1, max_size=8))
+def test_every_path_that_is_accepted_fits_a_key_and_no_other_does(names: list[str]) -> None:
+    size = len(PATH_KEY.render({"path": tuple(names)}).encode())
+    if size - len("PATH#") <= PATH_BYTES:
+        assert checked_path(names, "path") == tuple(names)
+        assert size <= SORT_BYTES
+        return
+    with pytest.raises(BadInput) as refusal:
+        checked_path(names, "path")
+    assert refusal.value.extensions == {"field": "path"}
+
+
+@given(PATHS, PATHS)
+def test_a_path_is_within_another_exactly_if_it_begins_with_its_names(
+    path: tuple[str, ...], root: tuple[str, ...]
+) -> None:
+    assert is_within(path, root) == (list(path)[: len(root)] == list(root))
+    assert is_within(root + path, root)
+    assert not is_within(root, root + path)
