@@ -1,9 +1,10 @@
 """What a line gives, taken by name; whatever cannot be used is refused by the name of its field."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -11,6 +12,8 @@ from service.errors import BadInput
 from service.inputs import checked_line
 
 NAME_LENGTH = 2_048
+
+_AMOUNT = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -85,11 +88,8 @@ def whole(value: object) -> int:
 
 def amount(value: object) -> Decimal:
     """Never from a fraction that JSON holds as a number, which may have lost digits already."""
-    try:
-        if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-            return Decimal(value)
-    except InvalidOperation:
-        pass
+    if isinstance(value, str) and _AMOUNT.fullmatch(value):
+        return Decimal(value)
     raise BadInput('must be a number in quotes, like "19.90"')
 
 

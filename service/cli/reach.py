@@ -30,11 +30,11 @@ EndpointUrl = Annotated[
 @asynccontextmanager
 async def reached(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
     """On the tenant's own session, which reaches nobody else."""
-    from service.app import handles
-
     id = _checked(tenant)
     settings = _settings(endpoint_url)
     sessions = None if settings.roles else _sessions(settings, data)
+    from service.app import handles
+
     with handles(settings, sessions) as tables:
         await _require(id, tables, settings)
         yield tables.tenant(id, writes=writes)

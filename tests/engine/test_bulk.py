@@ -1,25 +1,133 @@
-"""What was exported is imported as it was, once, and whole."""
+"""What was exported is imported as it was, each line once, and what cannot be is named."""
 
-from iam.boundary import TenantId
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId, tenant_id
+from service.bulk.importer import BadLines
 from service.domains.sales.repository import Sales
+from service.local.demo import load_demo
+from service.local.issuer import LocalIssuer
 from service.store import clock
-from tests.engine.trade import Trade, exported, imported
+from service.store.table import Table
+from tests.conftest import Engines
+from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
+from tests.unit.bulk.samples import CUS, HISTORY, LINES, PRD
 from tests.world import World
 
 
-async def test_an_export_imported_into_an_empty_tenant_exports_equal_bytes(world: World, tenant: TenantId) -> None:
-    await Trade.on(world.table(tenant)).everything()
-    content = await exported(world.table(tenant, writes=False))
-    other = world.table(await world.new_tenant())
-    tally = await imported(other, content)
+@pytest.fixture
+async def table(world: World, tenant: TenantId) -> Table:
+    return world.table(tenant)
+
+
+async def sold(table: Table) -> list[tuple[str, int]]:
+    return [(one.id, one.total) for one in await Sales(table).top(f"{clock.now():%Y-%m}", first=9)]
+
+
+async def test_an_export_imported_into_an_empty_tenant_is_the_same_in_every_item(world: World, table: Table) -> None:
+    source, other = await world.new_tenant(), await world.new_tenant()
+    await Trade.on(world.table(source)).everything()
+    given = await exported(world.table(source, writes=False))
+    tally = await imported(world.table(other), given)
     assert dict(tally.written) == {"customer": 2, "category": 3, "product": 2, "order": 9}
-    assert await exported(other) == content
-    again = await imported(other, content)
-    assert (again.written.total(), again.found) == (0, tally.written)
-    month = f"{clock.now():%Y-%m}"
-    sold = [
-        [(one.id, one.total) for one in await Sales(table).top(month, first=9)]
-        for table in (world.table(tenant), other)
-    ]
-    assert sold[0] == sold[1]
-    assert sold[0]
+    assert await exported(world.table(other, writes=False)) == given
+    assert kept(world, other) == kept(world, source)
+    assert await sold(world.table(other)) == await sold(world.table(source)) != []
+    assert await exported(table) == b"", "a neighbour has none of it"
+
+
+async def test_the_same_import_again_finds_everything_and_writes_nothing(world: World, table: Table) -> None:
+    first = await imported(table, content())
+    world.calls()
+    again = await imported(table, content())
+    assert (again.found, again.written.total()) == (first.written, 0)
+    assert "TransactWriteItems" not in {call.operation for call in world.calls()}
+    assert await noted(table) == dict.fromkeys((f"{kind}.imported" for kind in SMALL), 1)
+
+
+async def test_each_line_is_one_transaction(world: World, table: Table) -> None:
+    world.calls()
+    await imported(table, content())
+    operations = Counter(call.operation for call in world.calls())
+    assert operations["TransactWriteItems"] == len(SMALL)
+
+
+DIFFERING: dict[str, tuple[dict[str, Any], str]] = {
+    "customer": ({"name": "Bea"}, "name"),
+    "category": ({"createdAt": "2026-11-03T00:00:00Z"}, "createdAt"),
+    "product": ({"version": 2}, "version"),
+    "order": ({"events": [*HISTORY[:2], {**HISTORY[2], "note": "odd!"}, HISTORY[3]]}, "events[2].note"),
+}
+
+
+@pytest.mark.parametrize("kind", DIFFERING)
+async def test_a_line_that_differs_from_what_is_there_is_refused_by_its_field(table: Table, kind: str) -> None:
+    await imported(table, content())
+    before = await exported(table)
+    changes, field = DIFFERING[kind]
+    with pytest.raises(BadLines) as refusal:
+        await imported(table, content(*SMALL.values(), {**SMALL[kind], **changes}))
+    (problem,) = refusal.value.problems
+    assert (problem.line, problem.field) == (5, field)
+    assert f"has this {kind} already" in problem.message
+    assert await exported(table) == before
+
+
+STRANGE: dict[str, tuple[list[Any], str]] = {
+    "an unknown customer": ([SMALL["category"], SMALL["product"], SMALL["order"]], "customerId"),
+    "an unknown product": ([SMALL["customer"], SMALL["order"]], "items[0].productId"),
+    "an unknown category": ([SMALL["product"]], "category"),
+    "an unknown parent": ([LINES["category"]], "path"),
+    "a sku that another has": (
+        [SMALL["category"], SMALL["product"], {**SMALL["product"], "id": PRD[:-1] + "Z"}],
+        "sku",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+async def test_what_only_the_table_can_tell_is_named_and_leaves_nothing_of_its_line(table: Table, name: str) -> None:
+    lines, field = STRANGE[name]
+    with pytest.raises(BadLines) as refusal:
+        await imported(table, content(*lines))
+    (problem,) = refusal.value.problems
+    assert (problem.line, problem.field) == (len(lines), field)
+    assert len((await exported(table)).splitlines()) == len(lines) - 1
+
+
+async def test_a_bad_line_does_not_keep_those_beside_it_from_being_written(table: Table) -> None:
+    orphan = {**SMALL["order"], "id": SMALL["order"]["id"][:-1] + "Z", "customerId": CUS[:-1] + "Z"}
+    with pytest.raises(BadLines) as refusal:
+        await imported(table, content(*list(SMALL.values())[:3], orphan, SMALL["order"]))
+    assert [(one.line, one.field) for one in refusal.value.problems] == [(4, "customerId")]
+    assert len((await exported(table)).splitlines()) == len(SMALL)
+
+
+async def test_orders_whose_time_in_the_bin_is_over_are_left_out(table: Table) -> None:
+    gone = {**SMALL["order"], "deletedAt": "2026-01-01T00:00:00Z"}
+    tally = await imported(table, content(*list(SMALL.values())[:3], gone))
+    assert (tally.expired, tally.written["order"]) == ({"order": 1}, 0)
+    assert len((await exported(table)).splitlines()) == 3
+
+
+async def test_two_imports_at_once_write_each_line_once(world: World, table: Table) -> None:
+    many = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(20)]
+    given = content(*list(SMALL.values())[:3], *many)
+    one, other = await asyncio.gather(imported(table, given), imported(table, given))
+    assert one.written + other.written == {"customer": 1, "category": 1, "product": 1, "order": 20}
+    assert (await noted(table))["order.imported"] == 20
+
+
+async def test_a_few_hundred_orders_come_back_in_equal_bytes(engines: Engines, issuer: LocalIssuer) -> None:
+    """On dynoxide, where lists do not take longer the more there is in the table."""
+    world = World.over(engines["dynoxide"].url, "bulk-of-hundreds", issuer)
+    await load_demo(world.tables, lambda _: None)
+    given = await exported(world.table(tenant_id("acme"), writes=False))
+    other = world.table(await world.new_tenant())
+    assert (await imported(other, given)).written["order"] >= 200
+    assert await exported(other) == given
+    world.close()

@@ -82,6 +82,7 @@ async def test_only_what_is_in_the_bin_is_restored(shop: Shop) -> None:
 
 async def test_after_thirty_days_an_order_is_gone_even_if_its_items_are_still_there(shop: Shop) -> None:
     order = await shop.place()
+    await shop.bin.delete((await shop.place()).id)
     gone = await shop.bin.delete(order.id)
     newer = await shop.bin.delete((await shop.place()).id)
     assert gone.deleted_at is not None
@@ -93,6 +94,8 @@ async def test_after_thirty_days_an_order_is_gone_even_if_its_items_are_still_th
     assert (await late.lists())["bin"] == [newer.id]
     page = await late.bin.newest(first=1, after=None)
     assert [one.id for one in page.items] == [newer.id]
+    both = await late.bin.newest(first=2, after=None)
+    assert (both.items, both.has_next) == (page.items, False)
     assert (await late.bin.newest(first=1, after=page.edges[-1].cursor())).items == ()
     just = replace(shop, now=lambda: over - timedelta(seconds=1))
     assert (await just.bin.restore(order.id)).deleted_at is None
@@ -145,12 +148,25 @@ async def test_a_deletion_that_was_interrupted_is_finished_by_deleting_again(sho
     assert await shop.kinds(order) == ["placed", "deleted"]
 
 
-async def test_a_restoration_that_was_interrupted_can_be_repeated_or_called_off(shop: Shop) -> None:
+class Halfway(RecycleBin):
+    """The server stops after the parts of an order are written."""
+
+    __slots__ = ()
+
+    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+        await super()._write_parts(order, written, when)
+        raise ConnectionError("gone")
+
+
+@pytest.mark.parametrize("stops", [Interrupted, Halfway])
+async def test_a_restoration_that_was_interrupted_can_be_repeated_or_called_off(
+    shop: Shop, stops: type[RecycleBin]
+) -> None:
     order = await shop.place()
     await shop.bin.delete(order.id)
     for _ in range(2):
         with pytest.raises(ConnectionError):
-            await Interrupted(shop.orders).restore(order.id)
+            await stops(shop.orders).restore(order.id)
         assert (await shop.lists())["bin"] == [order.id]
     await shop.bin.delete(order.id)
     assert None not in await marks(shop, order)
@@ -195,6 +211,35 @@ async def test_parts_that_are_marked_during_a_restoration_are_freed_again(shop: 
     await Overlapping(shop.orders).restore(order.id)
     assert (await shop.orders.get(order.id)).deleted_at is None
     assert await marks(shop, order) == {None}
+
+
+class Hurried(RecycleBin):
+    """A deletion that is still marking parts meets the restoration that has just freed them."""
+
+    __slots__ = ()
+
+    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+        await super()._write_parts(order, written, when)
+        await RecycleBin(self.orders)._mark(order)
+
+
+async def test_parts_of_an_order_that_is_being_restored_are_not_marked(shop: Shop) -> None:
+    order = await shop.place()
+    await shop.bin.delete(order.id)
+    await Hurried(shop.orders).restore(order.id)
+    assert (await shop.orders.get(order.id)).deleted_at is None
+    assert await marks(shop, order) == {None}
+
+
+async def test_a_deletion_that_is_over_does_not_mark_for_the_next(shop: Shop) -> None:
+    order = await shop.place()
+    first = await shop.bin.delete(order.id)
+    await shop.bin.restore(order.id)
+    later = replace(shop, now=lambda: order.created_at + timedelta(days=9))
+    second = await later.bin.delete(order.id)
+    await shop.bin._mark(first)
+    assert second.ttl
+    assert await marks(shop, order) == {second.ttl + LINGER.total_seconds()}
 
 
 async def test_deletions_against_restorations_leave_one_whole_order(shop: Shop) -> None:

@@ -1,17 +1,19 @@
 """A tenant's whole trade, made by hand: customers, categories, products and orders in every state."""
 
-from collections.abc import AsyncIterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from io import BytesIO
 from typing import Any
 
+import orjson
+
+from iam.boundary import TenantId
 from service.bulk.exporter import Exporter
 from service.bulk.importer import Importer, Tally
-from service.bulk.rate import Rate
-from service.bulk.spelling import Line, encoded
-from service.bulk.writer import Writer
-from service.domains.activity.repository import journal
+from service.bulk.spelling import encoded
+from service.domains.activity.repository import Activities, journal
 from service.domains.categories.repository import Categories
 from service.domains.customers.repository import Customers
 from service.domains.orders.lines import Priced, ProductId, Wanted
@@ -24,7 +26,17 @@ from service.domains.products.repository import Products, product_id
 from service.domains.sales.model import deltas
 from service.domains.sales.repository import Sales
 from service.store.table import Table
+from tests.unit.bulk import samples
+from tests.unit.bulk.samples import LINES, changed
+from tests.world import World
 
+SMALL = {
+    "customer": LINES["customer"],
+    "category": changed("category", path=["office"]),
+    "product": LINES["product"],
+    "order": LINES["order"],
+}
+"""Lines that can be imported into an empty tenant."""
 ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
 
 
@@ -91,10 +103,33 @@ async def exported(table: Table) -> bytes:
     return b"".join([encoded(line) async for line in Exporter(table).lines()])
 
 
-async def imported(table: Table, content: bytes, rate: float | None = None) -> Tally:
-    noted = replace(table, journal=journal("import"))
-    return await Importer(Writer(noted, Rate(rate))).run(BytesIO(content))
+async def imported(table: Table, content: bytes) -> Tally:
+    return await Importer.into(table).run(BytesIO(content))
 
 
-async def gathered(lines: AsyncIterable[Line]) -> list[Line]:
-    return [line async for line in lines]
+def content(*lines: Any) -> bytes:
+    return samples.encoded(*(lines or SMALL.values())).getvalue()
+
+
+async def noted(table: Table) -> Counter[str]:
+    """What the journal has, by kind."""
+    page = await Activities(table).latest(first=100, after=None)
+    return Counter(one.kind for one in page.items)
+
+
+def kept(world: World, tenant: TenantId) -> dict[tuple[str, str], Any]:
+    """Every item of the tenant but the journal's, as the engine has it, without the tenant's name and without when its
+    sales were counted."""
+    engine, found = world.engine_client(), list[Any]()
+    for page in engine.get_paginator("scan").paginate(TableName=world.settings.table):
+        found += [item for item in page["Items"] if item["PK"]["S"].startswith(f"TENANT#{tenant}#")]
+    plain = [orjson.loads(orjson.dumps(item).replace(f"TENANT#{tenant}#".encode(), b"")) for item in found]
+    return {
+        (item["PK"]["S"], item["SK"]["S"]): {name: item[name] for name in item if not _is_when(item, name)}
+        for item in plain
+        if item["type"]["S"] != "Activity"
+    }
+
+
+def _is_when(item: Any, name: str) -> bool:
+    return item["type"]["S"] == "MonthlySales" and name in {"updatedAt", "version"}

@@ -1,0 +1,180 @@
+"""keyfence export and import, as they are typed: through the gate of this machine, or as the service's role on AWS."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from iam.boundary import TenantId
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from iam.policies.names import SERVICE_BASE
+from service.cli import app
+from service.local import becoming
+from service.local.gate_key import gate_key
+from tests.engine.trade import SMALL, Trade, content, exported, kept
+from tests.world import World
+
+SECONDS = 120
+MANY = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{at:03}"} for at in range(300)]
+
+
+@pytest.fixture
+def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
+    """Before the world's table, with a key that lies in a directory."""
+    account = Account.of(Deployment(table=world.settings.table))
+    (tmp_path / ".keyfence").mkdir()
+    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _terminal(world: World, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the directory above that of the gate, and told where it is."""
+    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
+    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("service.log.configure", lambda **_: None)
+
+
+@pytest.fixture
+def tenant(world: World) -> TenantId:
+    return asyncio.run(world.new_tenant())
+
+
+def run(*arguments: str, given: bytes = b"") -> tuple[int, bytes, str]:
+    result = CliRunner().invoke(app, list(arguments), input=given)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stdout_bytes, result.stderr
+
+
+def started(*arguments: str) -> "subprocess.Popen[bytes]":
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "service", *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def interrupted(ending: signal.Signals, *arguments: str) -> tuple[int, str]:
+    """A process of its own, ended a second after it has said what begins."""
+    with started(*arguments) as process:
+        assert process.stderr
+        assert process.stderr.readline().endswith(b" ...\n")
+        time.sleep(1)
+        process.send_signal(ending)
+        _, said = process.communicate(timeout=SECONDS)
+    return process.returncode, said.decode()
+
+
+def test_what_export_writes_import_brings_in_once(world: World, tenant: TenantId) -> None:
+    other = asyncio.run(world.new_tenant())
+    asyncio.run(Trade.on(world.table(tenant)).everything())
+    code, out, said = run("export", "--tenant", tenant)
+    assert (code, out) == (0, asyncio.run(exported(world.table(tenant))))
+    assert said.splitlines()[-1] == "Exported 2 customers, 3 categories, 2 products, 9 orders."
+    assert run("export", "--tenant", tenant, "--out", "lines")[:2] == (0, b"")
+    assert Path("lines").read_bytes() == out
+    code, said_out, said = run("import", "lines", "--tenant", other)
+    assert (code, said) == (0, f"importing 16 lines into {other} ...\n")
+    assert said_out.startswith(f"Imported 2 customers, 3 categories, 2 products, 9 orders into {other} in ".encode())
+    assert kept(world, other) == kept(world, tenant)
+    code, said_out, _ = run("import", "-", "--tenant", other, "--json", given=out)
+    told = json.loads(said_out)
+    assert (code, told["tenant"], told["written"]) == (0, other, {})
+    assert told["found"] == {"customer": 2, "category": 3, "product": 2, "order": 9}
+
+
+def test_a_bad_line_anywhere_keeps_all_lines_out(tenant: TenantId) -> None:
+    given = content(*SMALL.values(), {**SMALL["customer"], "name": " "}, {"type": "order"})
+    code, out, said = run("import", "-", "--tenant", tenant, given=given)
+    assert (code, out) == (1, b"")
+    first, second, last = said.splitlines()
+    assert first.startswith("line 5, name: ")
+    assert second.startswith("line 6, id: ")
+    assert last == "Nothing was written."
+    code, out, _ = run("import", "-", "--tenant", tenant, "--json", given=given)
+    assert (code, [(one["line"], one["field"]) for one in json.loads(out)["errors"]]) == (1, [(5, "name"), (6, "id")])
+    assert run("export", "--tenant", tenant)[1] == b""
+
+
+def test_a_line_that_differs_ends_it_and_says_what_was_done(tenant: TenantId) -> None:
+    assert run("import", "-", "--tenant", tenant, given=content(SMALL["customer"]))[0] == 0
+    given = content(MANY[0], {**SMALL["customer"], "name": "Bea"})
+    code, _, said = run("import", "-", "--tenant", tenant, given=given)
+    assert code == 1
+    assert "line 2, name: the tenant has this customer already, with 'Ann' instead of 'Bea'" in said
+    assert said.splitlines()[-1] == "Imported 1 customer before that."
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
+def test_an_import_that_is_ended_is_taken_up_by_the_same_command(tenant: TenantId, ending: signal.Signals) -> None:
+    Path("lines").write_bytes(content(*MANY))
+    code, said = interrupted(ending, "import", "lines", "--tenant", tenant, "--rate", "100")
+    if ending is not signal.SIGKILL:
+        assert code == 130
+        assert "of 300 lines are done; the same command goes on from there." in said
+    code, out, _ = run("import", "lines", "--tenant", tenant, "--rate", "100000", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert 0 < told["found"]["customer"] < 300
+    assert told["found"]["customer"] + told["written"]["customer"] == 300
+    assert len(run("export", "--tenant", tenant)[1].splitlines()) == 300
+
+
+def test_a_rate_is_kept(tenant: TenantId) -> None:
+    """Twenty lines with their entries in the journal are forty items."""
+    code, out, _ = run("import", "-", "--tenant", tenant, "--rate", "20", "--json", given=content(*MANY[:20]))
+    assert code == 0
+    assert json.loads(out)["seconds"] > 1.8
+
+
+def test_on_aws_it_is_the_services_role_that_becomes_the_tenant(
+    tenant: TenantId, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = becoming.as_role(gate.sessions, SERVICE_BASE).credentials
+    aws = {
+        "AWS_ACCESS_KEY_ID": base.access_key,
+        "AWS_SECRET_ACCESS_KEY": base.secret_key,
+        "AWS_SESSION_TOKEN": str(base.token),
+        "KEYFENCE_REGION": "us-east-1",
+        "KEYFENCE_STS_ENDPOINT_URL": gate.url,
+        "KEYFENCE_ROLES": gate.account.deployment.role_arn(""),
+        "KEYFENCE_READ_TIMEOUT": "60",
+    }
+    for name, value in aws.items():
+        monkeypatch.setenv(name, value)
+    code, _, said = run("import", "-", "--tenant", tenant, "--data", "nowhere", given=content())
+    assert (code, said.splitlines()[1:]) == (0, [])
+    assert len(run("export", "--tenant", tenant, "--data", "nowhere")[1].splitlines()) == len(SMALL)
+
+
+def test_what_cannot_be_reached_is_said_in_a_sentence(tenant: TenantId) -> None:
+    Path("other").mkdir()
+    gate_key(Path("other"))
+    nowhere = ("--endpoint-url", "http://127.0.0.1:1")
+    for arguments, sentence in (
+        (["--tenant", "nobody-here"], "There is no tenant nobody-here."),
+        (["--tenant", tenant, "--data", "other"], "The register of tenants cannot be read at http://127.0.0.1:"),
+        (["--tenant", tenant, *nowhere], "The register of tenants cannot be read at http://127.0.0.1:1: "),
+    ):
+        for command in (["import", "-"], ["export"]):
+            code, _, said = run(*command, *arguments, given=content())
+            assert code == 1
+            assert said.splitlines()[-1].startswith(sentence)
+
+
+def test_what_is_logged_does_not_get_among_the_lines(tenant: TenantId) -> None:
+    with started("export", "--tenant", tenant, "--endpoint-url", "http://127.0.0.1:1") as process:
+        out, said = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (1, b"")
+    assert b"no_session" in said

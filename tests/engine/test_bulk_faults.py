@@ -1,0 +1,95 @@
+"""An import that is struck, or dies, ends as if nothing had happened once it is run again."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.gate.faults.fault import Fault, Kind
+from service.bulk.importer import Importer
+from service.bulk.writer import Writer
+from service.domains.activity.repository import journal
+from service.errors import KeyfenceError
+from service.store.calls import Patience
+from service.store.table import Table
+from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
+from tests.world import World
+
+KINDS: list[Kind] = ["lost_response", "lost_request", "throttle", "error"]
+LINES = content(*SMALL.values(), *({**SMALL["order"], "id": f"{SMALL['order']['id'][:-1]}{at}"} for at in range(2)))
+WRITES = 6
+
+
+@pytest.fixture(autouse=True)
+def _faultless(world: World) -> Iterator[None]:
+    yield
+    world.gate.faults = ()
+
+
+def hasty(table: Table) -> Importer:
+    """An import that dies of the first call that fails."""
+    once = replace(table.caller, patience=Patience(attempts=1))
+    return Importer(Writer(replace(table, caller=once, journal=journal("import"))))
+
+
+async def dies(importer: Importer, given: bytes) -> bool:
+    try:
+        await importer.run(BytesIO(given))
+    except KeyfenceError:
+        return True
+    return False
+
+
+async def same(world: World, one: TenantId, other: TenantId) -> None:
+    world.gate.faults = ()
+    assert kept(world, one) == kept(world, other)
+    assert await noted(world.table(one)) == await noted(world.table(other))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_import_that_dies_at_any_write_is_completed_by_the_next(
+    world: World, tenant: TenantId, kind: Kind
+) -> None:
+    await imported(world.table(tenant), LINES)
+    for nth in range(1, WRITES + 1):
+        struck = await world.new_tenant()
+        world.gate.faults = [Fault(kind=kind, operation="TransactWriteItems", nth=nth)]
+        assert await dies(hasty(world.table(struck)), LINES)
+        world.gate.faults = ()
+        assert not await dies(hasty(world.table(struck)), LINES)
+        await same(world, struck, tenant)
+
+
+async def test_there_is_no_further_write_to_die_at(world: World, tenant: TenantId) -> None:
+    world.gate.faults = [Fault(kind="error", operation="TransactWriteItems", nth=WRITES + 1)]
+    assert not await dies(hasty(world.table(tenant)), LINES)
+
+
+async def test_an_import_that_dies_again_and_again_loses_nothing_and_does_nothing_twice(
+    world: World, tenant: TenantId
+) -> None:
+    """Of every write the answer is lost, and with it the process."""
+    source, struck = await world.new_tenant(), await world.new_tenant()
+    await Trade.on(world.table(source)).everything()
+    given, deaths = await exported(world.table(source)), 0
+    await imported(world.table(tenant), given)
+    world.gate.faults = [Fault(kind="lost_response", operation="TransactWriteItems", nth=1)]
+    while await dies(hasty(world.table(struck)), given):
+        deaths += 1
+        assert deaths < 50
+        world.gate.faults = world.gate.faults
+    assert deaths > 5
+    await same(world, struck, tenant)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_import_struck_at_every_other_call_goes_on_by_itself(
+    world: World, tenant: TenantId, kind: Kind
+) -> None:
+    struck = await world.new_tenant()
+    await imported(world.table(tenant), LINES)
+    world.gate.faults = [Fault(kind=kind, every=2)]
+    await imported(world.table(struck), LINES)
+    await same(world, struck, tenant)

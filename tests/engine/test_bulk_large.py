@@ -1,0 +1,67 @@
+"""What does not fit into a transaction is imported whole all the same, and is not seen before it is."""
+
+from io import BytesIO
+from typing import Any
+
+import orjson
+import pytest
+
+from iam.boundary import TenantId
+from iam.gate.faults.fault import Fault
+from service.bulk import orders
+from service.bulk.importer import BadLines
+from service.domains.orders.parts import Parts
+from service.domains.orders.repository import Orders, order_id
+from service.domains.sales.repository import Sales
+from service.errors import Internal
+from tests.engine.test_bulk_faults import hasty
+from tests.engine.trade import SMALL, content, exported, imported
+from tests.unit.bulk.samples import AT, HISTORY, PRD, changed, event, record
+from tests.world import World
+
+
+def wares() -> list[dict[str, Any]]:
+    """Ninety products, the first of which has had 150 prices."""
+    made = [{**SMALL["product"], "id": f"{PRD[:-2]}{at:02}", "sku": f"S{at}"} for at in range(90)]
+    made[0]["revisions"] = [{"name": "Pen", "price": f"{at}.10", "by": "clerk", "at": AT} for at in range(150, 0, -1)]
+    return made
+
+
+def order(**last: str) -> dict[str, Any]:
+    """Of ninety items, all of them sold, with a history of 252 events."""
+    flags = [{**event(1, kind="flagged"), "id": f"evt_01K9Z5Q3V8H6W2M4N7P1R5T{at:03}"} for at in range(250)]
+    items = [{**SMALL["order"]["items"][0], "productId": ware["id"], "sku": ware["sku"]} for ware in wares()]
+    events = [*HISTORY[:2], *flags[:-1], {**flags[-1], **last}]
+    return changed("order", version=None, total=None, status="CONFIRMED", items=items, events=events)
+
+
+BEFORE = [SMALL["customer"], SMALL["category"], *wares()]
+
+
+async def test_what_does_not_fit_into_a_transaction_comes_back_whole(world: World, tenant: TenantId) -> None:
+    table, other = world.table(tenant), world.table(await world.new_tenant())
+    await imported(table, content(*BEFORE, order()))
+    out = await exported(table)
+    assert orjson.loads(out.splitlines()[-1]) == orders.KIND.spell(record(order()))
+    assert len(await Sales(table).top("2026-11", first=100)) == 90
+    await imported(other, out)
+    assert await exported(other) == out
+
+
+async def test_an_order_that_was_half_written_is_not_there_until_the_next_import(
+    world: World, tenant: TenantId
+) -> None:
+    table, id = world.table(tenant), order_id(order()["id"])
+    await imported(table, content(*BEFORE))
+    world.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix=f"TENANT#{tenant}#CUST#")]
+    with pytest.raises(Internal):
+        await hasty(table).run(BytesIO(content(order())))
+    world.gate.faults = ()
+    assert await Parts(table).history(id), "its parts are there"
+    assert await Orders(table, "somebody").find_with_items(id) is None
+    assert len((await exported(table)).splitlines()) == len(BEFORE)
+    with pytest.raises(BadLines, match="parts of it are there, and they differ"):
+        await imported(table, content(order(note="another")))
+    await imported(table, content(order()))
+    assert len(await Parts(table).history(id)) == 252
+    assert {one.total for one in await Sales(table).top("2026-11", first=100)} == {3}

@@ -1,0 +1,53 @@
+"""Good lines, from which bad ones are made."""
+
+from io import BytesIO
+from typing import Any
+
+import orjson
+
+from service.bulk.lines import Line, lines
+
+CUS, PRD, ORD = (
+    f"{prefix}_01K9Z5Q3V8H6W2M4N7P1R5T9X{end}" for prefix, end in (("cus", "A"), ("prd", "B"), ("ord", "C"))
+)
+AT = "2026-11-02T09:30:00Z"
+
+
+def event(number: int, **values: Any) -> dict[str, Any]:
+    return {"id": f"evt_01K9Z5Q3V8H6W2M4N7P1R5T9X{number}", "kind": "transitioned", "by": "clerk", "at": AT, **values}
+
+
+HISTORY = [
+    event(1, kind="placed", to="PENDING"),
+    event(2, **{"from": "PENDING", "to": "CONFIRMED"}),
+    event(3, kind="flagged", note="odd"),
+    event(4, **{"from": "CONFIRMED", "to": "CANCELLED"}),
+]
+LINES: dict[str, dict[str, Any]] = {
+    "customer": {"type": "customer", "id": CUS, "name": "Ann", "createdAt": AT},
+    "category": {"type": "category", "path": ["audio", "50% # off"], "createdAt": AT},
+    "product": {
+        "type": "product", "id": PRD, "sku": "PEN", "name": "Pen", "price": "1.10", "currency": "EUR",
+        "category": ["office"], "createdAt": AT,
+    },
+    "order": {
+        "type": "order", "id": ORD, "customerId": CUS, "status": "CANCELLED", "region": "north", "currency": "EUR",
+        "total": "3.30", "createdAt": AT, "version": 4, "events": HISTORY,
+        "items": [{"productId": PRD, "sku": "PEN", "quantity": 3, "unitPrice": "1.10"}],
+    },
+}  # fmt: skip
+
+
+def encoded(*given: object) -> BytesIO:
+    return BytesIO(b"".join(orjson.dumps(one) + b"\n" for one in given))
+
+
+def record(given: object) -> Any:
+    (line,) = lines(encoded(given))
+    assert isinstance(line, Line), line
+    return line.record
+
+
+def changed(kind: str, **values: Any) -> dict[str, Any]:
+    """The good line with these fields instead, and without those that are None here."""
+    return {name: value for name, value in {**LINES[kind], **values}.items() if value is not None}

@@ -1,0 +1,27 @@
+"""Differences between lines are named by the way to them, and equal things have equal bytes."""
+
+from decimal import Decimal
+
+from service.bulk.spelling import differing, encoded, line, money
+
+
+def test_money_has_two_decimals_whatever_the_table_returns() -> None:
+    assert [money(Decimal(text)) for text in ("1.1", "1.10", "100", "1E+2", "0")] == [
+        "1.10", "1.10", "100.00", "100.00", "0.00",
+    ]  # fmt: skip
+
+
+def test_what_is_not_there_is_left_out() -> None:
+    assert encoded(line("customer", id="1", email=None)) == b'{"type":"customer","id":"1"}\n'
+
+
+def test_each_difference_is_told_with_both_sides() -> None:
+    one = {"a": 1, "b": [{"c": 1}, {"c": 2}], "d": [1], "e": 5}
+    other = {"a": 1, "b": [{"c": 1}, {"c": 3}], "d": [1, 2], "f": 6}
+    assert list(differing(one, other)) == [
+        ("b[1].c", 2, 3),
+        ("d", [1], [1, 2]),
+        ("e", 5, None),
+        ("f", None, 6),
+    ]
+    assert list(differing(one, one)) == []
