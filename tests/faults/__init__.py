@@ -1,0 +1,1 @@
+"""Changes that are struck by faults at each of their writes."""

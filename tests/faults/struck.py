@@ -1,0 +1,116 @@
+"""A change that is struck at one of its writes, and made again by whoever wanted it."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.gate.faults.fault import Fault, Kind
+from service import app
+from service.store.calls import Patience
+from service.store.table import Table
+from service.store.tables import Tables
+from tests.faults.kept import Kept, Shelf
+from tests.world import Session, World
+
+KINDS: list[Kind] = [kind for kind in get_args(Kind) if kind != "latency"]
+WRITING = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"}
+
+every_kind = pytest.mark.parametrize(
+    ("world", "kind"), [*(("dynoxide", kind) for kind in KINDS), ("moto", "lost_response")], indirect=["world"]
+)
+TOLD = {"throttle": "THROTTLED", "error": "INTERNAL", "lost_request": "INTERNAL", "lost_response": "INTERNAL"}
+"""What whoever asked hears of a fault that the service did not get over."""
+
+Answer = dict[str, Any]
+
+
+def code(answer: Answer) -> str:
+    (error,) = answer["errors"]
+    told: str = error["extensions"]["code"]
+    return told
+
+
+class Hasty(Tables):
+    """Handles that give up at the first fault, so that it reaches whoever asked."""
+
+    def tenant(self, tenant: TenantId, *, writes: bool) -> Table:
+        table = Tables.tenant(self, tenant, writes=writes)
+        return replace(table, caller=replace(table.caller, patience=Patience(attempts=1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a struck change answered and left, and what it answered and left when it was made again."""
+
+    nth: int
+    failed: Answer
+    half: Kept
+    again: Answer
+    kept: Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A mutation, on what a tenant has before it."""
+
+    world: World
+    session: Session
+    mutation: str
+    variables: Mapping[str, Any]
+    shelf: Shelf
+    before: Kept
+
+    @classmethod
+    def by(cls, world: World, session: Session, mutation: str, **variables: Any) -> "Change":
+        shelf = Shelf.of(world, session.tenant)
+        return cls(world, session, mutation, variables, shelf, shelf.kept())
+
+    async def made(self) -> tuple[Answer, Kept, int]:
+        """Without faults: the answer, what is kept then, and how many writes it took."""
+        self.shelf.put_back(self.before)
+        self.world.calls()
+        answer = await self._ask(self.session)
+        assert "errors" not in answer, answer
+        calls = [call.operation for call in self.world.calls()]
+        assert WRITING.intersection(calls) == {"TransactWriteItems"}
+        return answer, self.shelf.kept(), calls.count("TransactWriteItems")
+
+    async def weathered(self, kind: Kind) -> AsyncIterator[tuple[Answer, Kept]]:
+        """With one fault at each write in turn, which the service gets over by itself."""
+        _, _, writes = await self.made()
+        for nth in range(1, writes + 1):
+            self.shelf.put_back(self.before)
+            self.world.calls()
+            answer = await self._struck(self.session, kind, nth)
+            assert [call.operation for call in self.world.calls()].count("TransactWriteItems") == writes + 1
+            yield answer, self.shelf.kept()
+
+    async def repeated(self, kind: Kind) -> AsyncIterator[Ending]:
+        """Given up at each write in turn, until there is none left to be struck; then made again."""
+        hasty, nth = self._hasty(), 1
+        while True:
+            self.shelf.put_back(self.before)
+            failed = await self._struck(hasty, kind, nth)
+            if "errors" not in failed:
+                return
+            half = self.shelf.kept()
+            yield Ending(nth, failed, half, await self._ask(hasty), self.shelf.kept())
+            nth += 1
+
+    def _hasty(self) -> Session:
+        tables = self.world.tables
+        hasty = Hasty(client=tables.client, name=tables.name, sealer=tables.sealer, credentials=tables.credentials)
+        return replace(self.session, application=app.application(self.world.settings, hasty, self.world.vending))
+
+    async def _struck(self, session: Session, kind: Kind, nth: int) -> Answer:
+        self.world.gate.faults = (Fault(kind=kind, operation="TransactWriteItems", nth=nth),)
+        try:
+            return await self._ask(session)
+        finally:
+            self.world.gate.faults = ()
+
+    async def _ask(self, session: Session) -> Answer:
+        return await session.answer(self.mutation, **self.variables)

@@ -1,0 +1,61 @@
+"""A move of categories arrives whole, whichever of its writes are struck, and hides nothing on its way."""
+
+import pytest
+
+from iam.gate.faults.fault import Kind
+from service.domains.categories import passage
+from service.domains.products import shelves
+from tests.api.test_categories import MOVE, PRODUCT, grow
+from tests.faults.kept import Kept
+from tests.faults.struck import TOLD, Change, code, every_kind
+from tests.world import Session, World
+
+PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["a", "d"], ["ab"], ["z"]]
+STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["ab"], ["z"]]
+
+
+@pytest.fixture(autouse=True)
+def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passage, "CHUNK", 2)
+    monkeypatch.setattr(shelves, "CHUNK", 2)
+
+
+async def moving(world: World, owner: Session) -> Change:
+    await grow(owner, *PATHS)
+    for number, path in enumerate(STOCK):
+        await owner.ask(PRODUCT, path=path, sku=f"P{number}")
+    return Change.by(world, owner, MOVE, path=["a"], to=["z", "q"])
+
+
+def shown(kept: Kept) -> int:
+    """How many categories callers see."""
+    categories = [item for item in kept.items if item["type"]["S"] == "Category"]
+    return sum(item.get("moving") != {"S": "ARRIVING"} for item in categories)
+
+
+def counted(kept: Kept) -> int:
+    return sum(int(item["productCount"]["N"]) for item in kept.items if item["type"]["S"] == "Category")
+
+
+@every_kind
+async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owner: Session, kind: Kind) -> None:
+    change = await moving(world, owner)
+    made, whole, writes = await change.made()
+    endings = [ending async for ending in change.repeated(kind)]
+    assert [code(ending.failed) for ending in endings] == [TOLD[kind]] * writes
+    for ending in endings:
+        assert (shown(ending.half), counted(ending.half)) == (len(PATHS), len(STOCK))
+        assert ending.kept.told(change.before) == whole.told(change.before), ending.nth
+    answers = [ending.again for ending in endings]
+    if kind == "lost_response":
+        assert code(answers.pop()) == "NOT_FOUND"
+    assert answers == [made] * len(answers)
+
+
+@every_kind
+async def test_one_fault_at_any_write_of_a_move_is_not_noticed(world: World, owner: Session, kind: Kind) -> None:
+    change = await moving(world, owner)
+    made, whole, _ = await change.made()
+    async for answer, kept in change.weathered(kind):
+        assert answer == made
+        assert kept.told(change.before) == whole.told(change.before)
