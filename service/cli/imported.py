@@ -29,9 +29,8 @@ def refused(bad: "BadLines", tally: "Tally", *, as_json: bool) -> None:
         typer.echo(json.dumps({**_counts(tally), "errors": [asdict(problem) for problem in bad.problems]}))
     else:
         typer.echo(bad.message, err=True)
-        typer.echo(
-            f"Imported {counted(tally.written)} before that." if tally.lines else "Nothing was written.", err=True
-        )
+        before = f"Imported {counted(tally.written)} before that." if tally.written else "Nothing was written."
+        typer.echo(before, err=True)
 
 
 def stopped(why: str, tally: "Tally", lines: int) -> str:

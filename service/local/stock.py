@@ -1,6 +1,5 @@
 """Keeping a demo tenant's trade: every item that mutations would have made, in as few transactions as it takes."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,22 +19,14 @@ from service.local.trade import Trade
 from service.store.table import TRANSACTION, Table
 from service.store.write import Write, put
 
-AT_ONCE = 4
-
 
 async def stock(table: Table, trade: Trade) -> None:
     """Said again, it makes the same items again: what was interrupted is made whole.
 
     What stands in no list comes first: engines are slower the more there is in their indexes."""
     writes = sorted(_writes(trade), key=lambda write: len(write.entity.keys))
-    slots = asyncio.Semaphore(AT_ONCE)
-
-    async def keep(some: Sequence[Write[Any]]) -> None:
-        async with slots:
-            await table.write(*some)
-
-    starts = range(0, len(writes), TRANSACTION)
-    await asyncio.gather(*(keep(writes[start : start + TRANSACTION]) for start in starts))
+    for start in range(0, len(writes), TRANSACTION):
+        await table.write(*writes[start : start + TRANSACTION])
 
 
 def _writes(trade: Trade) -> Iterator[Write[Any]]:

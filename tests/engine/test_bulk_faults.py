@@ -42,10 +42,13 @@ async def dies(importer: Importer, given: bytes) -> bool:
     return False
 
 
-async def same(world: World, one: TenantId, other: TenantId) -> None:
+async def same(world: World, *tenants: TenantId) -> None:
     world.gate.faults = ()
-    assert kept(world, one) == kept(world, other)
-    assert await noted(world.table(one)) == await noted(world.table(other))
+    first, *others = kept(world, *tenants)
+    assert first
+    assert all(other == first for other in others)
+    notes = [await noted(world.table(tenant)) for tenant in tenants]
+    assert all(note == notes[0] for note in notes)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,13 +56,13 @@ async def test_an_import_that_dies_at_any_write_is_completed_by_the_next(
     world: World, tenant: TenantId, kind: Kind
 ) -> None:
     await imported(world.table(tenant), LINES)
-    for nth in range(1, WRITES + 1):
-        struck = await world.new_tenant()
+    tenants = [await world.new_tenant() for _ in range(WRITES)]
+    for nth, struck in enumerate(tenants, start=1):
         world.gate.faults = [Fault(kind=kind, operation="TransactWriteItems", nth=nth)]
         assert await dies(hasty(world.table(struck)), LINES)
         world.gate.faults = ()
         assert not await dies(hasty(world.table(struck)), LINES)
-        await same(world, struck, tenant)
+    await same(world, tenant, *tenants)
 
 
 async def test_there_is_no_further_write_to_die_at(world: World, tenant: TenantId) -> None:

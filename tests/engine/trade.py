@@ -117,17 +117,23 @@ async def noted(table: Table) -> Counter[str]:
     return Counter(one.kind for one in page.items)
 
 
-def kept(world: World, tenant: TenantId) -> dict[tuple[str, str], Any]:
-    """Every item of the tenant but the journal's, as the engine has it, without the tenant's name and without when its
+Items = dict[tuple[str, str], Any]
+
+
+def kept(world: World, *tenants: TenantId) -> list[Items]:
+    """Every item of each tenant but the journal's, as the engine has it, without the tenant's name and without when its
     sales were counted."""
-    engine, found = world.engine_client(), list[Any]()
-    for page in engine.get_paginator("scan").paginate(TableName=world.settings.table):
-        found += [item for item in page["Items"] if item["PK"]["S"].startswith(f"TENANT#{tenant}#")]
-    plain = [orjson.loads(orjson.dumps(item).replace(f"TENANT#{tenant}#".encode(), b"")) for item in found]
+    pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table)
+    found = [item for page in pages for item in page["Items"] if item["type"]["S"] != "Activity"]
+    return [_own(found, f"TENANT#{tenant}#") for tenant in tenants]
+
+
+def _own(found: Sequence[Any], prefix: str) -> Items:
+    own = [item for item in found if item["PK"]["S"].startswith(prefix)]
+    plain = [orjson.loads(orjson.dumps(item).replace(prefix.encode(), b"")) for item in own]
     return {
         (item["PK"]["S"], item["SK"]["S"]): {name: item[name] for name in item if not _is_when(item, name)}
         for item in plain
-        if item["type"]["S"] != "Activity"
     }
 
 

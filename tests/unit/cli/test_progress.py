@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.cli.progress import progress
+from service.cli.progress import counted, progress
 
 
 def test_elsewhere_each_step_is_a_plain_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,3 +23,22 @@ def test_on_a_terminal_the_line_is_overwritten(
     assert out == ""
     assert "one [of] two ..." in err
     assert "\x1b[2K" in err
+
+
+def test_what_is_counted_is_said_once_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    with counted("importing [3] lines", 3) as tell:
+        tell(1)
+    assert capsys.readouterr() == ("", "importing [3] lines ...\n")
+
+
+def test_what_is_counted_grows_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with counted("importing [3] lines", 3) as tell:
+        tell(2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "importing [3] lines" in err
+    assert "2/3" in err

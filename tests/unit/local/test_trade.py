@@ -1,0 +1,88 @@
+"""What the demo tenants have done is what an import would accept, spread over months, and of two shapes."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+
+import pytest
+
+from service.bulk import categories, customers, orders, products
+from service.bulk.importer import check
+from service.bulk.spelling import encoded
+from service.bulk.whole_order import WholeOrder
+from service.domains.orders.model import OrderStatus
+from service.local.people import TENANTS
+from service.local.trade import Trade
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+TRADES = {name: Trade(demo, NOW) for name, demo in TENANTS.items()}
+
+
+def content(trade: Trade) -> bytes:
+    lines = (
+        *map(customers.KIND.spell, trade.customers()),
+        *map(categories.KIND.spell, trade.categories()),
+        *map(products.KIND.spell, trade.products()),
+        *map(orders.KIND.spell, trade.orders()),
+    )
+    return b"".join(map(encoded, lines))
+
+
+@pytest.mark.parametrize("name", TRADES)
+def test_every_line_of_it_is_good_and_the_same_at_any_time(name: str) -> None:
+    trade = TRADES[name]
+    assert check(BytesIO(content(trade))) > 40
+    assert content(trade) == content(Trade(trade.demo, NOW))
+    later = Trade(trade.demo, NOW + timedelta(days=1)).orders()
+    kept = [one for one in trade.orders() if one.order.deleted_at is None]
+    assert kept == [one for one in later if one.order.deleted_at is None]
+
+
+@pytest.mark.parametrize("name", TRADES)
+def test_whatever_an_order_names_was_there_before_it(name: str) -> None:
+    trade = TRADES[name]
+    came = {str(customer.id): customer.created_at for customer in trade.customers()}
+    offered = {str(whole.product.id): whole for whole in trade.products()}
+    for whole in trade.orders():
+        order = whole.order
+        assert came[order.customer_id] < order.created_at
+        for item in whole.items:
+            revisions = offered[item.product_id].revisions
+            prices = [one.price for one in revisions if one.created_at <= order.created_at]
+            assert item.unit_price == prices[-1]
+
+
+@pytest.mark.parametrize("name", TRADES)
+def test_things_happen_one_after_the_other_and_before_now(name: str) -> None:
+    for whole in TRADES[name].orders():
+        times = [event.created_at for event in whole.events]
+        assert [whole.order.created_at, *times[1:]] == times == sorted(times)
+        assert times[-1] <= NOW
+        assert [event.revision for event in whole.events] == list(range(1, whole.order.version + 1))
+
+
+def months(made: list[WholeOrder]) -> Counter[str]:
+    return Counter(f"{one.order.created_at:%Y-%m}" for one in made)
+
+
+def test_acme_has_a_few_hundred_orders_in_every_state_region_and_month() -> None:
+    made = TRADES["acme"].orders()
+    assert len(made) >= 200
+    assert {one.order.status for one in made} == set(OrderStatus)
+    assert {one.order.region for one in made} == {"north", "east", "south", "west"}
+    assert len(months(made)) >= 8
+    assert min(months(made).values()) >= 10
+    assert sum(one.order.flagged_at is not None for one in made) >= 5
+    assert sum(one.order.claimed_at is not None for one in made) >= 5
+    assert sum(one.order.deleted_at is not None for one in made) >= 3
+    assert any(len(one.revisions) > 2 for one in TRADES["acme"].products())
+
+
+def test_globex_is_a_shop_of_another_shape() -> None:
+    acme, globex = TRADES["acme"], TRADES["globex"]
+    assert (acme.shop.currency, globex.shop.currency) == ("EUR", "USD")
+    assert len(globex.customers()) < len(acme.customers()) / 5
+    assert len(globex.orders()) < len(acme.orders()) / 3
+    pieces = [max(item.quantity for one in trade.orders() for item in one.items) for trade in (acme, globex)]
+    assert pieces[1] > 10 * pieces[0]
+    assert not {whole.product.id for whole in acme.products()} & {whole.product.id for whole in globex.products()}
