@@ -1,0 +1,58 @@
+"""Who walks through a list meets all that was there, once, whatever is added meanwhile and however big the steps."""
+
+import asyncio
+from itertools import count
+
+import pytest
+
+from tests.lists.growing import GROWTHS, Growth, Shop, opened
+from tests.lists.walking import Walk, connections
+from tests.world import World
+
+AT_FIRST = 101
+ADDED = 6
+
+
+def growth_of(name: str) -> Growth:
+    assert name in GROWTHS, f"say how the list {name} grows"
+    return GROWTHS[name]
+
+
+async def _filled(shop: Shop, growth: Growth, numbers: "count[int]") -> list[str]:
+    made: list[str] = []
+    while len(made) < AT_FIRST:
+        made += await asyncio.gather(*(growth.add(shop, next(numbers)) for _ in range(min(8, AT_FIRST - len(made)))))
+    return made
+
+
+async def _walked(shop: Shop, walk: Walk, numbers: "count[int]") -> list[str]:
+    """To the end, while something is added during each of the first pages; says what."""
+    added: list[str] = []
+    while not walk.over:
+        if len(added) == ADDED:
+            await walk.on()
+        else:
+            _, new = await asyncio.gather(walk.on(), walk.growth.add(shop, next(numbers)))
+            added.append(new)
+    return added
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.parametrize("name", list(connections()))
+async def test_a_walk_through_a_growing_list_leaves_nothing_out_and_meets_nothing_twice(
+    world: World, name: str
+) -> None:
+    growth, numbers = growth_of(name), count(1)
+    shop = await opened(world.session(await world.new_tenant()))
+    there = await _filled(shop, growth, numbers)
+    for size in (1, 7, 100):
+        walk = Walk(shop.session, name, growth, size, [])
+        added = await _walked(shop, walk, numbers)
+        now = await Walk(shop.session, name, growth, 50, []).to_end()
+        assert len(set(walk.seen)) == len(walk.seen)
+        assert set(there) <= set(walk.seen) <= set(now)
+        assert walk.seen == [one for one in now if one in set(walk.seen)]
+        assert set(there + added) <= set(now)
+        if growth.at_end and size < 100:
+            assert walk.seen == now
+        there += added
