@@ -18,9 +18,11 @@ from tests.world import Session, World
 KINDS: list[Kind] = [kind for kind in get_args(Kind) if kind != "latency"]
 WRITING = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"}
 
-every_kind = pytest.mark.parametrize(
+every_kind = pytest.mark.parametrize(("world", "kind"), [("dynoxide", kind) for kind in KINDS], indirect=["world"])
+also_on_moto = pytest.mark.parametrize(
     ("world", "kind"), [*(("dynoxide", kind) for kind in KINDS), ("moto", "lost_response")], indirect=["world"]
 )
+on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 TOLD = {"throttle": "THROTTLED", "error": "INTERNAL", "lost_request": "INTERNAL", "lost_response": "INTERNAL"}
 """What whoever asked hears of a fault that the service did not get over."""
 
@@ -78,14 +80,14 @@ class Change:
         assert WRITING.intersection(calls) == {"TransactWriteItems"}
         return answer, self.shelf.kept(), calls.count("TransactWriteItems")
 
-    async def weathered(self, kind: Kind) -> AsyncIterator[tuple[Answer, Kept]]:
-        """With one fault at each write in turn, which the service gets over by itself."""
+    async def weathered(self) -> AsyncIterator[tuple[Answer, Kept]]:
+        """With every kind of fault, one after the other, at each write in turn, which the service gets over itself."""
         _, _, writes = await self.made()
         for nth in range(1, writes + 1):
             self.shelf.put_back(self.before)
             self.world.calls()
-            answer = await self._struck(self.session, kind, nth)
-            assert [call.operation for call in self.world.calls()].count("TransactWriteItems") == writes + 1
+            answer = await self._struck(self.session, nth, *KINDS)
+            assert [call.operation for call in self.world.calls()].count("TransactWriteItems") == writes + len(KINDS)
             yield answer, self.shelf.kept()
 
     async def repeated(self, kind: Kind) -> AsyncIterator[Ending]:
@@ -93,7 +95,7 @@ class Change:
         hasty, nth = self._hasty(), 1
         while True:
             self.shelf.put_back(self.before)
-            failed = await self._struck(hasty, kind, nth)
+            failed = await self._struck(hasty, nth, kind)
             if "errors" not in failed:
                 return
             half = self.shelf.kept()
@@ -105,8 +107,10 @@ class Change:
         hasty = Hasty(client=tables.client, name=tables.name, sealer=tables.sealer, credentials=tables.credentials)
         return replace(self.session, application=app.application(self.world.settings, hasty, self.world.vending))
 
-    async def _struck(self, session: Session, kind: Kind, nth: int) -> Answer:
-        self.world.gate.faults = (Fault(kind=kind, operation="TransactWriteItems", nth=nth),)
+    async def _struck(self, session: Session, nth: int, *kinds: Kind) -> Answer:
+        self.world.gate.faults = [
+            Fault(kind=kind, operation="TransactWriteItems", nth=at) for at, kind in enumerate(kinds, start=nth)
+        ]
         try:
             return await self._ask(session)
         finally:

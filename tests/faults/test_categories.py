@@ -7,7 +7,7 @@ from service.domains.categories import passage
 from service.domains.products import shelves
 from tests.api.test_categories import MOVE, PRODUCT, grow
 from tests.faults.kept import Kept
-from tests.faults.struck import TOLD, Change, code, every_kind
+from tests.faults.struck import TOLD, Change, code, every_kind, on_dynoxide
 from tests.world import Session, World
 
 PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["a", "d"], ["ab"], ["z"]]
@@ -52,10 +52,10 @@ async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owne
     assert answers == [made] * len(answers)
 
 
-@every_kind
-async def test_one_fault_at_any_write_of_a_move_is_not_noticed(world: World, owner: Session, kind: Kind) -> None:
+@on_dynoxide
+async def test_faults_at_any_write_of_a_move_are_not_noticed(world: World, owner: Session) -> None:
     change = await moving(world, owner)
     made, whole, _ = await change.made()
-    async for answer, kept in change.weathered(kind):
+    async for answer, kept in change.weathered():
         assert answer == made
         assert kept.told(change.before) == whole.told(change.before)

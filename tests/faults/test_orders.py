@@ -4,7 +4,7 @@ import pytest
 
 from iam.gate.faults.fault import Kind
 from tests.api.ordering import PLACE, TRANSITION, new_customer, new_product, placed, wanted
-from tests.faults.struck import TOLD, Change, code, every_kind
+from tests.faults.struck import TOLD, Change, also_on_moto, code, on_dynoxide
 from tests.world import Session, World
 
 STEPS: list[tuple[list[str], int | None]] = [
@@ -30,7 +30,7 @@ async def stepping(world: World, owner: Session, way: list[str], version: int | 
     return Change.by(world, owner, TRANSITION, id=order["id"], to=way[-1], v=version, note="so it is")
 
 
-@every_kind
+@also_on_moto
 async def test_an_order_whose_placing_failed_is_placed_once_by_asking_again(
     world: World, owner: Session, kind: Kind
 ) -> None:
@@ -45,16 +45,15 @@ async def test_an_order_whose_placing_failed_is_placed_once_by_asking_again(
         assert ending.again["data"]["placeOrder"]["id"] in str(ending.kept.items)
 
 
-@every_kind
-async def test_one_fault_at_the_placing_of_an_order_is_not_noticed(world: World, owner: Session, kind: Kind) -> None:
+async def test_faults_at_the_placing_of_an_order_are_not_noticed(world: World, owner: Session) -> None:
     change = await placing(world, owner)
     _, whole, _ = await change.made()
-    async for answer, kept in change.weathered(kind):
+    async for answer, kept in change.weathered():
         assert answer["data"]["placeOrder"]["total"] == "3.79"
         assert kept.told(change.before) == whole.told(change.before)
 
 
-@every_kind
+@also_on_moto
 @every_step
 async def test_a_step_that_failed_is_made_once_by_asking_again(
     world: World, owner: Session, kind: Kind, way: list[str], version: int | None
@@ -70,13 +69,13 @@ async def test_a_step_that_failed_is_made_once_by_asking_again(
         assert (code(ending.again) == "CONFLICT") if kind == "lost_response" else (ending.again == made)
 
 
-@every_kind
+@on_dynoxide
 @every_step
-async def test_one_fault_at_a_step_is_not_noticed(
-    world: World, owner: Session, kind: Kind, way: list[str], version: int | None
+async def test_faults_at_a_step_are_not_noticed(
+    world: World, owner: Session, way: list[str], version: int | None
 ) -> None:
     change = await stepping(world, owner, way, version)
     made, whole, _ = await change.made()
-    async for answer, kept in change.weathered(kind):
+    async for answer, kept in change.weathered():
         assert answer == made
         assert kept.told(change.before) == whole.told(change.before)
