@@ -10,8 +10,8 @@ from tests.faults.kept import Kept
 from tests.faults.struck import TOLD, Change, code, every_kind, on_dynoxide
 from tests.world import Session, World
 
-PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["a", "d"], ["ab"], ["z"]]
-STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["ab"], ["z"]]
+PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"]]
+STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
 
 
 @pytest.fixture(autouse=True)

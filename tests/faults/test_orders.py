@@ -4,7 +4,7 @@ import pytest
 
 from iam.gate.faults.fault import Kind
 from tests.api.ordering import PLACE, TRANSITION, new_customer, new_product, placed, wanted
-from tests.faults.struck import TOLD, Change, also_on_moto, code, on_dynoxide
+from tests.faults.struck import TOLD, Change, also_on_moto, code, every_kind, on_dynoxide
 from tests.world import Session, World
 
 STEPS: list[tuple[list[str], int | None]] = [
@@ -53,7 +53,7 @@ async def test_faults_at_the_placing_of_an_order_are_not_noticed(world: World, o
         assert kept.told(change.before) == whole.told(change.before)
 
 
-@also_on_moto
+@every_kind
 @every_step
 async def test_a_step_that_failed_is_made_once_by_asking_again(
     world: World, owner: Session, kind: Kind, way: list[str], version: int | None
