@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from iam.boundary import tenant_boundary
 from tests.aws.conftest import Aws
-from tests.isolation.calls import Call, calls
+from tests.isolation.calls import Call, kinds
 from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
 from tests.isolation.refusals import made, refused
 
@@ -21,7 +21,7 @@ BAD_TAGS: dict[str, list[dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
-@pytest.mark.parametrize("call", tuple(calls()), ids=str)
+@pytest.mark.parametrize("call", tuple(kinds()), ids=str)
 def test_a_session_reaches_what_the_design_promises_and_nothing_more(aws: Aws, caller: Caller, call: Call) -> None:
     """LeadingKeys of every call, of the index for index queries, and the words and status of the denial."""
     for place, fence in PLACES.items():

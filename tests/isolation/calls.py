@@ -37,6 +37,17 @@ def calls() -> Iterator[Call]:
         yield from _writes(entity)
 
 
+def kinds() -> Iterator[Call]:
+    """One of each form, on each index and in each realm: what differs in the rest is only which noun it is about."""
+    seen = set()
+    for call in calls():
+        index = call.parameters("t", Fence("tenant", "X#")).get("IndexName")
+        kind = (call.name.partition(": ")[2], index, call.realm)
+        if kind not in seen:
+            seen.add(kind)
+            yield call
+
+
 def _reads(named: Named) -> Iterator[Call]:
     entity = named.reads.entity
     if isinstance(named.reads, Query):
