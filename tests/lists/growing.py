@@ -4,13 +4,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.api.ordering import DELETE, FLAG, new_customer, new_product, placed, wanted
+from tests.api.ordering import new_customer, new_product, wanted
 from tests.world import Session
 
 USER = "mutation($e: String!) { made: createUser(input: {email: $e, name: $e}) { id } }"
 GROUP = "mutation($n: String!) { made: createGroup(input: {name: $n}) { id } }"
 PRODUCT = """mutation($s: String!, $p: Decimal!) {
   made: createProduct(input: {sku: $s, name: $s, price: $p, category: ["pens"]}) { id } }"""
+
+ORDER = "mutation($input: PlaceOrderInput!) { made: placeOrder(input: $input) { id } }"
+FLAG = 'mutation($id: ID!) { made: flagOrder(id: $id, reason: "odd") { id } }'
+DELETE = "mutation($id: ID!) { made: deleteOrder(id: $id) { id } }"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +50,15 @@ async def _customer(shop: Shop, number: int) -> str:
 
 
 async def _order(shop: Shop, number: int) -> str:
-    return str((await placed(shop.session, wanted(shop.customer, (shop.product, 1))))["id"])
+    return await shop.made(ORDER, input=wanted(shop.customer, (shop.product, 1)))
 
 
 async def _flagged(shop: Shop, number: int) -> str:
-    return str((await shop.session.ask(FLAG, id=await _order(shop, number)))["flagOrder"]["id"])
+    return await shop.made(FLAG, id=await _order(shop, number))
 
 
 async def _deleted(shop: Shop, number: int) -> str:
-    return str((await shop.session.ask(DELETE, id=await _order(shop, number)))["deleteOrder"]["id"])
+    return await shop.made(DELETE, id=await _order(shop, number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import Machine
@@ -15,6 +15,7 @@ THOROUGH = settings(
     derandomize=True,
     deadline=None,
     database=None,
+    phases=[Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 
