@@ -20,8 +20,10 @@ def growth_of(name: str) -> Growth:
 
 
 async def _filled(shop: Shop, growth: Growth, numbers: "count[int]", missing: int) -> list[str]:
-    added = [growth.add(shop, next(numbers)) for _ in range(missing)]
-    return [one for start in range(0, missing, 4) for one in await asyncio.gather(*added[start : start + 4])]
+    made: list[str] = []
+    while missing > len(made):
+        made += await asyncio.gather(*(growth.add(shop, next(numbers)) for _ in range(min(4, missing - len(made)))))
+    return made
 
 
 async def _walked(shop: Shop, walk: Walk, numbers: "count[int]") -> list[str]:
