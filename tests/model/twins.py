@@ -176,7 +176,9 @@ class Twins:
             return
         self.compared = len(self.shop.journal)
         month = f"{datetime.now(UTC):%Y-%m}"
-        assert self.asked(ask.LISTS, month=month) == self.shop.lists(month)
+        for name, shown in self.asked(ask.LISTS, month=month).items():
+            expected = self.shop.lists(month)[name]
+            assert shown == expected, f"{name}: {shown}, not {expected}"
 
     def compare_everything(self) -> None:
         self.compared = -1
