@@ -2,12 +2,17 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass, replace
+from io import BytesIO
 from typing import Any
 
 import pytest
 
 from iam.boundary import TenantId, tenant_id
-from service.bulk.importer import BadLines
+from service.bulk.importer import BadLines, Importer
+from service.bulk.rate import Rate
+from service.bulk.writer import Writer
+from service.domains.activity.repository import journal
 from service.domains.sales.repository import Sales
 from service.local.demo import load_demo
 from service.local.issuer import LocalIssuer
@@ -55,6 +60,23 @@ async def test_each_line_is_one_transaction(world: World, table: Table) -> None:
     await imported(table, content())
     operations = Counter(call.operation for call in world.calls())
     assert operations["TransactWriteItems"] == len(SMALL)
+
+
+@dataclass(slots=True)
+class Counted(Rate):
+    """Lets everything pass, and counts it."""
+
+    passed: int = 0
+
+    async def wait(self, items: int) -> None:
+        self.passed += items
+
+
+async def test_every_item_counts_towards_the_rate(world: World, table: Table) -> None:
+    rate = Counted()
+    await Importer(Writer(replace(table, journal=journal("import")), rate)).run(BytesIO(content()))
+    sent = [call.parameters for call in world.calls() if call.operation == "TransactWriteItems"]
+    assert rate.passed == sum(len(call["TransactItems"]) for call in sent[-len(SMALL) :])
 
 
 DIFFERING: dict[str, tuple[dict[str, Any], str]] = {

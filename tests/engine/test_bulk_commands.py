@@ -133,10 +133,10 @@ def test_an_import_that_is_ended_is_taken_up_by_the_same_command(tenant: TenantI
 
 
 def test_a_rate_is_kept(tenant: TenantId) -> None:
-    """Twenty lines with their entries in the journal are forty items."""
-    code, out, _ = run("import", "-", "--tenant", tenant, "--rate", "20", "--json", given=content(*MANY[:20]))
+    """Six lines with their entries in the journal are twelve items, the last two of which wait for ten others."""
+    code, out, _ = run("import", "-", "--tenant", tenant, "--rate", "4", "--json", given=content(*MANY[:6]))
     assert code == 0
-    assert json.loads(out)["seconds"] > 1.8
+    assert json.loads(out)["seconds"] > 2.4
 
 
 def test_on_aws_it_is_the_services_role_that_becomes_the_tenant(

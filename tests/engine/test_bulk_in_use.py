@@ -1,0 +1,115 @@
+"""An export of a tenant in use has everything that was there all the time, each thing once, after what it needs."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from decimal import Decimal
+
+import orjson
+import pytest
+
+from iam.boundary import TenantId
+from service.bulk.exporter import Exporter
+from service.bulk.spelling import Line, encoded
+from service.domains.categories.access import moves
+from service.domains.categories.model import Move, MoveId
+from service.domains.categories.repository import Categories
+from service.domains.customers.repository import Customers
+from service.domains.orders.access import deleted_orders
+from service.domains.orders.lines import ProductId, Wanted
+from service.domains.orders.recycle_bin import RecycleBin
+from service.domains.orders.repository import order_id
+from service.domains.products.access import products_in_category
+from service.domains.products.repository import Products
+from service.errors import Conflict
+from service.store import clock
+from service.store.table import Table
+from service.store.write import put
+from tests.engine.trade import SMALL, Trade, content, exported, imported
+from tests.world import World
+
+MANY = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(12)]
+Meanwhile = Callable[[Trade], Awaitable[object]]
+
+
+@pytest.fixture
+async def table(world: World, tenant: TenantId) -> Table:
+    table = world.table(tenant)
+    await imported(table, content(*list(SMALL.values())[:3], *MANY))
+    return table
+
+
+async def lines(table: Table, after: int, meanwhile: Meanwhile) -> list[Line]:
+    """An export during which something happens after so many lines."""
+    read: list[Line] = []
+    async for line in Exporter(table).lines():
+        read.append(line)
+        if len(read) == after:
+            await meanwhile(Trade.on(table))
+    return read
+
+
+def names(read: list[Line]) -> list[str]:
+    return [str(line.get("id", line.get("path"))) for line in read]
+
+
+async def a_new_trade(trade: Trade) -> None:
+    await Categories(trade.table).create(["new"])
+    await Categories(trade.table).create(["new", "newer"])
+    ware = await Products(trade.table, "clerk").create(
+        sku="NEW", name="New", price=Decimal(1), currency="EUR", category=["new", "newer"]
+    )
+    customer = await Customers(trade.table).create(name="Newcomer", email=None)
+    await trade.place(customer.id, Wanted(ProductId(ware.id), 1))
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+async def test_what_comes_meanwhile_comes_after_what_it_needs(world: World, table: Table, after: int) -> None:
+    read = await lines(table, after, a_new_trade)
+    assert len(names(read)) == len(set(names(read)))
+    assert {line["id"] for line in MANY} <= set(names(read))
+    other = world.table(await world.new_tenant())
+    await imported(other, b"".join(map(encoded, read)))
+    assert sorted(names([orjson.loads(line) for line in (await exported(other)).splitlines()])) == sorted(names(read))
+
+
+async def restored(trade: Trade) -> None:
+    for order in [order async for order in trade.table.every(deleted_orders)]:
+        await RecycleBin(trade.orders).restore(order.id)
+
+
+async def deleted(trade: Trade) -> None:
+    for line in MANY[6:]:
+        await RecycleBin(trade.orders).delete(order_id(line["id"]))
+
+
+async def both(trade: Trade) -> None:
+    await restored(trade)
+    await deleted(trade)
+
+
+@pytest.mark.parametrize("after", [1, 3, 4, 8])
+async def test_what_is_deleted_or_restored_meanwhile_is_there_once(table: Table, after: int) -> None:
+    for line in MANY[:3]:
+        await RecycleBin(Trade.on(table).orders).delete(order_id(line["id"]))
+    read = await lines(table, after, both)
+    assert sorted(names(read[3:])) == sorted(line["id"] for line in MANY)
+
+
+async def test_what_is_changed_meanwhile_is_whole(world: World, table: Table) -> None:
+    async def revised(trade: Trade) -> None:
+        await Products(trade.table, "clerk").revise(ware, price=Decimal(9))
+
+    (ware,) = [product.id async for product in table.every(products_in_category, category=("office",))]
+    read = await lines(table, 2, revised)
+    other = world.table(await world.new_tenant())
+    await imported(other, b"".join(map(encoded, read)))
+
+
+async def test_while_a_category_is_moved_there_is_no_export(table: Table) -> None:
+    now = clock.now()
+    move = Move(id=MoveId("mov_1"), source=("office",), target=("x",), created_at=now, updated_at=now)
+    with pytest.raises(Conflict, match="was moved meanwhile"):
+        await lines(table, 3, lambda trade: trade.table.write(put(moves, replace(move, finished_at=now))))
+    await table.write(put(moves, move))
+    with pytest.raises(Conflict, match="is being moved"):
+        await exported(table)
