@@ -1,6 +1,6 @@
 """An export of a tenant in use has everything that was there all the time, each thing once, after what it needs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from iam.boundary import TenantId
+from service.bulk import exporter
 from service.bulk.exporter import Exporter
 from service.bulk.spelling import Line, encoded
 from service.domains.categories.access import moves
@@ -15,16 +16,20 @@ from service.domains.categories.model import Move, MoveId
 from service.domains.categories.repository import Categories
 from service.domains.customers.repository import Customers
 from service.domains.orders.access import deleted_orders
-from service.domains.orders.lines import ProductId, Wanted
+from service.domains.orders.lines import LineItem, ProductId, Wanted
+from service.domains.orders.model import OrderRow, OrderStatus
+from service.domains.orders.parts import Parts
 from service.domains.orders.recycle_bin import RecycleBin
 from service.domains.orders.repository import order_id
-from service.domains.products.access import products_in_category
+from service.domains.products.model import Product
+from service.domains.products.model import ProductId as OfferedId
 from service.domains.products.repository import Products
 from service.errors import Conflict
 from service.store import clock
 from service.store.table import Table
 from service.store.write import put
 from tests.engine.trade import SMALL, Trade, content, exported, imported
+from tests.unit.bulk.samples import changed
 from tests.world import World
 
 MANY = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(12)]
@@ -88,21 +93,51 @@ async def both(trade: Trade) -> None:
 
 
 @pytest.mark.parametrize("after", [1, 3, 4, 8])
-async def test_what_is_deleted_or_restored_meanwhile_is_there_once(table: Table, after: int) -> None:
+async def test_what_is_deleted_or_restored_meanwhile_is_there_once(
+    table: Table, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporter, "TOGETHER", 2)
     for line in MANY[:3]:
         await RecycleBin(Trade.on(table).orders).delete(order_id(line["id"]))
     read = await lines(table, after, both)
     assert sorted(names(read[3:])) == sorted(line["id"] for line in MANY)
 
 
-async def test_what_is_changed_meanwhile_is_whole(world: World, table: Table) -> None:
-    async def revised(trade: Trade) -> None:
-        await Products(trade.table, "clerk").revise(ware, price=Decimal(9))
+async def test_a_product_that_is_revised_while_it_is_read_is_as_it_was(
+    world: World, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find_many = Products.find_many
 
-    (ware,) = [product.id async for product in table.every(products_in_category, category=("office",))]
-    read = await lines(table, 2, revised)
-    other = world.table(await world.new_tenant())
-    await imported(other, b"".join(map(encoded, read)))
+    async def revising(products: Products, ids: Sequence[OfferedId]) -> list[Product | None]:
+        found = await find_many(products, ids)
+        for id in ids:
+            await Products(Trade.on(table).table, "clerk").revise(id, price=Decimal(9))
+        return found
+
+    monkeypatch.setattr(Products, "find_many", revising)
+    read = await exported(table)
+    monkeypatch.undo()
+    await imported(world.table(await world.new_tenant()), read)
+
+
+async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
+    world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = world.table(tenant)
+    await imported(
+        table, content(*list(SMALL.values())[:3], changed("order", events=None, version=None, status="PENDING"))
+    )
+    items_of = Parts.items_of
+
+    async def moving(parts: Parts, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
+        await Trade.on(table).orders.transition(orders[0].id, OrderStatus.CONFIRMED)
+        return await items_of(parts, orders)
+
+    monkeypatch.setattr(Parts, "items_of", moving)
+    read = await exported(table)
+    monkeypatch.undo()
+    await imported(world.table(await world.new_tenant()), read)
+    assert [line.get("status") for line in map(orjson.loads, read.splitlines())][-1] == "PENDING"
 
 
 async def test_while_a_category_is_moved_there_is_no_export(table: Table) -> None:
