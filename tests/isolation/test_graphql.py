@@ -24,7 +24,7 @@ def _nowhere(value: str) -> str:
     if re.fullmatch(ULID_TEXT, value):
         return value[:14] + value[:13:-1]
     if re.fullmatch(r"\d{4}-\d\d|[A-Z]{3}", value):
-        return {"2026-11": "1999-01"}.get(value, "XXX")
+        return {"2026-11": "1999-01"}.get(value, "ZZZ")
     if "@" in value:
         return f"{value.partition('@')[0][::-1]}@nowhere.example"
     return value[:-4] + "AAAA" if len(value) > 40 else f"No such {len(value)}"
