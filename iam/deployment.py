@@ -27,3 +27,7 @@ class Deployment:
 
     def role_arn(self, role: str) -> str:
         return f"arn:{self.partition}:iam::{self.account}:role/{self.role_prefix}{role}"
+
+    def boundary_arn(self, role: str) -> str:
+        """Of the managed policy that bounds this role."""
+        return f"arn:{self.partition}:iam::{self.account}:policy/{self.role_prefix}{role}-boundary"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from iam.deployment import Deployment
 from iam.document import Policy
 from iam.gate.role import Role, role_id
-from iam.policies import ROLES
+from iam.policies import ROLES, RoleDefinition
 
 
 class NoSuchRole(LookupError):
@@ -25,17 +25,7 @@ class Account:
     @classmethod
     def of(cls, deployment: Deployment) -> "Account":
         """The roles that Keyfence deploys, with the policies that it deploys."""
-        roles = (
-            Role(
-                name=f"{deployment.role_prefix}{name}",
-                arn=deployment.role_arn(name),
-                id=role_id(deployment.role_arn(name)),
-                trust=definition.trust(deployment),
-                policies=(definition.identity(deployment),),
-                max_session_seconds=definition.max_session_seconds,
-            )
-            for name, definition in ROLES.items()
-        )
+        roles = (_deployed(name, definition, deployment) for name, definition in ROLES.items())
         return cls(deployment=deployment, roles={role.name: role for role in roles})
 
     def role(self, name: str) -> Role:
@@ -54,3 +44,17 @@ class Account:
     def attaching(self, name: str, policy: Policy) -> "Account":
         """The account in which this role has one more identity policy, which its live sessions meet at once."""
         return self.having(self.role(name).attached(policy))
+
+
+def _deployed(name: str, definition: RoleDefinition, deployment: Deployment) -> Role:
+    bounded = definition.boundary
+    return Role(
+        name=f"{deployment.role_prefix}{name}",
+        arn=deployment.role_arn(name),
+        id=role_id(deployment.role_arn(name)),
+        trust=definition.trust(deployment),
+        policies=(definition.identity(deployment),),
+        boundary=(bounded(deployment),) if bounded else None,
+        boundary_arn=deployment.boundary_arn(name) if bounded else None,
+        max_session_seconds=definition.max_session_seconds,
+    )

@@ -18,6 +18,7 @@ class Role:
     trust: Policy
     policies: tuple[Policy, ...] = ()
     boundary: tuple[Policy, ...] | None = None
+    boundary_arn: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     max_session_seconds: int = 3600
 

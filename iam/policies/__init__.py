@@ -10,8 +10,10 @@ from iam.policies.provisioner import PROVISIONER
 from iam.policies.role import RoleDefinition
 from iam.policies.service_base import SERVICE_BASE
 from iam.policies.stream_worker import STREAM_WORKER
+from iam.policies.tenant_migration import TENANT_MIGRATION
 from iam.policies.tenant_read import TENANT_READ
 from iam.policies.tenant_write import TENANT_WRITE
+from iam.policies.warden import WARDEN
 
 ROLES: Mapping[str, RoleDefinition] = MappingProxyType(
     {
@@ -21,6 +23,8 @@ ROLES: Mapping[str, RoleDefinition] = MappingProxyType(
         names.CONTROL_PLANE: CONTROL_PLANE,
         names.STREAM_WORKER: STREAM_WORKER,
         names.MIGRATOR: MIGRATOR,
+        names.TENANT_MIGRATION: TENANT_MIGRATION,
+        names.WARDEN: WARDEN,
         names.PROVISIONER: PROVISIONER,
     }
 )

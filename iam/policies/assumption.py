@@ -17,11 +17,12 @@ def tenants(deployment: Deployment, *roles: str) -> Statement:
     )
 
 
-def untagged(deployment: Deployment, role: str) -> Statement:
+def untagged(deployment: Deployment, *roles: str) -> Statement:
+    """These roles, which belong to no tenant."""
     return Statement(
         effect="Allow",
-        sid="BecomeTheControlPlane",
+        sid="BecomeNoTenant",
         actions=(ASSUME,),
-        resources=(deployment.role_arn(role),),
+        resources=tuple(deployment.role_arn(role) for role in roles),
         conditions=NO_TAGS,
     )

@@ -6,7 +6,7 @@ from iam.document import Policy
 from iam.policies import trust
 from iam.policies.actions import READS, WRITES
 from iam.policies.fence import UNFENCEABLE, UNSCANNED, inside
-from iam.policies.names import SERVICE_BASE
+from iam.policies.names import MIGRATOR, SERVICE_BASE
 from iam.policies.role import RoleDefinition
 
 
@@ -15,7 +15,7 @@ def identity(deployment: Deployment) -> Policy:
 
 
 def trusted(deployment: Deployment) -> Policy:
-    return trust.as_nobody(deployment, SERVICE_BASE)
+    return trust.as_nobody(deployment, SERVICE_BASE, MIGRATOR)
 
 
 CONTROL_PLANE = RoleDefinition(identity=identity, trust=trusted)

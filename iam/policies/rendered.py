@@ -13,9 +13,11 @@ def text(policy: Policy) -> str:
 
 
 def files(deployment: Deployment, *roles: str) -> Mapping[str, str]:
-    """By file name, what each role may do and who may become it; of every role where none is named."""
+    """By file name, what each role may do, at most, and who may become it; of every role where none is named."""
     rendered = {}
     for role in roles or ROLES:
         rendered[f"{role}.json"] = text(ROLES[role].identity(deployment))
         rendered[f"{role}.trust.json"] = text(ROLES[role].trust(deployment))
+        if boundary := ROLES[role].boundary:
+            rendered[f"{role}.boundary.json"] = text(boundary(deployment))
     return rendered

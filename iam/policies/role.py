@@ -1,4 +1,4 @@
-"""A role: what it may do, who may become it, and for how long."""
+"""A role: what it may do, what it may do at most, who may become it, and for how long."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,10 @@ HOUR = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleDefinition:
-    """Both policies are functions of where Keyfence is deployed."""
+    """Its policies are functions of where Keyfence is deployed."""
 
     identity: Callable[[Deployment], Policy]
     trust: Callable[[Deployment], Policy]
+    boundary: Callable[[Deployment], Policy] | None = None
+    """What no other policy of the role can grant more than; None where nobody writes such policies."""
     max_session_seconds: int = HOUR

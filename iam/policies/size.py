@@ -6,6 +6,8 @@ from iam.document import Policy
 
 INLINE = 10_240
 """The characters of all inline policies of one role together; blanks are not counted."""
+MANAGED = 6_144
+"""The characters of a managed policy, which a boundary is."""
 TRUST = 2_048
 """The characters of a trust policy, unless the account's quota was raised."""
 

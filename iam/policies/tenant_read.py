@@ -20,4 +20,4 @@ def trusted(deployment: Deployment) -> Policy:
     return trust.as_a_tenant(deployment, SERVICE_BASE)
 
 
-TENANT_READ = RoleDefinition(identity=identity, trust=trusted)
+TENANT_READ = RoleDefinition(identity=identity, trust=trusted, boundary=identity)

@@ -6,7 +6,7 @@ from iam.document import Policy
 from iam.policies import trust
 from iam.policies.actions import READS, WRITES
 from iam.policies.fence import UNFENCEABLE, UNSCANNED, inside
-from iam.policies.names import MIGRATOR, SERVICE_BASE, STREAM_WORKER
+from iam.policies.names import SERVICE_BASE, STREAM_WORKER
 from iam.policies.role import RoleDefinition
 from iam.policies.tag import TENANT_OF_SESSION
 
@@ -17,7 +17,7 @@ def identity(deployment: Deployment) -> Policy:
 
 
 def trusted(deployment: Deployment) -> Policy:
-    return trust.as_a_tenant(deployment, SERVICE_BASE, STREAM_WORKER, MIGRATOR)
+    return trust.as_a_tenant(deployment, SERVICE_BASE, STREAM_WORKER)
 
 
-TENANT_WRITE = RoleDefinition(identity=identity, trust=trusted)
+TENANT_WRITE = RoleDefinition(identity=identity, trust=trusted, boundary=identity)

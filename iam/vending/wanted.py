@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from iam.boundary import TenantId, tenant_id
-from iam.policies.names import CONTROL_PLANE, TENANT_READ, TENANT_WRITE
+from iam.policies.names import CONTROL_PLANE, TENANT_MIGRATION, TENANT_READ, TENANT_WRITE, WARDEN
 
 
 class Profile(StrEnum):
@@ -24,6 +24,15 @@ class Wanted(NamedTuple):
 
 def of_tenant(tenant: TenantId, *, writes: bool) -> Wanted:
     return Wanted(TENANT_WRITE if writes else TENANT_READ, tenant_id(tenant))
+
+
+def of_migration(tenant: TenantId) -> Wanted:
+    """To move or purge what is the tenant's, suspended or not; the migrator alone gets it."""
+    return Wanted(TENANT_MIGRATION, tenant_id(tenant))
+
+
+def of_warden() -> Wanted:
+    return Wanted(WARDEN)
 
 
 def of_control_plane(*, writes: bool) -> Wanted:

@@ -27,7 +27,7 @@ _SHAPES = {
     "account": r"[0-9]{12}",
     "region": r"[a-z]{2,}(-[a-z]+)+-[0-9]+",
     "table": r"[A-Za-z0-9_.-]{3,255}",
-    "role_prefix": r"[\w+=,.@-]{0,51}",
+    "role_prefix": r"[\w+=,.@-]{0,48}",
     "partition": r"aws(-[a-z]+)*",
 }
 

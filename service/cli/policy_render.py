@@ -12,7 +12,8 @@ from service.errors import BadInput
 Role = Annotated[str | None, typer.Argument(metavar="ROLE", help="One role; every role if left out.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Who may become the role, instead of what it may do.")]
 Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write ROLE.json and ROLE.trust.json into this directory.")
+    Path | None,
+    typer.Option(metavar="DIR", help="Write ROLE.json, ROLE.trust.json, ROLE.boundary.json here."),
 ]
 
 
@@ -58,8 +59,9 @@ def _together(rendered: Mapping[str, str], *, trust: bool) -> str:
     """One object with every role's policy under its name."""
     import json
 
-    wanted = {name: text for name, text in rendered.items() if name.endswith(".trust.json") == trust}
-    policies = {name.partition(".")[0]: json.loads(text) for name, text in wanted.items()}
+    kind = "trust.json" if trust else "json"
+    named = {name.partition(".")[::2]: text for name, text in rendered.items()}
+    policies = {role: json.loads(text) for (role, ending), text in named.items() if ending == kind}
     return json.dumps(policies, indent=2, ensure_ascii=False)
 
 

@@ -25,9 +25,9 @@ from tests.isolation.judge import DEPLOYMENT
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 OURS = Account.of(DEPLOYMENT)
-TENANT_ROLES = ("tenant-read", "tenant-write")
+TENANT_ROLES = ("tenant-read", "tenant-write", "tenant-migration")
 
-each_role = pytest.mark.parametrize("role", TENANT_ROLES)
+each_role = pytest.mark.parametrize("role", ("tenant-read", "tenant-write"))
 
 
 def careless(role: str, **changed: Any) -> Account:
@@ -61,8 +61,11 @@ def test_H8_a_careless_trust_gives_sessions_without_a_tag_and_ours_does_not(role
 
 @each_role
 def test_H9_a_careless_trust_takes_an_empty_tag_and_ours_does_not(role: str) -> None:
-    bad = careless(role, policies=(fenced("TENANT#${aws:PrincipalTag/tenant}*"),))
+    loose = (fenced("TENANT#${aws:PrincipalTag/tenant}*"),)
+    bad = careless(role, policies=loose, boundary=None)
     assert reaches(session(role, tags={"tenant": ""}, account=bad), get(A10))
+    bounded = careless(role, policies=loose)
+    assert not reaches(session(role, tags={"tenant": ""}, account=bounded), get(A10))
     with pytest.raises(Declined, match="AccessDenied"):
         session(role, tags={"tenant": ""}, account=_unhindered(OURS))
     assert reaches(session(role, tags={"tenant": "a1"}, account=_unhindered(OURS)), get(A1))
@@ -172,23 +175,26 @@ def test_no_session_lives_longer_than_an_hour() -> None:
 
 @pytest.mark.parametrize("tags", [{"tenant": "a1"}, {"team": "red"}], ids=str)
 def test_nobody_becomes_the_control_plane_as_a_tenant(tags: dict[str, str]) -> None:
-    assert reaches(session("control-plane", tags={}), get("CONTROL#TENANT#a1"))
+    for by in ("service-base", "migrator"):
+        assert reaches(session("control-plane", tags={}, by=by), get("CONTROL#TENANT#a1"))
     with pytest.raises(Declined, match="AccessDenied"):
         session("control-plane", tags=tags, account=_unhindered(OURS))
 
 
-@pytest.mark.parametrize("by", ["provisioner", "control-plane", "tenant-write", "tenant-read"])
+@pytest.mark.parametrize("by", ["provisioner", "control-plane", "warden", "tenant-write", "tenant-read"])
 @each_role
 def test_only_the_roles_that_are_trusted_become_tenants(role: str, by: str) -> None:
     with pytest.raises(Declined, match="AccessDenied"):
         session(role, tags={"tenant": "a1"}, by=by)
 
 
-def test_workers_write_as_tenants_and_do_not_read_as_them() -> None:
-    for by in ("stream-worker", "migrator"):
-        assert reaches(session("tenant-write", tags={"tenant": "a1"}, by=by), get(A1))
+@pytest.mark.parametrize(("by", "role"), [("stream-worker", "tenant-write"), ("migrator", "tenant-migration")])
+def test_a_worker_becomes_a_tenant_by_one_role_alone(by: str, role: str) -> None:
+    assert reaches(session(role, tags={"tenant": "a1"}, by=by), get(A1))
+    assert not reaches(session(role, tags={"tenant": "a1"}, by=by), get(A10))
+    for other in {*TENANT_ROLES} - {role}:
         with pytest.raises(Declined, match="AccessDenied"):
-            session("tenant-read", tags={"tenant": "a1"}, by=by)
+            session(other, tags={"tenant": "a1"}, by=by)
 
 
 def _on_the_table(effect: str, principal: str, condition: Mapping[str, object] | None = None) -> Policy:

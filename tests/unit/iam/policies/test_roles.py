@@ -10,7 +10,7 @@ from iam.lint import lint
 from iam.policies import ROLES
 from iam.policies.actions import DATA, KEYED
 from iam.policies.fence import INDEXES
-from iam.policies.size import INLINE, TRUST, size
+from iam.policies.size import INLINE, MANAGED, TRUST, size
 from service.store.schema import definition
 
 LOCAL = Deployment()
@@ -18,7 +18,7 @@ LONGEST = Deployment(
     account="123456789012",
     region="ap-southeast-99",
     table="t" * 255,
-    role_prefix="p" * 51,
+    role_prefix="p" * 48,
     partition="aws-us-gov",
     compute=("ecs-tasks.amazonaws.com", "lambda.amazonaws.com", "ec2.amazonaws.com"),
 )
@@ -49,6 +49,30 @@ def test_both_policies_are_free_of_holes(role: str, deployment: Deployment) -> N
 def test_both_policies_fit_into_iams_limits(role: str) -> None:
     assert size(ROLES[role].identity(LONGEST)) <= INLINE
     assert size(ROLES[role].trust(LONGEST)) <= TRUST
+
+
+def test_whoever_may_be_a_tenant_is_bounded_by_the_fence_itself() -> None:
+    bounded = {role: found.boundary for role, found in ROLES.items() if found.boundary}
+    assert set(bounded) == {role for role in ROLES if role.startswith("tenant-")}
+    for role, boundary in bounded.items():
+        assert boundary(LONGEST) == ROLES[role].identity(LONGEST)
+        assert size(boundary(LONGEST)) <= MANAGED
+
+
+def test_the_warden_writes_policies_of_the_services_tenant_roles_and_of_no_other() -> None:
+    policy = ROLES["warden"].identity(LOCAL)
+    granted = {(action, resource) for one in allowing(policy) for action in one.actions for resource in one.resources}
+    actions = ("iam:PutRolePolicy", "iam:DeleteRolePolicy", "iam:GetRolePolicy")
+    roles = (LOCAL.role_arn("tenant-read"), LOCAL.role_arn("tenant-write"))
+    assert granted == {(action, role) for action in actions for role in roles}
+
+
+def test_the_warden_writes_a_policy_only_where_that_roles_own_boundary_stands() -> None:
+    writing = [one for one in allowing(ROLES["warden"].identity(LOCAL)) if "iam:PutRolePolicy" in one.actions]
+    assert [(one.resources, [(line.key, line.values) for line in one.conditions]) for one in writing] == [
+        ((LOCAL.role_arn(role),), [("iam:PermissionsBoundary", (LOCAL.boundary_arn(role),))])
+        for role in ("tenant-read", "tenant-write")
+    ]
 
 
 @each_role
@@ -82,7 +106,7 @@ def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> 
     assert accepting == {("migrator", "H1", ("dynamodb:Scan",)), ("stream-worker", "H19", streams)}
 
 
-@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner"])
+@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "warden"])
 def test_a_role_without_items_allows_no_item_call_and_denies_them_all(role: str) -> None:
     policy = ROLES[role].identity(LOCAL)
     assert not {action for statement in allowing(policy) for action in statement.actions} & set(DATA)
@@ -92,7 +116,7 @@ def test_a_role_without_items_allows_no_item_call_and_denies_them_all(role: str)
     assert deny.actions == ("dynamodb:*",) or set(deny.actions) >= set(DATA)
 
 
-@pytest.mark.parametrize("role", ["tenant-read", "tenant-write", "control-plane", "migrator"])
+@pytest.mark.parametrize("role", ["tenant-read", "tenant-write", "tenant-migration", "control-plane", "migrator"])
 def test_item_calls_are_allowed_on_the_table_and_queries_on_each_index_by_name(role: str) -> None:
     keyed = [one for one in allowing(ROLES[role].identity(LOCAL)) if set(one.actions) & set(KEYED)]
     assert [one.resources for one in keyed] == [
@@ -106,14 +130,15 @@ def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:
     assert [index["IndexName"] for index in definition("t")["GlobalSecondaryIndexes"]] == [*INDEXES]
 
 
-def test_only_the_service_reads_as_a_tenant_and_only_workers_besides_it_write_as_one() -> None:
+def test_only_the_service_reads_as_a_tenant_and_each_role_besides_it_is_taken_by_those_who_need_it() -> None:
     def trusted(role: str) -> set[str]:
         (statement,) = ROLES[role].trust(LOCAL).statements
         return {arn.removeprefix(LOCAL.role_arn("")) for arn in (statement.principals or {}).get("AWS", ())}
 
     assert trusted("tenant-read") == {"service-base"}
-    assert trusted("tenant-write") == {"service-base", "stream-worker", "migrator"}
-    assert trusted("control-plane") == {"service-base"}
+    assert trusted("tenant-write") == {"service-base", "stream-worker"}
+    assert trusted("tenant-migration") == {"migrator"}
+    assert trusted("control-plane") == trusted("warden") == {"service-base", "migrator"}
 
 
 def test_what_a_role_may_become_trusts_it_and_nobody_is_trusted_in_vain() -> None:
