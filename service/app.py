@@ -202,7 +202,7 @@ def _admission(settings: Settings, registry: Registry) -> Callable[[str | None],
 
     async def admit(authorization: str | None) -> Caller:
         principal = await verifier.verify(_bearer(authorization))
-        return Caller(principal, await registry.get(principal.tenant))
+        return Caller(principal, await registry.served(principal.tenant))
 
     return admit
 

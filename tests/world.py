@@ -27,14 +27,25 @@ from service.settings import IssuerSettings, Settings
 from service.store.client import Answer, Client
 from service.store.table import Table
 from service.store.tables import Tables
-from service.tenancy.model import Tenant, Tier
-from service.tenancy.registry import Registry
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Overrides, Tier
+from service.tenancy.register import Register
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 NOBODY = Credentials("AKIALOCAL00000000000", "local")
 """Engines let everybody in."""
+
+PLENTY = Overrides(
+    requests_per_second=1_000_000,
+    read_units_per_second=1_000_000,
+    write_units_per_second=1_000_000,
+    users=1_000_000,
+    storage_mb=1_000_000,
+)
+"""Tests are in a hurry."""
 
 _numbers = itertools.count(1)
 _boto = boto3.Session()
@@ -151,8 +162,16 @@ class World:
     async def new_tenant(self, name: str | None = None) -> TenantId:
         tenant = tenant_id(name or f"tenant-{next(_numbers)}")
         now = datetime.now(UTC)
-        made = Tenant(id=tenant, name=tenant.title(), tier=Tier.STANDARD, created_at=now, updated_at=now)
-        await Registry(self.tables.control(writes=True)).register(made)
+        made = Tenant(
+            id=tenant,
+            name=tenant.title(),
+            tier=Tier.STANDARD,
+            status=TenantStatus.ACTIVE,
+            overrides=PLENTY,
+            created_at=now,
+            updated_at=now,
+        )
+        await Register(self.tables.control(writes=True), "the-tests").enter(made)
         return tenant
 
     def session(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> Session:

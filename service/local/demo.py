@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from iam.boundary import TenantId, tenant_id
 from service.auth.role import Role
+from service.development import LOCAL_ISSUER
 from service.domains.groups.access import groups, memberships
 from service.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from service.domains.users.access import email_claims, users
@@ -17,20 +18,24 @@ from service.store.head import Attributes, Head
 from service.store.table import Table
 from service.store.tables import Tables
 from service.store.write import put
-from service.tenancy.model import Tenant, Tier
-from service.tenancy.registry import Registry
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Tier
+from service.tenancy.register import Register
+
+LOADER = "keyfence-dev"
 
 
 async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
     """A tenant's registration comes last, so that an interrupted load is done again and a finished one never."""
-    registry = Registry(tables.control(writes=True))
+    register = Register(tables.control(writes=True), LOADER)
     for name, demo in TENANTS.items():
         tenant = tenant_id(name)
-        if await registry.find(tenant) is None:
+        if await register.find(tenant) is None:
             tell(f"loading the demo tenant {name}")
             await _load(tables.tenant(tenant, writes=True), demo)
             await stock(tables.tenant(tenant, writes=True), Trade(demo, clock.now()))
-            await registry.register(_tenant(tenant, demo))
+            await register.enter(_tenant(tenant, demo))
 
 
 async def _load(table: Table, demo: DemoTenant) -> None:
@@ -92,4 +97,13 @@ def _founded(demo: DemoTenant, name: str) -> datetime:
 
 def _tenant(id: TenantId, demo: DemoTenant) -> Tenant:
     made = demo.arrival(demo.people[0])
-    return Tenant(id=id, name=demo.name, tier=Tier(demo.tier), created_at=made, updated_at=made)
+    return Tenant(
+        id=id,
+        name=demo.name,
+        tier=Tier(demo.tier),
+        status=TenantStatus.ACTIVE,
+        issuer=LOCAL_ISSUER,
+        owner_id=demo.owner,
+        created_at=made,
+        updated_at=made,
+    )

@@ -44,8 +44,9 @@ class Tables:
         )
 
     def control(self, *, writes: bool) -> Table:
+        """Read consistently: how old what servers know of tenants may be is a promise."""
         caller = self._caller(self.credentials.control(writes=writes), self.meter)
-        return Table(fence=Fence.control(), caller=caller, sealer=self.sealer)
+        return Table(fence=Fence.control(), caller=caller, sealer=self.sealer, consistent=True)
 
     def _caller(self, credentials: CredentialSource, meter: Meter) -> Caller:
         return Caller(

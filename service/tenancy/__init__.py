@@ -1,1 +1,1 @@
-"""The control plane: which tenants there are."""
+"""The control plane: which tenants there are, who speaks for them, and what they may use."""

@@ -1,39 +1,59 @@
-"""The register of tenants, read on every request and so remembered for a moment."""
+"""The register of tenants as requests need it: read on every one, and so remembered for a moment."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from iam.boundary import TenantId
-from service.errors import Unauthenticated
-from service.store.expression import absent
+from service.errors import Forbidden, Unauthenticated
 from service.store.table import Table
-from service.store.write import put
-from service.tenancy.access import tenant_by_id, tenants
+from service.tenancy.access import tenant_by_id
+from service.tenancy.lifecycle import TenantStatus
 from service.tenancy.model import Tenant
 
 MAX_AGE = 5.0
 LARGEST = 10_000
 
+WORDS = {
+    TenantStatus.PROVISIONING: "the tenant is still being set up",
+    TenantStatus.SUSPENDED: "the tenant is suspended",
+    TenantStatus.OFFBOARDING: "the tenant is being offboarded",
+}
+
+Told = Callable[[TenantId], None]
+
 
 @dataclass(slots=True)
 class Registry:
-    """Tenants by id, no older than MAX_AGE seconds; only tenants that exist are remembered."""
+    """Tenants by id, no older than `max_age` seconds; only tenants that exist are remembered.
+
+    What cannot be read anew is not guessed: the request fails. `on_shut` hears of tenants that are not served."""
 
     table: Table
     clock: Callable[[], float] = time.monotonic
+    max_age: float = MAX_AGE
+    on_shut: Told = lambda _: None
     _known: dict[TenantId, tuple[float, Tenant]] = field(default_factory=dict)
+
+    async def served(self, tenant: TenantId) -> Tenant:
+        """The tenant, if it is to be served."""
+        found = await self.get(tenant)
+        if found.status is TenantStatus.ACTIVE:
+            return found
+        self.on_shut(tenant)
+        raise _refusal(found)
 
     async def get(self, tenant: TenantId) -> Tenant:
         """A token for a tenant that is not registered is worth nothing, and says no more than any other bad token."""
         read_at, known = self._known.get(tenant, (0.0, None))
-        if known is not None and self.clock() - read_at < MAX_AGE:
+        if known is not None and self.clock() - read_at < self.max_age:
             return known
+        asked_at = self.clock()
         found = await self.find(tenant)
         if found is None:
             self._known.pop(tenant, None)
             raise Unauthenticated("the token's tenant is not accepted")
-        self._remember(found)
+        self._remember(found, asked_at)
         return found
 
     async def find(self, tenant: TenantId) -> Tenant | None:
@@ -43,11 +63,18 @@ class Registry:
         """Raise unless the register can be read."""
         await self.find(TenantId("readiness"))
 
-    async def register(self, tenant: Tenant) -> None:
-        await self.table.write(put(tenants, tenant, when=absent()))
+    def learn(self, tenant: Tenant) -> None:
+        """Of a change that was made in this very process."""
+        self._remember(tenant, self.clock())
 
-    def _remember(self, tenant: Tenant) -> None:
-        self._known.pop(tenant.id, None)
+    def _remember(self, tenant: Tenant, asked_at: float) -> None:
+        """What is known already is only replaced by what is not older: two reads may overtake each other."""
+        _, known = self._known.pop(tenant.id, (0.0, tenant))
         if len(self._known) >= LARGEST:
             self._known.pop(next(iter(self._known)))
-        self._known[tenant.id] = (self.clock(), tenant)
+        self._known[tenant.id] = (asked_at, max(known, tenant, key=lambda one: one.version))
+
+
+def _refusal(tenant: Tenant) -> Forbidden | Unauthenticated:
+    words = WORDS.get(tenant.status)
+    return Forbidden(words) if words else Unauthenticated("the token's tenant is not accepted")

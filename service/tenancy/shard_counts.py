@@ -1,0 +1,39 @@
+"""How many slots a tenant's collections have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+COLLECTIONS = (
+    "users",
+    "groups",
+    "group_members",
+    "customers",
+    "open_orders",
+    "orders_by_region",
+    "review_queue",
+    "recycle_bin",
+    "product_items",
+    "products_in_category",
+    "top_products",
+    "stores",
+    "activity",
+    "counters",
+)
+"""The sharded collections, by the names that operators use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardCounts:
+    """Reads look into `read_shards` slots, new items go into the first `write_shards`."""
+
+    read_shards: int = 1
+    write_shards: int = 1
+    generation: int = 1
+
+
+ONE = ShardCounts()
+
+
+def every_collection(counts: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
+    """Where nothing is said of a collection, it has one slot."""
+    return {name: counts.get(name, ONE) for name in COLLECTIONS}
