@@ -1,0 +1,1 @@
+"""What operators do to tenants, where it needs more than the register."""
