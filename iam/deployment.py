@@ -26,7 +26,11 @@ class Deployment:
         return f"{self.table_arn}/index/{index}"
 
     def role_arn(self, role: str) -> str:
-        return f"arn:{self.partition}:iam::{self.account}:role/{self.role_prefix}{role}"
+        return self.named_role_arn(f"{self.role_prefix}{role}")
+
+    def named_role_arn(self, name: str) -> str:
+        """Of any role of the account, by the name that it has there."""
+        return f"arn:{self.partition}:iam::{self.account}:role/{name}"
 
     def boundary_arn(self, role: str) -> str:
         """Of the managed policy that bounds this role."""

@@ -2,25 +2,35 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 from starlette.applications import Starlette
 
 from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.deployment import Deployment
 from iam.gate.sessions import Sessions
 from iam.policies.names import PROVISIONER, SERVICE_BASE
 from iam.vending import Vending
 from iam.vending.budget import Budget
 from iam.vending.pace import Pace
+from iam.vending.refusal import NoSession
 from iam.vending.sts import Sts, ambient
 from iam.vending.sweep import Sweep
+from iam.vending.wanted import of_warden
+from iam.warden import NotShut, Warden
 from service import log
+from service.admin.context import Context as AdminContext
+from service.admin.schema import schema as admin_schema
+from service.auth.principal import Operator
 from service.auth.tokens import operator_verifier, tenant_verifier
+from service.domains.activity.repository import journal
 from service.domains.sessions.repository import Sessions as RevokedSessions
-from service.domains.sessions.standing import Standing
-from service.errors import Unauthenticated
+from service.domains.sessions.standing import Standing as SessionStanding
+from service.domains.users.repository import Users
+from service.errors import Internal, Unauthenticated
 from service.graphql.context import Caller, Context
 from service.graphql.execution import GraphQLExecutor
 from service.graphql.request import RequestInfo
@@ -31,15 +41,25 @@ from service.http.metrics import Metrics
 from service.http.routes import routes
 from service.local.compute import running_as
 from service.local.demo import load_demo
+from service.operations.onboarding import Onboarding
 from service.settings import BadSettings, Settings, read
 from service.store.client import BotoClient, Wire, ambient_region
 from service.store.cursor import Sealer
 from service.store.schema import Administration, Unreachable
 from service.store.tables import Tables
 from service.store.vended import Vended
+from service.tenancy.model import Tenant
+from service.tenancy.register import Register
 from service.tenancy.registry import Registry
+from service.tenancy.standing import Standing
+from service.tenancy.suspensions import Shut, Suspensions
+
+Shut = Callable[[Sequence[TenantId]], Awaitable[None]]
+"""Refuse the sessions of exactly these tenants, or raise NotShut."""
 
 INTROSPECT = "introspect"
+ONBOARDER = "keyfence"
+"""In whose name a tenant's first user is made."""
 LOCAL_PATIENCE_SECONDS = 60.0
 
 
@@ -170,8 +190,38 @@ def _vending(settings: Settings, sts: Sts, pace: Pace) -> Vending:
     return Vending(sts, pace=pace, budget=Budget(settings.sts_calls_per_second), sessions=settings.sessions)
 
 
-def application(settings: Settings, tables: Tables, vending: Vending) -> Starlette:
-    """The tenants' API over these tables, with its probes."""
+def local_warden(settings: Settings, vending: Vending) -> Shut:
+    """At the gate, which speaks IAM too."""
+    endpoint = settings.iam_endpoint_url or settings.endpoint_url
+    return _shut(vending, Deployment().role_prefix, region=settings.region, endpoint_url=endpoint)
+
+
+def production_warden(settings: Settings, vending: Vending) -> Shut:
+    prefix = (settings.roles or "").rpartition("/")[2]
+    region = settings.region or ambient_region()
+    return _shut(vending, prefix, region=region, endpoint_url=settings.iam_endpoint_url)
+
+
+def _shut(vending: Vending, prefix: str, *, region: str | None, endpoint_url: str | None) -> Shut:
+    def guard(credentials: Credentials, tenants: Sequence[TenantId]) -> None:
+        Warden.connect(credentials, prefix, region=region, endpoint_url=endpoint_url).shut(tenants)
+
+    async def shut(tenants: Sequence[TenantId]) -> None:
+        try:
+            credentials = await vending.credentials(of_warden())
+        except NoSession as error:
+            raise NotShut(f"there is no session of the warden: {error}") from error
+        await asyncio.to_thread(guard, credentials, tenants)
+
+    return shut
+
+
+async def _unfenced(_: Sequence[TenantId]) -> None:
+    raise Internal("nobody can tell IAM whom to refuse")
+
+
+def application(settings: Settings, tables: Tables, vending: Vending, shut: Shut = _unfenced) -> Starlette:
+    """The tenants' API and the operators' over these tables, with their probes."""
     metrics = Metrics(tables.meter, vending.counts)
     tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call)
     registry = Registry(tables.control(writes=False))
@@ -179,7 +229,7 @@ def application(settings: Settings, tables: Tables, vending: Vending) -> Starlet
         authenticate=_admission(settings, registry),
         executor=GraphQLExecutor(schema),
         context=_contexts(tables),
-        confirm=_standing(settings, tables),
+        confirm=_sessions(settings, tables),
         introspection=lambda caller: settings.introspection or INTROSPECT in caller.principal.scopes,
         page=graphiql_page if settings.graphiql else None,
         metrics=metrics,
@@ -194,7 +244,13 @@ def application(settings: Settings, tables: Tables, vending: Vending) -> Starlet
         vending.close()
         tables.client.close()
 
-    return routes(endpoints={"/graphql": endpoint}, ready=_readiness(registry), metrics=metrics, lifespan=lifespan)
+    admin = _operators(settings, tables, metrics, registry, shut)
+    return routes(
+        endpoints={"/graphql": endpoint, "/admin/graphql": admin},
+        ready=_readiness(registry),
+        metrics=metrics,
+        lifespan=lifespan,
+    )
 
 
 def _admission(settings: Settings, registry: Registry) -> Callable[[str | None], Awaitable[Caller]]:
@@ -207,13 +263,13 @@ def _admission(settings: Settings, registry: Registry) -> Callable[[str | None],
     return admit
 
 
-def _standing(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitable[None]]:
+def _sessions(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitable[None]]:
     """Read with what a query may do, and consistently, so that it holds from the next request on."""
 
     def sessions(tenant: TenantId) -> RevokedSessions:
         return RevokedSessions(replace(tables.tenant(tenant, writes=False), consistent=True))
 
-    standing = Standing(sessions, settings.revocation_seconds)
+    standing = SessionStanding(sessions, settings.revocation_seconds)
     return lambda caller: standing.check(caller.tenant.id, caller.principal.token_id)
 
 
@@ -222,6 +278,49 @@ def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:
         return Context(caller, tables.tenant(caller.tenant.id, writes=request.mutates))
 
     return context
+
+
+def _operators(
+    settings: Settings, tables: Tables, metrics: Metrics, registry: Registry, shut: Shut
+) -> GraphQLEndpoint[Operator, AdminContext]:
+    verifier = operator_verifier(settings)
+
+    async def admit(authorization: str | None) -> Operator:
+        return await verifier.verify(_bearer(authorization))
+
+    return GraphQLEndpoint(
+        authenticate=admit,
+        executor=GraphQLExecutor(admin_schema),
+        context=lambda operator, request: _admin_context(
+            operator, tables, registry.learn, shut, writes=request.mutates
+        ),
+        introspection=lambda operator: settings.introspection or INTROSPECT in operator.scopes,
+        page=graphiql_page if settings.graphiql else None,
+        metrics=metrics,
+    )
+
+
+def _admin_context(
+    operator: Operator, tables: Tables, told: Callable[[Tenant], None], shut: Shut, *, writes: bool
+) -> AdminContext:
+    control = tables.control(writes=writes)
+    register = Register(control, operator.subject)
+    return AdminContext(
+        operator=operator,
+        register=register,
+        standing=Standing(register, Suspensions(control, shut), told),
+        onboarding=onboarding(register, tables),
+        told=told,
+    )
+
+
+def onboarding(register: Register, tables: Tables) -> Onboarding:
+    """The owner is written with the tenant's own credentials, as everything of a tenant is."""
+
+    def users_of(tenant: Tenant) -> Users:
+        return Users(replace(tables.tenant(tenant.id, writes=True), journal=journal(ONBOARDER)))
+
+    return Onboarding(register, users_of)
 
 
 def _readiness(registry: Registry) -> Callable[[], Awaitable[str | None]]:

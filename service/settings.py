@@ -70,6 +70,7 @@ class Settings(BaseSettings):
     sessions: int = Field(default=10_000, ge=1)
     """How many tenants' sessions one process keeps."""
     sts_endpoint_url: str | None = None
+    iam_endpoint_url: str | None = None
     sts_calls_per_second: float = Field(default=50.0, gt=0)
     issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
     """A JSON list, such as [{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}]."""
@@ -139,9 +140,10 @@ class Settings(BaseSettings):
             yield f"KEYFENCE_ROLES is not the beginning of roles' ARNs, such as {ROLES_EXAMPLE}: {self.roles}"
 
     def _endpoint_problems(self) -> Iterator[str]:
-        for name, url in (("ENDPOINT_URL", self.endpoint_url), ("STS_ENDPOINT_URL", self.sts_endpoint_url)):
+        for name in ("endpoint_url", "sts_endpoint_url", "iam_endpoint_url"):
+            url = getattr(self, name)
             if url is not None and not _is_address(url):
-                yield f"KEYFENCE_{name} is not an http or https address: {url}"
+                yield f"KEYFENCE_{name.upper()} is not an http or https address: {url}"
 
     def _cursor_key_problems(self) -> Iterator[str]:
         if not self.cursor_keys:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from iam.deployment import Deployment
-from iam.document import Policy
-from iam.gate.role import Role, role_id
+from iam.document import Policy, parse_text
+from iam.gate.role import InlinePolicy, Role, role_id
 from iam.policies import ROLES, RoleDefinition
 
 
@@ -37,6 +37,24 @@ class Account:
 
     def find_role(self, arn: str) -> Role | None:
         return next((role for role in self.roles.values() if role.arn == arn), None)
+
+    @property
+    def inline(self) -> Mapping[str, Mapping[str, str]]:
+        """The texts of the inline policies, by role and name."""
+        return {
+            role.name: {name: policy.text for name, policy in role.inline.items()}
+            for role in self.roles.values()
+            if role.inline
+        }
+
+    def with_inline(self, kept: Mapping[str, Mapping[str, str]]) -> "Account":
+        """The account with the inline policies that one had before; of roles that are gone they are gone too."""
+        roles = dict(self.roles)
+        for role, policies in kept.items():
+            if role in roles:
+                read = {name: InlinePolicy(text, parse_text(text)) for name, text in policies.items()}
+                roles[role] = replace(roles[role], inline=read)
+        return replace(self, roles=roles)
 
     def having(self, role: Role) -> "Account":
         return replace(self, roles={**self.roles, role.name: role})

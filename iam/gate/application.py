@@ -1,4 +1,4 @@
-"""The gate as an ASGI application: one endpoint that speaks DynamoDB's JSON and the query protocol of STS."""
+"""The gate as an ASGI application: one endpoint that speaks DynamoDB's JSON and the query protocol of STS and IAM."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -10,6 +10,9 @@ from iam.gate.call import Call
 from iam.gate.dynamodb import DynamoDB
 from iam.gate.engine.upstream import Upstream
 from iam.gate.faults.disturbance import STS, HungUp, disturb
+from iam.gate.inline.asked import VERSION
+from iam.gate.inline.operations import Inline
+from iam.gate.query.form import Form
 from iam.gate.request import Gone, Receive, Request, Scope, TooLarge, received
 from iam.gate.rules import Rules
 from iam.gate.session import Session
@@ -32,6 +35,7 @@ class Application:
         deployment = rules.sessions.account.deployment
         self._rules, self._upstream = rules, upstream
         self._verifier = Verifier(rules.sessions, region=deployment.region)
+        self._inline = Inline(rules)
         self._dynamodb = DynamoDB(rules, upstream, Place.of(deployment, ENGINES_REGIONS))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,7 +62,7 @@ class Application:
     async def _dispatched(self, request: Request) -> Answer:
         if request.method == "GET" and request.path == b"/":
             return HEALTHY
-        service = "dynamodb" if any(name == b"x-amz-target" for name, _ in request.headers) else "sts"
+        service = _service(request)
         try:
             session = self._verifier.verify(request, service)
         except NotBelieved as reason:
@@ -67,6 +71,8 @@ class Application:
             return error("UnknownOperationException", status=404)
         if service == "sts":
             return await self._sts(request, session)
+        if service == "iam":
+            return await self._inline.answer(request, session)
         return await self._dynamodb.answer(Call(request=request, operation=_operation(request), session=session))
 
     async def _sts(self, request: Request, session: Session) -> Answer:
@@ -76,6 +82,13 @@ class Application:
             if await disturb(struck, STS):
                 raise HungUp
         return answer
+
+
+def _service(request: Request) -> str:
+    """Told by what is asked: AWS has a host for each, and here they share one."""
+    if any(name == b"x-amz-target" for name, _ in request.headers):
+        return "dynamodb"
+    return "iam" if Form.find_version(request.body) == VERSION else "sts"
 
 
 def _operation(request: Request) -> str:

@@ -1,10 +1,18 @@
 """What a running gate goes by; each of these may be replaced between two calls."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from iam.gate.denial import Denials
 from iam.gate.faults.plan import Faults
 from iam.gate.sessions import Sessions
+
+Keep = Callable[[Mapping[str, Mapping[str, str]]], None]
+"""Told the texts of all inline policies, by role and name, before a change of them holds."""
+
+
+def unkept(_: Mapping[str, Mapping[str, str]]) -> None:
+    """They end with the gate."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,3 +23,4 @@ class Rules:
     strict: bool = False
     faults: Faults = field(default_factory=Faults)
     denials: Denials = field(default_factory=Denials)
+    keep: Keep = unkept

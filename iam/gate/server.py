@@ -14,7 +14,7 @@ from iam.gate.denial import Denials, Listener, unheard
 from iam.gate.engine.upstream import Upstream
 from iam.gate.faults.fault import Fault
 from iam.gate.faults.plan import Faults
-from iam.gate.rules import Rules
+from iam.gate.rules import Keep, Rules, unkept
 from iam.gate.serving import Server
 from iam.gate.sessions import Sessions
 
@@ -46,11 +46,12 @@ class Gate:
         faults: Iterable[Fault] = (),
         clock: Clock = utc_now,
         on_denied: Listener = unheard,
+        keep: Keep = unkept,
         listener: socket.socket | None = None,
     ) -> Self:
         """On `listener`, a socket that listens already, or else on `port`, where 0 is any that is free."""
         sessions = Sessions(account, key, clock=clock)
-        rules = Rules(sessions=sessions, strict=strict, faults=Faults(faults), denials=Denials(on_denied))
+        rules = Rules(sessions=sessions, strict=strict, faults=Faults(faults), denials=Denials(on_denied), keep=keep)
         server = Server(Application(rules, Upstream(engine_url)))
         gate = cls(rules, server, listener or _listening(port))
         gate._begin()

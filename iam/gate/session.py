@@ -75,7 +75,7 @@ class Session:
 
     @cached_property
     def _own(self) -> Policies:
-        return Policies(identity=self.role.policies, boundary=self.role.boundary, session=self.policies)
+        return Policies(identity=self.role.identity, boundary=self.role.boundary, session=self.policies)
 
     @cached_property
     def _standing(self) -> Mapping[str, Value]:

@@ -10,6 +10,7 @@ from threading import Lock
 
 import structlog
 
+from iam.boundary import TenantId
 from iam.credentials import Credentials
 from iam.vending.budget import Budget
 from iam.vending.clock import elapsed
@@ -57,6 +58,7 @@ class Vending:
         self._flights: dict[Wanted, Future[Credentials]] = {}
         self._refused: dict[Wanted, tuple[float, NoSession]] = {}
         self._replaced: dict[Wanted, float] = {}
+        self._forgotten: set[Wanted] = set()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sts")
 
     async def credentials(self, wanted: Wanted) -> Credentials:
@@ -75,6 +77,13 @@ class Vending:
             other = found if found is None or isinstance(found, Credentials) else await self._landed(found)
             return None if other == refused else other
         return None
+
+    def forget(self, tenant: TenantId) -> None:
+        """Let go what is in hand of this tenant: whoever asks next asks STS, and nothing on its way is kept."""
+        with self._lock:
+            for wanted in [wanted for wanted in self._held if wanted.tenant == tenant]:
+                del self._held[wanted]
+            self._forgotten.update(wanted for wanted in self._flights if wanted.tenant == tenant)
 
     def renew_due(self) -> None:
         """Without being asked: renew what has been used, and let go what nobody used to its end.
@@ -170,6 +179,7 @@ class Vending:
                 outcome()
             finally:
                 del self._flights[wanted]
+                self._forgotten.discard(wanted)
 
     def _asked(self, wanted: Wanted, *, late: bool) -> Credentials:
         """A fetch whose turn comes when its callers are gone is not made, so that none is left over after an outage."""
@@ -187,6 +197,8 @@ class Vending:
     def _succeeded(self, wanted: Wanted, credentials: Credentials, asked_at: float) -> None:
         renewed = wanted in self._held
         self.counts["renewed" if renewed else "vended"] += 1
+        if wanted in self._forgotten:
+            return
         self._held[wanted] = Held(
             credentials=credentials,
             good_until=asked_at + self._pace.session - self._pace.margin,

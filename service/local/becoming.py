@@ -3,7 +3,7 @@
 from iam.boundary import TenantId
 from iam.gate.sessions import Issued, Sessions
 from iam.gate.sts import Assumption, assume
-from iam.policies.names import CONTROL_PLANE, SERVICE_BASE, TENANT_READ, TENANT_WRITE
+from iam.policies.names import CONTROL_PLANE, SERVICE_BASE, TENANT_READ, TENANT_WRITE, WARDEN
 from iam.policies.tag import TENANT_TAG
 
 NAME = "local"
@@ -17,8 +17,8 @@ def as_tenant(sessions: Sessions, tenant: TenantId, *, writes: bool, seconds: in
 
 
 def as_role(sessions: Sessions, name: str, *, seconds: int = SECONDS) -> Issued:
-    """As the process that runs as this role; the control plane is one that the service becomes."""
-    if name == CONTROL_PLANE:
+    """As the process that runs as this role; the control plane and the warden are those that the service becomes."""
+    if name in {CONTROL_PLANE, WARDEN}:
         return _assumed(sessions, name, {}, seconds)
     return sessions.mint(name, name=NAME, seconds=seconds)
 

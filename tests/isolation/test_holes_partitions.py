@@ -9,9 +9,9 @@ from iam.document import BadPolicy, Policy
 from iam.evaluator.requests import NotUnderstood, TableKeys, expand
 from iam.evaluator.requests.place import Place
 from iam.gate.call import Call as GateCall
+from iam.gate.query.constraint import TAG_VALUE
 from iam.gate.request import Request
 from iam.gate.strict import leaving
-from iam.gate.sts.constraint import TAG_VALUE
 from iam.lint import lint
 from iam.policies.fence import INDEXES
 from service.catalogue import entities

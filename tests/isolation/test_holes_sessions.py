@@ -27,7 +27,7 @@ A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 OURS = Account.of(DEPLOYMENT)
 TENANT_ROLES = ("tenant-read", "tenant-write", "tenant-migration")
 
-each_role = pytest.mark.parametrize("role", ("tenant-read", "tenant-write"))
+each_role = pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
 
 
 def careless(role: str, **changed: Any) -> Account:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from iam.gate.answer import Answer, Refusal, error
 from iam.gate.faults.fault import Fault
-from iam.gate.sts.xml import failure
+from iam.gate.query import xml
+from iam.gate.query.xml import failure
 
 Error = Callable[[str, str, int], Answer]
 
@@ -24,8 +25,13 @@ class Defaults:
     throttled: str
 
 
+def _iam_failure(code: str, message: str, status: int) -> Answer:
+    return failure(code, message, status, namespace=xml.IAM)
+
+
 DYNAMODB = Defaults(error, "InternalServerError", "ProvisionedThroughputExceededException")
 STS = Defaults(failure, "InternalFailure", "Throttling")
+IAM = Defaults(_iam_failure, "ServiceFailure", "Throttling")
 
 
 async def disturb(faults: Iterable[Fault], defaults: Defaults) -> bool:

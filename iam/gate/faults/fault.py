@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args
 
 from iam.evaluator.requests import UNDERSTOOD
 from iam.gate import sts
+from iam.gate.inline.asked import OPERATIONS
 
 Kind = Literal["latency", "error", "throttle", "lost_request", "lost_response"]
-Service = Literal["dynamodb", "sts"]
+Service = Literal["dynamodb", "sts", "iam"]
 
 
 class BadFault(ValueError):
@@ -107,8 +108,9 @@ def _check_together(entry: Mapping[str, Any], where: str) -> None:
         raise BadFault(f"{where}: has more than one of nth, every and probability")
     if "seed" in entry and "probability" not in entry:
         raise BadFault(f"{where}.seed: has no meaning without a probability")
-    if "key_prefix" in entry and entry.get("service") == "sts":
-        raise BadFault(f"{where}.key_prefix: has no meaning for the service sts")
+    service = entry.get("service", "dynamodb")
+    if "key_prefix" in entry and service != "dynamodb":
+        raise BadFault(f"{where}.key_prefix: has no meaning for the service {service}")
 
 
 def _text(value: object) -> bool:
@@ -123,7 +125,7 @@ def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-_OPERATIONS: Mapping[str, frozenset[str]] = {"dynamodb": UNDERSTOOD, "sts": sts.OPERATIONS}
+_OPERATIONS: Mapping[str, frozenset[str]] = {"dynamodb": UNDERSTOOD, "sts": sts.OPERATIONS, "iam": OPERATIONS}
 _RULES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "kind": (f"one of {', '.join(get_args(Kind))}", lambda value: value in get_args(Kind)),
     "service": (f"one of {', '.join(get_args(Service))}", lambda value: value in get_args(Service)),

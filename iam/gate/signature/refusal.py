@@ -1,18 +1,18 @@
-"""Requests that are not believed, in the words of AWS: DynamoDB's JSON has other codes for them than the XML of STS."""
+"""Requests that are not believed, in AWS's words: DynamoDB's JSON has other codes for them than the XML of the rest."""
 
 from dataclasses import dataclass
 
 from iam.gate.answer import Answer, error
-from iam.gate.sts.xml import failure
+from iam.gate.query.xml import IAM, STS, failure
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way of not being believed, as each service calls it; DynamoDB's status is always 400."""
+    """One way of not being believed, as each protocol calls it; DynamoDB's status is always 400."""
 
     dynamodb: str
-    sts: str
-    sts_status: int
+    query: str
+    query_status: int
 
 
 MISSING = Kind("MissingAuthenticationTokenException", "MissingAuthenticationToken", 403)
@@ -20,6 +20,9 @@ INCOMPLETE = Kind("IncompleteSignatureException", "IncompleteSignature", 400)
 BAD_SIGNATURE = Kind("InvalidSignatureException", "SignatureDoesNotMatch", 403)
 UNKNOWN = Kind("UnrecognizedClientException", "InvalidClientTokenId", 403)
 EXPIRED = Kind("ExpiredTokenException", "ExpiredToken", 403)
+
+
+NAMESPACES = {"sts": STS, "iam": IAM}
 
 
 class NotBelieved(Exception):
@@ -31,6 +34,6 @@ class NotBelieved(Exception):
         self.message = message
 
     def answer(self, service: str) -> Answer:
-        if service == "sts":
-            return failure(self.kind.sts, self.message, self.kind.sts_status)
+        if namespace := NAMESPACES.get(service):
+            return failure(self.kind.query, self.message, self.kind.query_status, namespace=namespace)
         return error(self.kind.dynamodb, self.message)

@@ -17,6 +17,8 @@ MISMATCH = (
     "The request signature we calculated does not match the signature you provided. "
     "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
 )
+GLOBAL = {"iam": "us-east-1"}
+"""Where requests to a service that is the same in every region are signed for."""
 ONCE = (b"host", b"authorization", b"date", b"x-amz-date", b"x-amz-security-token", b"x-amz-target")
 """Of two of these, who verifies could read one and who acts the other."""
 
@@ -30,7 +32,7 @@ class Verifier:
         self._signing_key = lru_cache(REMEMBERED)(self._derived_key)
 
     def verify(self, request: Request, service: str) -> Session:
-        """The session that sent this request to this service, `dynamodb` or `sts`.
+        """The session that sent this request to this service, `dynamodb`, `sts` or `iam`.
 
         The scope is checked first, then the session and its end, then the signature: what AWS was seen to do with
         credentials of a session, where only the token says whose they are.
@@ -39,7 +41,8 @@ class Verifier:
         _refuse_repeated(request, headers)
         _refuse_presigned(request.query, headers)
         stamp = _text(headers, b"x-amz-date") or _text(headers, b"date")
-        claim = read(_text(headers, b"authorization"), stamp, region=self._region, service=service, now=now)
+        region = GLOBAL.get(service, self._region)
+        claim = read(_text(headers, b"authorization"), stamp, region=region, service=service, now=now)
         _refuse_unsigned(headers, claim)
         session = self._session(claim.access_key, _text(headers, b"x-amz-security-token"), service)
         if session.expired(now):
@@ -62,11 +65,11 @@ class Verifier:
             request.method, request.path, request.query, headers, claim.signed_headers, request.body
         )
         text = f"{ALGORITHM}\n{claim.stamp}\n{claim.scope}\n{sha256(canonical).hexdigest()}"
-        key = self._signing_key(claim.access_key, claim.day, claim.service)
+        key = self._signing_key(claim.access_key, claim.day, claim.region, claim.service)
         return hmac.digest(key, text.encode(), "sha256").hex().encode()
 
-    def _derived_key(self, access_key: str, day: str, service: str) -> bytes:
-        return signing_key(self._sessions.secret_of(access_key), day, self._region, service)
+    def _derived_key(self, access_key: str, day: str, region: str, service: str) -> bytes:
+        return signing_key(self._sessions.secret_of(access_key), day, region, service)
 
 
 def signing_key(secret: str, day: str, region: str, service: str) -> bytes:

@@ -9,11 +9,11 @@ from iam.evaluator import wording
 from iam.evaluator.authorisation import Authorisation, Value
 from iam.evaluator.decision import Denied
 from iam.evaluator.evaluate import evaluate, trusts
+from iam.gate.query.declined import Declined, invalid, not_authorized
 from iam.gate.role import Role
 from iam.gate.session import Session
 from iam.gate.sessions import Issued, Sessions
 from iam.gate.sts.assumption import Assumption
-from iam.gate.sts.declined import Declined, invalid, not_authorized
 from iam.gate.token import Grant, TokenTooLarge
 
 LONGEST_CHAINED = 3600

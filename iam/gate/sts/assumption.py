@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from iam.document import BadPolicy, parse_text
-from iam.gate.sts import constraint
-from iam.gate.sts.declined import Declined, invalid
-from iam.gate.sts.form import Form
+from iam.gate.query import constraint
+from iam.gate.query.declined import Declined, invalid
+from iam.gate.query.form import Form
 
 MOST_TAGS = 50
 MOST_POLICIES = 10

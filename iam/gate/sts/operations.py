@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 
 from iam.gate.answer import Answer
 from iam.gate.clock import iso
+from iam.gate.query.declined import Declined
+from iam.gate.query.form import BadForm, Form
+from iam.gate.query.xml import FAULT, Content, success
 from iam.gate.request import Request
 from iam.gate.session import Session
 from iam.gate.sessions import Issued, Sessions
 from iam.gate.sts import assumption
 from iam.gate.sts.assume_role import assume
-from iam.gate.sts.declined import Declined
-from iam.gate.sts.form import BadForm, Form
-from iam.gate.sts.xml import FAULT, Content, success
 from iam.gate.token import LARGEST_TOKEN
 
 VERSION = "2011-06-15"

@@ -87,7 +87,7 @@ def refusal(verifier: Verifier, request: Request, service: str = "dynamodb") -> 
     try:
         verifier.verify(request, service)
     except NotBelieved as error:
-        return (error.kind.sts if service == "sts" else error.kind.dynamodb), error.message
+        return (error.kind.dynamodb if service == "dynamodb" else error.kind.query), error.message
     raise AssertionError("the request was believed")
 
 

@@ -28,7 +28,7 @@ def test_sts_answers_in_its_xml(kind: Kind, status: int) -> None:
         {"body": answer.body, "headers": headers, "status_code": answer.status}, shape
     )
     assert answer.status == status
-    assert parsed["Error"] == {"Type": "Sender", "Code": kind.sts, "Message": "said <&> \ufffd"}
+    assert parsed["Error"] == {"Type": "Sender", "Code": kind.query, "Message": "said <&> \ufffd"}
 
 
 @pytest.mark.parametrize(("kind", "_"), KINDS.values(), ids=list(KINDS))

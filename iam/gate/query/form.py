@@ -21,6 +21,14 @@ class Form:
             raise BadForm(str(error)) from error
         self._fields = dict(reversed(pairs))
 
+    @classmethod
+    def find_version(cls, body: bytes) -> str | None:
+        """Of the protocol that the form is written for, which differs from service to service."""
+        try:
+            return cls(body).find("Version")
+        except BadForm:
+            return None
+
     def find(self, name: str) -> str | None:
         return self._fields.get(name)
 

@@ -1,11 +1,11 @@
-"""What the texts and numbers of a request must satisfy, and how STS says that they do not."""
+"""What the texts and numbers of a request must satisfy, and how AWS says that they do not."""
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from iam.gate.sts.declined import Declined, invalid
+from iam.gate.query.declined import Declined, invalid
 
 _TAG_SIGNS = frozenset("_.:/=+-@")
 
@@ -41,6 +41,8 @@ def _tag_text(value: str) -> bool:
 
 _NAME = re.compile(r"[\w+=,.@-]*", re.ASCII).fullmatch
 
+_WHOLE_NAME = re.compile(r"[\w+=,.@-]+", re.ASCII).fullmatch
+
 NAME = Text(shortest=2, longest=64, pattern=r"[\w+=,.@-]*", fits=_NAME)
 EXTERNAL_ID = Text(
     shortest=2, longest=1224, pattern=r"[\w+=,.@:\/-]*", fits=re.compile(r"[\w+=,.@:/-]*", re.ASCII).fullmatch
@@ -58,6 +60,9 @@ POLICY = Text(
     pattern=r"[\u0009\u000A\u000D\u0020-\u00FF]+",
     fits=re.compile("[\t\n\r\x20-\xff]+").fullmatch,
 )
+ROLE_NAME = Text(shortest=1, longest=64, pattern=r"[\w+=,.@-]+", fits=_WHOLE_NAME)
+POLICY_NAME = Text(shortest=1, longest=128, pattern=r"[\w+=,.@-]+", fits=_WHOLE_NAME)
+DOCUMENT = Text(shortest=1, longest=131_072, pattern=POLICY.pattern, fits=POLICY.fits)
 TAG_KEY = Text(shortest=1, longest=128, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]+", fits=_tag_text)
 TAG_VALUE = Text(shortest=0, longest=256, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]*", fits=_tag_text)
 

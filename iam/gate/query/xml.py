@@ -1,4 +1,4 @@
-"""Answers of AWS's query protocol, which STS speaks."""
+"""Answers of AWS's query protocol."""
 
 import re
 import uuid
@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 from iam.gate.answer import Answer
 
 STS = "https://sts.amazonaws.com/doc/2011-06-15/"
+IAM = "https://iam.amazonaws.com/doc/2010-05-08/"
 FAULT = "http://webservices.amazon.com/AWSFault/2005-15-09"
 
 Content = str | Mapping[str, "Content"]
@@ -15,10 +16,11 @@ Content = str | Mapping[str, "Content"]
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def success(operation: str, result: Mapping[str, Content]) -> Answer:
+def success(operation: str, result: Mapping[str, Content] | None, *, namespace: str = STS) -> Answer:
     request = str(uuid.uuid4())
-    inside = _elements({f"{operation}Result": result, "ResponseMetadata": {"RequestId": request}})
-    return _answer(200, f'<{operation}Response xmlns="{STS}">{inside}</{operation}Response>', request)
+    told: Mapping[str, Content] = {} if result is None else {f"{operation}Result": result}
+    inside = _elements({**told, "ResponseMetadata": {"RequestId": request}})
+    return _answer(200, f'<{operation}Response xmlns="{namespace}">{inside}</{operation}Response>', request)
 
 
 def failure(code: str, message: str, status: int = 400, *, namespace: str = STS) -> Answer:

@@ -1,19 +1,19 @@
-"""What STS does not do, with its code and its words."""
+"""What STS and IAM do not do, with their codes and their words."""
 
 from iam.gate.answer import Answer
-from iam.gate.sts.xml import STS, failure
+from iam.gate.query.xml import STS, failure
 
 
 class Declined(Exception):
-    """An error of STS, as its XML will say it."""
+    """An error of STS or IAM, as its XML will say it."""
 
-    def __init__(self, code: str, message: str, status: int = 400, *, namespace: str = STS) -> None:
+    def __init__(self, code: str, message: str, status: int = 400, *, namespace: str | None = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code, self.message, self.status = code, message, status
         self._namespace = namespace
 
-    def answer(self) -> Answer:
-        return failure(self.code, self.message, self.status, namespace=self._namespace)
+    def answer(self, namespace: str = STS) -> Answer:
+        return failure(self.code, self.message, self.status, namespace=self._namespace or namespace)
 
 
 def invalid(message: str) -> Declined:
