@@ -30,7 +30,7 @@ from service.domains.activity.repository import journal
 from service.domains.sessions.repository import Sessions as RevokedSessions
 from service.domains.sessions.standing import Standing as SessionStanding
 from service.domains.users.repository import Users
-from service.errors import Internal, Unauthenticated
+from service.errors import Unauthenticated
 from service.graphql.context import Caller, Context
 from service.graphql.execution import GraphQLExecutor
 from service.graphql.request import RequestInfo
@@ -54,9 +54,6 @@ from service.tenancy.registry import Registry
 from service.tenancy.standing import Standing
 from service.tenancy.suspensions import Shut, Suspensions
 
-Shut = Callable[[Sequence[TenantId]], Awaitable[None]]
-"""Refuse the sessions of exactly these tenants, or raise NotShut."""
-
 INTROSPECT = "introspect"
 ONBOARDER = "keyfence"
 """In whose name a tenant's first user is made."""
@@ -70,7 +67,8 @@ def production() -> Starlette:
         raise BadSettings(tuple(problems))
     log.configure(as_json=settings.log_json)
     vending = _vending(settings, _production_sts(settings), Pace(session=settings.session_seconds))
-    return application(settings, _tables(settings, _production_wire(settings), vending), vending)
+    tables = _tables(settings, _production_wire(settings), vending)
+    return application(settings, tables, vending)
 
 
 def local(settings: Settings, sessions: Sessions) -> Starlette:
@@ -190,15 +188,12 @@ def _vending(settings: Settings, sts: Sts, pace: Pace) -> Vending:
     return Vending(sts, pace=pace, budget=Budget(settings.sts_calls_per_second), sessions=settings.sessions)
 
 
-def local_warden(settings: Settings, vending: Vending) -> Shut:
-    """At the gate, which speaks IAM too."""
-    endpoint = settings.iam_endpoint_url or settings.endpoint_url
-    return _shut(vending, Deployment().role_prefix, region=settings.region, endpoint_url=endpoint)
-
-
-def production_warden(settings: Settings, vending: Vending) -> Shut:
-    prefix = (settings.roles or "").rpartition("/")[2]
-    region = settings.region or ambient_region()
+def warden(settings: Settings, vending: Vending) -> Shut:
+    """IAM itself, or the gate, which speaks it too."""
+    if settings.roles is None:
+        endpoint = settings.iam_endpoint_url or settings.endpoint_url
+        return _shut(vending, Deployment().role_prefix, region=settings.region, endpoint_url=endpoint)
+    prefix, region = settings.roles.rpartition("/")[2], settings.region or ambient_region()
     return _shut(vending, prefix, region=region, endpoint_url=settings.iam_endpoint_url)
 
 
@@ -216,15 +211,11 @@ def _shut(vending: Vending, prefix: str, *, region: str | None, endpoint_url: st
     return shut
 
 
-async def _unfenced(_: Sequence[TenantId]) -> None:
-    raise Internal("nobody can tell IAM whom to refuse")
-
-
-def application(settings: Settings, tables: Tables, vending: Vending, shut: Shut = _unfenced) -> Starlette:
+def application(settings: Settings, tables: Tables, vending: Vending) -> Starlette:
     """The tenants' API and the operators' over these tables, with their probes."""
     metrics = Metrics(tables.meter, vending.counts)
     tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call)
-    registry = Registry(tables.control(writes=False))
+    registry = Registry(tables.control(writes=False), on_shut=vending.forget)
     endpoint = GraphQLEndpoint(
         authenticate=_admission(settings, registry),
         executor=GraphQLExecutor(schema),
@@ -244,7 +235,7 @@ def application(settings: Settings, tables: Tables, vending: Vending, shut: Shut
         vending.close()
         tables.client.close()
 
-    admin = _operators(settings, tables, metrics, registry, shut)
+    admin = _operators(settings, tables, metrics, registry, warden(settings, vending))
     return routes(
         endpoints={"/graphql": endpoint, "/admin/graphql": admin},
         ready=_readiness(registry),

@@ -136,6 +136,7 @@ class World:
             endpoint_url=gate.url,
             sts_endpoint_url=gate.url,
             issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
+            admin_issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
             cursor_keys=("dev-" + "A" * 43,),
         )
         app.provision(settings, gate.sessions)

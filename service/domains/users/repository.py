@@ -77,10 +77,10 @@ class Users:
     async def newest(self, *, first: int, after: str | None) -> Page[User]:
         return await self.table.page(newest_users, first=first, after=after)
 
-    async def create(self, *, email: str, name: str, role: Role) -> User:
+    async def create(self, *, email: str, name: str, role: Role, id: UserId | None = None) -> User:
         now = self.now()
         user = User(
-            id=UserId(new_id("usr")),
+            id=id or UserId(new_id("usr")),
             email=checked_email(email),
             name=checked_name(name),
             role=role,

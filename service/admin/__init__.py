@@ -1,0 +1,1 @@
+"""The operators' API: its GraphQL schema and what its resolvers hold."""

@@ -1,0 +1,27 @@
+"""What the resolvers of one operator's request hold: the register, and what can be done to the tenants in it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from strawberry.types import Info as StrawberryInfo
+
+from service.auth.principal import Operator
+from service.operations.onboarding import Onboarding
+from service.tenancy.model import Tenant
+from service.tenancy.register import Register
+from service.tenancy.standing import Standing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """No tenant's data can be reached through it, but for the owner whom onboarding writes."""
+
+    operator: Operator
+    register: Register
+    standing: Standing
+    onboarding: Onboarding
+    told: Callable[[Tenant], None]
+    """Hears of tenants that changed, so that this very process knows at once."""
+
+
+Info = StrawberryInfo[Context, None]

@@ -1,0 +1,28 @@
+"""The operators' schema."""
+
+import strawberry
+from strawberry.schema.config import StrawberryConfig
+
+from service.admin.onboarding import OnboardingMutations
+from service.admin.standing import StandingMutations
+from service.admin.tenants import TenantQueries
+from service.graphql.leaves import LeafExecutor
+from service.graphql.scalars import SCALARS
+
+
+@strawberry.type
+class Query(TenantQueries):
+    """What an operator can ask."""
+
+
+@strawberry.type
+class Mutation(OnboardingMutations, StandingMutations):
+    """What an operator can change."""
+
+
+schema = strawberry.Schema(
+    query=Query,
+    mutation=Mutation,
+    execution_context_class=LeafExecutor,
+    config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
+)
