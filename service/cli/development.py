@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Awaitable
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -15,7 +16,7 @@ from service.cli.server import DevelopmentServer
 from service.cli.signals import undisturbed
 from service.cli.welcome import Welcome
 from service.errors import BadInput
-from service.local import choice
+from service.local import choice, role_policies
 from service.local.cursor_key import cursor_key
 from service.local.directory import data_directory
 from service.local.engine import Engine, EngineFailed
@@ -35,16 +36,20 @@ def run(listener: socket.socket, gate: socket.socket, name: choice.EngineName, d
         chosen = choice.start(name, directory, tell)
     welcome = Welcome(url=_url(listener), gate=_url(gate), remark=chosen.remark, issuer=issuer, data=directory)
     try:
-        with _gate(chosen.engine, settings.table, key, gate) as running:
+        with _gate(chosen.engine, settings.table, key, gate, directory) as running:
             asyncio.run(_serve(listener, chosen.engine, running, settings, welcome))
     finally:
         with undisturbed():
             chosen.engine.stop()
 
 
-def _gate(engine: Engine, table: str, key: bytes, listener: socket.socket) -> Gate:
+def _gate(engine: Engine, table: str, key: bytes, listener: socket.socket, directory: Path) -> Gate:
+    """Who is suspended is kept as long as the register that says so: over the end where the engine's data is."""
     account = Account.of(Deployment(table=table))
-    return Gate.start(engine_url=engine.url, account=account, key=key, listener=listener)
+    if not engine.persistent:
+        return Gate.start(engine_url=engine.url, account=account, key=key, listener=listener)
+    kept, keep = role_policies.kept_in(directory, account), partial(role_policies.keep, directory)
+    return Gate.start(engine_url=engine.url, account=kept, key=key, listener=listener, keep=keep)
 
 
 def _url(listener: socket.socket) -> str:
@@ -58,6 +63,7 @@ def _settings(issuer: LocalIssuer, sealing: str, port: int, gate: str) -> Settin
             region=LOCAL_REGION,
             endpoint_url=gate,
             sts_endpoint_url=gate,
+            iam_endpoint_url=gate,
             issuers=issuers,
             admin_issuers=issuers,
             audience=AUDIENCE,

@@ -52,11 +52,13 @@ def gate(
 ) -> None:
     """Stand before a DynamoDB engine and let each session do what IAM would let it do, and nothing else.
 
-    It speaks DynamoDB and STS, verifies every signature, evaluates the deployed policies and says what it denied.
-    Sessions come from `keyfence credentials` with the same data directory, or from its own STS.
+    It speaks DynamoDB, STS and what suspends tenants of IAM, verifies every signature, evaluates the policies and says
+    what it denied. Policies that are put through IAM are kept in the data directory. Sessions come from
+    `keyfence credentials` with the same data directory, or from its own STS.
 
     A fault is {"kind": "latency" | "error" | "throttle" | "lost_request" | "lost_response"} with, as wanted:
-    operation, service (dynamodb | sts), key_prefix, nth | every | probability and seed, times, milliseconds, code.
+    operation, service (dynamodb | sts | iam), key_prefix, nth | every | probability and seed, times, milliseconds,
+    code.
 
     [bold]Example:[/bold] keyfence gate --engine-url http://127.0.0.1:8002
 
@@ -102,18 +104,22 @@ def _start(
     strict: bool,
     on_denied: "Listener",
 ) -> "Gate":
+    from functools import partial
+
     from iam.gate.account import Account
     from iam.gate.engine.upstream import BadEngineUrl
     from iam.gate.server import Gate
     from service.local.directory import data_directory
     from service.local.gate_key import gate_key
+    from service.local.role_policies import keep, kept_in
 
-    key = gate_key(data_directory(data))
+    directory = data_directory(data)
     try:
         return Gate.start(
             engine_url=engine_url,
-            account=Account.of(deployment),
-            key=key,
+            account=kept_in(directory, Account.of(deployment)),
+            key=gate_key(directory),
+            keep=partial(keep, directory),
             strict=strict,
             faults=faults,
             on_denied=on_denied,
