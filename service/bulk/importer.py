@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 
 from service.bulk.lanes import Lanes
 from service.bulk.lines import Line, Problem, lines
-from service.bulk.rate import Rate
 from service.bulk.spelling import IMPORTER, differing
 from service.bulk.whole_order import WholeOrder
 from service.bulk.writer import There, Writer
@@ -19,6 +18,7 @@ from service.domains.orders.model import is_purged
 from service.errors import BadInput, Conflict, KeyfenceError, NotFound
 from service.store import clock
 from service.store.calls import Patience
+from service.store.rate import Rate
 from service.store.table import Table
 
 TOGETHER = 100

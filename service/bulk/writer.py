@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from service.bulk.rate import Rate
 from service.errors import Conflict
 from service.store.entity import Entity, Get, Model
 from service.store.expression import absent
 from service.store.note import Note
+from service.store.rate import Rate
 from service.store.table import TRANSACTION, Table
 from service.store.write import Write, put
 

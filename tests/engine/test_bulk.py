@@ -10,13 +10,13 @@ import pytest
 
 from iam.boundary import TenantId, tenant_id
 from service.bulk.importer import BadLines, Importer
-from service.bulk.rate import Rate
 from service.bulk.writer import Writer
 from service.domains.activity.repository import journal
 from service.domains.sales.repository import Sales
 from service.local.demo import load_demo
 from service.local.issuer import LocalIssuer
 from service.store import clock
+from service.store.rate import Rate
 from service.store.table import Table
 from tests.conftest import Engines
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted

@@ -1,4 +1,4 @@
-"""How fast items are written."""
+"""How fast items are read or written."""
 
 import asyncio
 import time
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Rate:
-    """So many items a second, evenly and in turn, however many wait; without a limit, at once."""
+    """So many items, or units, a second, evenly and in turn, however many wait; without a limit, at once."""
 
     per_second: float | None = None
     clock: Callable[[], float] = time.monotonic
     _free_at: float = 0.0
 
-    async def wait(self, items: int) -> None:
+    async def wait(self, items: float) -> None:
         if pause := self.due(items):
             await asyncio.sleep(pause)
 
-    def due(self, items: int) -> float:
-        """Seconds until these items may be written."""
+    def due(self, items: float) -> float:
+        """Seconds until it is the turn of these items."""
         if self.per_second is None:
             return 0.0
         now = self.clock()
