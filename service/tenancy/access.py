@@ -5,6 +5,7 @@ from service.store.keys import ControlKey
 from service.tenancy.event import TenantEvent
 from service.tenancy.identity import Identity
 from service.tenancy.model import Listed, Tenant
+from service.tenancy.offboarding import Job
 from service.tenancy.suspension import Suspended
 
 _PLACE = ControlKey("TENANT#{id}", "METADATA")
@@ -16,10 +17,12 @@ listed_tenants = entity(Listed, table=_PLACE, gsi1=_BY_STATUS, gsi2=_BY_AGE)
 identities = entity(Identity, table=ControlKey("ISSUER#{digest}", "CONSTRAINT"))
 events = entity(TenantEvent, table=ControlKey("TENANT#{tenant}", "EVENT#{id}"))
 suspensions = entity(Suspended, table=ControlKey("SUSPENSIONS", "METADATA"))
+jobs = entity(Job, table=ControlKey("MIGRATION#{id}", "METADATA"))
 
 tenant_by_id = tenants.get()
 identity_by_digest = identities.get()
 suspended_tenants = suspensions.get()
+offboarding_by_id = jobs.get()
 newest_tenants = listed_tenants.query("gsi2", newest_first=True)
 tenants_by_status = listed_tenants.query("gsi1", newest_first=True)
 events_of_tenant = events.query("table", begins_with="EVENT#", newest_first=True)
