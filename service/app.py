@@ -283,7 +283,7 @@ def _operators(
         authenticate=admit,
         executor=GraphQLExecutor(admin_schema),
         context=lambda operator, request: _admin_context(
-            operator, tables, registry.learn, shut, writes=request.mutates
+            settings, operator, tables, registry.learn, shut, writes=request.mutates
         ),
         introspection=lambda operator: settings.introspection or INTROSPECT in operator.scopes,
         page=graphiql_page if settings.graphiql else None,
@@ -292,7 +292,13 @@ def _operators(
 
 
 def _admin_context(
-    operator: Operator, tables: Tables, told: Callable[[Tenant], None], shut: Shut, *, writes: bool
+    settings: Settings,
+    operator: Operator,
+    tables: Tables,
+    told: Callable[[Tenant], None],
+    shut: Shut,
+    *,
+    writes: bool,
 ) -> AdminContext:
     control = tables.control(writes=writes)
     register = Register(control, operator.subject)
@@ -300,18 +306,19 @@ def _admin_context(
         operator=operator,
         register=register,
         standing=Standing(register, Suspensions(control, shut), told),
-        onboarding=onboarding(register, tables),
+        onboarding=onboarding(settings, register, tables),
         told=told,
     )
 
 
-def onboarding(register: Register, tables: Tables) -> Onboarding:
+def onboarding(settings: Settings, register: Register, tables: Tables) -> Onboarding:
     """The owner is written with the tenant's own credentials, as everything of a tenant is."""
 
     def users_of(tenant: Tenant) -> Users:
         return Users(replace(tables.tenant(tenant.id, writes=True), journal=journal(ONBOARDER)))
 
-    return Onboarding(register, users_of)
+    named = (*settings.issuers, *settings.admin_issuers)
+    return Onboarding(register, users_of, frozenset(one.issuer for one in named))
 
 
 def _readiness(registry: Registry) -> Callable[[], Awaitable[str | None]]:

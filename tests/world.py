@@ -35,6 +35,7 @@ from service.tenancy.register import Register
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+NO_TENANT = TenantId("")
 NOBODY = Credentials("AKIALOCAL00000000000", "local")
 """Engines let everybody in."""
 
@@ -87,12 +88,13 @@ class Session:
     application: Starlette
     token: str
     tenant: TenantId
+    path: str = "/graphql"
 
     async def post(self, body: Any, **headers: str) -> httpx2.Response:
         transport = httpx2.ASGITransport(self.application)
         async with httpx2.AsyncClient(transport=transport, base_url="http://keyfence.test") as http:
             usual = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
-            return await http.post("/graphql", content=json.dumps(body), headers={**usual, **headers})
+            return await http.post(self.path, content=json.dumps(body), headers={**usual, **headers})
 
     async def answer(self, query: str, **variables: Any) -> dict[str, Any]:
         answer: dict[str, Any] = (await self.post({"query": query, "variables": variables})).json()
@@ -178,6 +180,9 @@ class World:
     def session(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> Session:
         token = self.issuer.token(tenant=tenant, user=user, role=role, **claims)
         return Session(self.application, token, tenant)
+
+    def operator(self, user: str = "an-operator") -> Session:
+        return Session(self.application, self.issuer.admin_token(user=user), NO_TENANT, "/admin/graphql")
 
     def table(self, tenant: TenantId, *, writes: bool = True) -> Table:
         return self.tables.tenant(tenant, writes=writes)

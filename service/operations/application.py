@@ -1,6 +1,6 @@
 """An application: what somebody asks for who wants a tenant."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -29,7 +29,7 @@ class Application:
     jwks: Mapping[str, object] | None = None
     jwks_uri: str | None = None
 
-    def check(self, now: datetime) -> Identity:
+    def check(self, now: datetime, reserved: Container[str] = ()) -> Identity:
         """Nothing is claimed for an application with which something is wrong."""
         checked_name(self.name)
         checked_line(self.owner_name, "ownerName", NAME_LENGTH)
@@ -37,7 +37,7 @@ class Application:
             checked_email(self.owner_email)
         except BadInput as error:
             raise BadInput(error.message.replace("email", "ownerEmail", 1), field="ownerEmail") from None
-        return identity_of(self.id, self.issuer, self.jwks, self.jwks_uri, now)
+        return identity_of(self.id, self.issuer, self.jwks, self.jwks_uri, now, reserved=reserved)
 
     def digest(self) -> str:
         return sha256(orjson.dumps(self, option=orjson.OPT_SORT_KEYS)).hexdigest()

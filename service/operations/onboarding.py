@@ -1,6 +1,6 @@
 """Onboarding: from an application to a tenant whose users can log in, in steps that can each be repeated."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -43,6 +43,8 @@ class Onboarding:
 
     register: Register
     users_of: UsersOf
+    reserved: Container[str] = ()
+    """Issuers that the settings name, which no tenant can have."""
     now: Callable[[], datetime] = clock.now
 
     async def __call__(self, wanted: Application) -> Onboarded:
@@ -53,7 +55,7 @@ class Onboarding:
         return Onboarded(tenant=await self._activated(tenant.id), owner=owner, created=created)
 
     async def _claimed(self, wanted: Application) -> tuple[Tenant, bool]:
-        identity = wanted.check(self.now())
+        identity = wanted.check(self.now(), self.reserved)
         if known := await self.register.find(wanted.id):
             return _same(known, wanted), False
         fresh = self._fresh(wanted)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 from service.errors import BadInput
+from service.store.codec import attribute
 
 LARGEST = 1_000_000_000
 
@@ -74,7 +75,7 @@ def overridden(overrides: Overrides, changes: Mapping[str, int]) -> Overrides:
     """`changes` by the names of the fields; each has to be a number that a tenant can live with."""
     for name, value in changes.items():
         if not 1 <= value <= LARGEST:
-            raise BadInput(f"{name} must be from 1 to {LARGEST:,}", field=name)
+            raise BadInput(f"{attribute(name)} must be from 1 to {LARGEST:,}", field=attribute(name))
     return replace(overrides, **changes)
 
 

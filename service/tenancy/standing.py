@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from iam.boundary import TenantId
 from service.errors import Conflict
+from service.store.codec import attribute
 from service.tenancy.lifecycle import TenantStatus, check_step
 from service.tenancy.model import Tenant, checked_name, checked_reason
 from service.tenancy.quotas import Tier, overridden
@@ -43,7 +44,7 @@ class Standing:
             id,
             "tenant.quotas",
             lambda tenant: replace(present(tenant), overrides=overridden(tenant.overrides, changes)),
-            detail=changes,
+            detail={attribute(name): value for name, value in changes.items()},
         )
         return self._tell(changed)
 

@@ -1,0 +1,128 @@
+"""Tenants come through the operators' API, each once."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.api.operating import ONBOARD, TENANT, Newcomer, kinds
+from tests.world import World
+
+VIEWER = "{ viewer { subject tenant { id name tier } user { email role } } }"
+
+
+async def test_a_tenant_can_log_in_the_moment_the_mutation_answers(world: World) -> None:
+    newcomer = Newcomer.called()
+    onboarded = await newcomer.onboarded(world)
+    assert onboarded["created"] is True
+    assert onboarded["tenant"] | {"createdAt": "", "version": 0} == {
+        "id": newcomer.id,
+        "name": newcomer.id.title(),
+        "status": "ACTIVE",
+        "tier": "PREMIUM",
+        "placement": "POOL",
+        "issuer": newcomer.provider.issuer,
+        "createdAt": "",
+        "version": 0,
+    }
+    seen = await newcomer.session(world, user=onboarded["owner"]["id"]).ask(VIEWER)
+    assert seen["viewer"]["tenant"] == {"id": newcomer.id, "name": newcomer.id.title(), "tier": "PREMIUM"}
+    assert seen["viewer"]["user"] == {"email": f"owner@{newcomer.id}.example", "role": "OWNER"}
+
+
+async def test_the_same_request_again_answers_with_the_same_tenant(world: World) -> None:
+    newcomer = Newcomer.called()
+    first, again = await newcomer.onboarded(world), await newcomer.onboarded(world)
+    assert again == {**first, "created": False}
+    assert await kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
+
+
+async def test_of_many_same_requests_at_once_one_creates_and_all_get_the_same(world: World) -> None:
+    newcomer = Newcomer.called()
+    answers = await asyncio.gather(*(newcomer.onboarded(world) for _ in range(8)))
+    assert [answer["created"] for answer in answers].count(True) == 1
+    assert len({answer["owner"]["id"] for answer in answers}) == 1
+    assert await kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
+    users = await newcomer.session(world).ask("{ users { edges { node { id } } } }")
+    assert [edge["node"]["id"] for edge in users["users"]["edges"]] == [answers[0]["owner"]["id"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "Other"},
+        {"tier": "FREE"},
+        {"ownerEmail": "x@y.example"},
+        {"ownerName": "X"},
+        {"issuer": "https://o.example"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+async def test_another_request_for_a_taken_id_is_a_conflict(world: World, change: dict[str, str]) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world)
+    assert await world.operator().refusal(ONBOARD, input=newcomer.application(**change)) == "CONFLICT"
+
+
+async def test_a_taken_issuer_is_a_conflict_and_leaves_the_id_free(world: World) -> None:
+    first, second = Newcomer.called(), Newcomer.called()
+    await first.onboarded(world)
+    stolen = second.application(issuer=first.provider.issuer)
+    (error,) = (await world.operator().answer(ONBOARD, input=stolen))["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("CONFLICT", "issuer")
+    assert (await world.operator().ask(TENANT, id=second.id))["tenant"] is None
+    assert (await second.onboarded(world))["created"] is True
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "an id with an upper-case letter": ({"id": "Acme"}, "id"),
+    "an id of one character": ({"id": "a"}, "id"),
+    "an id with a hash": ({"id": "a#b"}, "id"),
+    "no name": ({"name": " "}, "name"),
+    "a name too long": ({"name": "n" * 201}, "name"),
+    "an owner without address": ({"ownerEmail": "nobody"}, "ownerEmail"),
+    "an owner without name": ({"ownerName": ""}, "ownerName"),
+    "no keys": ({"jwks": None}, "jwks"),
+    "keys that are no object": ({"jwks": [1]}, "jwks"),
+    "an empty set of keys": ({"jwks": {"keys": []}}, "jwks"),
+    "keys over http": ({"jwks": None, "jwksUri": "http://id.example/keys"}, "jwksUri"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_a_bad_application_names_its_field_and_claims_nothing(world: World, name: str) -> None:
+    changes, field = BAD[name]
+    newcomer = Newcomer.called()
+    (error,) = (await world.operator().answer(ONBOARD, input=newcomer.application(**changes)))["errors"]
+    assert (error["extensions"]["code"], error["extensions"].get("field")) == ("BAD_USER_INPUT", field)
+    assert (await newcomer.onboarded(world))["created"] is True
+
+
+async def test_a_token_of_ones_own_issuer_that_claims_a_neighbour_is_worth_nothing(world: World) -> None:
+    """The neighbour is one that a careless prefix lets in."""
+    near, far = Newcomer.called("ring"), Newcomer.called("ring-1")
+    await near.onboarded(world)
+    await far.onboarded(world)
+    assert await near.session(world, claiming=far.id).refusal(VIEWER) == "UNAUTHENTICATED"
+    assert await far.session(world, claiming=near.id).refusal(VIEWER) == "UNAUTHENTICATED"
+    assert (await near.session(world).ask(VIEWER))["viewer"]["tenant"]["id"] == near.id
+
+
+async def test_the_owner_is_written_with_the_tenants_own_credentials(world: World) -> None:
+    newcomer = Newcomer.called()
+    world.calls()
+    await newcomer.onboarded(world)
+    boundary = f"'TENANT#{newcomer.id}#"
+    inside = [call.credentials for call in world.calls() if boundary in str(call.parameters)]
+    sessions = [world.gate.sessions.find(one.access_key, one.token or "") for one in inside]
+    assert {session.tags["tenant"] for session in sessions} == {newcomer.id}
+
+
+async def test_a_repetition_says_nothing_of_what_became_of_the_owner(world: World) -> None:
+    """Nor does it bring back an owner who left."""
+    newcomer = Newcomer.called()
+    first = await newcomer.onboarded(world)
+    own = newcomer.session(world)
+    await own.ask("mutation($id: ID!) { deleteUser(id: $id) }", id=first["owner"]["id"])
+    assert (await newcomer.onboarded(world))["created"] is False
+    assert (await own.ask("{ users { edges { node { id } } } }"))["users"]["edges"] == []
