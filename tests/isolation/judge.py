@@ -27,7 +27,9 @@ class Judge:
 
     @classmethod
     def of(cls, role: str, tenant: str | None) -> "Judge":
-        return cls.over(ROLES[role].identity(DEPLOYMENT), tenant)
+        bounded = ROLES[role].boundary
+        boundary = (bounded(DEPLOYMENT),) if bounded else None
+        return cls(Policies(identity=(ROLES[role].identity(DEPLOYMENT),), boundary=boundary), tenant)
 
     @classmethod
     def over(cls, identity: Policy, tenant: str | None) -> "Judge":

@@ -35,7 +35,7 @@ class Caller:
         """What the design promises, in three lines."""
         if self.role == "control-plane":
             return place == "the control plane"
-        writes = self.role == "tenant-write"
+        writes = self.role in {"tenant-write", "tenant-migration"}
         own = {TENANT: "its own", NEIGHBOUR: "the neighbour that a careless prefix lets in"}.get(self.tenant or "")
         return place == own and (writes or (self.role == "tenant-read" and not call.writes))
 
@@ -45,9 +45,13 @@ CALLERS = (
     Caller("tenant-write", TENANT),
     Caller("tenant-read", NEIGHBOUR),
     Caller("tenant-write", NEIGHBOUR),
+    Caller("tenant-migration", TENANT),
+    Caller("tenant-migration", NEIGHBOUR),
     Caller("tenant-write"),
+    Caller("tenant-migration"),
     Caller("control-plane"),
     Caller("service-base"),
     Caller("provisioner"),
     Caller("stream-worker"),
+    Caller("warden"),
 )

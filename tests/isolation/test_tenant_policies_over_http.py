@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from iam.boundary import tenant_boundary, tenant_id
-from tests.isolation.calls import Call, calls
+from tests.isolation.calls import Call, calls, kinds
 from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
 from tests.isolation.refusals import made, refused
 from tests.world import World
@@ -87,11 +87,12 @@ def test_scans_and_statements_are_refused_by_an_explicit_deny(world: World, clie
         assert refused(client, operation, parameters)["explicit"]
 
 
-@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner"])
-def test_roles_that_are_no_tenant_read_nobodys_items(world: World, role: str) -> None:
+@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "warden"])
+def test_roles_that_are_no_tenant_touch_nobodys_items_by_any_kind_of_call(world: World, role: str) -> None:
     client = world.role_client(role)
-    for tenant in (TENANT, NEIGHBOUR):
-        refused(client, "GetItem", {"TableName": world.tables.name, "Key": _key(tenant)})
+    for call in kinds():
+        for fence in PLACES.values():
+            assert refused(client, call.operation, call.parameters(world.tables.name, fence))["explicit"]
 
 
 def _key(tenant: str) -> dict[str, Any]:

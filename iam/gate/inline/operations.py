@@ -60,7 +60,10 @@ class Inline:
 
     def _replace(self, role: Role) -> None:
         account = self._rules.sessions.account.having(role)
-        self._rules.keep(account.inline)
+        try:
+            self._rules.keep(account.inline)
+        except OSError as error:
+            raise Declined("ServiceFailure", f"(gate: the policies cannot be kept: {error})", 500) from error
         self._rules.sessions.govern(account)
 
     def _role(self, asked: Asked) -> Role:

@@ -1,0 +1,65 @@
+"""A gate that has no engine, and clients of its IAM."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from iam.credentials import Credentials
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from iam.gate.sts import Assumption, assume
+
+KEY = b"a gate's key is of 32 bytes, yes"
+NOWHERE = "http://127.0.0.1:1"
+READ, WRITE = "keyfence-tenant-read", "keyfence-tenant-write"
+DENY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}'
+
+_boto = boto3.Session()
+
+
+@contextmanager
+def gate(**options: Any) -> Iterator[Gate]:
+    account = options.pop("account", None) or Account.of(Deployment())
+    with Gate.start(engine_url=NOWHERE, account=account, key=KEY, **options) as running:
+        yield running
+
+
+def became(gate: Gate, role: str, by: str = "service-base", **tags: str) -> Credentials:
+    arn = gate.account.role(role).arn
+    assumption = Assumption(role_arn=arn, name="tester", tags=tags)
+    return assume(assumption, gate.sessions.mint(by).session, gate.sessions).credentials
+
+
+def client(gate: Gate, credentials: Credentials, service: Any = "iam", region: str = "us-east-1") -> Any:
+    return _boto.client(
+        service,
+        region_name=region,
+        endpoint_url=gate.url,
+        aws_access_key_id=credentials.access_key,
+        aws_secret_access_key=credentials.secret_key,
+        aws_session_token=credentials.token,
+        config=Config(retries={"total_max_attempts": 1}, parameter_validation=False),
+    )
+
+
+def warden(gate: Gate, **how: Any) -> Any:
+    return client(gate, became(gate, "warden"), **how)
+
+
+def put(client: Any, role: str = READ, name: str = "one", document: str = DENY) -> Any:
+    return client.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=document)
+
+
+@contextmanager
+def refused(code: str, status: int, words: str = "") -> Iterator[None]:
+    with pytest.raises(ClientError) as refusal:
+        yield
+    answer = refusal.value.response
+    assert (answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]) == (code, status)
+    assert words in answer["Error"]["Message"]

@@ -1,0 +1,153 @@
+"""The warden shuts out exactly whom it is told to, on both roles, or says that it did not."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from iam.boundary import BadTenantId, TenantId
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.faults.fault import Fault, Kind
+from iam.gate.server import Gate
+from iam.policies.suspension import suspended
+from iam.warden import NotShut, TooManySuspended, Warden
+from iam.warden.warden import POLICY
+from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, gate, put, warden
+
+ACME, GLOBEX = TenantId("acme"), TenantId("globex")
+MANY = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]
+
+
+@pytest.fixture
+def standing() -> Iterator[Gate]:
+    with gate() as running:
+        yield running
+
+
+def connected(gate: Gate, **how: str) -> Warden:
+    given = {"endpoint_url": gate.url, "region": "eu-west-1", **how}
+    return Warden.connect(became(gate, "warden"), "keyfence-", **given)
+
+
+def refusing(gate: Gate) -> dict[str, object]:
+    """What the roles' inline policies say, by role."""
+    return {
+        role.name: tuple(policy.policy for policy in role.inline.values())
+        for role in gate.account.roles.values()
+        if role.inline
+    }
+
+
+def test_whom_it_shuts_out_both_roles_refuse_and_no_other_role(standing: Gate) -> None:
+    connected(standing).shut([GLOBEX, ACME, GLOBEX])
+    policy = (suspended([ACME, GLOBEX]),)
+    assert refusing(standing) == {READ: policy, WRITE: policy}
+    assert list(standing.account.inline[READ]) == [POLICY]
+
+
+def test_each_time_is_told_the_whole_list(standing: Gate) -> None:
+    one = connected(standing)
+    one.shut([ACME])
+    one.shut(iter([GLOBEX]))
+    assert one.shut_out() == {GLOBEX}
+    one.shut([GLOBEX])
+    assert refusing(standing) == {READ: (suspended([GLOBEX]),), WRITE: (suspended([GLOBEX]),)}
+
+
+def test_when_nobody_is_left_nothing_is_either_however_often_that_is_said(standing: Gate) -> None:
+    one = connected(standing)
+    one.shut([])
+    one.shut([ACME])
+    one.shut([])
+    one.shut([])
+    assert standing.account.inline == {}
+    assert one.shut_out() == frozenset()
+
+
+def test_only_those_whom_both_roles_refuse_are_shut_out(standing: Gate) -> None:
+    one = connected(standing)
+    one.shut([ACME, GLOBEX])
+    warden(standing).delete_role_policy(RoleName=WRITE, PolicyName=POLICY)
+    assert one.shut_out() == frozenset()
+
+
+def test_a_list_that_does_not_fit_is_refused_by_name_and_changes_nothing(standing: Gate) -> None:
+    one = connected(standing)
+    one.shut([ACME])
+    before = standing.account.inline
+    with pytest.raises(TooManySuspended, match="1000 tenants take"):
+        one.shut(MANY)
+    assert standing.account.inline == before
+    one.shut(MANY[:150])
+    assert len(one.shut_out()) == 150
+
+
+def test_a_list_that_other_policies_leave_no_room_for_is_refused_by_the_same_name(standing: Gate) -> None:
+    large = DENY.replace('"*"', '"{}"'.format("s3:" + "x" * 8000), 1)
+    put(warden(standing), name="other", document=large)
+    with pytest.raises(TooManySuspended, match=f"{READ} has no room for 50 suspended tenants"):
+        connected(standing).shut(MANY[:50])
+
+
+def test_what_is_no_tenant_is_not_shut_out(standing: Gate) -> None:
+    with pytest.raises(BadTenantId):
+        connected(standing).shut([TenantId("*")])
+    assert standing.account.inline == {}
+
+
+def test_a_role_that_is_gone_is_no_role_on_which_nobody_is_suspended(standing: Gate) -> None:
+    roles = {name: role for name, role in standing.account.roles.items() if name != WRITE}
+    one = connected(standing)
+    standing.account = replace(standing.account, roles=roles)
+    for tenants in ([], [ACME]):
+        with pytest.raises(NotShut):
+            one.shut(tenants)
+    with pytest.raises(NotShut):
+        one.shut_out()
+
+
+def test_a_role_without_its_boundary_is_not_written_to(standing: Gate) -> None:
+    standing.account = standing.account.having(replace(standing.account.role("tenant-read"), boundary_arn=None))
+    with pytest.raises(NotShut, match=r"IAM refuses: .*AccessDenied"):
+        connected(standing).shut([ACME])
+
+
+def test_whoever_is_no_warden_shuts_nobody_out(standing: Gate) -> None:
+    other = Warden.connect(became(standing, "control-plane"), "keyfence-", endpoint_url=standing.url)
+    with pytest.raises(NotShut, match=r"IAM refuses: .*AccessDenied"):
+        other.shut([ACME])
+
+
+def test_an_iam_that_does_not_answer_is_told(standing: Gate) -> None:
+    with pytest.raises(NotShut, match="IAM cannot be reached"):
+        connected(standing, endpoint_url="http://127.0.0.1:1").shut([ACME])
+
+
+@pytest.mark.parametrize("kind", ["throttle", "error", "lost_response", "lost_request"])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_call_that_fails_once_is_made_again(standing: Gate, kind: Kind, nth: int) -> None:
+    standing.faults = (Fault(kind=kind, service="iam", nth=nth),)
+    connected(standing).shut([ACME])
+    assert connected(standing).shut_out() == {ACME}
+
+
+def test_a_deletion_whose_answer_was_lost_is_done(standing: Gate) -> None:
+    one = connected(standing)
+    one.shut([ACME])
+    standing.faults = (Fault(kind="lost_response", service="iam", operation="DeleteRolePolicy", every=2),)
+    one.shut([])
+    assert standing.account.inline == {}
+
+
+def test_the_roles_are_those_of_the_deployment() -> None:
+    with gate(account=Account.of(Deployment(role_prefix="shop-"))) as other:
+        Warden.connect(became(other, "warden"), "shop-", endpoint_url=other.url).shut([ACME])
+        assert list(other.account.inline) == ["shop-tenant-read", "shop-tenant-write"]
+
+
+def test_a_profile_that_the_environment_names_and_does_not_have_is_none_of_its_business(
+    standing: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    connected(standing).shut([ACME])
