@@ -126,12 +126,14 @@ class World:
     issuer: LocalIssuer
     settings: Settings
     gate: Gate
+    gate_key: bytes
     engine_url: str
 
     @classmethod
     def over(cls, engine_url: str, table: str, issuer: LocalIssuer) -> "World":
         account = Account.of(Deployment(table=table))
-        gate = Gate.start(engine_url=engine_url, account=account, key=new_gate_key())
+        key = new_gate_key()
+        gate = Gate.start(engine_url=engine_url, account=account, key=key)
         settings = Settings(
             table=table,
             region=account.deployment.region,
@@ -154,6 +156,7 @@ class World:
             issuer=issuer,
             settings=settings,
             gate=gate,
+            gate_key=key,
             engine_url=engine_url,
         )
 

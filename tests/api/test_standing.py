@@ -133,7 +133,7 @@ async def test_what_changes_nothing_leaves_no_event(world: World) -> None:
     assert len(await kinds(world, newcomer.id)) == 2
 
 
-UNKNOWN = {
+UNKNOWN: dict[str, tuple[str, dict[str, object]]] = {
     "rename": (RENAME, {"name": "N"}),
     "tier": (TIER, {"tier": "FREE"}),
     "quotas": (QUOTAS, {"r": 1}),

@@ -10,6 +10,7 @@ from graphql import (
     GraphQLInterfaceType,
     GraphQLNonNull,
     GraphQLObjectType,
+    GraphQLSchema,
     get_named_type,
     is_enum_type,
     is_leaf_type,
@@ -22,7 +23,7 @@ from service.graphql.schema import schema
 DEPTH = 3
 NUMBERS: Mapping[str, Any] = {"Int": 1, "Float": 1.5, "Boolean": True, "JSON": {"shelf": 3}, "Decimal": "1.5"}
 """What stands for a value that names nothing, where one is demanded."""
-USUAL = frozenset({"MEMBER", "CONFIRMED"})
+USUAL = frozenset({"MEMBER", "CONFIRMED", "STANDARD", "ACTIVE", "POOL"})
 """Of each enum, a value that a call can succeed with."""
 _types = schema._schema
 
@@ -59,8 +60,8 @@ class Question:
         return {name: _value(name, argument.type, given) for name, argument in self.field.args.items()}
 
 
-def questions() -> Iterator[Question]:
-    for operation, root in (("query", _types.query_type), ("mutation", _types.mutation_type)):
+def questions(types: GraphQLSchema = _types) -> Iterator[Question]:
+    for operation, root in (("query", types.query_type), ("mutation", types.mutation_type)):
         assert root is not None
         yield from (Question(operation, name, field) for name, field in root.fields.items())
 

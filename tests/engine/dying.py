@@ -1,0 +1,50 @@
+"""A process that dies at one of its calls to DynamoDB, before it is made or before its answer is read."""
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn
+
+from iam.credentials import Credentials
+from service.store.client import Answer, Client
+
+Moment = Literal["before", "after"]
+
+
+class Died(BaseException):
+    """Nothing that runs in a process hears of its death."""
+
+
+def die() -> NoReturn:
+    raise Died
+
+
+def be_killed() -> NoReturn:
+    """By the system, at once."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("still alive")
+
+
+@dataclass(slots=True)
+class Dying:
+    """A client whose process does not survive its call number `at`."""
+
+    client: Client
+    at: int
+    moment: Moment
+    end: Callable[[], NoReturn] = die
+    count: Iterator[int] = field(default_factory=itertools.count)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        now = next(self.count) == self.at
+        if now and self.moment == "before":
+            self.end()
+        answer = await self.client.call(operation, parameters, credentials)
+        if now:
+            self.end()
+        return answer
+
+    def close(self) -> None:
+        self.client.close()

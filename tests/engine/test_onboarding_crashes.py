@@ -1,0 +1,76 @@
+"""An onboarding that dies anywhere is finished by the same request, and leaves what it would have left at once."""
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from dataclasses import replace
+
+import pytest
+
+from service.operations.onboarding import Onboarded
+from service.store.tables import Tables
+from tests.engine.dying import Died, Dying, Moment
+from tests.engine.onboarding_process import application, onboarding
+from tests.faults.kept import Kept
+from tests.provider import Provider
+from tests.world import World
+
+CALLS = 5
+"""Is the id there, the claim, is the owner there, the owner, the tenant as it is now, the activation: 0 to 5."""
+KEYS = Provider(issuer="unused")
+PLACES: list[tuple[int, Moment]] = [(at, moment) for at in range(CALLS + 1) for moment in ("before", "after")]
+UNCLAIMED = {(0, "before"), (0, "after"), (1, "before")}
+KILLED: list[tuple[int, Moment]] = [(1, "after"), (3, "before"), (3, "after")]
+
+
+async def onboarded(world: World, tables: Tables, id: str) -> Onboarded:
+    return await onboarding(tables, world.settings)(application(id, KEYS.jwks()))
+
+
+def left(world: World, id: str) -> list[str]:
+    """All that the engine has of this tenant, in the control plane and in its own partitions, by neutral names."""
+    pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table, ConsistentRead=True)
+    own = re.compile(rf"\b{id}\b")
+    items = [item for page in pages for item in page["Items"] if own.search(json.dumps(item))]
+    lines = Kept(tuple(dict(item) for item in items)).told(Kept(()))
+    return sorted(re.sub(r'"[0-9a-f]{64}"|#[0-9a-f]{64}', "digest", own.sub("it", line)) for line in lines)
+
+
+async def test_an_onboarding_makes_as_many_calls_as_are_struck_below(world: World) -> None:
+    world.calls()
+    await onboarded(world, world.tables, "counted")
+    assert len(world.calls()) == CALLS + 1
+
+
+@pytest.mark.parametrize(("at", "moment"), PLACES)
+async def test_whoever_dies_at_a_call_is_followed_by_one_who_finishes(world: World, at: int, moment: Moment) -> None:
+    await onboarded(world, world.tables, f"whole-{at}-{moment}")
+    id = f"torn-{at}-{moment}"
+    with pytest.raises(Died):
+        await onboarded(world, replace(world.tables, client=Dying(world.tables.client, at, moment)), id)
+    again = await onboarded(world, world.tables, id)
+    assert again.created is ((at, moment) in UNCLAIMED)
+    assert left(world, id) == left(world, f"whole-{at}-{moment}")
+
+
+@pytest.mark.parametrize(("at", "moment"), KILLED)
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+async def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, at: int, moment: Moment) -> None:
+    await onboarded(world, world.tables, f"well-{at}-{moment}")
+    id = f"killed-{at}-{moment}"
+    given = {
+        "table": world.settings.table,
+        "gate": world.gate.url,
+        "key": world.gate_key.hex(),
+        "id": id,
+        "jwks": KEYS.jwks(),
+        "at": at,
+        "moment": moment,
+    }
+    module = "tests.engine.onboarding_process"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))
+    assert await process.wait() == -signal.SIGKILL
+    await onboarded(world, world.tables, id)
+    assert left(world, id) == left(world, f"well-{at}-{moment}")

@@ -1,0 +1,55 @@
+"""A tenant's token is worth nothing at the operators' door, nor an operator's at the tenants'."""
+
+from dataclasses import replace
+
+import pytest
+
+from iam.boundary import TenantId
+from service.admin.schema import schema as operators
+from service.auth.role import Role
+from tests.isolation.questions import Question, questions
+from tests.world import Session, World
+
+on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+ASKED_OF_OPERATORS = list(questions(operators._schema))
+ASKED_OF_TENANTS = list(questions())
+
+
+async def refused(session: Session, question: Question, tenant: TenantId) -> str:
+    return await session.refusal(question.document, **question.variables(dict.fromkeys(question.takes, tenant)))
+
+
+def test_there_are_fields_to_ask_for() -> None:
+    assert {question.operation for question in ASKED_OF_OPERATORS} == {"query", "mutation"}
+
+
+@on_dynoxide
+@pytest.mark.parametrize("question", ASKED_OF_OPERATORS, ids=str)
+@pytest.mark.parametrize("role", Role)
+async def test_no_field_of_the_operators_opens_to_a_tenants_token(
+    world: World, tenant: TenantId, question: Question, role: Role
+) -> None:
+    intruder = replace(world.session(tenant, role), path="/admin/graphql")
+    world.calls()
+    assert await refused(intruder, question, tenant) == "UNAUTHENTICATED"
+    assert world.calls() == []
+
+
+@on_dynoxide
+@pytest.mark.parametrize("question", ASKED_OF_TENANTS, ids=str)
+async def test_no_field_of_the_tenants_opens_to_an_operators_token(
+    world: World, tenant: TenantId, question: Question
+) -> None:
+    intruder = replace(world.operator(), path="/graphql")
+    world.calls()
+    assert await refused(intruder, question, tenant) == "UNAUTHENTICATED"
+    assert world.calls() == []
+
+
+@on_dynoxide
+async def test_a_token_for_operators_that_names_a_tenant_is_worth_nothing_at_either_door(
+    world: World, tenant: TenantId
+) -> None:
+    both = world.issuer._sign({"aud": "keyfence-admin", "sub": "x", "tenant": tenant, "role": "OWNER"}, 600, ())
+    for path in ("/graphql", "/admin/graphql"):
+        assert await replace(world.operator(), token=both, path=path).refusal("{ __typename }") == "UNAUTHENTICATED"
