@@ -13,6 +13,7 @@ from service.cli.policy import policy
 from service.cli.schema import schema
 from service.cli.serve import serve
 from service.cli.table import table
+from service.cli.tenant import tenant
 from service.cli.token import token
 
 app = typer.Typer(
@@ -29,3 +30,4 @@ for command in (dev, serve, gate, table, token, credentials, export, schema, pat
 app.command("import")(import_)
 
 app.add_typer(policy)
+app.add_typer(tenant)
