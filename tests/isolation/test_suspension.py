@@ -1,0 +1,211 @@
+"""A suspended tenant is refused by IAM itself from the moment that the warden has answered, and nobody else is."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from iam.boundary import TenantId, tenant_boundary
+from iam.credentials import Credentials
+from iam.gate.access_key import new_gate_key
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from iam.gate.sessions import Sessions
+from iam.gate.sts import Assumption, assume
+from iam.vending.wanted import of_tenant
+from iam.warden import Warden
+from service import app
+from service.local import becoming
+from service.tenancy.suspensions import Shut
+from tests.isolation.calls import Call, kinds
+from tests.isolation.places import PLACES, Caller
+from tests.isolation.refusals import made, refused
+from tests.world import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TENANT, NEIGHBOUR = TenantId("a1"), TenantId("a10")
+CALLS = tuple(call for call in kinds() if call.realm == "tenant")
+OWN, NEXT_DOOR = PLACES["its own"], PLACES["the neighbour that a careless prefix lets in"]
+ROLES = ("tenant-read", "tenant-write")
+EVERYTHING = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
+
+
+def unfenced(table: str) -> dict[str, dict[str, Any]]:
+    named = {"TableName": table}
+    statement = {"Statement": f'SELECT * FROM "{table}"'}
+    return {
+        "scan": named,
+        "describe_table": named,
+        "delete_table": named,
+        "list_tables": {},
+        "execute_statement": statement,
+    }
+
+
+@pytest.fixture
+async def shut(world: World) -> AsyncIterator[Shut]:
+    shut = app.warden(world.settings, world.vending)
+    yield shut
+    await shut([])
+
+
+def _reading(world: World, tenant: TenantId) -> dict[str, Any]:
+    return {"TableName": world.tables.name, "Key": _key(tenant, "PROFILE")}
+
+
+def _key(tenant: TenantId, sort: str) -> dict[str, Any]:
+    return {"PK": {"S": f"{tenant_boundary(tenant)}USER#1"}, "SK": {"S": sort}}
+
+
+def _migrating(world: World, tenant: TenantId) -> "DynamoDBClient":
+    sessions = world.gate.sessions
+    wanted = Assumption(role_arn=world.gate.account.role("tenant-migration").arn, name="mover", tags={"tenant": tenant})
+    return world.client_of(assume(wanted, sessions.mint("migrator").session, sessions).credentials)
+
+
+def boto_of(world: World, service: Any, credentials: Credentials) -> Any:
+    return boto3.Session().client(
+        service,
+        region_name="us-east-1",
+        endpoint_url=world.gate.url,
+        aws_access_key_id=credentials.access_key,
+        aws_secret_access_key=credentials.secret_key,
+        aws_session_token=credentials.token,
+    )
+
+
+async def test_sessions_that_live_are_refused_by_every_kind_of_call_and_a_neighbours_by_none(
+    world: World, shut: Shut
+) -> None:
+    clients = {read_only: world.client(TENANT, read_only=read_only) for read_only in (True, False)}
+    neighbour = world.client(NEIGHBOUR)
+    await shut([TENANT])
+    for call in CALLS:
+        for read_only, client in clients.items():
+            refusal = refused(client, call.operation, call.parameters(world.tables.name, OWN))
+            assert refusal["role"] == f"keyfence-{ROLES[not read_only]}"
+            assert refusal["explicit"]
+        made(neighbour, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
+
+
+async def test_the_next_page_of_a_list_that_is_being_read_is_refused(world: World, shut: Shut) -> None:
+    engine, client = world.engine_client(), world.client(TENANT, read_only=True)
+    for number in range(4):
+        engine.put_item(TableName=world.tables.name, Item=_key(TENANT, f"NOTE#{number}"))
+    pages = _pages(world, client)
+    assert [item["SK"]["S"] for item in next(pages) + next(pages)] == ["NOTE#0", "NOTE#1"]
+    await shut([TENANT])
+    with pytest.raises(ClientError, match="AccessDeniedException"):
+        next(pages)
+    await shut([])
+    assert [item["SK"]["S"] for page in _pages(world, client) for item in page] == [f"NOTE#{n}" for n in range(4)]
+
+
+def _pages(world: World, client: "DynamoDBClient") -> Iterator[list[Any]]:
+    start: dict[str, Any] = {}
+    while True:
+        answer = client.query(
+            TableName=world.tables.name,
+            KeyConditionExpression="PK = :p AND begins_with(SK, :n)",
+            ExpressionAttributeValues={":p": _key(TENANT, "")["PK"], ":n": {"S": "NOTE#"}},
+            Limit=1,
+            **start,
+        )
+        yield answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return
+        start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+
+async def test_a_new_session_is_refused_like_an_old_one_and_both_are_good_again_afterwards(
+    world: World, shut: Shut
+) -> None:
+    await shut([TENANT])
+    new = world.client(TENANT)
+    assert refused(new, "GetItem", _reading(world, TENANT))["explicit"]
+    await shut([NEIGHBOUR])
+    made(new, "GetItem", _reading(world, TENANT))
+    assert refused(world.client(NEIGHBOUR), "GetItem", _reading(world, NEIGHBOUR))["explicit"]
+
+
+def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(world: World) -> None:
+    """As commands do it, in an account of their own in which nobody is suspended."""
+    key, account = new_gate_key(), Account.of(world.gate.account.deployment)
+    offline = Sessions(account, key)
+    with Gate.start(engine_url=world.engine_url, account=account, key=key) as gate:
+        elsewhere = replace(world, gate=gate)
+        client = elsewhere.client_of(becoming.as_tenant(offline, TENANT, writes=True).credentials)
+        made(client, "GetItem", _reading(world, TENANT))
+        Warden.connect(becoming.as_role(offline, "warden").credentials, "keyfence-", endpoint_url=gate.url).shut(
+            [TENANT]
+        )
+        assert refused(client, "GetItem", _reading(world, TENANT))["explicit"]
+        new = elsewhere.client_of(becoming.as_tenant(offline, TENANT, writes=False).credentials)
+        assert refused(new, "GetItem", _reading(world, TENANT))["explicit"]
+
+
+async def test_the_service_refuses_with_the_session_in_its_hand(world: World, shut: Shut) -> None:
+    tenant, neighbour = await world.new_tenant(), await world.new_tenant()
+    viewer = "{ users { edges { node { id } } } }"
+    await world.session(tenant).ask(viewer)
+    held = await world.vending.credentials(of_tenant(tenant, writes=False))
+    await shut([tenant])
+    assert await world.session(tenant).refusal(viewer) == "FORBIDDEN"
+    assert refused(world.client_of(held), "GetItem", _reading(world, tenant))["explicit"]
+    await world.session(neighbour).ask(viewer)
+    await shut([])
+    await world.session(tenant).ask(viewer)
+
+
+async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_not(
+    world: World, shut: Shut
+) -> None:
+    mover = _migrating(world, TENANT)
+    await shut([TENANT])
+    for call in CALLS:
+        made(mover, call.operation, call.parameters(world.tables.name, OWN))
+        assert refused(mover, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
+    for index in (None, "GSI1", "GSI2", "GSI3"):
+        named = {"IndexName": index} if index else {}
+        made(world.role_client("migrator"), "Scan", {"TableName": world.tables.name, **named})
+        assert refused(mover, "Scan", {"TableName": world.tables.name, **named})["explicit"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_warden_that_allows_everything_gives_nobody_anything(world: World, role: str) -> None:
+    """The boundary is the fence: beyond it an inline policy opens nothing."""
+    iam = boto_of(world, "iam", becoming.as_role(world.gate.sessions, "warden").credentials)
+    name, table = f"keyfence-{role}", world.tables.name
+    client = world.client(TENANT, read_only=role == "tenant-read")
+    iam.put_role_policy(RoleName=name, PolicyName="generous", PolicyDocument=json.dumps(EVERYTHING))
+    try:
+        for call in CALLS:
+            for place, fence in PLACES.items():
+                _as_promised(client, Caller(role, TENANT), call, place, call.parameters(table, fence))
+        for operation, parameters in unfenced(table).items():
+            with pytest.raises(ClientError, match="AccessDeniedException"):
+                getattr(client, operation)(**parameters)
+    finally:
+        iam.delete_role_policy(RoleName=name, PolicyName="generous")
+
+
+def _as_promised(client: "DynamoDBClient", caller: Caller, call: Call, place: str, parameters: Any) -> None:
+    if caller.may(call, place):
+        made(client, call.operation, parameters)
+        return
+    with pytest.raises(ClientError, match="AccessDeniedException"):
+        made(client, call.operation, parameters)
+
+
+def test_the_warden_becomes_nobody(world: World) -> None:
+    sts = boto_of(world, "sts", becoming.as_role(world.gate.sessions, "warden").credentials)
+    for role in world.gate.account.roles.values():
+        for tags in ([], [{"Key": "tenant", "Value": TENANT}]):
+            with pytest.raises(ClientError, match="AccessDenied"):
+                sts.assume_role(RoleArn=role.arn, RoleSessionName="tester", Tags=tags)
