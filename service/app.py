@@ -12,7 +12,7 @@ from iam.boundary import TenantId
 from iam.credentials import Credentials
 from iam.deployment import Deployment
 from iam.gate.sessions import Sessions
-from iam.policies.names import PROVISIONER, SERVICE_BASE
+from iam.policies.names import MIGRATOR, PROVISIONER, SERVICE_BASE
 from iam.vending import Vending
 from iam.vending.budget import Budget
 from iam.vending.pace import Pace
@@ -41,13 +41,18 @@ from service.http.metrics import Metrics
 from service.http.routes import routes
 from service.local.compute import running_as
 from service.local.demo import load_demo
+from service.operations.migrator import Migrator
+from service.operations.offboarding.attended import Attended
+from service.operations.offboarding.beginning import Beginning, Offboard
+from service.operations.offboarding.signer import signer
 from service.operations.onboarding import Onboarding
 from service.settings import BadSettings, Settings, read
 from service.store.client import BotoClient, Wire, ambient_region
 from service.store.cursor import Sealer
+from service.store.own import Own, Running
 from service.store.schema import Administration, Unreachable
 from service.store.tables import Tables
-from service.store.vended import Vended
+from service.store.vended import Vended, VendedToMigrator
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
 from service.tenancy.registry import Registry
@@ -75,7 +80,7 @@ def local(settings: Settings, sessions: Sessions) -> Starlette:
     """What `keyfence dev` serves."""
     log.configure(as_json=settings.log_json)
     vending = local_vending(settings, sessions)
-    return application(settings, local_tables(settings, vending), vending)
+    return application(settings, local_tables(settings, vending), vending, _local_migrator(settings, sessions))
 
 
 async def set_up(settings: Settings, sessions: Sessions, tell: Callable[[str], None]) -> None:
@@ -101,6 +106,34 @@ def handles(settings: Settings, sessions: Sessions | None) -> Iterator[Tables]:
     finally:
         tables.client.close()
         vending.close()
+
+
+@contextmanager
+def migrating(settings: Settings, sessions: Sessions | None) -> Iterator[Migrator]:
+    """For a command that runs as the migrator: at the local gate whose sessions these are, or on AWS."""
+    log.configure(as_json=False, file=sys.stderr)
+    migrator = _local_migrator(settings, sessions) if sessions else _production_migrator(settings)
+    try:
+        yield migrator
+    finally:
+        migrator.close()
+
+
+def _local_migrator(settings: Settings, sessions: Sessions) -> Migrator:
+    vending = local_vending(settings, sessions, MIGRATOR)
+    return _migrator(settings, local_wire(settings), vending, running_as(MIGRATOR, sessions))
+
+
+def _production_migrator(settings: Settings) -> Migrator:
+    """A page of a scan takes longer than what requests wait for."""
+    vending = _vending(settings, _production_sts(settings), Pace(session=settings.session_seconds))
+    wire = replace(_production_wire(settings), read_timeout=max(settings.read_timeout, LOCAL_PATIENCE_SECONDS))
+    return _migrator(settings, wire, vending, ambient())
+
+
+def _migrator(settings: Settings, wire: Wire, vending: Vending, running: Running) -> Migrator:
+    tables = replace(_tables(settings, wire, vending), credentials=VendedToMigrator(vending))
+    return Migrator(tables=tables, own=Own(running), shut=warden(settings, vending), vending=vending)
 
 
 def provision(settings: Settings, sessions: Sessions) -> None:
@@ -163,10 +196,10 @@ def _tables(settings: Settings, wire: Wire, vending: Vending) -> Tables:
     )
 
 
-def local_vending(settings: Settings, sessions: Sessions) -> Vending:
-    """From the gate's STS, as the service's own role."""
+def local_vending(settings: Settings, sessions: Sessions, role: str = SERVICE_BASE) -> Vending:
+    """From the gate's STS, as the service's own role or as another's."""
     sts = Sts.connect(
-        running_as(SERVICE_BASE, sessions),
+        running_as(role, sessions),
         sessions.account.deployment.role_arn(""),
         region=settings.region,
         endpoint_url=settings.sts_endpoint_url,
@@ -211,8 +244,10 @@ def _shut(vending: Vending, prefix: str, *, region: str | None, endpoint_url: st
     return shut
 
 
-def application(settings: Settings, tables: Tables, vending: Vending) -> Starlette:
-    """The tenants' API and the operators' over these tables, with their probes."""
+def application(settings: Settings, tables: Tables, vending: Vending, migrator: Migrator | None = None) -> Starlette:
+    """The tenants' API and the operators' over these tables, with their probes.
+
+    Without a migrator offboarding is begun here and carried through by a command."""
     metrics = Metrics(tables.meter, vending.counts)
     tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call)
     registry = Registry(tables.control(writes=False), on_shut=vending.forget)
@@ -234,8 +269,10 @@ def application(settings: Settings, tables: Tables, vending: Vending) -> Starlet
         sweep.stop()
         vending.close()
         tables.client.close()
+        if migrator:
+            migrator.close()
 
-    admin = _operators(settings, tables, metrics, registry, warden(settings, vending))
+    admin = _operators(settings, tables, metrics, registry, warden(settings, vending), migrator)
     return routes(
         endpoints={"/graphql": endpoint, "/admin/graphql": admin},
         ready=_readiness(registry),
@@ -272,7 +309,7 @@ def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:
 
 
 def _operators(
-    settings: Settings, tables: Tables, metrics: Metrics, registry: Registry, shut: Shut
+    settings: Settings, tables: Tables, metrics: Metrics, registry: Registry, shut: Shut, migrator: Migrator | None
 ) -> GraphQLEndpoint[Operator, AdminContext]:
     verifier = operator_verifier(settings)
 
@@ -283,7 +320,7 @@ def _operators(
         authenticate=admit,
         executor=GraphQLExecutor(admin_schema),
         context=lambda operator, request: _admin_context(
-            settings, operator, tables, registry.learn, shut, writes=request.mutates
+            settings, operator, tables, registry.learn, shut, migrator, writes=request.mutates
         ),
         introspection=lambda operator: settings.introspection or INTROSPECT in operator.scopes,
         page=graphiql_page if settings.graphiql else None,
@@ -297,18 +334,29 @@ def _admin_context(
     tables: Tables,
     told: Callable[[Tenant], None],
     shut: Shut,
+    migrator: Migrator | None,
     *,
     writes: bool,
 ) -> AdminContext:
     control = tables.control(writes=writes)
-    register = Register(control, operator.subject)
+    register, suspensions = Register(control, operator.subject), Suspensions(control, shut)
     return AdminContext(
         operator=operator,
         register=register,
-        standing=Standing(register, Suspensions(control, shut), told),
+        standing=Standing(register, suspensions, told),
         onboarding=onboarding(settings, register, tables),
+        offboarding=_offboarding(settings, Beginning(register, suspensions, told), migrator),
         told=told,
     )
+
+
+def _offboarding(settings: Settings, begin: Beginning, migrator: Migrator | None) -> Offboard:
+    if migrator is None or settings.exports is None or settings.signing_key is None:
+        return begin
+    signing = signer(settings.signing_key.get_secret_value())
+    settle, rate = settings.settle_seconds, settings.migration_units_per_second
+    by = begin.register.by
+    return Attended(begin, migrator.means(by=by, exports=settings.exports, signer=signing, settle=settle, rate=rate))
 
 
 def onboarding(settings: Settings, register: Register, tables: Tables) -> Onboarding:

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -79,6 +80,15 @@ class Settings(BaseSettings):
     admin_audience: str = "keyfence-admin"
     cursor_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     """Newest first, each 32 bytes in URL-safe base64: the first seals, all open."""
+
+    exports: Path | None = None
+    """The directory where what tenants leave behind is kept."""
+    signing_key: SecretStr | None = None
+    """Ed25519, as PEM or as 32 bytes in URL-safe base64: it signs the certificates of offboarding."""
+    settle_seconds: float = Field(default=30.0, ge=0, le=600)
+    """How long after a tenant was shut out somebody may still write for it: caches, IAM, and what is under way."""
+    migration_units_per_second: float = Field(default=1000.0, ge=1)
+    """What may be scanned or purged in a second."""
 
     revocation_seconds: float = Field(default=0.0, ge=0, le=300)
     """How long a token that was found good is believed to be; every request asks when it is 0."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from strawberry.types import Info as StrawberryInfo
 
 from service.auth.principal import Operator
+from service.operations.offboarding.beginning import Offboard
 from service.operations.onboarding import Onboarding
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
@@ -20,6 +21,7 @@ class Context:
     register: Register
     standing: Standing
     onboarding: Onboarding
+    offboarding: Offboard
     told: Callable[[Tenant], None]
     """Hears of tenants that changed, so that this very process knows at once."""
 

@@ -3,6 +3,7 @@
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
+from service.admin.offboarding import OffboardingMutations
 from service.admin.onboarding import OnboardingMutations
 from service.admin.standing import StandingMutations
 from service.admin.tenants import TenantQueries
@@ -16,7 +17,7 @@ class Query(TenantQueries):
 
 
 @strawberry.type
-class Mutation(OnboardingMutations, StandingMutations):
+class Mutation(OnboardingMutations, StandingMutations, OffboardingMutations):
     """What an operator can change."""
 
 

@@ -18,20 +18,23 @@ from service.cli.welcome import Welcome
 from service.errors import BadInput
 from service.local import choice, role_policies
 from service.local.cursor_key import cursor_key
-from service.local.directory import data_directory
+from service.local.directory import EXPORTS, data_directory
 from service.local.engine import Engine, EngineFailed
 from service.local.gate_key import gate_key
 from service.local.issuer import ADMIN_AUDIENCE, AUDIENCE, LocalIssuer, local_issuer
+from service.local.signing_key import signing_key
 from service.settings import BadSettings, IssuerSettings, Settings, read
 
 HOST = "127.0.0.1"
+SETTLE_SECONDS = 6.0
+"""The gate shuts a tenant out at once, and a server forgets within five."""
 
 
 def run(listener: socket.socket, gate: socket.socket, name: choice.EngineName, data: Path) -> None:
     """What is cheap and may be refused comes first, so that nothing has to be undone."""
     directory = data_directory(data)
     issuer, key = local_issuer(directory), gate_key(directory)
-    settings = _settings(issuer, cursor_key(directory), listener.getsockname()[1], _url(gate))
+    settings = _settings(issuer, directory, listener.getsockname()[1], _url(gate))
     with progress() as tell:
         chosen = choice.start(name, directory, tell)
     welcome = Welcome(url=_url(listener), gate=_url(gate), remark=chosen.remark, issuer=issuer, data=directory)
@@ -56,7 +59,7 @@ def _url(listener: socket.socket) -> str:
     return f"http://{HOST}:{listener.getsockname()[1]}"
 
 
-def _settings(issuer: LocalIssuer, sealing: str, port: int, gate: str) -> Settings:
+def _settings(issuer: LocalIssuer, directory: Path, port: int, gate: str) -> Settings:
     issuers = (IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),)
     try:
         return read(
@@ -68,7 +71,10 @@ def _settings(issuer: LocalIssuer, sealing: str, port: int, gate: str) -> Settin
             admin_issuers=issuers,
             audience=AUDIENCE,
             admin_audience=ADMIN_AUDIENCE,
-            cursor_keys=(sealing,),
+            cursor_keys=(cursor_key(directory),),
+            exports=directory / EXPORTS,
+            signing_key=signing_key(directory),
+            settle_seconds=SETTLE_SECONDS,
             host=HOST,
             port=port,
             introspection=True,

@@ -6,6 +6,7 @@ from pathlib import Path
 from service.errors import KeyfenceError
 
 DEFAULT = Path(".keyfence")
+EXPORTS = "exports"
 
 
 class DirectoryUnusable(KeyfenceError):

@@ -7,7 +7,7 @@ from iam.boundary import TenantId
 from iam.credentials import Credentials
 from iam.vending import Vending
 from iam.vending.refusal import NoSession, OverBudget
-from iam.vending.wanted import Wanted, of_control_plane, of_tenant
+from iam.vending.wanted import Wanted, of_control_plane, of_migration, of_tenant
 from service.errors import Internal, Throttled
 from service.store.calls import CredentialSource
 
@@ -20,6 +20,21 @@ class Vended:
 
     def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
         return Sessions(self.vending, of_tenant(tenant, writes=writes))
+
+    def control(self, *, writes: bool) -> CredentialSource:
+        return Sessions(self.vending, of_control_plane(writes=writes))
+
+
+@dataclass(frozen=True, slots=True)
+class VendedToMigrator:
+    """The migrator becomes tenants by a role of its own, which works while they are suspended."""
+
+    vending: Vending
+
+    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
+        if not writes:
+            raise TypeError("the migrator becomes tenants to write")
+        return Sessions(self.vending, of_migration(tenant))
 
     def control(self, *, writes: bool) -> CredentialSource:
         return Sessions(self.vending, of_control_plane(writes=writes))

@@ -66,9 +66,9 @@ async def test_each_line_is_one_transaction(world: World, table: Table) -> None:
 class Counted(Rate):
     """Lets everything pass, and counts it."""
 
-    passed: int = 0
+    passed: float = 0
 
-    async def wait(self, items: int) -> None:
+    async def wait(self, items: float) -> None:
         self.passed += items
 
 

@@ -1,0 +1,62 @@
+"""What the migrator works with: it scans as itself, and changes items as the tenant whose they are."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from iam.boundary import TenantId
+from iam.vending import Vending
+from service.operations.offboarding.signer import Signer
+from service.operations.offboarding.worker import Means
+from service.store.calls import Caller, CredentialSource, Patience
+from service.store.sweep import Sweep
+from service.store.table import Table
+from service.store.tables import Tables
+from service.tenancy.register import Register
+from service.tenancy.suspensions import Shut, Suspensions
+
+PATIENCE = Patience(attempts=12, first_pause=0.05, longest_pause=5.0)
+"""Nobody waits for an answer, and an hour's work should not end for a busy minute."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrator:
+    """`tables` gives tenants by the migrator's role for them; `own` are the credentials that may scan."""
+
+    tables: Tables
+    own: CredentialSource
+    shut: Shut
+    vending: Vending
+
+    def close(self) -> None:
+        self.tables.client.close()
+        self.vending.close()
+
+    @property
+    def control(self) -> Table:
+        return _patient(self.tables.control(writes=True))
+
+    @property
+    def sweep(self) -> Sweep:
+        caller = Caller(client=self.tables.client, table=self.tables.name, credentials=self.own, patience=PATIENCE)
+        return Sweep(caller)
+
+    def tenant(self, tenant: TenantId) -> Table:
+        return _patient(self.tables.tenant(tenant, writes=True))
+
+    def means(self, *, by: str, exports: Path, signer: Signer, settle: float, rate: float) -> Means:
+        control = self.control
+        return Means(
+            register=Register(control, by),
+            suspensions=Suspensions(control, self.shut),
+            sweep=self.sweep,
+            as_tenant=self.tenant,
+            exports=exports,
+            signer=signer,
+            settle=timedelta(seconds=settle),
+            rate=rate,
+        )
+
+
+def _patient(table: Table) -> Table:
+    return replace(table, caller=replace(table.caller, patience=PATIENCE))

@@ -1,0 +1,70 @@
+"""The jobs of offboarding, each held by one worker at a time."""
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from ulid import ULID
+
+from iam.boundary import TenantId
+from service.errors import Conflict
+from service.store import clock
+from service.store.table import Table
+from service.store.write import revise
+from service.tenancy.access import jobs, offboarding_by_id
+from service.tenancy.offboarding import Job, job_id
+
+LEASE = timedelta(seconds=60)
+
+TAKEN_OVER = partial(Conflict, "another worker has taken over")
+
+
+def this_worker() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{ULID()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """A lease is renewed whenever the job is kept, and what its worker does after it was lost is not."""
+
+    table: Table
+    worker: str = field(default_factory=this_worker)
+    now: Callable[[], datetime] = clock.now
+    lease: timedelta = LEASE
+
+    async def find(self, tenant: TenantId) -> Job | None:
+        return await self.table.find(offboarding_by_id, id=job_id(tenant))
+
+    async def take(self, job: Job) -> Job:
+        if job.leased_until and job.leased_until > self.now() and not has_ended(job.worker or ""):
+            until = job.leased_until.isoformat(timespec="seconds")
+            raise Conflict(f"another worker, {job.worker}, is at it until {until} at least", until=until)
+        return await self.keep(job, replace(job, worker=self.worker))
+
+    async def keep(self, before: Job, after: Job) -> Job:
+        return await self._revise(before, after, self.now() + self.lease)
+
+    async def release(self, job: Job) -> Job:
+        return await self._revise(job, replace(job, worker=None), None)
+
+    async def _revise(self, before: Job, after: Job, until: datetime | None) -> Job:
+        kept = replace(after, leased_until=until, updated_at=self.now(), version=before.version + 1)
+        await self.table.write(revise(jobs, before, kept, otherwise=TAKEN_OVER))
+        return kept
+
+
+def has_ended(worker: str) -> bool:
+    """Whether it was a process of this machine that is no more: nobody needs to wait for its lease."""
+    host, _, rest = worker.rpartition(":")[0].rpartition(":")
+    if host != socket.gethostname() or not rest.isdecimal():
+        return False
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

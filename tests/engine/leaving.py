@@ -1,0 +1,104 @@
+"""Tenants that leave: what they have, who carries their offboarding through, and what is left of them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from iam.boundary import TenantId, tenant_boundary
+from service import app
+from service.operations.migrator import Migrator
+from service.operations.offboarding.beginning import Beginning, Departure
+from service.operations.offboarding.signer import Signer
+from service.operations.offboarding.worker import Means, Worker
+from service.store.codec import Item
+from service.tenancy.offboarding import Job
+from tests.world import World
+
+OPERATOR = "an-operator"
+KEY = Signer(Ed25519PrivateKey.from_private_bytes(b"k" * 32))
+START = datetime(2026, 11, 16, 8, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Time:
+    """A clock that only sleep moves."""
+
+    at: datetime = START
+    slept: list[float] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.at += timedelta(seconds=seconds)
+
+
+@contextmanager
+def migrator(world: World) -> Iterator[Migrator]:
+    with app.migrating(world.settings, world.gate.sessions) as made:
+        yield made
+
+
+def means(world: World, by: Migrator, exports: Path, time: Time, **changes: Any) -> Means:
+    made = by.means(by=OPERATOR, exports=exports, signer=KEY, settle=6.0, rate=5.0)
+    register, suspensions = replace(made.register, now=time.now), replace(made.suspensions, now=time.now)
+    unhurried = {"rate": 1_000_000.0, **changes}
+    return replace(made, register=register, suspensions=suspensions, now=time.now, sleep=time.sleep, **unhurried)
+
+
+async def begin(means: Means, tenant: TenantId, confirm: str | None = None) -> Departure:
+    return await Beginning(means.register, means.suspensions, now=means.now)(tenant, confirm or tenant)
+
+
+async def offboard(means: Means, tenant: TenantId) -> Job:
+    await begin(means, tenant)
+    return await Worker(means).run(tenant)
+
+
+def fill(world: World, tenant: TenantId, count: int, *, text: str = "the word of {tenant}") -> None:
+    """Items of every shape, straight into the engine; every third stands in an index, or in all of them."""
+    made = [_item(tenant, at, text.format(tenant=tenant)) for at in range(count)]
+    put(world, made)
+
+
+def put(world: World, items: list[Item]) -> None:
+    client, table = world.engine_client(), world.settings.table
+    for chunk in _batched(items, 25):
+        client.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": item}} for item in chunk]})
+
+
+def _batched(items: list[Item], size: int) -> Iterator[list[Item]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _item(tenant: TenantId, at: int, text: str) -> Item:
+    prefix = tenant_boundary(tenant)
+    item: Item = {
+        "PK": {"S": f"{prefix}THING#{at:05}"},
+        "SK": {"S": "METADATA"},
+        "name": {"S": f"{text} {at}"},
+        "count": {"N": "1234567890123456789012345.678"},
+        "flags": {"SS": ["a", "b"]},
+        "nested": {"M": {"list": {"L": [{"BOOL": True}, {"NULL": True}, {"B": "AAECAw=="}]}}},
+    }
+    for number in (1, 2, 3)[: at % 4]:
+        item |= {f"GSI{number}PK": {"S": f"{prefix}LIST#{at % 5}"}, f"GSI{number}SK": {"S": f"{at:05}"}}
+    return item
+
+
+def left(world: World, index: str | None = None) -> list[Any]:
+    """Everything that the engine holds."""
+    place = {"IndexName": index} if index else {}
+    pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table, **place)
+    return [item for page in pages for item in page["Items"]]
+
+
+def of(items: list[Any], tenant: TenantId) -> list[Any]:
+    own = [item for item in items if item["PK"]["S"].startswith(tenant_boundary(tenant))]
+    return sorted(own, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
