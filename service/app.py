@@ -97,12 +97,27 @@ async def set_up(settings: Settings, sessions: Sessions, tell: Callable[[str], N
 @contextmanager
 def handles(settings: Settings, sessions: Sessions | None) -> Iterator[Tables]:
     """The table for a command: at the local gate whose sessions these are, or on AWS."""
+    with _commanded(settings, sessions) as (tables, _):
+        yield tables
+
+
+@contextmanager
+def desk(settings: Settings, sessions: Sessions | None, by: str, *, writes: bool) -> Iterator[AdminContext]:
+    """What an operator's request holds, for one who sits at a command: no token, and no server that could be told."""
+    with _commanded(settings, sessions) as (tables, vending):
+        operator = Operator(subject=by, token_id="", expires_at=0)
+        shut = warden(settings, vending)
+        yield _admin_context(settings, operator, tables, lambda _: None, shut, None, writes=writes)
+
+
+@contextmanager
+def _commanded(settings: Settings, sessions: Sessions | None) -> Iterator[tuple[Tables, Vending]]:
     log.configure(as_json=False, file=sys.stderr)
     pace = Pace(session=settings.session_seconds)
     vending = local_vending(settings, sessions) if sessions else _vending(settings, _production_sts(settings), pace)
     tables = _tables(settings, local_wire(settings) if sessions else _production_wire(settings), vending)
     try:
-        yield tables
+        yield tables, vending
     finally:
         tables.client.close()
         vending.close()
