@@ -21,11 +21,13 @@ class Meaning:
 class Refused(Exception):
     """An AWS error code with its message, as the client port raises it."""
 
-    def __init__(self, code: str, message: str, reasons: tuple[str, ...] = ()) -> None:
+    def __init__(self, code: str, message: str, reasons: tuple[str, ...] = (), consumed: object = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.reasons = reasons
         """For a cancelled transaction: one code per item, 'None' where the item was not at fault."""
+        self.consumed = consumed
+        """What the call consumed all the same, where the answer says so."""
 
     @property
     def meaning(self) -> Meaning:

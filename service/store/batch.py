@@ -1,4 +1,4 @@
-"""Batches of reads and deletes of any size: chunked, and what DynamoDB left over asked for again."""
+"""Batches of reads, puts and deletes of any size: chunked, and what DynamoDB left over asked for again."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -22,6 +22,11 @@ async def get_many(caller: Caller, keys: Sequence[Item], *, consistent: bool) ->
 async def delete_many(caller: Caller, keys: Sequence[Item]) -> None:
     for chunk in _chunks(keys, WRITES):
         await _drain(caller, "BatchWriteItem", [{"DeleteRequest": {"Key": key}} for key in chunk])
+
+
+async def put_many(caller: Caller, items: Sequence[Item]) -> None:
+    for chunk in _chunks(items, WRITES):
+        await _drain(caller, "BatchWriteItem", [{"PutRequest": {"Item": item}} for item in chunk])
 
 
 async def _get(caller: Caller, keys: Sequence[Item], consistent: bool) -> list[Item]:

@@ -3,17 +3,21 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import structlog
 
 from iam.credentials import Credentials
-from service.store.answers import Refused
+from service.store.answers import BUSY, Refused
 from service.store.client import Answer, Client
 from service.store.meter import Meter
 
 CredentialSource = Callable[[], Awaitable[Credentials]]
+Lane = AbstractAsyncContextManager[object]
+
+FREE: Lane = nullcontext()
 
 
 @runtime_checkable
@@ -48,6 +52,8 @@ class Caller:
     meter: Meter = field(default_factory=Meter)
     patience: Patience = Patience()
     on_denied: Callable[[], None] = lambda: None
+    lane: Lane = FREE
+    """Where a call waits for its turn, so that no tenant takes all of the client's threads."""
 
     async def call(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
         """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice."""
@@ -76,7 +82,12 @@ class Caller:
 
     async def _signed(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
-        answer = await self.client.call(operation, metered, credentials)
+        try:
+            async with self.lane:
+                answer = await self.client.call(operation, metered, credentials)
+        except Refused as refusal:
+            self.meter.refused(operation, refusal.consumed, throttled=refusal.meaning is BUSY)
+            raise
         self.meter.record(operation, answer)
         return answer
 

@@ -129,7 +129,8 @@ def _refused(status: int, answer: Answer) -> Refused:
     code = str(answer.get("__type", "")).rpartition("#")[2]
     reasons = tuple(reason.get("Code") or "None" for reason in answer.get("CancellationReasons") or ())
     text = answer.get("message") or answer.get("Message") or ""
-    return Refused(code or ("InternalServerError" if status >= 500 else "Unknown"), text, reasons)
+    name = code or ("InternalServerError" if status >= 500 else "Unknown")
+    return Refused(name, text, reasons, answer.get("ConsumedCapacity"))
 
 
 def _endpoint(wire: Wire) -> tuple[str, str]:

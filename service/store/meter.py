@@ -1,30 +1,61 @@
-"""What was asked of DynamoDB: calls and the capacity they consumed, by operation."""
+"""What was asked of DynamoDB: calls and the capacity they consumed, for whoever is to know."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Protocol
+
+WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
+
+
+class Spent(NamedTuple):
+    """What one call consumed; `throttled` are those that DynamoDB turned away."""
+
+    operation: str
+    read_units: float = 0.0
+    write_units: float = 0.0
+    throttled: bool = False
+
+
+class Account(Protocol):
+    """Somebody to whom calls are charged."""
+
+    def add(self, spent: Spent) -> None: ...
 
 
 @dataclass(slots=True)
 class Meter:
-    """Counts for one request, or for the whole process when it is the `total` of others."""
+    """Counts for one handle or one request, handed on to the accounts that it is charged to."""
 
     calls: Counter[str] = field(default_factory=Counter)
     units: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    total: "Meter | None" = None
+    read_units: float = 0.0
+    write_units: float = 0.0
+    throttled: int = 0
+    accounts: tuple[Account, ...] = ()
 
     def record(self, operation: str, answer: Mapping[str, Any]) -> None:
-        self._add(operation, _units(answer))
+        self.add(spent(operation, answer.get("ConsumedCapacity")))
 
-    def _add(self, operation: str, units: float) -> None:
-        self.calls[operation] += 1
-        self.units[operation] += units
-        if self.total is not None:
-            self.total._add(operation, units)
+    def refused(self, operation: str, consumed: object, *, throttled: bool) -> None:
+        """A call that ended in an error is one too, and may say what it consumed."""
+        self.add(spent(operation, consumed)._replace(throttled=throttled))
+
+    def add(self, spent: Spent) -> None:
+        self.calls[spent.operation] += 1
+        self.units[spent.operation] += spent.read_units + spent.write_units
+        self.read_units += spent.read_units
+        self.write_units += spent.write_units
+        self.throttled += spent.throttled
+        for account in self.accounts:
+            account.add(spent)
 
 
-def _units(answer: Mapping[str, Any]) -> float:
-    consumed = answer.get("ConsumedCapacity") or []
-    parts = consumed if isinstance(consumed, list) else [consumed]
-    return float(sum(part.get("CapacityUnits", 0.0) for part in parts))
+def spent(operation: str, consumed: Any) -> Spent:
+    """By the answer's own words where it tells reads from writes: a transaction that is sent again only reads."""
+    reads = writes = 0.0
+    for part in consumed if isinstance(consumed, list) else (consumed,) if consumed else ():
+        units, told = part.get("CapacityUnits", 0.0), "ReadCapacityUnits" in part or "WriteCapacityUnits" in part
+        written = part.get("WriteCapacityUnits", 0.0) if told else units if operation in WRITES else 0.0
+        reads, writes = reads + units - written, writes + written
+    return Spent(operation, reads, writes)

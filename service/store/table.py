@@ -14,11 +14,11 @@ import structlog
 
 from service.errors import Internal
 from service.store.answers import Refused
-from service.store.batch import delete_many, get_many
+from service.store.batch import delete_many, get_many, put_many
 from service.store.calls import Caller
 from service.store.codec import Item
 from service.store.cursor import Position, Sealer
-from service.store.entity import Get, M, Query, key_names
+from service.store.entity import Entity, Get, M, Query, key_names
 from service.store.family import Family, P
 from service.store.keys import Fence
 from service.store.note import Journal, Note
@@ -107,8 +107,8 @@ class Table:
         page = self.paged(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
         return next(iter(parents), None), page
 
-    async def every(self, pattern: Query[M], **values: object) -> AsyncIterator[M]:
-        reading = self._reading(pattern, values)
+    async def every(self, pattern: Query[M], *, span: Span | None = None, **values: object) -> AsyncIterator[M]:
+        reading = self._reading(pattern, values, pattern.stretch(span))
         for partition in reading.partitions(self.shards):
             start: Item | None = None
             while True:
@@ -130,6 +130,11 @@ class Table:
             await self.caller.call("TransactWriteItems", {"TransactItems": members, "ClientRequestToken": token})
         except Refused as refusal:
             raise _blamed(refusal, writes) from refusal
+
+    async def put_many(self, entity: Entity[M], models: Sequence[M]) -> None:
+        """Each for itself, whatever was there: for items that nobody else writes."""
+        with _meanings():
+            await put_many(self.caller, [entity.item(model, self.fence, self.shards) for model in models])
 
     async def delete_many(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> None:
         keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in wanted]

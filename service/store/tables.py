@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from iam.boundary import TenantId
-from service.store.calls import Caller, CredentialSource
+from service.store.calls import FREE, Caller, CredentialSource, Lane
 from service.store.client import Client
 from service.store.cursor import Sealer
 from service.store.keys import Fence
-from service.store.meter import Meter
+from service.store.meter import Account, Meter
 from service.store.table import Table
 
 
@@ -32,12 +32,14 @@ class Tables:
     on_denied: Callable[[], None] = lambda: None
     meter: Meter = field(default_factory=Meter)
     """What all handles together have asked of DynamoDB."""
+    accounts: Callable[[TenantId | None], tuple[Account, ...]] = lambda _: ()
+    """Whom a tenant's calls, or the control plane's own, are charged to where no request is."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool) -> Table:
+    def tenant(self, tenant: TenantId, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
         """A request that writes also reads consistently, since it decides on what it reads."""
         return Table(
             fence=Fence.around(tenant),
-            caller=self._caller(self.credentials.tenant(tenant, writes=writes), Meter(total=self.meter)),
+            caller=self._caller(self.credentials.tenant(tenant, writes=writes), meter or self._meter(tenant), lane),
             sealer=self.sealer,
             consistent=writes,
             on_foreign=self.on_foreign,
@@ -45,10 +47,18 @@ class Tables:
 
     def control(self, *, writes: bool) -> Table:
         """Read consistently: how old what servers know of tenants may be is a promise."""
-        caller = self._caller(self.credentials.control(writes=writes), self.meter)
+        caller = self._caller(self.credentials.control(writes=writes), self._meter(None))
         return Table(fence=Fence.control(), caller=caller, sealer=self.sealer, consistent=True)
 
-    def _caller(self, credentials: CredentialSource, meter: Meter) -> Caller:
+    def _meter(self, tenant: TenantId | None) -> Meter:
+        return Meter(accounts=(self.meter, *self.accounts(tenant)))
+
+    def _caller(self, credentials: CredentialSource, meter: Meter, lane: Lane | None = None) -> Caller:
         return Caller(
-            client=self.client, table=self.name, credentials=credentials, meter=meter, on_denied=self.on_denied
+            client=self.client,
+            table=self.name,
+            credentials=credentials,
+            meter=meter,
+            on_denied=self.on_denied,
+            lane=lane or FREE,
         )

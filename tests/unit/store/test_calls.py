@@ -119,17 +119,43 @@ async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> 
     one, many = {"CapacityUnits": 0.5}, [{"CapacityUnits": 2.0}, {"CapacityUnits": 1.0}]
     client = Scripted([Refused("ConnectionLost", ""), {"ConsumedCapacity": one}, {"ConsumedCapacity": many}, {}])
     everybody = Meter()
-    meters = [Meter(total=everybody), Meter(total=everybody)]
+    meters = [Meter(accounts=(everybody,)), Meter(accounts=(everybody,))]
     await caller(client, meter=meters[0]).call("GetItem", {"Key": {}})
     await caller(client, meter=meters[1]).call("BatchGetItem", {})
     await caller(client, meter=meters[1]).call("GetItem", {"Key": {}})
-    assert [dict(meter.calls) for meter in meters] == [{"GetItem": 1}, {"BatchGetItem": 1, "GetItem": 1}]
+    assert [dict(meter.calls) for meter in meters] == [{"GetItem": 2}, {"BatchGetItem": 1, "GetItem": 1}]
     assert [dict(meter.units) for meter in meters] == [{"GetItem": 0.5}, {"BatchGetItem": 3.0, "GetItem": 0.0}]
     assert (everybody.calls, everybody.units) == (
-        {"GetItem": 2, "BatchGetItem": 1},
+        {"GetItem": 3, "BatchGetItem": 1},
         {"GetItem": 0.5, "BatchGetItem": 3.0},
     )
     assert {call.parameters["ReturnConsumedCapacity"] for call in client.calls} == {"TOTAL"}
+
+
+@pytest.mark.parametrize(("code", "throttled"), [("ThrottlingException", True), ("ConnectionLost", False)])
+async def test_a_call_that_failed_is_a_call_and_may_have_consumed(code: str, throttled: bool) -> None:
+    consumed = {"CapacityUnits": 2.0}
+    client = Scripted([Refused(code, "", consumed=consumed)] * PATIENCE.attempts)
+    meter = Meter()
+    with pytest.raises(Refused):
+        await caller(client, meter=meter).call("PutItem", {})
+    assert meter.calls["PutItem"] == PATIENCE.attempts
+    assert meter.write_units == 2.0 * PATIENCE.attempts
+    assert meter.throttled == (PATIENCE.attempts if throttled else 0)
+
+
+async def test_calls_wait_in_their_lane_and_leave_it_also_when_they_fail() -> None:
+    inside: list[int] = []
+
+    class Narrow:
+        async def __aenter__(self) -> None:
+            inside.append(1)
+
+        async def __aexit__(self, *_: object) -> None:
+            inside.append(-1)
+
+    await caller(Scripted([Refused("ConnectionLost", ""), {}]), lane=Narrow()).call("GetItem", {})
+    assert inside == [1, -1, 1, -1]
 
 
 def test_secrets_stay_out_of_what_is_printed() -> None:

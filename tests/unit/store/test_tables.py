@@ -1,6 +1,7 @@
 """A table reads and writes inside its fence, and says what went wrong in our words."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from service.store.calls import CredentialSource
 from service.store.cursor import Sealer
 from service.store.expression import Change, absent, present
 from service.store.keys import Fence
+from service.store.meter import Meter, Spent
 from service.store.table import Table
 from service.store.tables import Tables
 from service.store.write import Stale, change, delete, put
@@ -167,5 +169,22 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
     assert [one.consistent for one in (reading, writing)] == [False, True], "who writes decides on what it reads"
     assert reading.on_foreign is foreign
     assert all(one.caller.on_denied is denied for one in (reading, writing, control))
-    assert reading.caller.meter is not writing.caller.meter
-    assert reading.caller.meter.total is writing.caller.meter.total is control.caller.meter is tables.meter
+
+
+def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that_it_is_for() -> None:
+    accounts = {tenant: Meter() for tenant in (TenantId("acme"), TenantId("acmecorp"), None)}
+    tables = Tables(
+        client=Shelves(),
+        name=NAME,
+        sealer=Sealer([KEY]),
+        credentials=Vault(),
+        accounts=lambda tenant: (accounts[tenant],),
+    )
+    request, lane = Meter(), nullcontext()
+    tables.tenant(TenantId("acme"), writes=False).caller.meter.add(Spent("Query", 1.0))
+    tables.tenant(TenantId("acmecorp"), writes=True).caller.meter.add(Spent("PutItem", 0.0, 2.0))
+    tables.control(writes=False).caller.meter.add(Spent("GetItem", 4.0))
+    asked = tables.tenant(TenantId("acme"), writes=False, meter=request, lane=lane).caller
+    assert [(one.read_units, one.write_units) for one in accounts.values()] == [(1.0, 0.0), (0.0, 2.0), (4.0, 0.0)]
+    assert (tables.meter.read_units, tables.meter.write_units) == (5.0, 2.0)
+    assert (asked.meter, asked.lane) == (request, lane)

@@ -1,0 +1,39 @@
+"""Units are reads or writes by the operation, or by the answer's own word."""
+
+from typing import Any
+
+import pytest
+
+from service.store.meter import Meter, spent
+
+
+@pytest.mark.parametrize(
+    ("operation", "consumed", "reads", "writes"),
+    [
+        ("GetItem", {"CapacityUnits": 0.5}, 0.5, 0.0),
+        ("Query", {"CapacityUnits": 3.0}, 3.0, 0.0),
+        ("BatchGetItem", [{"CapacityUnits": 3.0}, {"CapacityUnits": 1.5}], 4.5, 0.0),
+        ("PutItem", {"CapacityUnits": 2.0}, 0.0, 2.0),
+        ("UpdateItem", {"CapacityUnits": 2.0}, 0.0, 2.0),
+        ("DeleteItem", {"CapacityUnits": 2.0}, 0.0, 2.0),
+        ("BatchWriteItem", [{"CapacityUnits": 25.0}], 0.0, 25.0),
+        ("TransactWriteItems", [{"CapacityUnits": 4.0}], 0.0, 4.0),
+        ("TransactWriteItems", [{"CapacityUnits": 4.0, "WriteCapacityUnits": 4.0}], 0.0, 4.0),
+        ("TransactWriteItems", [{"CapacityUnits": 4.0, "ReadCapacityUnits": 4.0}], 4.0, 0.0),
+        ("TransactWriteItems", [], 0.0, 0.0),
+        ("GetItem", None, 0.0, 0.0),
+    ],
+    ids=str,
+)
+def test_units_are_told_apart(operation: str, consumed: Any, reads: float, writes: float) -> None:
+    found = spent(operation, consumed)
+    assert (found.read_units, found.write_units) == (reads, writes)
+
+
+def test_what_is_metered_reaches_every_account_once() -> None:
+    tenant, everybody = Meter(), Meter()
+    for units in (0.5, 2):
+        Meter(accounts=(tenant, everybody)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
+    Meter(accounts=(everybody,)).record("PutItem", {"ConsumedCapacity": {"CapacityUnits": 1}})
+    assert (tenant.read_units, tenant.write_units, tenant.calls) == (2.5, 0.0, {"Query": 2})
+    assert (everybody.read_units, everybody.write_units, everybody.calls) == (2.5, 1.0, {"Query": 2, "PutItem": 1})
