@@ -3,10 +3,12 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from iam.boundary import TenantId, tenant_id
 from service.auth.jwks import demanded_keys
 from service.auth.jwks_source import JwksSource
+from service.auth.jwks_uri import settings_place
 from service.auth.keyset import FetchedKeys, FixedKeys, KeySet
 from service.settings import IssuerSettings
 
@@ -20,6 +22,12 @@ class Issuer:
     url: str
     keys: KeySet
     tenant: TenantId | None = None
+
+
+class Issuers(Protocol):
+    """Where issuers are found that no settings name."""
+
+    async def find(self, url: str) -> Issuer | None: ...
 
 
 def issuer_of(settings: IssuerSettings, *, clock: Clock = time.monotonic) -> Issuer:
@@ -43,5 +51,6 @@ def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
     if settings.jwks is not None and settings.jwks_uri is None:
         return FixedKeys(demanded_keys(settings.jwks))
     if settings.jwks_uri is not None and settings.jwks is None:
-        return FetchedKeys(JwksSource(settings.jwks_uri).fetch, clock=clock)
+        source = JwksSource(settings_place(settings.jwks_uri))
+        return FetchedKeys(source.fetch, clock=clock, issuer=settings.issuer)
     raise ValueError("give exactly one of jwks and jwks_uri")

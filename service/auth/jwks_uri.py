@@ -1,63 +1,78 @@
-"""The address that a tenant gives for its key set: somebody else's words, which make this process call somewhere."""
+"""Where keys may be fetched from: what the settings may name, and what a tenant may name."""
 
 import ipaddress
 import re
-from dataclasses import dataclass
 
 from urllib3.exceptions import LocationParseError
-from urllib3.util import parse_url
+from urllib3.util import Url, parse_url
 
 from service.auth.public_address import is_public
+from service.auth.reach import Place
 
 MAX_URI = 1024
-HTTPS_PORT = 443
 
-_READABLE = re.compile(r"https://[!-~]+")
-_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\.?")
+_HTTPS = re.compile(r"https://[!-~]+")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_PORTS = {"https": 443, "http": 80}
 
 
 class BadJwksUri(ValueError):
     """An address that keys are not fetched from; the message says what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JwksUri:
-    """Read once, so that what was checked is what is called."""
-
-    host: str
-    port: int
-    target: str
-    """The path and the query, as they are sent."""
+def settings_place(uri: str) -> Place:
+    """Whoever writes the settings may name any host, and this machine even without https."""
+    url = _parsed(uri)
+    if url is None or not url.host or url.auth is not None or not _is_settings_scheme(url.scheme, url.host):
+        raise BadJwksUri("a jwks_uri is an https:// address (http:// only on the loopback), without a user name")
+    return _place(url, url.host.strip("[]"))
 
 
-def jwks_uri(text: str) -> JwksUri:
-    if len(text) > MAX_URI or not _READABLE.fullmatch(text):
-        raise BadJwksUri(f"is an https:// address of at most {MAX_URI} ASCII characters")
-    if "#" in text or "\\" in text:
-        raise BadJwksUri("has neither a fragment nor a backslash")
-    try:
-        url = parse_url(text)
-    except LocationParseError:
-        raise BadJwksUri("cannot be read as an address") from None
+def tenants_place(uri: str) -> Place:
+    """Somebody else's words, which make this process call somewhere: read once, so that what was checked is called."""
+    if len(uri) > MAX_URI or not _HTTPS.fullmatch(uri):
+        raise BadJwksUri(f"must be an https:// address of at most {MAX_URI} ASCII characters")
+    if "#" in uri or "\\" in uri:
+        raise BadJwksUri("must have neither a fragment nor a backslash")
+    url = _parsed(uri)
+    if url is None or url.port == 0:
+        raise BadJwksUri("cannot be read as an address")
     if url.auth is not None:
-        raise BadJwksUri("has no user name and no password")
-    return JwksUri(host=_host(url.host or ""), port=_port(url.port), target=url.request_uri)
+        raise BadJwksUri("must have neither a user name nor a password")
+    return _place(url, _tenants_host(url.host or ""))
 
 
-def _host(host: str) -> str:
+def _tenants_host(host: str) -> str:
     """A name, or an address that everybody could call. What a name stands for is seen when it is called."""
     try:
-        literal = ipaddress.ip_address(host.strip("[]"))
+        literal = str(ipaddress.ip_address(host.strip("[]")))
     except ValueError:
-        if not _HOST.fullmatch(host):
+        if not _NAME.fullmatch(host):
             raise BadJwksUri("names no host") from None
         return host
-    if not is_public(str(literal)):
-        raise BadJwksUri("names no host that is reached over the public internet")
-    return str(literal)
+    if not is_public(literal):
+        raise BadJwksUri("names no host of the public internet")
+    return literal
 
 
-def _port(port: int | None) -> int:
-    if port == 0:
-        raise BadJwksUri("has a port from 1 to 65535")
-    return HTTPS_PORT if port is None else port
+def _place(url: Url, host: str) -> Place:
+    scheme = url.scheme or ""
+    return Place(host=host, port=url.port or _PORTS[scheme], target=url.request_uri, secure=scheme == "https")
+
+
+def _parsed(uri: str) -> Url | None:
+    try:
+        return parse_url(uri)
+    except LocationParseError:
+        return None
+
+
+def _is_settings_scheme(scheme: str | None, host: str) -> bool:
+    return scheme == "https" or (scheme == "http" and _is_loopback(host))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

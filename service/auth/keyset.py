@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,10 +14,17 @@ from service.auth.signing_key import SigningKey
 from service.errors import Throttled
 
 Keys = Mapping[str, SigningKey]
+Run = Callable[[Callable[[], Keys]], Awaitable[Keys]]
+"""Does what blocks, in a thread."""
 
 FLIGHT = "jwks-refresh"
 
 log = structlog.get_logger(__name__)
+
+
+def carried(before: Keys, after: Keys) -> Keys:
+    """A key that did not change stays the same object, so that `holds` need not compare numbers."""
+    return {kid: before[kid] if before.get(kid) == key else key for kid, key in after.items()}
 
 
 class KeySet(Protocol):
@@ -58,9 +65,16 @@ class FetchedKeys:
     """
 
     def __init__(
-        self, fetch: Callable[[], Keys], *, clock: Callable[[], float] = time.monotonic, pace: Pace | None = None
+        self,
+        fetch: Callable[[], Keys],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        pace: Pace | None = None,
+        run: Run = asyncio.to_thread,
+        issuer: str = "",
     ) -> None:
-        self._fetch, self._clock, self._pace = fetch, clock, pace or Pace()
+        self._fetch, self._clock, self._pace, self._run = fetch, clock, pace or Pace(), run
+        self._issuer = issuer
         self._keys: Keys = {}
         self._fetched_at = self._tried_at = -math.inf
         self._failing = False
@@ -97,18 +111,13 @@ class FetchedKeys:
     async def _fly(self) -> None:
         departed_at = self._clock()
         try:
-            fetched = await asyncio.to_thread(self._fetch)
+            fetched = await self._run(self._fetch)
         except JwksUnavailable as error:
             self._failing = True
-            log.warning("jwks_unavailable", reason=str(error))
+            log.warning("jwks_unavailable", issuer=self._issuer, reason=str(error))
         else:
-            self._keys = {kid: self._same_or_new(key) for kid, key in fetched.items()}
+            self._keys = carried(self._keys, fetched)
             self._fetched_at, self._failing = departed_at, False
-
-    def _same_or_new(self, key: SigningKey) -> SigningKey:
-        """A key that did not change stays the same object, so that `holds` need not compare numbers."""
-        known = self._keys.get(key.kid)
-        return known if known is not None and known == key else key
 
     def _judged(self, kid: str) -> SigningKey | None:
         key = self._keys.get(kid)

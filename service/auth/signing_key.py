@@ -10,6 +10,9 @@ from jwt.exceptions import PyJWTError
 
 MAX_KID = 256
 MIN_RSA_BITS = 2048
+MAX_RSA_BITS = 8192
+MAX_RSA_EXPONENT = 2**32
+"""A key is a stranger's word too: with larger numbers, every token sent in its name would take milliseconds."""
 
 _FITTING: Mapping[str, frozenset[str]] = {
     "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
@@ -85,6 +88,13 @@ def _public(jwk: dict[str, object], algorithm: str) -> AllowedPublicKeys:
         public: AllowedPublicKeys = PyJWK(jwk, algorithm=algorithm).key
     except (PyJWTError, ValueError, TypeError, KeyError):
         raise UnusableKey("a key's numbers cannot be read") from None
-    if isinstance(public, RSAPublicKey) and public.key_size < MIN_RSA_BITS:
-        raise UnusableKey(f"an RSA key has at least {MIN_RSA_BITS} bits")
+    if isinstance(public, RSAPublicKey):
+        _demand_usual_numbers(public)
     return public
+
+
+def _demand_usual_numbers(public: RSAPublicKey) -> None:
+    if not MIN_RSA_BITS <= public.key_size <= MAX_RSA_BITS:
+        raise UnusableKey(f"an RSA key has at least {MIN_RSA_BITS} bits and at most {MAX_RSA_BITS}")
+    if public.public_numbers().e > MAX_RSA_EXPONENT:
+        raise UnusableKey(f"an RSA key's exponent is at most {MAX_RSA_EXPONENT:,}")

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from service.auth.keyset import KeySet
+from service.auth.issuer import Issuer
 from service.auth.signing_key import SigningKey
 
 Caller = TypeVar("Caller")
@@ -16,12 +16,16 @@ class Verified(Generic[Caller]):
 
     caller: Caller
     key: SigningKey
-    keys: KeySet
+    issuer: Issuer
     checked_at: float
     good_until: float
 
-    def stands(self, now: float) -> bool:
-        return self.checked_at <= now < self.good_until and self.keys.holds(self.key)
+    def is_current(self, now: float) -> bool:
+        return self.checked_at <= now < self.good_until
+
+    def is_proven(self) -> bool:
+        """Whether its issuer still has the key, as far as is known."""
+        return self.issuer.keys.holds(self.key)
 
 
 class TokenCache(Generic[Caller]):
@@ -34,15 +38,18 @@ class TokenCache(Generic[Caller]):
     def __len__(self) -> int:
         return len(self._verified)
 
-    def find(self, digest: bytes, now: float) -> Caller | None:
+    def find(self, digest: bytes, now: float) -> Verified[Caller] | None:
         verified = self._verified.get(digest)
         if verified is None:
             return None
-        if not verified.stands(now):
+        if not verified.is_current(now):
             del self._verified[digest]
             return None
         self._verified.move_to_end(digest)
-        return verified.caller
+        return verified
+
+    def drop(self, digest: bytes) -> None:
+        self._verified.pop(digest, None)
 
     def put(self, digest: bytes, verified: Verified[Caller]) -> None:
         self._verified[digest] = verified

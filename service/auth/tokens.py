@@ -8,7 +8,7 @@ from typing import Generic
 from service.auth.admission import admit_operator, admit_principal
 from service.auth.claims import LEEWAY, Claims, read_claims
 from service.auth.compact import MAX_TOKEN, NOT_A_JWT, CompactToken, read_compact
-from service.auth.issuer import Issuer, issuer_of, issuers_by_url
+from service.auth.issuer import Issuer, Issuers, issuer_of, issuers_by_url
 from service.auth.principal import Operator, Principal
 from service.auth.signing_key import SigningKey
 from service.auth.token_cache import Caller, TokenCache, Verified
@@ -22,7 +22,7 @@ Clock = Callable[[], float]
 
 
 class Verifier(Generic[Caller]):
-    """Accepts the tokens of its issuers for one audience.
+    """Accepts the tokens of its issuers for one audience; `others` is asked for issuers that are not among them.
 
     Every refusal is Unauthenticated, in words that say what to mend and nothing about keys. When the issuer's keys
     cannot be read and so nobody can judge the token, Throttled is raised instead (see FetchedKeys).
@@ -36,40 +36,58 @@ class Verifier(Generic[Caller]):
         admit: Callable[[Claims, Issuer], Caller],
         clock: Clock = time.time,
         cached_tokens: int = CACHED_TOKENS,
+        others: Issuers | None = None,
     ) -> None:
-        self._issuers = issuers_by_url(issuers)
+        self._issuers, self._others = issuers_by_url(issuers), others
         self._audience, self._admit, self._clock = audience, admit, clock
         self._cache = TokenCache[Caller](cached_tokens)
 
     async def verify(self, token: str) -> Caller:
         digest = _digest(token)
-        caller = self._cache.find(digest, self._clock())
-        return await self._verify_anew(token, digest) if caller is None else caller
+        verified = self._cache.find(digest, self._clock())
+        if verified is not None and (verified.is_proven() or await self._is_proven_anew(verified)):
+            return verified.caller
+        self._cache.drop(digest)
+        return await self._verify_anew(token, digest)
+
+    async def _is_proven_anew(self, verified: Verified[Caller]) -> bool:
+        """What is known of the issuer may merely be old; if its key is still there, the signature is not read again."""
+        await self._find_issuer(verified.issuer.url)
+        return verified.is_proven()
 
     async def _verify_anew(self, token: str, digest: bytes) -> Caller:
         compact = read_compact(token)
-        issuer = self._issuer(compact)
+        issuer = await self._issuer(compact)
         key = await _proving_key(compact, issuer)
         now = self._clock()
         claims = read_claims(compact.claims, audience=self._audience, now=now)
         caller = self._admit(claims, issuer)
         good_until = min(claims.expires_at + LEEWAY, now + RECHECK_SECONDS)
-        self._cache.put(
-            digest, Verified(caller=caller, key=key, keys=issuer.keys, checked_at=now, good_until=good_until)
-        )
+        self._cache.put(digest, Verified(caller=caller, key=key, issuer=issuer, checked_at=now, good_until=good_until))
         return caller
 
-    def _issuer(self, compact: CompactToken) -> Issuer:
+    async def _issuer(self, compact: CompactToken) -> Issuer:
         name = compact.claims.get("iss")
-        issuer = self._issuers.get(name) if isinstance(name, str) else None
+        issuer = await self._find_issuer(name) if isinstance(name, str) else None
         if issuer is None:
             raise Unauthenticated("the token's issuer is not accepted")
         return issuer
 
+    async def _find_issuer(self, url: str) -> Issuer | None:
+        issuer = self._issuers.get(url)
+        return await self._others.find(url) if issuer is None and self._others else issuer
 
-def tenant_verifier(settings: Settings, *, clock: Clock = time.time) -> Verifier[Principal]:
+
+def tenant_verifier(
+    settings: Settings, *, owned: Issuers | None = None, clock: Clock = time.time
+) -> Verifier[Principal]:
+    """The issuers of the settings come first; those that tenants own are found in `owned`."""
     return Verifier(
-        issuers=map(issuer_of, settings.issuers), audience=settings.audience, admit=admit_principal, clock=clock
+        issuers=map(issuer_of, settings.issuers),
+        audience=settings.audience,
+        admit=admit_principal,
+        clock=clock,
+        others=owned,
     )
 
 

@@ -10,7 +10,7 @@ import orjson
 from iam.boundary import TenantId
 from service.auth.issuer_url import MAX_ISSUER, is_issuer_url
 from service.auth.jwks import MalformedJwks, demanded_keys
-from service.auth.jwks_uri import BadJwksUri, jwks_uri
+from service.auth.jwks_uri import BadJwksUri, tenants_place
 from service.auth.signing_key import UnusableKey
 from service.development import LOCAL_ISSUER
 from service.errors import BadInput
@@ -90,7 +90,7 @@ def checked_keys(jwks: object, jwks_uri: str | None) -> KeyPlace:
 
 def _checked_uri(uri: str) -> str:
     try:
-        jwks_uri(uri)
+        tenants_place(uri)
     except BadJwksUri as error:
         raise BadInput(f"jwksUri {error}", field="jwksUri") from None
     return uri
