@@ -163,9 +163,7 @@ async def test_the_service_refuses_with_the_session_in_its_hand(world: World, sh
     await world.session(tenant).ask(viewer)
 
 
-async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_not(
-    world: World, shut: Shut
-) -> None:
+async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_not(world: World, shut: Shut) -> None:
     mover = _migrating(world, TENANT)
     await shut([TENANT])
     for call in CALLS:

@@ -9,6 +9,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.warden import Warden
+
 from .conftest import Run
 from .running import running
 
@@ -41,6 +45,48 @@ def test_it_says_where_it_is_and_what_it_denies_until_it_is_told_to_end(
     assert (code, said) == (0, "")
     assert denied["action"] == "dynamodb:Scan"
     assert denied["session"].endswith("assumed-role/keyfence-tenant-write/local")
+
+
+def test_who_was_suspended_stays_so_for_the_next_gate_and_for_sessions_that_no_gate_was_asked_for(
+    run: Run, tmp_path: Path
+) -> None:
+    words = ("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path), "--json")
+    with running(*words) as gate:
+        gate.until("ready")
+        url = json.loads(gate.lines[-1])["endpoint"]
+        assert "explicit deny" not in _refusal(run, url, tmp_path, "acme")
+        Warden.connect(_credentials(run, tmp_path, "--role", "warden"), "keyfence-", endpoint_url=url).shut(
+            [TenantId("acme")]
+        )
+        assert "explicit deny" in _refusal(run, url, tmp_path, "acme")
+        gate.end(signal.SIGTERM)
+    with running(*words) as gate:
+        gate.until("ready")
+        url = json.loads(gate.lines[-1])["endpoint"]
+        assert "explicit deny" in _refusal(run, url, tmp_path, "acme")
+        assert "explicit deny" not in _refusal(run, url, tmp_path, "globex")
+        gate.end(signal.SIGTERM)
+
+
+def _refusal(run: Run, url: str, data: Path, tenant: str) -> str:
+    """What a tenant is told that does what no tenant may: no engine is needed for it."""
+    credentials = _credentials(run, data, "--tenant", tenant)
+    client = boto3.Session().client(
+        "dynamodb",
+        region_name="us-east-1",
+        endpoint_url=url,
+        aws_access_key_id=credentials.access_key,
+        aws_secret_access_key=credentials.secret_key,
+        aws_session_token=credentials.token,
+    )
+    with pytest.raises(ClientError) as refusal:
+        client.list_tables()
+    return str(refusal.value)
+
+
+def _credentials(run: Run, data: Path, *whose: str) -> Credentials:
+    printed = json.loads(run("credentials", *whose, "--data", str(data)).stdout)
+    return Credentials(printed["AccessKeyId"], printed["SecretAccessKey"], printed["SessionToken"])
 
 
 def test_it_speaks_to_people_too(tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""Inline policies outlive the gate that took them, whole or not at all."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from iam.warden import NotShut, Warden
+from service.local import becoming
+from service.local.role_policies import FILE, PoliciesUnusable, keep, kept_in
+
+ACCOUNT = Account.of(Deployment())
+DENY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}'
+KEPT = {"keyfence-tenant-read": {"one": DENY}}
+
+
+def started(directory: Path) -> Gate:
+    return Gate.start(
+        engine_url="http://127.0.0.1:1",
+        account=kept_in(directory, ACCOUNT),
+        key=b"k" * 32,
+        keep=lambda policies: keep(directory, policies),
+    )
+
+
+def warden(gate: Gate) -> Warden:
+    credentials = becoming.as_role(gate.sessions, "warden").credentials
+    return Warden.connect(credentials, "keyfence-", endpoint_url=gate.url)
+
+
+def test_where_nothing_was_kept_the_account_is_as_it_was_deployed(tmp_path: Path) -> None:
+    assert kept_in(tmp_path, ACCOUNT) is ACCOUNT
+
+
+def test_what_one_gate_took_the_next_one_holds_to(tmp_path: Path) -> None:
+    with started(tmp_path) as gate:
+        warden(gate).shut([TenantId("acme")])
+    with started(tmp_path) as gate:
+        assert warden(gate).shut_out() == {"acme"}
+        warden(gate).shut([])
+    with started(tmp_path) as gate:
+        assert gate.account.inline == {}
+
+
+def test_it_is_readable_by_its_owner_alone_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    keep(tmp_path, KEPT)
+    keep(tmp_path, {})
+    keep(tmp_path, KEPT)
+    (file,) = tmp_path.iterdir()
+    assert (file.name, file.stat().st_mode & 0o777) == (FILE, 0o600)
+    assert kept_in(tmp_path, ACCOUNT).inline == KEPT
+
+
+def test_what_cannot_be_written_leaves_the_old_ones_and_does_not_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError("the disk is full")
+
+    keep(tmp_path, KEPT)
+    with started(tmp_path) as gate:
+        monkeypatch.setattr("os.fsync", full)
+        with pytest.raises(NotShut, match="the disk is full"):
+            warden(gate).shut([TenantId("acme")])
+        assert gate.account.inline == KEPT
+    assert [file.name for file in tmp_path.iterdir()] == [FILE]
+    assert kept_in(tmp_path, ACCOUNT).inline == KEPT
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"keyfence-tenant-read": "one"}', '{"keyfence-tenant-read": {"one": 1}}'],
+    ids=["empty", "half", "a list", "no names", "a number"],
+)
+def test_a_file_that_is_not_understood_is_no_reason_to_let_anybody_in(tmp_path: Path, content: str) -> None:
+    (tmp_path / FILE).write_text(content)
+    with pytest.raises(PoliciesUnusable, match=f"The policies in {tmp_path / FILE} cannot be used: "):
+        kept_in(tmp_path, ACCOUNT)
+
+
+def test_nor_is_a_policy_that_is_not_understood(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(json.dumps({"keyfence-tenant-read": {"one": DENY.replace("Deny", "Perhaps")}}))
+    with pytest.raises(PoliciesUnusable, match="neither Allow nor Deny"):
+        kept_in(tmp_path, ACCOUNT)
