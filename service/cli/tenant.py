@@ -5,7 +5,11 @@ from typing import Any
 
 import typer
 
-COMMANDS: tuple[Callable[..., Any], ...] = ()
+from service.cli.tenant_offboard import offboard
+from service.cli.tenant_verify import verify
+from service.cli.tenant_weigh import weigh
+
+COMMANDS: tuple[Callable[..., Any], ...] = (offboard, verify, weigh)
 
 tenant = typer.Typer(
     name="tenant",

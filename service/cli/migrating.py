@@ -1,0 +1,72 @@
+"""The whole table as commands of the migrator reach it: through the gate on this machine, or on AWS."""
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.cli import reach
+from service.errors import BadInput
+
+if TYPE_CHECKING:
+    from service.operations.migrator import Migrator
+    from service.operations.offboarding.signer import Signer
+    from service.settings import Settings
+
+UnitRate = Annotated[
+    float | None,
+    typer.Option(
+        "--rate", min=1, metavar="UNITS_PER_SECOND", help="What may be scanned or purged in a second at most."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Say it as JSON.")]
+Operator = Annotated[
+    str | None, typer.Option("--by", metavar="NAME", help="Who does it; the user of this machine if left out.")
+]
+LOCAL_SETTLE_SECONDS = 6.0
+"""The gate shuts a tenant out at once, and servers forget within five."""
+
+
+@contextmanager
+def migrating(data: Path, endpoint_url: str | None) -> Iterator[tuple["Migrator", "Settings"]]:
+    """As the migrator, who is the caller's own role on AWS."""
+    settings, sessions = reach.place(data, endpoint_url)
+    from service import app
+
+    with app.migrating(settings, sessions) as migrator:
+        yield migrator, settings
+
+
+def exports_of(settings: "Settings", data: Path, given: Path | None) -> Path:
+    """Where exports are kept; only this machine's own tenants have a place without being told."""
+    from service.local.directory import EXPORTS
+
+    if found := given or settings.exports:
+        return found
+    if settings.roles:
+        raise BadInput("Say where exports are kept, with --exports DIR or in KEYFENCE_EXPORTS.")
+    return data / EXPORTS
+
+
+def signing(settings: "Settings", data: Path) -> "Signer":
+    from service.local.signing_key import signing_key
+    from service.operations.offboarding.signer import signer
+
+    if settings.signing_key is None and settings.roles:
+        raise BadInput("KEYFENCE_SIGNING_KEY is missing: it signs the certificate, as Ed25519 in PEM or base64.")
+    made = signer(settings.signing_key.get_secret_value() if settings.signing_key else signing_key(data))
+    if made.mark and settings.roles:
+        raise BadInput("KEYFENCE_SIGNING_KEY is a key of `keyfence dev`, which certifies nothing on AWS.")
+    return made
+
+
+def operator(given: str | None) -> str:
+    return given or getpass.getuser()
+
+
+def settling(settings: "Settings") -> float:
+    said = settings.roles or "settle_seconds" in settings.model_fields_set
+    return settings.settle_seconds if said else LOCAL_SETTLE_SECONDS
