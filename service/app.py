@@ -24,7 +24,9 @@ from iam.warden import NotShut, Warden
 from service import log
 from service.admin.context import Context as AdminContext
 from service.admin.schema import schema as admin_schema
+from service.auth.owned_issuers import OwnedIssuers
 from service.auth.principal import Operator
+from service.auth.published_keys import PublishedKeys
 from service.auth.tokens import operator_verifier, tenant_verifier
 from service.domains.activity.repository import journal
 from service.domains.sessions.repository import Sessions as RevokedSessions
@@ -53,6 +55,7 @@ from service.store.own import Own, Running
 from service.store.schema import Administration, Unreachable
 from service.store.tables import Tables
 from service.store.vended import Vended, VendedToMigrator
+from service.tenancy.identities import Identities, Rotation
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
 from service.tenancy.registry import Registry
@@ -259,15 +262,23 @@ def _shut(vending: Vending, prefix: str, *, region: str | None, endpoint_url: st
     return shut
 
 
-def application(settings: Settings, tables: Tables, vending: Vending, migrator: Migrator | None = None) -> Starlette:
+def application(
+    settings: Settings,
+    tables: Tables,
+    vending: Vending,
+    migrator: Migrator | None = None,
+    published: PublishedKeys | None = None,
+) -> Starlette:
     """The tenants' API and the operators' over these tables, with their probes.
 
     Without a migrator offboarding is begun here and carried through by a command."""
     metrics = Metrics(tables.meter, vending.counts)
     tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call)
-    registry = Registry(tables.control(writes=False), on_shut=vending.forget)
+    registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
+    published = published or PublishedKeys()
+    owned = _owned_issuers(settings, tables, published)
     endpoint = GraphQLEndpoint(
-        authenticate=_admission(settings, registry),
+        authenticate=_admission(settings, registry, owned),
         executor=GraphQLExecutor(schema),
         context=_contexts(tables),
         confirm=_sessions(settings, tables),
@@ -283,11 +294,16 @@ def application(settings: Settings, tables: Tables, vending: Vending, migrator: 
         yield
         sweep.stop()
         vending.close()
+        published.close()
         tables.client.close()
         if migrator:
             migrator.close()
 
-    admin = _operators(settings, tables, metrics, registry, warden(settings, vending), migrator)
+    def told(tenant: Tenant) -> None:
+        registry.learn(tenant)
+        owned.doubt(tenant.issuer)
+
+    admin = _operators(settings, tables, metrics, told, warden(settings, vending), migrator)
     return routes(
         endpoints={"/graphql": endpoint, "/admin/graphql": admin},
         ready=_readiness(registry),
@@ -296,8 +312,19 @@ def application(settings: Settings, tables: Tables, vending: Vending, migrator: 
     )
 
 
-def _admission(settings: Settings, registry: Registry) -> Callable[[str | None], Awaitable[Caller]]:
-    verifier = tenant_verifier(settings)
+def _owned_issuers(settings: Settings, tables: Tables, published: PublishedKeys) -> OwnedIssuers:
+    return OwnedIssuers(
+        Identities(tables.control(writes=False)).find,
+        published.at,
+        Budget(settings.issuer_lookups_per_second),
+        max_age=settings.registry_seconds,
+    )
+
+
+def _admission(
+    settings: Settings, registry: Registry, owned: OwnedIssuers
+) -> Callable[[str | None], Awaitable[Caller]]:
+    verifier = tenant_verifier(settings, owned=owned)
 
     async def admit(authorization: str | None) -> Caller:
         principal = await verifier.verify(_bearer(authorization))
@@ -324,7 +351,12 @@ def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:
 
 
 def _operators(
-    settings: Settings, tables: Tables, metrics: Metrics, registry: Registry, shut: Shut, migrator: Migrator | None
+    settings: Settings,
+    tables: Tables,
+    metrics: Metrics,
+    told: Callable[[Tenant], None],
+    shut: Shut,
+    migrator: Migrator | None,
 ) -> GraphQLEndpoint[Operator, AdminContext]:
     verifier = operator_verifier(settings)
 
@@ -335,7 +367,7 @@ def _operators(
         authenticate=admit,
         executor=GraphQLExecutor(admin_schema),
         context=lambda operator, request: _admin_context(
-            settings, operator, tables, registry.learn, shut, migrator, writes=request.mutates
+            settings, operator, tables, told, shut, migrator, writes=request.mutates
         ),
         introspection=lambda operator: settings.introspection or INTROSPECT in operator.scopes,
         page=graphiql_page if settings.graphiql else None,
@@ -360,6 +392,7 @@ def _admin_context(
         register=register,
         standing=Standing(register, suspensions, told),
         onboarding=onboarding(settings, register, tables),
+        rotation=Rotation(register, told),
         offboarding=_offboarding(settings, Beginning(register, suspensions, told), migrator),
         told=told,
     )

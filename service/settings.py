@@ -90,6 +90,11 @@ class Settings(BaseSettings):
     migration_units_per_second: float = Field(default=1000.0, ge=1)
     """What may be scanned or purged in a second."""
 
+    registry_seconds: float = Field(default=5.0, gt=0, le=60)
+    """How old what a process knows of tenants, and of the issuers that they own, may be."""
+    issuer_lookups_per_second: float = Field(default=100.0, gt=0)
+    """Looks for issuers that a process does not know, and for keys that a known one did not have."""
+
     revocation_seconds: float = Field(default=0.0, ge=0, le=300)
     """How long a token that was found good is believed to be; every request asks when it is 0."""
 

@@ -8,6 +8,7 @@ from strawberry.types import Info as StrawberryInfo
 from service.auth.principal import Operator
 from service.operations.offboarding.beginning import Offboard
 from service.operations.onboarding import Onboarding
+from service.tenancy.identities import Rotation
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
 from service.tenancy.standing import Standing
@@ -21,6 +22,7 @@ class Context:
     register: Register
     standing: Standing
     onboarding: Onboarding
+    rotation: Rotation
     offboarding: Offboard
     told: Callable[[Tenant], None]
     """Hears of tenants that changed, so that this very process knows at once."""

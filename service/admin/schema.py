@@ -3,6 +3,7 @@
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
+from service.admin.identity import IdentityMutations
 from service.admin.offboarding import OffboardingMutations
 from service.admin.onboarding import OnboardingMutations
 from service.admin.standing import StandingMutations
@@ -17,7 +18,7 @@ class Query(TenantQueries):
 
 
 @strawberry.type
-class Mutation(OnboardingMutations, StandingMutations, OffboardingMutations):
+class Mutation(OnboardingMutations, IdentityMutations, StandingMutations, OffboardingMutations):
     """What an operator can change."""
 
 

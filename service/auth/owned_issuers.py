@@ -40,7 +40,7 @@ class _Known:
     early_at: float = -math.inf
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Look:
     began_at: float
     task: "asyncio.Task[Issuer | None]"
@@ -81,9 +81,13 @@ class OwnedIssuers:
             return None
         return await self._seen(url, now - ABSENT_FOR)
 
-    def learn(self, owned: Owned) -> None:
-        """Of what was changed in this very process."""
-        self._take(owned.issuer, owned, self._clock())
+    def doubt(self, url: str) -> None:
+        """Something about it has changed in this very process: all that is known, or on its way, is too old."""
+        self._absent.pop(url, None)
+        if known := self._known.get(url):
+            known.keys.seen_at = -math.inf
+        if look := self._looks.pop(url, None):
+            look.began_at = -math.inf
 
     async def _seen(self, url: str, since: float, *, early: bool = False) -> Issuer | None:
         """By a look that began no sooner. Whoever leaves leaves it to the others."""
@@ -110,38 +114,39 @@ class OwnedIssuers:
             raise Throttled("too many issuers and keys are being looked for just now; try again", retryAfterMs=wait)
         if early and known is not None:
             known.early_at = now
-        look = _Look(now, asyncio.create_task(self._looked(url, now)))
+        look = self._looks[url] = _Look(now, asyncio.create_task(self._looked(url)))
         look.task.add_done_callback(_heard)
-        self._looks[url] = look
         return look
 
-    async def _looked(self, url: str, began_at: float) -> Issuer | None:
+    async def _looked(self, url: str) -> Issuer | None:
+        look = self._looks[url]
         try:
-            return self._take(url, await self._look_up(url), began_at)
+            return self._take(url, await self._look_up(url), look)
         finally:
-            del self._looks[url]
+            if self._looks.get(url) is look:
+                del self._looks[url]
 
-    def _take(self, url: str, owned: Owned | None, began_at: float) -> Issuer | None:
-        """Nothing that was learned since the look began is taken back by it."""
+    def _take(self, url: str, owned: Owned | None, look: _Look) -> Issuer | None:
+        """What was seen later is not taken back by a look that took longer."""
         known = self._known.get(url)
-        if known is not None and began_at < known.keys.seen_at:
+        if known is not None and look.began_at < known.keys.seen_at:
             return known.issuer
         self._known.pop(url, None)
         if known is not None and (owned is None or owned.tenant != known.issuer.tenant):
             known.keys.end()
             known = None
         if owned is None:
-            _keep(self._absent, url, began_at, self._largest)
+            _keep(self._absent, url, look.began_at, self._largest)
             return None
         self._absent.pop(url, None)
-        kept = self._new(owned, began_at) if known is None else self._renewed(known, owned, began_at)
+        kept = self._renewed(known, owned) if known else self._new(owned)
+        kept.keys.seen_at = look.began_at
         _keep(self._known, url, kept, self._largest)
         return kept.issuer
 
-    def _new(self, owned: Owned, seen_at: float) -> _Known:
+    def _new(self, owned: Owned) -> _Known:
         keys = OwnedKeys(
             keys=self._keys(owned, FixedKeys({})),
-            seen_at=seen_at,
             max_age=self._max_age,
             clock=self._clock,
             look_again=lambda keys: self._look_again(owned.issuer, keys),
@@ -149,10 +154,9 @@ class OwnedIssuers:
         issuer = Issuer(url=owned.issuer, keys=keys, tenant=owned.tenant)
         return _Known(issuer=issuer, keys=keys, imprint=imprint(owned))
 
-    def _renewed(self, known: _Known, owned: Owned, seen_at: float) -> _Known:
+    def _renewed(self, known: _Known, owned: Owned) -> _Known:
         if (now := imprint(owned)) != known.imprint:
             known.imprint, known.keys.keys = now, self._keys(owned, known.keys.keys)
-        known.keys.seen_at = seen_at
         return known
 
     def _keys(self, owned: Owned, before: KeySet) -> KeySet:

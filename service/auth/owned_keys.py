@@ -1,5 +1,6 @@
 """The keys of an issuer that a tenant owns: good for as long as what is known of their owner is fresh."""
 
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -17,10 +18,10 @@ class OwnedKeys:
     wrong."""
 
     keys: KeySet
-    seen_at: float
     max_age: float
     clock: Callable[[], float]
     look_again: LookAgain
+    seen_at: float = -math.inf
 
     async def find(self, kid: str) -> SigningKey | None:
         if (key := await self.keys.find(kid)) is not None:
