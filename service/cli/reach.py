@@ -31,8 +31,8 @@ EndpointUrl = Annotated[
 async def reached(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
     """On the tenant's own session, which reaches nobody else."""
     id = _checked(tenant)
-    settings = _settings(endpoint_url)
-    sessions = None if settings.roles else _sessions(settings, data)
+    settings = reach_settings(endpoint_url)
+    sessions = None if settings.roles else local_sessions(settings, data)
     from service.app import handles
 
     with handles(settings, sessions) as tables:
@@ -47,7 +47,7 @@ def _checked(tenant: str) -> TenantId:
         raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
 
 
-def _settings(endpoint_url: str | None) -> "Settings":
+def reach_settings(endpoint_url: str | None) -> "Settings":
     """Cursors do not leave the command, so their key does not either."""
     from service.settings import BadSettings, read
 
@@ -64,7 +64,7 @@ def _local(given: "Settings") -> dict[str, Any]:
     return {"endpoint_url": gate, "sts_endpoint_url": gate, "region": LOCAL_REGION}
 
 
-def _sessions(settings: "Settings", data: Path) -> "Sessions":
+def local_sessions(settings: "Settings", data: Path) -> "Sessions":
     from iam.gate.account import Account
     from iam.gate.sessions import Sessions
     from service.local import gate_key
