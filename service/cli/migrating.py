@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli import reach
+from service.cli.reach import local_sessions, reach_settings
 from service.errors import BadInput
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ LOCAL_SETTLE_SECONDS = 6.0
 @contextmanager
 def migrating(data: Path, endpoint_url: str | None) -> Iterator[tuple["Migrator", "Settings"]]:
     """As the migrator, who is the caller's own role on AWS."""
-    settings, sessions = reach.place(data, endpoint_url)
+    settings = reach_settings(endpoint_url)
+    sessions = None if settings.roles else local_sessions(settings, data)
     from service import app
 
     with app.migrating(settings, sessions) as migrator:
