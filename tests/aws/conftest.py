@@ -12,7 +12,8 @@ from mypy_boto3_sts import STSClient
 from iam.boundary import TenantId
 from iam.credentials import Credentials
 from iam.vending.sts import Sts, ambient
-from iam.vending.wanted import Wanted
+from iam.vending.wanted import Wanted, of_warden
+from iam.warden import Warden
 from tests.isolation.places import Caller
 
 TABLE, ROLES = "KEYFENCE_TEST_TABLE", "KEYFENCE_TEST_ROLES"
@@ -43,6 +44,10 @@ class Aws:
             tenant = None if caller.tenant is None else TenantId(caller.tenant)
             self._clients[caller] = self._as(Sts.connect(self.session, self.roles)(Wanted(caller.role, tenant), 900))
         return self._clients[caller]
+
+    def warden(self) -> Warden:
+        credentials = Sts.connect(self.session, self.roles)(of_warden(), 900)
+        return Warden.connect(credentials, self.roles.rpartition("/")[2], region=self.session.region_name)
 
     def _as(self, credentials: Credentials) -> DynamoDBClient:
         return self.session.client(

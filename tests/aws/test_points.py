@@ -1,11 +1,13 @@
 """What the gate takes AWS to do, asked of AWS: run it before relying on a new account, region or year."""
 
+from contextlib import suppress
+from time import sleep
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from iam.boundary import tenant_boundary
+from iam.boundary import TenantId, tenant_boundary
 from tests.aws.conftest import Aws
 from tests.isolation.calls import Call, kinds
 from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
@@ -81,6 +83,25 @@ def test_a_tag_cannot_hold_a_wildcard(aws: Aws) -> None:
 
 def test_the_services_own_role_reads_nothing(aws: Aws) -> None:
     refused(aws.own_client(), "GetItem", {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")})
+
+
+def test_a_live_session_is_refused_soon_after_the_warden_shut_its_tenant_out_and_a_neighbours_is_not(aws: Aws) -> None:
+    """IAM tells its own parts within seconds; a minute is given."""
+    warden, reading = aws.warden(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
+    client, neighbour = (aws.client(Caller("tenant-read", tenant)) for tenant in (TENANT, NEIGHBOUR))
+    client.get_item(**reading)
+    before = warden.shut_out()
+    warden.shut({*before, TenantId(TENANT)})
+    try:
+        for _ in range(60):
+            with suppress(pytest.fail.Exception):
+                assert refused(client, "GetItem", reading)["explicit"]
+                break
+            sleep(1)
+        assert refused(client, "GetItem", reading)["explicit"]
+        made(neighbour, "GetItem", {**reading, "Key": _key(NEIGHBOUR, "PROFILE")})
+    finally:
+        warden.shut(before)
 
 
 def _check(table: str, sort: str) -> dict[str, Any]:
