@@ -1,0 +1,58 @@
+"""keyfence dev keeps who is suspended exactly as long as the register that says so."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.gate.server import Gate
+from iam.warden import Warden
+from service.cli.development import _gate
+from service.cli.listener import listen
+from service.local import becoming
+from service.local.role_policies import FILE
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """An engine that nobody asks anything."""
+
+    persistent: bool
+    name: str = "stopped"
+    url: str = "http://127.0.0.1:1"
+
+    def failure(self) -> str | None:
+        return None
+
+    def stop(self) -> None:
+        pass
+
+
+def started(engine: Stopped, directory: Path) -> Gate:
+    with listen("127.0.0.1", 0) as listener:
+        return _gate(engine, "keyfence", b"k" * 32, listener.dup(), directory)
+
+
+def warden(gate: Gate) -> Warden:
+    credentials = becoming.as_role(gate.sessions, "warden").credentials
+    return Warden.connect(credentials, "keyfence-", endpoint_url=gate.url)
+
+
+@pytest.mark.parametrize("persistent", [True, False], ids=["on disk", "in memory"])
+def test_a_suspension_outlives_it_where_the_data_does(tmp_path: Path, persistent: bool) -> None:
+    with started(Stopped(persistent), tmp_path) as gate:
+        warden(gate).shut([TenantId("acme")])
+    assert (tmp_path / FILE).exists() == persistent
+    with started(Stopped(persistent), tmp_path) as gate:
+        assert warden(gate).shut_out() == ({"acme"} if persistent else frozenset())
+
+
+def test_an_engine_in_memory_neither_reads_nor_changes_what_another_kept(tmp_path: Path) -> None:
+    with started(Stopped(persistent=True), tmp_path) as gate:
+        warden(gate).shut([TenantId("acme")])
+    kept = (tmp_path / FILE).read_text()
+    with started(Stopped(persistent=False), tmp_path) as gate:
+        assert warden(gate).shut_out() == frozenset()
+        warden(gate).shut([TenantId("globex")])
+    assert (tmp_path / FILE).read_text() == kept
