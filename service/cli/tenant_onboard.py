@@ -1,0 +1,126 @@
+"""keyfence tenant onboard: a tenant, its identity provider and its first user."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from service.cli.options import Data
+from service.cli.reach import EndpointUrl
+from service.cli.tenant_desk import Desk, Id, Json, checked_id
+from service.cli.tenant_operator import By
+from service.errors import BadInput
+from service.local.directory import DEFAULT
+from service.tenancy.quotas import Tier
+
+if TYPE_CHECKING:
+    from service.admin.context import Context
+    from service.operations.onboarding import Onboarded
+
+Name = Annotated[str, typer.Option(metavar="NAME", help="What the tenant is called.")]
+TierName = Annotated[Tier, typer.Option(case_sensitive=False, help="What it pays for.")]
+OwnerEmail = Annotated[str, typer.Option(metavar="EMAIL", help="The first user, who is an OWNER.")]
+OwnerName = Annotated[str, typer.Option(metavar="NAME", help="What the first user is called.")]
+Issuer = Annotated[str, typer.Option(metavar="URL", help="The `iss` of the tenant's tokens, spelled as they do.")]
+Jwks = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The issuer's public keys, a JSON Web Key Set; - is stdin.")
+]
+JwksUri = Annotated[str | None, typer.Option(metavar="URL", help="Where the issuer publishes them, by https.")]
+
+OPTIONS = {
+    "name": "--name",
+    "ownerEmail": "--owner-email",
+    "ownerName": "--owner-name",
+    "issuer": "--issuer",
+    "jwks": "--jwks",
+    "jwksUri": "--jwks-uri",
+}
+"""By the names that the operators' API has for them."""
+
+
+def onboard(
+    id: Id,
+    name: Name,
+    owner_email: OwnerEmail,
+    owner_name: OwnerName,
+    issuer: Issuer,
+    jwks: Jwks = None,
+    jwks_uri: JwksUri = None,
+    tier: TierName = Tier.STANDARD,
+    by: By = None,
+    json: Json = False,
+    data: Data = DEFAULT,
+    endpoint_url: EndpointUrl = None,
+) -> None:
+    """Let a tenant in: claim its id and its issuer, write its owner, and serve it.
+
+    The same command again, after an interruption too, goes on where it stopped and answers with the same tenant.
+
+    [bold]Example:[/bold] keyfence tenant onboard initech --name Initech --owner-email owner@initech.example
+    --owner-name "First Owner" --issuer https://id.initech.example --jwks-uri https://id.initech.example/keys
+
+    [bold]Example:[/bold] keyfence tenant onboard initech --name Initech --tier premium
+    --owner-email owner@initech.example --owner-name "First Owner" --issuer https://id.initech.example --jwks keys.json
+    """
+    from service.operations.application import Application
+
+    wanted = Application(
+        id=checked_id(id),
+        name=name,
+        tier=tier,
+        owner_email=owner_email,
+        owner_name=owner_name,
+        issuer=issuer,
+        jwks=_keys(jwks, jwks_uri),
+        jwks_uri=jwks_uri,
+    )
+
+    async def work(desk: "Context") -> "Onboarded":
+        return await desk.onboarding(wanted)
+
+    try:
+        onboarded = Desk(data, endpoint_url).change(by, wanted.id, work)
+    except BadInput as error:
+        raise _spelled(error) from None
+    _tell(onboarded, as_json=json)
+
+
+def _keys(name: str | None, uri: str | None) -> dict[str, Any] | None:
+    if (name is None) == (uri is None):
+        raise BadInput("Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL.")
+    if name is None:
+        return None
+    import json
+
+    try:
+        keys = json.loads(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
+    except OSError as error:
+        raise BadInput(f"{name} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise BadInput(f"{name} is not JSON: {error}.") from error
+    if not isinstance(keys, dict):
+        raise BadInput(f'{name} is not a key set: it should read {{"keys": [...]}}.')
+    return keys
+
+
+def _spelled(error: BadInput) -> BadInput:
+    """As the command calls what the error calls by the API's name."""
+    field = str(error.extensions.get("field", ""))
+    if field in OPTIONS and error.message.startswith(field):
+        return BadInput(f"{OPTIONS[field]}{error.message.removeprefix(field)}.")
+    return error
+
+
+def _tell(onboarded: "Onboarded", *, as_json: bool) -> None:
+    from service.cli.tenant_json import echo, tenant_json
+
+    tenant, owner = onboarded.tenant, onboarded.owner
+    if as_json:
+        shown = {"id": owner.id, "email": owner.email, "name": owner.name, "role": owner.role}
+        echo({"created": onboarded.created, "tenant": tenant_json(tenant), "owner": shown})
+        return
+    how = "is onboarded" if onboarded.created else "was there already, by the same request"
+    typer.echo(f"{tenant.id} {how}: {tenant.name}, {tenant.tier}, {tenant.status}.")
+    typer.echo(f"Its owner is {owner.name} <{owner.email}>, the user {owner.id}.")
+    typer.echo(f"Its tokens come from {tenant.issuer} and name the tenant {tenant.id}.")

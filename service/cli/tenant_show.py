@@ -1,0 +1,99 @@
+"""keyfence tenant show: all that the control plane knows of a tenant."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.cli.options import Data
+from service.cli.reach import EndpointUrl
+from service.cli.tenant_desk import Desk, Id, Json, checked_id, unknown
+from service.local.directory import DEFAULT
+from service.store.page import LARGEST
+
+if TYPE_CHECKING:
+    from service.admin.context import Context
+    from service.tenancy.event import TenantEvent
+    from service.tenancy.model import Tenant
+
+Events = Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="How many of its latest events.")]
+
+
+def show(
+    id: Id, events: Events = 10, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
+) -> None:
+    """Show a tenant: where it stands, its quotas, its shards, its issuer and its latest events.
+
+    [bold]Example:[/bold] keyfence tenant show acme
+
+    [bold]Example:[/bold] keyfence tenant show acme --events 100 --json
+    """
+    from service.cli.tenant_json import echo, event_json, shards_json, tenant_json
+
+    tenant = checked_id(id)
+
+    async def work(desk: "Context") -> "tuple[Tenant, Sequence[TenantEvent]]":
+        if (found := await desk.register.find(tenant)) is None:
+            raise unknown(tenant)
+        return found, (await desk.register.events(tenant, first=events, after=None)).items
+
+    found, happened = Desk(data, endpoint_url).read(work)
+    if json:
+        seen = {"shards": shards_json(found), "events": [event_json(one) for one in happened]}
+        echo({**tenant_json(found), **seen})
+    else:
+        _print(found, happened)
+
+
+def _print(tenant: "Tenant", happened: "Sequence[TenantEvent]") -> None:
+    from service.cli.tenant_table import columns, console
+
+    out = console()
+    out.print(columns(("", ""), _facts(tenant)))
+    out.print()
+    out.print(columns(("QUOTA", "A SECOND OR IN ALL", "FROM"), _quotas(tenant), numbers=("A SECOND OR IN ALL",)))
+    out.print()
+    out.print(columns(("SHARDS OF", "READ", "WRITTEN"), _shards(tenant), numbers=("READ", "WRITTEN")))
+    out.print()
+    out.print(columns(("AT", "EVENT", "BY", "DETAIL"), _events(happened)))
+
+
+def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
+    from service.cli.tenant_table import minute, shown, status
+
+    yield "Tenant", f"[bold]{tenant.id}[/bold]"
+    yield "Name", shown(tenant.name)
+    yield "Status", status(tenant.status) + (f": {shown(tenant.reason)}" if tenant.reason else "")
+    yield "Tier", tenant.tier
+    yield "Placement", tenant.placement
+    yield "Issuer", shown(tenant.issuer) or "one of the servers' KEYFENCE_ISSUERS"
+    yield "Stored", f"{tenant.stored_bytes:,} bytes when last weighed" if tenant.stored_bytes else "not weighed yet"
+    yield "Created", f"{minute(tenant.created_at)} UTC"
+    yield "Changed", f"{minute(tenant.updated_at)} UTC, version {tenant.version}"
+
+
+def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
+    from service.store.codec import attribute
+
+    for name, value in asdict(tenant.quotas).items():
+        agreed = getattr(tenant.overrides, name) is not None
+        yield attribute(name), f"{value:,}", "agreed" if agreed else f"tier {tenant.tier}"
+
+
+def _shards(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
+    """Those that differ from one slot; there are many collections."""
+    from service.tenancy.shard_counts import ONE, every_collection
+
+    counts = every_collection(tenant.shards)
+    grown = {name: one for name, one in counts.items() if one != ONE}
+    yield from ((name, f"{one.read_shards}", f"{one.write_shards}") for name, one in grown.items())
+    if len(grown) < len(counts):
+        yield "all others" if grown else "all collections", f"{ONE.read_shards}", f"{ONE.write_shards}"
+
+
+def _events(happened: "Sequence[TenantEvent]") -> Iterator[tuple[str, str, str, str]]:
+    from service.cli.tenant_table import minute, shown
+
+    for one in happened:
+        yield minute(one.created_at), one.kind, shown(one.by), shown(one.detail) if one.detail != "{}" else ""
