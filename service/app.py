@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from starlette.applications import Starlette
 
@@ -37,6 +38,7 @@ from service.graphql.context import Caller, Context
 from service.graphql.execution import GraphQLExecutor
 from service.graphql.request import RequestInfo
 from service.graphql.schema import schema
+from service.graphql.turns import cost_of, turn_of
 from service.http.endpoint import GraphQLEndpoint
 from service.http.graphiql import graphiql_page
 from service.http.metrics import Metrics
@@ -61,6 +63,12 @@ from service.tenancy.register import Register
 from service.tenancy.registry import Registry
 from service.tenancy.standing import Standing
 from service.tenancy.suspensions import Shut, Suspensions
+from service.usage.allowances import Allowances
+from service.usage.flushing import Flushing
+from service.usage.ledger import Ledger
+from service.usage.prices import LISTED, Prices
+from service.usage.repository import Usages
+from service.usage.turn import Turns
 
 INTROSPECT = "introspect"
 ONBOARDER = "keyfence"
@@ -272,16 +280,20 @@ def application(
     """The tenants' API and the operators' over these tables, with their probes.
 
     Without a migrator offboarding is begun here and carried through by a command."""
-    metrics = Metrics(tables.meter, vending.counts)
-    tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call)
+    ledger = Ledger()
+    metrics = Metrics(tables.meter, vending.counts, ledger.counts)
+    tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call, accounts=ledger.accounts)
+    usage = Flushing(ledger, Usages(tables.control(writes=True)), settings.usage_seconds)
     registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
     published = published or PublishedKeys()
     owned = _owned_issuers(settings, tables, published)
     endpoint = GraphQLEndpoint(
-        authenticate=_admission(settings, registry, owned),
+        authenticate=_admission(settings, registry, owned, _turns(settings, tables, ledger, metrics)),
+        turn=turn_of,
         executor=GraphQLExecutor(schema),
         context=_contexts(tables),
         confirm=_sessions(settings, tables),
+        cost=partial(cost_of, _prices(settings)),
         introspection=lambda caller: settings.introspection or INTROSPECT in caller.principal.scopes,
         page=graphiql_page if settings.graphiql else None,
         metrics=metrics,
@@ -291,7 +303,9 @@ def application(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         sweep = Sweep(vending.renew_due)
         sweep.start()
+        usage.start()
         yield
+        await usage.stop()
         sweep.stop()
         vending.close()
         published.close()
@@ -322,13 +336,14 @@ def _owned_issuers(settings: Settings, tables: Tables, published: PublishedKeys)
 
 
 def _admission(
-    settings: Settings, registry: Registry, owned: OwnedIssuers
+    settings: Settings, registry: Registry, owned: OwnedIssuers, turns: Turns
 ) -> Callable[[str | None], Awaitable[Caller]]:
     verifier = tenant_verifier(settings, owned=owned)
 
     async def admit(authorization: str | None) -> Caller:
         principal = await verifier.verify(_bearer(authorization))
-        return Caller(principal, await registry.served(principal.tenant))
+        tenant = await registry.served(principal.tenant)
+        return Caller(principal, tenant, turns.begin(tenant))
 
     return admit
 
@@ -336,18 +351,30 @@ def _admission(
 def _sessions(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitable[None]]:
     """Read with what a query may do, and consistently, so that it holds from the next request on."""
 
-    def sessions(tenant: TenantId) -> RevokedSessions:
-        return RevokedSessions(replace(tables.tenant(tenant, writes=False), consistent=True))
+    def sessions(caller: Caller) -> RevokedSessions:
+        table = tables.tenant(caller.tenant.id, writes=False, meter=caller.turn, lane=caller.turn.lane)
+        return RevokedSessions(replace(table, consistent=True))
 
-    standing = SessionStanding(sessions, settings.revocation_seconds)
-    return lambda caller: standing.check(caller.tenant.id, caller.principal.token_id)
+    standing = SessionStanding(settings.revocation_seconds)
+    return lambda caller: standing.check(caller.tenant.id, caller.principal.token_id, partial(sessions, caller))
 
 
 def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:
     def context(caller: Caller, request: RequestInfo) -> Context:
-        return Context(caller, tables.tenant(caller.tenant.id, writes=request.mutates))
+        writes, turn = request.mutates, caller.turn
+        return Context(caller, tables.tenant(caller.tenant.id, writes=writes, meter=turn, lane=turn.lane))
 
     return context
+
+
+def _turns(settings: Settings, tables: Tables, ledger: Ledger, metrics: Metrics) -> Turns:
+    """One tenant takes at most half of the threads."""
+    allowances = Allowances(servers=settings.fleet, width=max(1, settings.data_threads // 2))
+    return Turns(allowances=allowances, ledger=ledger, total=tables.meter, on_refused=metrics.refused_request)
+
+
+def _prices(settings: Settings) -> Prices:
+    return Prices(**settings.prices.model_dump()) if settings.prices else LISTED
 
 
 def _operators(

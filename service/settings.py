@@ -6,6 +6,8 @@ import ipaddress
 import json
 import re
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -54,6 +56,17 @@ class IssuerSettings(BaseModel):
     def _keys(self) -> list[object]:
         keys = (self.jwks or {}).get("keys")
         return keys if isinstance(keys, list) else []
+
+
+class PriceSettings(BaseModel):
+    """US dollars for a million units in a region, and when they were looked up."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    region: str = Field(min_length=1)
+    as_of: date
+    read: Decimal = Field(ge=0)
+    write: Decimal = Field(ge=0)
 
 
 class Settings(BaseSettings):
@@ -106,6 +119,12 @@ class Settings(BaseSettings):
     """Addresses or networks whose X-Forwarded-* headers are believed; nobody's when empty."""
     data_threads: int = Field(default=32, ge=1, le=512)
     """Concurrent DynamoDB calls of one process: threads and pooled connections alike."""
+    servers: int | None = Field(default=None, ge=1)
+    """How many processes serve the table, on all machines together; the workers of this one when it is not said."""
+    usage_seconds: float = Field(default=10.0, gt=0)
+    """How often what tenants used is written down; a crash loses no more than this."""
+    prices: Annotated[PriceSettings | None, NoDecode] = None
+    """As JSON, for a million units: {"region": "us-east-1", "as_of": "2024-11-01", "read": 0.125, "write": 0.625}."""
     connect_timeout: float = Field(default=1.0, gt=0)
     read_timeout: float = Field(default=3.0, gt=0)
     introspection: bool = False
@@ -113,7 +132,7 @@ class Settings(BaseSettings):
     graphiql: bool = False
     log_json: bool = True
 
-    @field_validator("issuers", "admin_issuers", mode="before")
+    @field_validator("issuers", "admin_issuers", "prices", mode="before")
     @classmethod
     def _parse(cls, value: object) -> object:
         try:
@@ -125,6 +144,10 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @property
+    def fleet(self) -> int:
+        return self.servers or self.workers
 
     @property
     def cursor_secrets(self) -> tuple[bytes, ...]:

@@ -20,6 +20,7 @@ from service.domains.users import access as users
 from service.store.entity import Entity, Get, Query
 from service.store.family import Family
 from service.tenancy import access as tenancy
+from service.usage import access as usage
 
 ACCESS: tuple[ModuleType, ...] = (
     users,
@@ -34,6 +35,7 @@ ACCESS: tuple[ModuleType, ...] = (
     counters,
     activity,
     tenancy,
+    usage,
 )
 
 

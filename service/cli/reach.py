@@ -34,10 +34,12 @@ async def reached(tenant: str, data: Path, endpoint_url: str | None, *, writes: 
     settings = reach_settings(endpoint_url)
     sessions = None if settings.roles else local_sessions(settings, data)
     from service.app import handles
+    from service.usage.flushing import counted
 
     with handles(settings, sessions) as tables:
         await _require(id, tables, settings)
-        yield tables.tenant(id, writes=writes)
+        async with counted(tables) as metered:
+            yield metered.tenant(id, writes=writes)
 
 
 def _checked(tenant: str) -> TenantId:

@@ -29,10 +29,13 @@ from service.domains.sales.repository import Sales
 from service.domains.sessions.repository import Sessions
 from service.domains.stores.repository import Stores
 from service.domains.users.repository import Users
-from service.errors import Forbidden
+from service.errors import Forbidden, QuotaExceeded
 from service.graphql.loaders import Loaders
 from service.store.table import Table
 from service.tenancy.model import Tenant
+from service.usage.turn import Turn
+
+MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Caller:
 
     principal: Principal
     tenant: Tenant
+    turn: Turn
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Context:
 
     @cached_property
     def users(self) -> Users:
-        return Users(self.table)
+        return Users(self.table, quota=self.caller.tenant.quotas.users)
 
     @cached_property
     def groups(self) -> Groups:
@@ -146,6 +150,12 @@ class Context:
     def forget(self) -> None:
         """What was loaded before a mutation may not be true after it."""
         self.__dict__.pop("loaders", None)
+
+    def require_room(self) -> None:
+        """As much as was stored when the tenant's items were last weighed must be less than its quota."""
+        most = self.caller.tenant.quotas.storage_mb
+        if self.caller.tenant.stored_bytes >= most * MEGABYTE:
+            raise QuotaExceeded(f"the tenant's quota of {most:,} MB of storage is used up", quota="storageMb")
 
     def require(self, needed: Role) -> None:
         if not self.principal.role.covers(needed):

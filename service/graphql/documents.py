@@ -22,7 +22,7 @@ from service.graphql.errors import Refused, Rendered, render, render_request_err
 from service.graphql.introspection import introspects
 from service.graphql.limits import Limits, check_document, check_text
 from service.graphql.price import Price
-from service.graphql.selections import Fragments, fragments_of
+from service.graphql.selections import Fragments, fields, fragments_of
 
 RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
 ENTRY_WEIGHT = 256
@@ -33,6 +33,8 @@ class Operation:
     """One operation of a document, and what must be known of it before it runs."""
 
     name: str | None
+    root: str | None
+    """The one field that it asks the root for, by which its usage is counted; names of operations are anybody's."""
     kind: OperationType
     introspects: bool
     price: Price
@@ -99,6 +101,7 @@ class Documents:
     def _operation(self, node: OperationDefinitionNode, fragments: Fragments) -> Operation:
         return Operation(
             name=node.name.value if node.name else None,
+            root=_root(node, fragments),
             kind=node.operation,
             introspects=introspects(node, fragments),
             price=price_of(node, self._schema, fragments, self._limits),
@@ -112,3 +115,9 @@ class Documents:
             oldest, _ = self._known.popitem(last=False)
             self._room += len(oldest) + ENTRY_WEIGHT
         return known
+
+
+def _root(node: OperationDefinitionNode, fragments: Fragments) -> str | None:
+    names = {field.name.value for _, field in fields(node.selection_set.selections, fragments)}
+    asked = names - {"__typename"} or names
+    return next(iter(asked)) if len(asked) == 1 else None

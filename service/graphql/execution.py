@@ -35,8 +35,9 @@ class Answer:
     data: Mapping[str, object] | None
     errors: tuple[Rendered, ...] = ()
 
-    def body(self) -> dict[str, object]:
-        return {"errors": self.errors, "data": self.data} if self.errors else {"data": self.data}
+    def body(self, extensions: Mapping[str, object] | None = None) -> dict[str, object]:
+        body: dict[str, object] = {"errors": self.errors, "data": self.data} if self.errors else {"data": self.data}
+        return {**body, "extensions": extensions} if extensions else body
 
 
 class GraphQLExecutor:

@@ -98,7 +98,7 @@ class GroupMutations:
         updated = await info.context.groups.update(group_id(id), expected_version=expected_version, **wanted)
         return Group.of(updated)
 
-    @mutation(needs=Role.ADMIN, description="Remove a group and all its memberships.")
+    @mutation(needs=Role.ADMIN, frees=True, description="Remove a group and all its memberships.")
     async def delete_group(self, info: Info, id: strawberry.ID) -> strawberry.ID:
         group = group_id(id)
         await info.context.groups.begin_delete(group)

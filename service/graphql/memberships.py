@@ -112,7 +112,7 @@ class MembershipMutations:
         edge = await info.context.memberships.change(*_ends(group_id, user_id), role)
         return await _written(info.context, edge)
 
-    @mutation(needs=Role.ADMIN, description="Take a user out of a group; false if they were not in it.")
+    @mutation(needs=Role.ADMIN, frees=True, description="Take a user out of a group; false if they were not in it.")
     async def remove_member(self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID) -> bool:
         return await info.context.memberships.remove(*_ends(group_id, user_id))
 

@@ -84,7 +84,9 @@ class OrderMutations:
         claimed = await info.context.reviews.claim()
         return Order.of(claimed) if claimed else None
 
-    @mutation(needs=Role.ADMIN, description="Put an order into the recycle bin, where it is kept for 30 days.")
+    @mutation(
+        needs=Role.ADMIN, frees=True, description="Put an order into the recycle bin, where it is kept for 30 days."
+    )
     async def delete_order(self, info: Info, id: strawberry.ID) -> Order:
         return Order.of(await info.context.recycle_bin.delete(order_id(id)))
 

@@ -14,8 +14,10 @@ A = ParamSpec("A")
 R = TypeVar("R")
 
 
-def mutation(*, needs: Role, description: str) -> Callable[[Callable[A, Awaitable[R]]], Any]:
-    """A mutation that refuses everybody whose role does not cover `needs`."""
+def mutation(*, needs: Role, description: str, frees: bool = False) -> Callable[[Callable[A, Awaitable[R]]], Any]:
+    """A mutation that refuses everybody whose role does not cover `needs`.
+
+    One that does not free room also refuses those whose storage is full."""
 
     def declared(resolver: Callable[A, Awaitable[R]]) -> Any:
         @wraps(resolver)
@@ -23,6 +25,8 @@ def mutation(*, needs: Role, description: str) -> Callable[[Callable[A, Awaitabl
             info = kwargs["info"]
             assert isinstance(info, strawberry.Info)
             info.context.require(needs)
+            if not frees:
+                info.context.require_room()
             info.context.forget()
             return await resolver(*args, **kwargs)
 

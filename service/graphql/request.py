@@ -23,6 +23,8 @@ class RequestInfo:
     request_id: str
     kind: OperationType
     operation_name: str | None = None
+    root: str | None = None
+    """The one field that is asked for, where it is one."""
 
     @property
     def mutates(self) -> bool:

@@ -13,6 +13,7 @@ class SessionMutations:
 
     @mutation(
         needs=Role.VIEWER,
+        frees=True,
         description="Refuse a token from now on: one's own, or as an ADMIN anybody's, by its jti claim.",
     )
     async def revoke_session(self, info: Info, jti: str) -> bool:

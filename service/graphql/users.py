@@ -141,7 +141,7 @@ class UserMutations:
             )
         )
 
-    @mutation(needs=Role.ADMIN, description="Remove a user, their settings and their memberships.")
+    @mutation(needs=Role.ADMIN, frees=True, description="Remove a user, their settings and their memberships.")
     async def delete_user(self, info: Info, id: strawberry.ID) -> strawberry.ID:
         user = checked_user_id(id)
         context = info.context

@@ -1,7 +1,9 @@
 """GraphQL over HTTP: one endpoint, from the bytes of a request to the bytes of its answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from math import ceil
 from typing import Generic, TypeVar
 
@@ -10,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from service.errors import KeyfenceError, Unauthenticated
 from service.graphql.errors import Refused, Rendered, codes, render
-from service.graphql.execution import GraphQLExecutor
+from service.graphql.execution import Answer, GraphQLExecutor, Prepared
 from service.graphql.request import GraphQLRequest, RequestInfo
 from service.http.body import BODY_LIMIT, read_body
 from service.http.headers import header
@@ -25,15 +27,33 @@ P = TypeVar("P")
 C = TypeVar("C")
 
 
+Turn = AbstractAsyncContextManager[None]
+
+
 async def _believe(_: object) -> None:
     """No second look."""
+
+
+def _at_once(_: object, __: object) -> Turn:
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was read and found good."""
+
+    request: GraphQLRequest
+    prepared: Prepared
+    info: RequestInfo
 
 
 class GraphQLEndpoint(Generic[P, C]):
     """Serves a schema to those whom `authenticate` lets in.
 
-    `authenticate` gets the Authorization header. `confirm` takes a second look, during which a query is already
-    executed: only its answer waits. `context` makes what resolvers see, once it is known whether they will write.
+    `authenticate` gets the Authorization header. `turn` is taken before anything is asked of DynamoDB, also for a
+    request that is not understood. `confirm` takes a second look, during which a query is already executed: only its
+    answer waits. `context` makes what resolvers see, once it is known whether they will write. `cost` tells those who
+    ask for it what their request has cost.
     `introspection` tells who may read the schema. `page` is shown to browsers that come without a query.
     """
 
@@ -43,7 +63,9 @@ class GraphQLEndpoint(Generic[P, C]):
         authenticate: Callable[[str | None], Awaitable[P]],
         executor: GraphQLExecutor,
         context: Callable[[P, RequestInfo], C],
+        turn: Callable[[P, RequestInfo | None], Turn] = _at_once,
         confirm: Callable[[P], Awaitable[None]] = _believe,
+        cost: Callable[[P], Mapping[str, object]] | None = None,
         introspection: Callable[[P], bool] = lambda _: False,
         page: Callable[[], str] | None = None,
         metrics: Metrics | None = None,
@@ -52,7 +74,9 @@ class GraphQLEndpoint(Generic[P, C]):
         self._authenticate = authenticate
         self._executor = executor
         self._context = context
+        self._turn = turn
         self._confirm = confirm
+        self._cost = cost
         self._introspection = introspection
         self._page = page
         self._metrics = metrics or Metrics()
@@ -80,26 +104,39 @@ class GraphQLEndpoint(Generic[P, C]):
     async def _answer(self, scope: Scope, receive: Receive, media: Media) -> Reply:
         _check_method(scope)
         principal = await self._authenticate(header(scope, b"authorization"))
+        try:
+            asked = await self._asked(scope, receive, principal)
+        except (HttpRefusal, Refused):
+            async with self._turn(principal, None):
+                await self._confirm(principal)
+            raise
+        async with self._turn(principal, asked.info):
+            answer = await self._executed(asked, principal)
+        self._metrics.errors(codes(answer.errors))
+        return json_reply(answer.body(self._extensions(asked.request, principal)), media=media)
+
+    async def _asked(self, scope: Scope, receive: Receive, principal: P) -> Asked:
+        request = await self._request(scope, receive)
+        prepared = self._executor.prepare(request, introspection=self._introspection(principal))
+        operation = prepared.operation
+        _check_kind(scope, operation.kind)
+        info = RequestInfo(
+            request_id=request_id_of(scope), kind=operation.kind, operation_name=operation.name, root=operation.root
+        )
+        return Asked(request, prepared, info)
+
+    async def _executed(self, asked: Asked, principal: P) -> Answer:
         confirmed = asyncio.ensure_future(self._confirm(principal))
         try:
-            return await self._executed(scope, receive, media, principal, confirmed)
+            if asked.info.mutates:
+                await confirmed
+            context = self._context(principal, asked.info)
+            return await self._executor.execute(asked.prepared, context, request_id=asked.info.request_id)
         finally:
             await confirmed
 
-    async def _executed(
-        self, scope: Scope, receive: Receive, media: Media, principal: P, confirmed: Awaitable[None]
-    ) -> Reply:
-        request = await self._request(scope, receive)
-        prepared = self._executor.prepare(request, introspection=self._introspection(principal))
-        _check_kind(scope, prepared.operation.kind)
-        info = RequestInfo(
-            request_id=request_id_of(scope), kind=prepared.operation.kind, operation_name=prepared.operation.name
-        )
-        if info.mutates:
-            await confirmed
-        answer = await self._executor.execute(prepared, self._context(principal, info), request_id=info.request_id)
-        self._metrics.errors(codes(answer.errors))
-        return json_reply(answer.body(), media=media)
+    def _extensions(self, request: GraphQLRequest, principal: P) -> dict[str, object] | None:
+        return {"cost": self._cost(principal)} if self._cost and request.extensions.get("cost") is True else None
 
     async def _request(self, scope: Scope, receive: Receive) -> GraphQLRequest:
         if scope["method"] == "GET":

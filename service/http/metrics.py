@@ -11,11 +11,20 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """Requests by status, errors by code, how long requests took, sessions, and what should never happen."""
+    """Requests by status, errors by code, how long requests took, sessions, and what should never happen.
 
-    def __init__(self, meter: Meter | None = None, sessions: Mapping[str, int] | None = None) -> None:
+    None of it by tenant: of those there may be any number."""
+
+    def __init__(
+        self,
+        meter: Meter | None = None,
+        sessions: Mapping[str, int] | None = None,
+        usage: Mapping[str, int] | None = None,
+    ) -> None:
         self._meter = meter or Meter()
         self._sessions = sessions or {}
+        self._usage = usage or {}
+        self._refused: Counter[str] = Counter()
         self._requests: Counter[int] = Counter()
         self._errors: Counter[str] = Counter()
         self._durations = [0] * (len(BUCKETS) + 1)
@@ -39,6 +48,10 @@ class Metrics:
         """IAM refused what our own code should never have asked."""
         self._denied_calls += 1
 
+    def refused_request(self, quota: str) -> None:
+        """A tenant's quota of this name was used up."""
+        self._refused[quota] += 1
+
     def render(self) -> str:
         return "\n".join((*self._counters(), *self._histogram(), ""))
 
@@ -51,6 +64,16 @@ class Metrics:
         yield from (f'keyfence_dynamodb_calls_total{{operation="{o}"}} {n}' for o, n in self._meter.calls.items())
         yield "# TYPE keyfence_dynamodb_units_total counter"
         yield from (f'keyfence_dynamodb_units_total{{operation="{o}"}} {n}' for o, n in self._meter.units.items())
+        yield "# TYPE keyfence_dynamodb_read_units_total counter"
+        yield f"keyfence_dynamodb_read_units_total {self._meter.read_units}"
+        yield "# TYPE keyfence_dynamodb_write_units_total counter"
+        yield f"keyfence_dynamodb_write_units_total {self._meter.write_units}"
+        yield "# TYPE keyfence_dynamodb_throttled_total counter"
+        yield f"keyfence_dynamodb_throttled_total {self._meter.throttled}"
+        yield "# TYPE keyfence_throttled_total counter"
+        yield from (f'keyfence_throttled_total{{quota="{q}"}} {n}' for q, n in sorted(self._refused.items()))
+        yield "# TYPE keyfence_usage_leaves_total counter"
+        yield from (f'keyfence_usage_leaves_total{{outcome="{o}"}} {n}' for o, n in self._usage.items())
         yield "# TYPE keyfence_foreign_items_total counter"
         yield f"keyfence_foreign_items_total {self._foreign_items}"
         yield "# TYPE keyfence_denied_calls_total counter"

@@ -8,8 +8,8 @@ from service.auth.role import Role
 from service.development import LOCAL_ISSUER
 from service.domains.groups.access import groups, memberships
 from service.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
-from service.domains.users.access import email_claims, users
-from service.domains.users.model import EmailClaim, User, UserId
+from service.domains.users.access import email_claims, user_tallies, users
+from service.domains.users.model import EmailClaim, User, UserId, UserTally
 from service.local.people import TENANTS, DemoTenant
 from service.local.stock import stock
 from service.local.trade import Trade
@@ -44,6 +44,7 @@ async def _load(table: Table, demo: DemoTenant) -> None:
     await table.write(
         *(put(users, user) for user in members),
         *(put(email_claims, _claim(user)) for user in members),
+        put(user_tallies, _tally(members)),
         *(put(groups, _group(demo, name, edges)) for name in demo.groups),
         *(put(memberships, edge) for edge in edges),
     )
@@ -77,6 +78,11 @@ def _user(demo: DemoTenant, person: str, edges: Sequence[Membership]) -> User:
 
 def _claim(user: User) -> EmailClaim:
     return EmailClaim(email=user.email, user_id=user.id, created_at=user.created_at, updated_at=user.created_at)
+
+
+def _tally(members: Sequence[User]) -> UserTally:
+    first = min(user.created_at for user in members)
+    return UserTally(total=len(members), created_at=first, updated_at=first, version=len(members))
 
 
 def _group(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:

@@ -82,6 +82,11 @@ def fewer_than(limit: int, name: str) -> Condition:
     return _condition("(attribute_not_exists({path}) OR size({path}) < {value})", (name,), limit)
 
 
+def below(limit: int, name: str) -> Condition:
+    """The number has room for one more."""
+    return _condition("(attribute_not_exists({path}) OR {path} < {value})", (name,), limit)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What an update does: sets, sets what is not there yet, removes, and adds to numbers and sets."""

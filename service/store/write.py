@@ -83,7 +83,15 @@ def change(
     return Write(verb="Update", entity=entity, key=key, change=change, when=condition, otherwise=otherwise)
 
 
-def tally(entity: Entity[M], model: M, field: str, by: int) -> Write[M]:
+def tally(
+    entity: Entity[M],
+    model: M,
+    field: str,
+    by: int,
+    *,
+    when: Condition | None = None,
+    otherwise: Otherwise = Stale,
+) -> Write[M]:
     """Add to a number of an item, which is made from `model` where it is not there yet."""
     if set(entity.keys) != {"table"}:
         raise TypeError(f"{entity.type} stands in an index, whose keys a tally would not keep")
@@ -93,7 +101,7 @@ def tally(entity: Entity[M], model: M, field: str, by: int) -> Write[M]:
     }
     adds: dict[Path, int] = {(attribute(field),): by, ("version",): 1}
     made = Change(defaults={**given, ("type",): entity.type}, adds=adds)
-    return Write(verb="Update", entity=entity, key=_key_of(entity, model), change=made)
+    return Write(verb="Update", entity=entity, key=_key_of(entity, model), change=made, when=when, otherwise=otherwise)
 
 
 def revise(

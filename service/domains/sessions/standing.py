@@ -17,17 +17,17 @@ Token = tuple[TenantId, str]
 class Standing:
     """Refuses revoked tokens; that one is good may be believed for `seconds`, that it is not never."""
 
-    sessions: Callable[[TenantId], Sessions]
     seconds: float = 0.0
     clock: Callable[[], float] = time.monotonic
     _good: dict[Token, float] = field(default_factory=dict)
 
-    async def check(self, tenant: TenantId, jti: str) -> None:
+    async def check(self, tenant: TenantId, jti: str, sessions: Callable[[], Sessions]) -> None:
+        """`sessions` are the tenant's, wanted only if somebody has to be asked."""
         now, token = self.clock(), (tenant, jti)
         if now < self._good.get(token, now):
             return
         self._good.pop(token, None)
-        if await self.sessions(tenant).is_revoked(jti):
+        if await sessions().is_revoked(jti):
             raise Unauthenticated("the token has been revoked")
         self._remember(token, now + self.seconds)
 

@@ -1,6 +1,6 @@
 """Where users are kept and the ways they are reached."""
 
-from service.domains.users.model import EmailClaim, Setting, User, is_alive
+from service.domains.users.model import EmailClaim, Setting, User, UserTally, is_alive
 from service.store.entity import entity
 from service.store.keys import TenantKey
 from service.store.shards import Shard
@@ -13,9 +13,11 @@ users = entity(
 )
 email_claims = entity(EmailClaim, table=TenantKey("USEREMAIL#{email}", "CONSTRAINT"))
 settings = entity(Setting, table=TenantKey("USER#{user_id}", "SETTINGS#{name}"))
+user_tallies = entity(UserTally, table=TenantKey("TALLY#USERS", "METADATA"))
 
 user_by_id = users.get()
 user_by_email = users.query("gsi1", begins_with="USER#")
+number_of_users = user_tallies.get()
 newest_users = users.query("gsi2", newest_first=True)
 setting_by_name = settings.get()
 settings_of_user = settings.query("table", begins_with="SETTINGS#")

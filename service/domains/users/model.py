@@ -38,6 +38,16 @@ class User:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserTally:
+    """How many users the tenant has: those who were created and not deleted."""
+
+    created_at: datetime
+    updated_at: datetime
+    total: int = 0
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmailClaim:
     """The one item that can hold an address, so that no two users of a tenant share it."""
 

@@ -12,11 +12,13 @@ from service.auth.role import Role
 from service.domains.users.access import (
     email_claims,
     newest_users,
+    number_of_users,
     setting_by_name,
     settings,
     settings_of_user,
     user_by_email,
     user_by_id,
+    user_tallies,
     users,
 )
 from service.domains.users.model import (
@@ -27,21 +29,22 @@ from service.domains.users.model import (
     Setting,
     User,
     UserId,
+    UserTally,
     checked_email,
     checked_name,
     is_alive,
 )
-from service.errors import BadInput, Conflict, NotFound
+from service.errors import BadInput, Conflict, NotFound, QuotaExceeded
 from service.inputs import checked_line
 from service.store import clock
-from service.store.expression import Change, absent, fewer_than
+from service.store.expression import Change, absent, below, fewer_than
 from service.store.head import Head
 from service.store.ids import checked_id, new_id
 from service.store.note import Note, differences
 from service.store.page import Page
 from service.store.retry import unless_stale
 from service.store.table import Table
-from service.store.write import Write, change, delete, put, revise
+from service.store.write import Write, change, delete, put, revise, tally
 
 MISSING = partial(NotFound, "no such user")
 TAKEN = partial(Conflict, "another user has this email", field="email")
@@ -57,6 +60,12 @@ class Users:
 
     table: Table
     now: Callable[[], datetime] = clock.now
+    quota: int | None = None
+    """How many there may be at once."""
+
+    async def number(self) -> int:
+        tallied = await self.table.find(number_of_users)
+        return tallied.total if tallied else 0
 
     async def find(self, id: UserId) -> User | None:
         user = await self.table.find(user_by_id, id=id)
@@ -89,7 +98,7 @@ class Users:
             head=Head(),
         )
         note = Note("user.created", user.id, {"after": {"email": email, "name": name, "role": role}})
-        await self.table.write(put(users, user, when=absent()), self._claim(user), note=note)
+        await self.table.write(put(users, user, when=absent()), self._claim(user), self._count(1), note=note)
         return user
 
     async def update(
@@ -117,6 +126,14 @@ class Users:
         after = replace(before, **checked)
         return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
 
+    def _count(self, by: int) -> Write[Any]:
+        made = UserTally(created_at=self.now(), updated_at=self.now())
+        room = below(self.quota, "total") if by > 0 and self.quota is not None else None
+        return tally(user_tallies, made, "total", by, when=room, otherwise=self._full)
+
+    def _full(self) -> QuotaExceeded:
+        return QuotaExceeded(f"the tenant's quota of {self.quota:,} users is used up", quota="users")
+
     def _claim(self, user: User) -> Write[Any]:
         claim = EmailClaim(email=user.email, user_id=user.id, created_at=user.updated_at, updated_at=user.updated_at)
         return put(email_claims, claim, when=absent(), otherwise=TAKEN)
@@ -140,7 +157,8 @@ class Users:
             allowed(user)
             gone = replace(user, deleted_at=self.now(), updated_at=self.now(), version=user.version + 1)
             note = Note("user.deleted", id, {"before": {"email": user.email, "name": user.name, "role": user.role}})
-            await self.table.write(revise(users, user, gone), delete(email_claims, {"email": user.email}), note=note)
+            free = delete(email_claims, {"email": user.email})
+            await self.table.write(revise(users, user, gone), free, self._count(-1), note=note)
 
     async def finish_delete(self, id: UserId) -> None:
         names = [setting.name async for setting in self.table.every(settings_of_user, user_id=id)]

@@ -32,31 +32,31 @@ class Register:
         return jti in self.revoked
 
     def standing(self, seconds: float) -> Standing:
-        def sessions(_: TenantId) -> Sessions:
-            anybody: Any = self
-            return cast("Sessions", anybody)
+        return Standing(seconds, clock=lambda: self.now)
 
-        return Standing(sessions, seconds, clock=lambda: self.now)
+    def sessions(self) -> Sessions:
+        anybody: Any = self
+        return cast("Sessions", anybody)
 
 
 async def test_without_a_while_every_request_asks() -> None:
     register = Register()
     checks = register.standing(0)
     for _ in range(3):
-        await checks.check(ACME, "a")
+        await checks.check(ACME, "a", register.sessions)
     assert register.asked == 3
 
 
 async def test_within_the_while_nobody_asks_and_after_it_the_revocation_is_heard() -> None:
     register = Register()
     checks = register.standing(5)
-    await checks.check(ACME, "a")
+    await checks.check(ACME, "a", register.sessions)
     register.revoked.add("a")
     register.now = 4.9
-    await checks.check(ACME, "a")
+    await checks.check(ACME, "a", register.sessions)
     register.now = 5.0
     with pytest.raises(Unauthenticated):
-        await checks.check(ACME, "a")
+        await checks.check(ACME, "a", register.sessions)
     assert register.asked == 2
 
 
@@ -65,18 +65,18 @@ async def test_that_a_token_is_revoked_is_asked_again_each_time() -> None:
     checks = register.standing(5)
     for _ in range(2):
         with pytest.raises(Unauthenticated):
-            await checks.check(ACME, "a")
+            await checks.check(ACME, "a", register.sessions)
     register.revoked.clear()
-    await checks.check(ACME, "a")
+    await checks.check(ACME, "a", register.sessions)
 
 
 async def test_tenants_do_not_share_what_is_believed() -> None:
     register = Register()
     checks = register.standing(5)
-    await checks.check(ACME, "a")
+    await checks.check(ACME, "a", register.sessions)
     register.revoked.add("a")
     with pytest.raises(Unauthenticated):
-        await checks.check(TenantId("globex"), "a")
+        await checks.check(TenantId("globex"), "a", register.sessions)
 
 
 async def test_what_is_believed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ async def test_what_is_believed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     register = Register()
     checks = register.standing(5)
     for number in range(10):
-        await checks.check(ACME, str(number))
+        await checks.check(ACME, str(number), register.sessions)
     assert len(checks._good) == 3
 
 

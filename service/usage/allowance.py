@@ -1,0 +1,87 @@
+"""What one tenant may still use of this process: requests, units, and a share of its threads."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from service.errors import Throttled
+from service.store.meter import Spent
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Quotas
+from service.usage.bucket import Bucket
+from service.usage.lane import Lane
+
+MOST_WAITING = 256
+"""Requests of one tenant that may wait for its others to end."""
+
+BUSY_MS = 1_000
+
+
+class OverQuota(Throttled):
+    """Asked too fast; `quota` names what is used up."""
+
+    def __init__(self, quota: str, words: str, seconds: float) -> None:
+        wait = max(1, ceil(seconds * 1000))
+        super().__init__(
+            f"the tenant's quota of {words} is used up; retry after {wait} ms", retryAfterMs=wait, quota=quota
+        )
+        self.quota = quota
+
+
+@dataclass(slots=True)
+class Allowance:
+    """Three buckets and two lanes, which no other tenant takes from."""
+
+    tenant: Tenant
+    quotas: Quotas
+    requests: Bucket
+    read_units: Bucket
+    write_units: Bucket
+    running: Lane
+    calls: Lane
+
+    @classmethod
+    def whole(cls, tenant: Tenant, *, servers: int, width: int, now: float) -> "Allowance":
+        quotas = tenant.quotas
+        return cls(
+            tenant=tenant,
+            quotas=quotas,
+            requests=Bucket.full(quotas.requests_per_second / servers, now, least=1.0),
+            read_units=Bucket.full(quotas.read_units_per_second / servers, now),
+            write_units=Bucket.full(quotas.write_units_per_second / servers, now),
+            running=Lane(width),
+            calls=Lane(width),
+        )
+
+    def admit(self, now: float) -> None:
+        """One request more. Who owes read units waits, since there is no request that does not read."""
+        if wait := self.read_units.wait(0.0, now):
+            raise OverQuota("readUnitsPerSecond", f"{self.quotas.read_units_per_second:,} read units a second", wait)
+        if wait := self.requests.wait(1.0, now):
+            raise OverQuota("requestsPerSecond", f"{self.quotas.requests_per_second:,} requests a second", wait)
+        self.requests.take(1.0, now)
+
+    def admit_write(self, now: float) -> None:
+        if wait := self.write_units.wait(0.0, now):
+            raise OverQuota("writeUnitsPerSecond", f"{self.quotas.write_units_per_second:,} write units a second", wait)
+
+    def admit_running(self) -> None:
+        if self.running.waiting >= MOST_WAITING:
+            raise OverQuota("requestsAtOnce", "requests at once", BUSY_MS / 1000)
+
+    def charge(self, spent: Spent, now: float) -> None:
+        if spent.read_units:
+            self.read_units.take(spent.read_units, now)
+        if spent.write_units:
+            self.write_units.take(spent.write_units, now)
+
+    def fit(self, tenant: Tenant, servers: int, now: float) -> None:
+        """To the quotas of today; what was used of those of yesterday stays used."""
+        self.tenant, self.quotas = tenant, tenant.quotas
+        self.requests.fit(self.quotas.requests_per_second / servers, now)
+        self.read_units.fit(self.quotas.read_units_per_second / servers, now)
+        self.write_units.fit(self.quotas.write_units_per_second / servers, now)
+
+    def is_untouched(self, now: float) -> bool:
+        """It could be forgotten: a new one would be the same."""
+        buckets = (self.requests, self.read_units, self.write_units)
+        return self.running.empty and self.calls.empty and all(bucket.is_full(now) for bucket in buckets)

@@ -1,0 +1,52 @@
+"""A lane: so many at a time, the others behind them in the order in which they came."""
+
+from asyncio import CancelledError, Future, get_running_loop
+from collections import deque
+
+
+class Lane:
+    """What a semaphore does, bound to no event loop, and it tells how many wait."""
+
+    __slots__ = ("_free", "_queue", "_width")
+
+    def __init__(self, width: int) -> None:
+        self._width = self._free = width
+        self._queue: deque[Future[None]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    @property
+    def empty(self) -> bool:
+        return self._free == self._width
+
+    async def __aenter__(self) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn: Future[None] = get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except CancelledError:
+            self._leave(turn)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pass_on()
+
+    def _leave(self, turn: "Future[None]") -> None:
+        """Who gives up waiting may just have been given the place."""
+        if turn in self._queue:
+            self._queue.remove(turn)
+        elif not turn.cancelled():
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1

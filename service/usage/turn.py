@@ -1,0 +1,74 @@
+"""One request of a tenant: let in or refused, counted, and charged for every call it makes."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from service.store.meter import Meter, Spent
+from service.tenancy.model import Tenant
+from service.usage.allowance import Allowance, OverQuota
+from service.usage.allowances import Allowances
+from service.usage.lane import Lane
+from service.usage.ledger import Ledger
+from service.usage.model import UNKNOWN
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn(Meter):
+    """The meter of the request, which charges its tenant; its calls wait in the tenant's lane."""
+
+    tenant: Tenant
+    allowance: Allowance
+    turns: "Turns"
+    operation: str = UNKNOWN
+
+    @property
+    def lane(self) -> Lane:
+        return self.allowance.calls
+
+    def add(self, spent: Spent) -> None:
+        Meter.add(self, spent)
+        self.allowance.charge(spent, self.turns.now())
+        self.turns.ledger.add(self.tenant.id, self.operation, spent)
+
+    @asynccontextmanager
+    async def taken(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
+        """Before the first call to DynamoDB, and until the last; raises OverQuota."""
+        self.operation = operation
+        try:
+            self.allowance.admit_running()
+            if writes:
+                self.allowance.admit_write(self.turns.now())
+        except OverQuota as refusal:
+            self.turns.refused(self.tenant, operation, refusal)
+            raise
+        self.turns.ledger.line(self.tenant.id, operation).requests += 1
+        async with self.allowance.running:
+            yield
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """Gives requests their turns, by the quotas of their tenants."""
+
+    allowances: Allowances
+    ledger: Ledger
+    total: Meter
+    on_refused: Callable[[str], None] = lambda _: None
+
+    def begin(self, tenant: Tenant) -> Turn:
+        """Before the body of the request is read: asks nobody, and raises OverQuota."""
+        allowance = self.allowances.of(tenant)
+        try:
+            allowance.admit(self.now())
+        except OverQuota as refusal:
+            self.refused(tenant, UNKNOWN, refusal)
+            raise
+        return Turn(tenant=tenant, allowance=allowance, turns=self, accounts=(self.total,))
+
+    def refused(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
+        self.ledger.line(tenant.id, operation).refused += 1
+        self.on_refused(refusal.quota)
+
+    def now(self) -> float:
+        return self.allowances.clock()
