@@ -1,0 +1,62 @@
+"""An authority that lives as long as a test and certifies whatever name it is asked to."""
+
+import ipaddress
+import ssl
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+
+@dataclass
+class Authority:
+    directory: Path
+    name: str = "the authority of a test"
+    key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
+
+    def trusting(self) -> ssl.SSLContext:
+        """For a client that believes this authority and no other."""
+        certificate = self._signed(_common(self.name), self.key, x509.BasicConstraints(ca=True, path_length=None))
+        return ssl.create_default_context(cadata=certificate.public_bytes(Encoding.PEM).decode())
+
+    def serving(self, name: str) -> ssl.SSLContext:
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = self._signed(_common(name), key, x509.SubjectAlternativeName([_general(name)]))
+        path = self.directory / f"{name.replace(':', '-')}.pem"
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        path.write_bytes(private + certificate.public_bytes(Encoding.PEM))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(path)
+        return context
+
+    def _signed(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType
+    ) -> x509.Certificate:
+        now = datetime.now(UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(_common(self.name))
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(hours=1))
+            .add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
+            .sign(self.key, SHA256())
+        )
+
+
+def _common(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _general(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)

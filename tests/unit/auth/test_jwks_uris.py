@@ -1,0 +1,73 @@
+"""The address that a tenant gives for its keys is read strictly, and once."""
+
+import pytest
+
+from service.auth.jwks_uri import MAX_URI, BadJwksUri, tenants_place
+from service.auth.reach import Place
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "id.example/jwks",
+        "//id.example/jwks",
+        "http://id.example/jwks",
+        "http://127.0.0.1/jwks",
+        "HTTPS://id.example/jwks",
+        "ftp://id.example/jwks",
+        "file:///etc/passwd",
+        "https:///jwks",
+        "https://",
+        "https://user@id.example/jwks",
+        "https://user:secret@id.example/jwks",
+        "https://@id.example/jwks",
+        "https://id.example/jwks#keys",
+        "https://id.example\\@127.0.0.1/jwks",
+        "https://id.example/jw ks",
+        "https://id.example/\r\nHost: inside",
+        "https://id.example/jwks\n",
+        "https://id.example:0/jwks",
+        "https://id.example:65536/jwks",
+        "https://id.example:port/jwks",
+        "https://id_1.example/jwks",
+        "https://-id.example/jwks",
+        "https://id.example./jwks",
+        "https://idé.example/jwks",
+        "https://%31%32%37.0.0.1/jwks",
+        "https://127.0.0.1/jwks",
+        "https://10.0.0.1/jwks",
+        "https://169.254.169.254/latest/meta-data",
+        "https://100.64.0.1/jwks",
+        "https://[::1]/jwks",
+        "https://[::ffff:8.8.8.8]/jwks",
+        "https://[fd00:ec2::254]/jwks",
+        "https://[fe80::1%25eth0]/jwks",
+        "https://[::1/jwks",
+    ],
+)
+def test_an_address_that_could_lead_astray_is_refused(uri: str) -> None:
+    with pytest.raises(BadJwksUri):
+        tenants_place(uri)
+
+
+def test_the_longest_address_is_taken_and_one_letter_more_is_not() -> None:
+    longest = "https://id.example/".ljust(MAX_URI, "x")
+    assert tenants_place(longest).host == "id.example"
+    with pytest.raises(BadJwksUri):
+        tenants_place(longest + "x")
+
+
+@pytest.mark.parametrize(
+    ("uri", "place", "authority"),
+    [
+        ("https://id.example/jwks", Place(host="id.example", port=443, target="/jwks"), "id.example"),
+        ("https://ID.example", Place(host="id.example", port=443, target="/"), "id.example"),
+        ("https://id.example:8443/a?b=c", Place(host="id.example", port=8443, target="/a?b=c"), "id.example:8443"),
+        ("https://8.8.8.8/jwks", Place(host="8.8.8.8", port=443, target="/jwks"), "8.8.8.8"),
+        ("https://[2606:4700::1]:1/", Place(host="2606:4700::1", port=1, target="/"), "[2606:4700::1]:1"),
+    ],
+)
+def test_an_address_is_read_as_it_will_be_called(uri: str, place: Place, authority: str) -> None:
+    assert tenants_place(uri) == place
+    assert place.authority == authority

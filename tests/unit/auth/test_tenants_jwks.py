@@ -1,0 +1,266 @@
+"""Keys are fetched from where a tenant says without trusting the tenant, the network or the answer."""
+
+import asyncio
+import itertools
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from service.auth.bounded_get import BOUNDS, MAX_BODY, Bounds
+from service.auth.jwks_source import MAX_KEYS, JwksSource, JwksUnavailable
+from service.auth.jwks_uri import tenants_place
+from service.auth.public_address import is_public
+from service.auth.published_keys import PublishedKeys
+from service.auth.reach import PUBLIC, OutOfReach, Reach
+from service.auth.signing_key import SigningKey
+from service.errors import Throttled
+
+from .certificates import Authority
+from .identity_provider import IdentityProvider, jwk, private_key
+from .jwks_server import JwksServer, serving
+
+NAME = "id.acme.example"
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass
+class Names:
+    """A resolver whose answers a test can change; it counts how often it is asked."""
+
+    answers: Iterator[Sequence[str]]
+    asked: int = 0
+
+    def __call__(self, host: str, port: int) -> Sequence[str]:
+        self.asked += 1
+        return next(self.answers)
+
+
+def names(*answers: Sequence[str]) -> Names:
+    """The last answer stays."""
+    return Names(itertools.chain(answers, itertools.repeat(answers[-1])))
+
+
+def loopback_too(address: str) -> bool:
+    return address == LOOPBACK or is_public(address)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def server(authority: Authority, provider: IdentityProvider) -> Iterator[JwksServer]:
+    with serving(authority.serving(NAME)) as started:
+        started.publish(provider.jwks())
+        yield started
+
+
+@pytest.fixture
+def reach(authority: Authority) -> Reach:
+    trusting = authority.trusting()
+    return Reach(allows=loopback_too, resolve=names([LOOPBACK]), tls=lambda: trusting)
+
+
+def source(server: JwksServer, reach: Reach, bounds: Bounds = BOUNDS, host: str = NAME) -> JwksSource:
+    return JwksSource(tenants_place(f"https://{host}:{server.server_port}/jwks"), reach, bounds)
+
+
+def with_names(reach: Reach, resolve: Callable[[str, int], Sequence[str]]) -> Reach:
+    return Reach(allows=reach.allows, resolve=resolve, tls=reach.tls)
+
+
+def test_keys_are_fetched_over_https(server: JwksServer, reach: Reach) -> None:
+    assert set(source(server, reach).fetch()) == {"k1"}
+
+
+def test_the_name_and_not_the_address_is_what_the_certificate_must_be_for(
+    server: JwksServer, reach: Reach, authority: Authority
+) -> None:
+    server.tls = authority.serving(LOOPBACK)
+    with pytest.raises(JwksUnavailable, match="SSLCertVerificationError"):
+        source(server, reach).fetch()
+    assert server.hits == []
+
+
+def test_a_certificate_of_an_authority_that_is_not_trusted_is_refused(server: JwksServer, reach: Reach) -> None:
+    stranger = ssl.create_default_context()
+    with pytest.raises(JwksUnavailable, match="SSLCertVerificationError"):
+        source(server, Reach(allows=reach.allows, resolve=reach.resolve, tls=lambda: stranger)).fetch()
+    assert server.hits == []
+
+
+def test_what_answers_without_tls_is_refused(jwks_server: JwksServer, reach: Reach, provider: IdentityProvider) -> None:
+    jwks_server.publish(provider.jwks())
+    with pytest.raises(JwksUnavailable):
+        source(jwks_server, reach).fetch()
+    assert jwks_server.hits == []
+
+
+@pytest.mark.parametrize("address", [LOOPBACK, "10.0.0.1", "169.254.169.254", "fd00:ec2::254", "::ffff:127.0.0.1"])
+def test_a_name_that_stands_for_an_address_inside_is_not_called(server: JwksServer, reach: Reach, address: str) -> None:
+    public = Reach(allows=PUBLIC.allows, resolve=names([address]), tls=reach.tls)
+    with pytest.raises(JwksUnavailable, match="not called"):
+        source(server, public).fetch()
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize("answer", [["10.0.0.1", LOOPBACK], [LOOPBACK, "10.0.0.1"]], ids=["first", "last"])
+def test_one_address_inside_spoils_all_of_a_name(server: JwksServer, reach: Reach, answer: list[str]) -> None:
+    with pytest.raises(JwksUnavailable, match="not called"):
+        source(server, with_names(reach, names(answer))).fetch()
+    assert server.connections == 0
+
+
+def test_a_name_that_stands_for_nothing_is_not_called(server: JwksServer, reach: Reach) -> None:
+    with pytest.raises(JwksUnavailable, match="no address"):
+        source(server, with_names(reach, names([]))).fetch()
+
+
+def test_a_name_is_looked_up_once_so_that_what_was_checked_is_called(server: JwksServer, reach: Reach) -> None:
+    rebinding = names([LOOPBACK], ["10.0.0.1"])
+    assert set(source(server, with_names(reach, rebinding)).fetch()) == {"k1"}
+    assert rebinding.asked == 1
+
+
+def test_the_next_address_is_tried_when_nobody_answers_at_the_first(server: JwksServer, reach: Reach) -> None:
+    two = Reach(allows=lambda _: True, resolve=names(["127.0.0.2", LOOPBACK]), tls=reach.tls)
+    assert set(source(server, two).fetch()) == {"k1"}
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "localhost"])
+def test_the_loopback_in_disguise_is_seen_when_it_is_looked_up(host: str) -> None:
+    with pytest.raises(OutOfReach):
+        PUBLIC.addresses(tenants_place(f"https://{host}/jwks"))
+
+
+def test_proxies_of_the_environment_are_not_asked(
+    server: JwksServer, jwks_server: JwksServer, reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, jwks_server.url(""))
+    assert set(source(server, reach).fetch()) == {"k1"}
+    assert jwks_server.connections == 0
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_a_failure(server: JwksServer, reach: Reach, status: int) -> None:
+    server.status, server.headers = status, {"Location": f"https://{NAME}:{server.server_port}/elsewhere"}
+    with pytest.raises(JwksUnavailable, match=str(status)):
+        source(server, reach).fetch()
+    assert server.hits == ["/jwks"]
+
+
+def test_a_body_of_exactly_the_limit_is_read_and_one_byte_more_is_not(server: JwksServer, reach: Reach) -> None:
+    server.body = server.body.ljust(MAX_BODY)
+    assert set(source(server, reach).fetch()) == {"k1"}
+    server.body += b" "
+    with pytest.raises(JwksUnavailable, match="more than"):
+        source(server, reach).fetch()
+
+
+def test_a_body_without_end_is_refused(server: JwksServer, reach: Reach) -> None:
+    server.raw = itertools.chain([b"HTTP/1.1 200 OK\r\n\r\n"], itertools.repeat(b" " * 4096))
+    with pytest.raises(JwksUnavailable, match="more than"):
+        source(server, reach).fetch()
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"],
+    ids=["nothing", "status", "continue", "headers"],
+)
+def test_an_answer_that_drips_is_left_at_the_deadline_wherever_it_has_come_to(
+    server: JwksServer, reach: Reach, beginning: bytes
+) -> None:
+    server.raw = itertools.chain([beginning], _drops())
+    with pytest.raises(JwksUnavailable, match="Timeout"):
+        source(server, reach, Bounds(whole=0.2)).fetch()
+
+
+def _drops() -> Iterator[bytes]:
+    while True:
+        sleep(0.01)
+        yield b"x"
+
+
+def test_who_takes_the_call_and_says_nothing_is_left(reach: Reach) -> None:
+    with socket.create_server((LOOPBACK, 0)) as silent:
+        place = tenants_place(f"https://{NAME}:{silent.getsockname()[1]}/jwks")
+        with pytest.raises(JwksUnavailable, match="Timeout"):
+            JwksSource(place, reach, Bounds(silence=0.05)).fetch()
+
+
+@pytest.mark.parametrize("answer", [b"?" * 100, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"])
+def test_what_is_not_http_counts_as_an_outage(server: JwksServer, reach: Reach, answer: bytes) -> None:
+    server.raw = iter([answer])
+    with pytest.raises(JwksUnavailable):
+        source(server, reach).fetch()
+
+
+def test_a_set_of_too_many_keys_counts_as_an_outage(server: JwksServer, reach: Reach) -> None:
+    key = private_key("ES256")
+    server.publish({"keys": [jwk(key, f"k{number}") for number in range(MAX_KEYS)]})
+    assert len(source(server, reach).fetch()) == MAX_KEYS
+    server.publish({"keys": [jwk(key, f"k{number}") for number in range(MAX_KEYS + 1)]})
+    with pytest.raises(JwksUnavailable, match="more than"):
+        source(server, reach).fetch()
+
+
+def test_of_a_set_with_private_keys_only_the_public_ones_are_taken(server: JwksServer, reach: Reach) -> None:
+    server.publish({"keys": [jwk(private_key("ES256"), "secret", d="c2VjcmV0"), jwk(private_key("ES256"), "public")]})
+    assert set(source(server, reach).fetch()) == {"public"}
+
+
+async def test_a_slow_provider_delays_nobody_but_its_own_tenant(
+    authority: Authority, reach: Reach, provider: IdentityProvider
+) -> None:
+    with ExitStack() as stack:
+        slow, *quick = (stack.enter_context(serving(authority.serving(NAME))) for _ in range(5))
+        slow.answers.clear()
+        for server in (slow, *quick):
+            server.publish(provider.jwks())
+        published = PublishedKeys(reach=reach, threads=2)
+        waiting = asyncio.create_task(_found(published, slow))
+        found = await asyncio.gather(*(_found(published, server) for server in quick))
+        assert all(found)
+        assert not waiting.done()
+        slow.answers.set()
+        assert await waiting
+        published.close()
+
+
+async def test_no_more_fetches_than_threads_run_at_once(
+    authority: Authority, reach: Reach, provider: IdentityProvider
+) -> None:
+    with serving(authority.serving(NAME)) as server:
+        server.publish(provider.jwks())
+        server.answers.clear()
+        published = PublishedKeys(reach=reach, threads=3)
+        waiting = [asyncio.create_task(_found(published, server)) for _ in range(20)]
+        await asyncio.to_thread(server.hit.acquire)
+        await asyncio.to_thread(server.hit.acquire)
+        await asyncio.to_thread(server.hit.acquire)
+        assert not await asyncio.to_thread(server.hit.acquire, timeout=0.1)
+        server.answers.set()
+        assert all(await asyncio.gather(*waiting))
+        published.close()
+
+
+async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(server: JwksServer, reach: Reach) -> None:
+    published = PublishedKeys(reach=Reach(allows=is_public, resolve=names([LOOPBACK]), tls=reach.tls))
+    with pytest.raises(Throttled):
+        await _found(published, server)
+    assert server.connections == 0
+    published.close()
+
+
+async def _found(published: PublishedKeys, server: JwksServer) -> SigningKey | None:
+    keys = published.at(f"https://{NAME}:{server.server_port}/jwks", "https://id.acme.example")
+    return await keys.find("k1")
