@@ -276,19 +276,21 @@ def application(
     vending: Vending,
     migrator: Migrator | None = None,
     published: PublishedKeys | None = None,
+    turns: Turns | None = None,
 ) -> Starlette:
     """The tenants' API and the operators' over these tables, with their probes.
 
     Without a migrator offboarding is begun here and carried through by a command."""
-    ledger = Ledger()
-    metrics = Metrics(tables.meter, vending.counts, ledger.counts)
+    turns = turns or _turns(settings, tables)
+    ledger = turns.ledger
+    metrics = Metrics(tables.meter, vending.counts, ledger.counts, turns.refusals)
     tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call, accounts=ledger.accounts)
     usage = Flushing(ledger, Usages(tables.control(writes=True)), settings.usage_seconds)
     registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
     published = published or PublishedKeys()
     owned = _owned_issuers(settings, tables, published)
     endpoint = GraphQLEndpoint(
-        authenticate=_admission(settings, registry, owned, _turns(settings, tables, ledger, metrics)),
+        authenticate=_admission(settings, registry, owned, turns),
         turn=turn_of,
         executor=GraphQLExecutor(schema),
         context=_contexts(tables),
@@ -367,10 +369,10 @@ def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:
     return context
 
 
-def _turns(settings: Settings, tables: Tables, ledger: Ledger, metrics: Metrics) -> Turns:
+def _turns(settings: Settings, tables: Tables) -> Turns:
     """One tenant takes at most half of the threads."""
     allowances = Allowances(servers=settings.fleet, width=max(1, settings.data_threads // 2))
-    return Turns(allowances=allowances, ledger=ledger, total=tables.meter, on_refused=metrics.refused_request)
+    return Turns(allowances=allowances, ledger=Ledger(), total=tables.meter)
 
 
 def _prices(settings: Settings) -> Prices:
@@ -421,6 +423,8 @@ def _admin_context(
         onboarding=onboarding(settings, register, tables),
         rotation=Rotation(register, told),
         offboarding=_offboarding(settings, Beginning(register, suspensions, told), migrator),
+        usages=Usages(control),
+        prices=_prices(settings),
         told=told,
     )
 

@@ -12,6 +12,8 @@ from service.tenancy.identities import Rotation
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
 from service.tenancy.standing import Standing
+from service.usage.prices import Prices
+from service.usage.repository import Usages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,8 @@ class Context:
     onboarding: Onboarding
     rotation: Rotation
     offboarding: Offboard
+    usages: Usages
+    prices: Prices
     told: Callable[[Tenant], None]
     """Hears of tenants that changed, so that this very process knows at once."""
 

@@ -8,12 +8,13 @@ from service.admin.offboarding import OffboardingMutations
 from service.admin.onboarding import OnboardingMutations
 from service.admin.standing import StandingMutations
 from service.admin.tenants import TenantQueries
+from service.admin.usage import UsageQueries
 from service.graphql.leaves import LeafExecutor
 from service.graphql.scalars import SCALARS
 
 
 @strawberry.type
-class Query(TenantQueries):
+class Query(TenantQueries, UsageQueries):
     """What an operator can ask."""
 
 

@@ -20,11 +20,12 @@ class Metrics:
         meter: Meter | None = None,
         sessions: Mapping[str, int] | None = None,
         usage: Mapping[str, int] | None = None,
+        refusals: Mapping[str, int] | None = None,
     ) -> None:
         self._meter = meter or Meter()
-        self._sessions = sessions or {}
-        self._usage = usage or {}
-        self._refused: Counter[str] = Counter()
+        self._sessions = {} if sessions is None else sessions
+        self._usage = {} if usage is None else usage
+        self._refusals = {} if refusals is None else refusals
         self._requests: Counter[int] = Counter()
         self._errors: Counter[str] = Counter()
         self._durations = [0] * (len(BUCKETS) + 1)
@@ -48,10 +49,6 @@ class Metrics:
         """IAM refused what our own code should never have asked."""
         self._denied_calls += 1
 
-    def refused_request(self, quota: str) -> None:
-        """A tenant's quota of this name was used up."""
-        self._refused[quota] += 1
-
     def render(self) -> str:
         return "\n".join((*self._counters(), *self._histogram(), ""))
 
@@ -71,7 +68,7 @@ class Metrics:
         yield "# TYPE keyfence_dynamodb_throttled_total counter"
         yield f"keyfence_dynamodb_throttled_total {self._meter.throttled}"
         yield "# TYPE keyfence_throttled_total counter"
-        yield from (f'keyfence_throttled_total{{quota="{q}"}} {n}' for q, n in sorted(self._refused.items()))
+        yield from (f'keyfence_throttled_total{{quota="{q}"}} {n}' for q, n in sorted(self._refusals.items()))
         yield "# TYPE keyfence_usage_leaves_total counter"
         yield from (f'keyfence_usage_leaves_total{{outcome="{o}"}} {n}' for o, n in self._usage.items())
         yield "# TYPE keyfence_foreign_items_total counter"

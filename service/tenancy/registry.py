@@ -68,11 +68,13 @@ class Registry:
         self._remember(tenant, self.clock())
 
     def _remember(self, tenant: Tenant, asked_at: float) -> None:
-        """What is known already is only replaced by what is not older: two reads may overtake each other."""
+        """What is known already is only replaced by what is not older: two reads may overtake each other.
+
+        A tenant that was weighed has the version that it had before."""
         _, known = self._known.pop(tenant.id, (0.0, tenant))
         if len(self._known) >= LARGEST:
             self._known.pop(next(iter(self._known)))
-        self._known[tenant.id] = (asked_at, max(known, tenant, key=lambda one: one.version))
+        self._known[tenant.id] = (asked_at, max(tenant, known, key=lambda one: one.version))
 
 
 def _refusal(tenant: Tenant) -> Forbidden | Unauthenticated:

@@ -1,8 +1,9 @@
 """One request of a tenant: let in or refused, counted, and charged for every call it makes."""
 
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from service.store.meter import Meter, Spent
 from service.tenancy.model import Tenant
@@ -54,7 +55,8 @@ class Turns:
     allowances: Allowances
     ledger: Ledger
     total: Meter
-    on_refused: Callable[[str], None] = lambda _: None
+    refusals: Counter[str] = field(default_factory=Counter)
+    """Requests by the quota that refused them."""
 
     def begin(self, tenant: Tenant) -> Turn:
         """Before the body of the request is read: asks nobody, and raises OverQuota."""
@@ -68,7 +70,7 @@ class Turns:
 
     def refused(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
         self.ledger.line(tenant.id, operation).refused += 1
-        self.on_refused(refusal.quota)
+        self.refusals[refusal.quota] += 1
 
     def now(self) -> float:
         return self.allowances.clock()
