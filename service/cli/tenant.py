@@ -2,12 +2,14 @@
 
 import typer
 
+from service.cli.tenant_keys import keys
 from service.cli.tenant_list import list_
 from service.cli.tenant_offboard import offboard
 from service.cli.tenant_onboard import onboard
 from service.cli.tenant_quotas import quotas
 from service.cli.tenant_show import show
 from service.cli.tenant_standing import rename, resume, suspend, tier
+from service.cli.tenant_usage import usage
 from service.cli.tenant_verify import verify
 from service.cli.tenant_weigh import weigh
 
@@ -20,5 +22,5 @@ tenant = typer.Typer(
 
 tenant.command("list")(list_)
 
-for command in (show, onboard, suspend, resume, rename, tier, quotas, weigh, offboard, verify):
+for command in (show, onboard, suspend, resume, rename, keys, tier, quotas, usage, weigh, offboard, verify):
     tenant.command()(command)

@@ -14,7 +14,6 @@ from service.store.codec import attribute
 if TYPE_CHECKING:
     from service.admin.context import Context
     from service.tenancy.model import Tenant
-    from service.tenancy.standing import Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +26,11 @@ class Change:
     endpoint_url: str | None
     json: bool
 
-    def make(
-        self, change: "Callable[[Standing, TenantId], Awaitable[Tenant]]", told: "Callable[[Tenant], str]"
-    ) -> None:
+    def make(self, change: "Callable[[Context, TenantId], Awaitable[Tenant]]", told: "Callable[[Tenant], str]") -> None:
         tenant = checked_id(self.id)
 
         async def work(desk: "Context") -> "Tenant":
-            return await change(desk.standing, tenant)
+            return await change(desk, tenant)
 
         changed = Desk(self.data, self.endpoint_url).change(self.by, tenant, work)
         self._tell(changed, told(changed))
@@ -45,7 +42,7 @@ class Change:
         if self.json:
             echo(tenant_json(changed))
         else:
-            typer.echo(f"{told} Servers that are running know it within {MAX_AGE:g} seconds.")
+            typer.echo(f"{told}\nServers that are running know it within {MAX_AGE:g} seconds.")
 
 
 def allowance(tenant: "Tenant") -> str:

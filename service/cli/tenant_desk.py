@@ -1,5 +1,6 @@
 """The operators' desk as commands reach it, and what they say when something is in the way."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,8 @@ class Desk:
         except KeyboardInterrupt:
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        except BadInput as error:
+            raise BadInput(_spelled(error)) from error
         except NotShut as error:
             raise KeyfenceError(_not_shut(error)) from error
         except Internal as error:
@@ -76,6 +79,15 @@ def checked_id(text: str) -> TenantId:
 
 def unknown(tenant: TenantId) -> NotFound:
     return NotFound(f"There is no tenant {tenant}: `keyfence tenant list` shows those that there are.")
+
+
+def _spelled(error: BadInput) -> str:
+    """What the error calls by the API's name, as the commands' options do: `ownerEmail` is --owner-email."""
+    field = str(error.extensions.get("field", ""))
+    if not field or not error.message.startswith(field):
+        return error.message
+    option = re.sub("[A-Z]", lambda capital: f"-{capital[0].lower()}", field)
+    return f"--{option}{error.message.removeprefix(field)}."
 
 
 def _not_shut(error: Exception) -> str:

@@ -45,7 +45,7 @@ def list_(
 
     async def work(desk: "Context") -> "list[Tenant]":
         found: list[Tenant] = []
-        async for some in _pages(desk.register, status, limit):
+        async for some in pages(desk.register, status, limit):
             if not json:
                 _print(some, headed=not found)
             found += some
@@ -58,7 +58,7 @@ def list_(
         typer.echo(f"{len(found):,} {'tenant' if len(found) == 1 else 'tenants'}.", err=True)
 
 
-async def _pages(
+async def pages(
     register: "Register", status: TenantStatus | None, limit: int | None
 ) -> "AsyncIterator[Sequence[Tenant]]":
     after, left = None, limit

@@ -1,16 +1,14 @@
 """keyfence tenant onboard: a tenant, its identity provider and its first user."""
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from service.cli.options import Data
 from service.cli.reach import EndpointUrl
 from service.cli.tenant_desk import Desk, Id, Json, checked_id
+from service.cli.tenant_keys import Jwks, JwksUri, given_keys
 from service.cli.tenant_operator import By
-from service.errors import BadInput
 from service.local.directory import DEFAULT
 from service.tenancy.quotas import Tier
 
@@ -23,20 +21,6 @@ TierName = Annotated[Tier, typer.Option(case_sensitive=False, help="What it pays
 OwnerEmail = Annotated[str, typer.Option(metavar="EMAIL", help="The first user, who is an OWNER.")]
 OwnerName = Annotated[str, typer.Option(metavar="NAME", help="What the first user is called.")]
 Issuer = Annotated[str, typer.Option(metavar="URL", help="The `iss` of the tenant's tokens, spelled as they do.")]
-Jwks = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The issuer's public keys, a JSON Web Key Set; - is stdin.")
-]
-JwksUri = Annotated[str | None, typer.Option(metavar="URL", help="Where the issuer publishes them, by https.")]
-
-OPTIONS = {
-    "name": "--name",
-    "ownerEmail": "--owner-email",
-    "ownerName": "--owner-name",
-    "issuer": "--issuer",
-    "jwks": "--jwks",
-    "jwksUri": "--jwks-uri",
-}
-"""By the names that the operators' API has for them."""
 
 
 def onboard(
@@ -72,44 +56,14 @@ def onboard(
         owner_email=owner_email,
         owner_name=owner_name,
         issuer=issuer,
-        jwks=_keys(jwks, jwks_uri),
+        jwks=given_keys(jwks, jwks_uri),
         jwks_uri=jwks_uri,
     )
 
     async def work(desk: "Context") -> "Onboarded":
         return await desk.onboarding(wanted)
 
-    try:
-        onboarded = Desk(data, endpoint_url).change(by, wanted.id, work)
-    except BadInput as error:
-        raise _spelled(error) from None
-    _tell(onboarded, as_json=json)
-
-
-def _keys(name: str | None, uri: str | None) -> dict[str, Any] | None:
-    if (name is None) == (uri is None):
-        raise BadInput("Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL.")
-    if name is None:
-        return None
-    import json
-
-    try:
-        keys = json.loads(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
-    except OSError as error:
-        raise BadInput(f"{name} cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise BadInput(f"{name} is not JSON: {error}.") from error
-    if not isinstance(keys, dict):
-        raise BadInput(f'{name} is not a key set: it should read {{"keys": [...]}}.')
-    return keys
-
-
-def _spelled(error: BadInput) -> BadInput:
-    """As the command calls what the error calls by the API's name."""
-    field = str(error.extensions.get("field", ""))
-    if field in OPTIONS and error.message.startswith(field):
-        return BadInput(f"{OPTIONS[field]}{error.message.removeprefix(field)}.")
-    return error
+    _tell(Desk(data, endpoint_url).change(by, wanted.id, work), as_json=json)
 
 
 def _tell(onboarded: "Onboarded", *, as_json: bool) -> None:

@@ -43,6 +43,6 @@ def quotas(
     if not given:
         raise BadInput(f"Name at least one quota, such as --users 2000. `keyfence tenant show {id}` shows them.")
     Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda standing, tenant: standing.set_quotas(tenant, given),
+        lambda desk, tenant: desk.standing.set_quotas(tenant, given),
         lambda one: f"{one.id} may use {allowance(one)}.",
     )

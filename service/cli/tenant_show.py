@@ -52,7 +52,7 @@ def _print(tenant: "Tenant", happened: "Sequence[TenantEvent]") -> None:
     out = console()
     out.print(columns(("", ""), _facts(tenant)))
     out.print()
-    out.print(columns(("QUOTA", "A SECOND OR IN ALL", "FROM"), _quotas(tenant), numbers=("A SECOND OR IN ALL",)))
+    out.print(columns(("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",)))
     out.print()
     out.print(columns(("SHARDS OF", "READ", "WRITTEN"), _shards(tenant), numbers=("READ", "WRITTEN")))
     out.print()

@@ -13,7 +13,7 @@ from service.local.directory import DEFAULT
 from service.tenancy.quotas import Tier
 
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the events and for whoever asks.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What it is called from now on.", show_default=False)]
+Name = Annotated[str, typer.Option(metavar="NAME", help="What it is called from now on.")]
 Version = Annotated[
     int | None, typer.Option(metavar="N", help="Only if the tenant is at this version, which `show` tells.")
 ]
@@ -33,7 +33,7 @@ def suspend(
     [bold]Example:[/bold] keyfence tenant suspend acme --reason "unpaid since March"
     """
     Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda standing, tenant: standing.suspend(tenant, reason),
+        lambda desk, tenant: desk.standing.suspend(tenant, reason),
         lambda one: f"{one.id} is suspended: {one.reason}\nThe fence was told to refuse its sessions.",
     )
 
@@ -44,7 +44,7 @@ def resume(id: Id, by: By = None, json: Json = False, data: Data = DEFAULT, endp
     [bold]Example:[/bold] keyfence tenant resume acme
     """
     Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda standing, tenant: standing.resume(tenant),
+        lambda desk, tenant: desk.standing.resume(tenant),
         lambda one: f"{one.id} is to be served.\nThe fence was told to let its sessions in.",
     )
 
@@ -60,10 +60,10 @@ def rename(
 ) -> None:
     """Give a tenant another name. Its id stays for ever.
 
-    [bold]Example:[/bold] keyfence tenant rename acme "Acme and Daughters"
+    [bold]Example:[/bold] keyfence tenant rename acme --name "Acme and Daughters"
     """
     Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda standing, tenant: standing.rename(tenant, name, expected_version=expected_version),
+        lambda desk, tenant: desk.standing.rename(tenant, name, expected_version=expected_version),
         lambda one: f"{one.id} is called {one.name}.",
     )
 
@@ -76,6 +76,6 @@ def tier(
     [bold]Example:[/bold] keyfence tenant tier acme PREMIUM
     """
     Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda standing, tenant: standing.set_tier(tenant, tier),
+        lambda desk, tenant: desk.standing.set_tier(tenant, tier),
         lambda one: f"{one.id} is in the tier {one.tier}: {allowance(one)}.",
     )
