@@ -69,7 +69,8 @@ class OwnedIssuers:
         self._absent: dict[str, float] = {}
         self._looks: dict[str, _Look] = {}
 
-    def __len__(self) -> int:
+    @property
+    def remembered(self) -> int:
         return len(self._known) + len(self._absent) + len(self._looks)
 
     async def find(self, url: str) -> Issuer | None:
@@ -104,7 +105,7 @@ class OwnedIssuers:
             return
         if (pause := known.early_at + BETWEEN_EARLY_LOOKS - asked_at) > 0:
             await self._sleep(pause)
-        if pause <= 0 or keys.seen_at < asked_at:
+        if keys.seen_at <= asked_at:
             await self._seen(url, asked_at, early=True)
 
     def _begin(self, url: str, *, early: bool) -> _Look:

@@ -75,7 +75,7 @@ class Verifier(Generic[Caller]):
 
     async def _find_issuer(self, url: str) -> Issuer | None:
         issuer = self._issuers.get(url)
-        return await self._others.find(url) if issuer is None and self._others else issuer
+        return issuer if issuer is not None or self._others is None else await self._others.find(url)
 
 
 def tenant_verifier(

@@ -41,6 +41,8 @@ UNUSABLE: dict[str, object] = {
     "modulus is a number": RSA | {"n": 5},
     "modulus is no base64": RSA | {"n": "!"},
     "empty OKP": ED25519 | {"x": ""},
+    "modulus that takes milliseconds": RSA | {"n": part(b"\xff" * 1025)},
+    "exponent that takes milliseconds": RSA | {"e": part(b"\x01" + b"\x00" * 3 + b"\x01")},
 }
 
 

@@ -1,0 +1,68 @@
+"""A control plane in memory that counts how often it is asked, fails and hangs as a test likes."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+
+from iam.boundary import TenantId
+from service.auth.keyset import KeySet
+from service.errors import Internal
+
+from .clock import FakeClock
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    issuer: str
+    tenant: TenantId
+    jwks: str | None = None
+    jwks_uri: str | None = None
+
+
+class Plenty:
+    """As many looks as anybody wants."""
+
+    def take(self, now: float, *, renewal: bool = False) -> bool:
+        return True
+
+    def wait(self, *, renewal: bool = False) -> float:
+        return 0.0
+
+
+@dataclass
+class ControlPlane:
+    kept: dict[str, Kept] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    down: bool = False
+    open: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.open.set()
+
+    def keep(self, issuer: str, tenant: str, jwks: object) -> None:
+        self.kept[issuer] = Kept(issuer, TenantId(tenant), jwks=json.dumps(jwks))
+
+    async def look_up(self, url: str) -> Kept | None:
+        """What was there when it was asked, whenever the answer comes."""
+        self.asked.append(url)
+        found = self.kept.get(url)
+        await self.open.wait()
+        if self.down:
+            raise Internal("down")
+        return found
+
+
+@dataclass
+class Sleeper:
+    """Sleep that takes no time but the clock's."""
+
+    clock: FakeClock
+
+    async def __call__(self, seconds: float) -> None:
+        until = self.clock.now + seconds
+        await asyncio.sleep(0)
+        self.clock.now = max(self.clock.now, until)
+
+
+def unpublished(uri: str, issuer: str) -> KeySet:
+    raise AssertionError(f"{issuer} publishes nothing at {uri}")

@@ -1,0 +1,418 @@
+"""What is known of a tenant's issuer is fresh, read once for many, and cannot be used to storm its keeper."""
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from iam.vending.budget import Budget
+from service.auth.issuer import Issuer
+from service.auth.issuer_url import MAX_ISSUER
+from service.auth.keyset import FetchedKeys, KeySet
+from service.auth.owned_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, OwnedIssuers
+from service.auth.signing_key import SigningKey
+from service.errors import Internal, Throttled
+
+from .clock import FakeClock
+from .control_plane import ControlPlane, Kept, Plenty, Sleeper, unpublished
+from .fake_source import FakeSource
+from .identity_provider import jwk, private_key
+
+A1, A10 = "https://id.example/a1", "https://id.example/a10"
+OLD = jwk(private_key("ES256", "old"), "old")
+NEW = jwk(private_key("ES256", "new"), "new")
+
+
+@pytest.fixture
+def plane() -> ControlPlane:
+    plane = ControlPlane()
+    plane.keep(A1, "a1", {"keys": [OLD]})
+    plane.keep(A10, "a10", {"keys": [NEW]})
+    return plane
+
+
+@pytest.fixture
+def sleeper(clock: FakeClock) -> Sleeper:
+    return Sleeper(clock)
+
+
+@pytest.fixture
+def owned(plane: ControlPlane, clock: FakeClock, sleeper: Sleeper) -> OwnedIssuers:
+    return OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=sleeper)
+
+
+async def known(owned: OwnedIssuers, url: str = A1) -> Issuer:
+    issuer = await owned.find(url)
+    assert issuer is not None
+    return issuer
+
+
+async def key_of(owned: OwnedIssuers, kid: str = "old", url: str = A1) -> SigningKey:
+    key = await (await known(owned, url)).keys.find(kid)
+    assert key is not None
+    return key
+
+
+async def test_neighbours_with_a_common_beginning_are_two_issuers_of_two_tenants(owned: OwnedIssuers) -> None:
+    first, tenth = await known(owned, A1), await known(owned, A10)
+    assert (first.tenant, tenth.tenant) == ("a1", "a10")
+    assert await first.keys.find("new") is None
+    assert await tenth.keys.find("old") is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://id.example/a",
+        "https://id.example/a1/",
+        "https://id.example/A1",
+        "https://ID.example/a1",
+        "https://id.example/a100",
+    ],
+)
+async def test_an_issuer_is_found_by_every_letter_of_its_url(owned: OwnedIssuers, url: str) -> None:
+    assert await owned.find(url) is None
+
+
+async def test_a_fresh_issuer_is_read_once_however_often_it_is_asked(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    issuer = await known(owned)
+    clock.advance(MAX_AGE - 0.1)
+    assert await known(owned) is issuer
+    assert plane.asked == [A1]
+
+
+async def test_a_thousand_callers_at_once_cause_one_read_also_when_it_is_old(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    await asyncio.gather(*(owned.find(A1) for _ in range(1000)))
+    assert len(plane.asked) == 1
+    clock.advance(MAX_AGE)
+    await asyncio.gather(*(owned.find(A1) for _ in range(1000)))
+    assert len(plane.asked) == 2
+
+
+async def test_a_caller_who_leaves_does_not_take_the_read_with_it(owned: OwnedIssuers, plane: ControlPlane) -> None:
+    plane.open.clear()
+    first, second = asyncio.create_task(owned.find(A1)), asyncio.create_task(owned.find(A1))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    plane.open.set()
+    assert await second is not None
+    assert first.cancelled()
+    assert plane.asked == [A1]
+
+
+async def test_what_was_read_too_long_ago_when_it_came_is_read_again(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    plane.open.clear()
+    first = asyncio.create_task(owned.find(A1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    clock.advance(MAX_AGE + 1)
+    plane.keep(A1, "a1", {"keys": [NEW]})
+    second = asyncio.create_task(key_of(owned, "new"))
+    await asyncio.sleep(0)
+    plane.open.set()
+    await first
+    assert (await second).kid == "new"
+
+
+async def test_what_cannot_be_read_is_not_guessed(owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock) -> None:
+    key = await key_of(owned)
+    issuer = await known(owned)
+    plane.down = True
+    clock.advance(MAX_AGE)
+    assert not issuer.keys.holds(key)
+    with pytest.raises(Internal):
+        await owned.find(A1)
+    plane.down = False
+    assert await known(owned) is issuer
+    assert issuer.keys.holds(key)
+
+
+async def test_an_error_that_nobody_waits_for_any_more_is_nobodys(owned: OwnedIssuers, plane: ControlPlane) -> None:
+    plane.open.clear()
+    plane.down = True
+    gone = asyncio.create_task(owned.find(A1))
+    await asyncio.sleep(0)
+    gone.cancel()
+    plane.open.set()
+    await asyncio.sleep(0.01)
+    plane.down = False
+    await known(owned)
+
+
+async def test_an_unchanged_key_is_the_same_object_after_a_read(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    key, issuer = await key_of(owned), await known(owned)
+    plane.keep(A1, "a1", {"keys": [OLD, NEW]})
+    clock.advance(MAX_AGE)
+    assert not issuer.keys.holds(key)
+    assert await known(owned) is issuer
+    assert issuer.keys.holds(key)
+    assert await key_of(owned) is key
+
+
+async def test_a_dropped_key_is_not_held_once_it_has_been_seen_or_the_time_is_over(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    key, issuer = await key_of(owned), await known(owned)
+    plane.keep(A1, "a1", {"keys": [NEW]})
+    clock.advance(MAX_AGE)
+    assert not issuer.keys.holds(key)
+    await known(owned)
+    assert not issuer.keys.holds(key)
+    assert await issuer.keys.find("old") is None
+
+
+async def test_an_issuer_that_was_freed_is_gone_within_the_time(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    key, issuer = await key_of(owned), await known(owned)
+    del plane.kept[A1]
+    clock.advance(MAX_AGE)
+    assert await owned.find(A1) is None
+    assert not issuer.keys.holds(key)
+    assert await issuer.keys.find("old") is None
+
+
+async def test_an_issuer_that_became_another_tenants_holds_none_of_the_first_ones_keys(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    key, issuer = await key_of(owned), await known(owned)
+    plane.keep(A1, "globex", {"keys": [OLD]})
+    clock.advance(MAX_AGE)
+    assert (await known(owned)).tenant == "globex"
+    assert not issuer.keys.holds(key)
+    assert await key_of(owned) is not key
+
+
+async def test_an_unknown_kid_is_looked_for_at_once(owned: OwnedIssuers, plane: ControlPlane) -> None:
+    issuer = await known(owned)
+    plane.keep(A1, "a1", {"keys": [OLD, NEW]})
+    assert await issuer.keys.find("new") is not None
+    assert len(plane.asked) == 2
+
+
+async def test_unknown_kids_are_looked_for_once_a_second_and_wait_for_that(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock, sleeper: Sleeper
+) -> None:
+    issuer = await known(owned)
+    began_at = clock.now
+    for number in range(10):
+        assert await issuer.keys.find(f"random-{number}") is None
+    assert len(plane.asked) == 11
+    assert clock.now - began_at == pytest.approx(9 * BETWEEN_EARLY_LOOKS)
+    plane.keep(A1, "a1", {"keys": [NEW]})
+    assert await issuer.keys.find("new") is not None
+
+
+async def test_those_with_unknown_kids_wait_together(owned: OwnedIssuers, plane: ControlPlane) -> None:
+    issuer = await known(owned)
+    assert await issuer.keys.find("random") is None
+    plane.keep(A1, "a1", {"keys": [NEW]})
+    found = await asyncio.gather(*(issuer.keys.find("new") for _ in range(100)))
+    assert all(found)
+    assert len(plane.asked) == 3
+
+
+async def test_a_kid_is_not_called_wrong_by_a_look_that_began_before_it_came(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    issuer = await known(owned)
+    plane.open.clear()
+    before = asyncio.create_task(issuer.keys.find("random"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    plane.keep(A1, "a1", {"keys": [NEW]})
+    clock.advance(BETWEEN_EARLY_LOOKS)
+    after = asyncio.create_task(issuer.keys.find("new"))
+    await asyncio.sleep(0)
+    plane.open.set()
+    assert await before is None
+    assert await after is not None
+
+
+async def test_known_kids_do_not_wait_for_unknown_ones(owned: OwnedIssuers, plane: ControlPlane) -> None:
+    issuer = await known(owned)
+    plane.open.clear()
+    stranger = asyncio.create_task(issuer.keys.find("random"))
+    await asyncio.sleep(0)
+    assert await issuer.keys.find("old") is not None
+    assert not stranger.done()
+    plane.open.set()
+    assert await stranger is None
+
+
+async def test_an_issuer_that_does_not_exist_is_not_asked_for_again_at_once(
+    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+) -> None:
+    nobody = "https://id.example/nobody"
+    for _ in range(5):
+        assert await owned.find(nobody) is None
+    assert plane.asked == [nobody]
+    plane.keep(nobody, "nobody", {"keys": [NEW]})
+    clock.advance(ABSENT_FOR)
+    assert (await known(owned, nobody)).tenant == "nobody"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "id.example", "http://id.example/a1", "https://id.example/a1?x", "https://id.example/".ljust(MAX_ISSUER + 1)],
+)
+async def test_what_no_tenant_can_own_is_never_looked_up(owned: OwnedIssuers, plane: ControlPlane, url: str) -> None:
+    assert await owned.find(url) is None
+    assert plane.asked == []
+
+
+async def test_made_up_issuers_are_throttled_while_known_ones_are_served(plane: ControlPlane, clock: FakeClock) -> None:
+    owned = OwnedIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    await known(owned)
+    refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(100)]
+    assert all(refusals[20:])
+    asked = len(plane.asked)
+    assert asked <= 20
+    clock.advance(MAX_AGE)
+    plane.keep(A1, "a1", {"keys": [NEW]})
+    assert await (await known(owned)).keys.find("new") is not None
+    assert plane.asked[asked:] == [A1]
+
+
+async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, clock: FakeClock) -> None:
+    owned = OwnedIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(20)]
+    refusal = refusals[-1]
+    assert refusal is not None
+    wait = refusal.extensions["retryAfterMs"]
+    assert isinstance(wait, int)
+    clock.advance(wait / 1000)
+    await known(owned)
+
+
+async def test_a_new_key_of_a_known_issuer_is_found_in_the_middle_of_made_up_issuers(
+    plane: ControlPlane, clock: FakeClock
+) -> None:
+    owned = OwnedIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    issuer = await known(owned)
+    for number in range(100):
+        await _refusal(owned, f"https://id.example/made-up-{number}")
+    plane.keep(A1, "a1", {"keys": [NEW]})
+    assert await issuer.keys.find("new") is not None
+
+
+async def _refusal(owned: OwnedIssuers, url: str) -> Throttled | None:
+    try:
+        assert await owned.find(url) is None
+    except Throttled as refusal:
+        return refusal
+    return None
+
+
+async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_not(
+    plane: ControlPlane, clock: FakeClock
+) -> None:
+    owned = OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, largest=8)
+    for number in range(100):
+        plane.keep(f"https://id.example/t{number}", f"t{number}", {"keys": [OLD]})
+        await known(owned, f"https://id.example/t{number}")
+        assert await owned.find(f"https://id.example/nobody-{number}") is None
+    assert owned.remembered == 16
+
+
+async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: ControlPlane, clock: FakeClock) -> None:
+    owned = OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, largest=2)
+    plane.keep("https://id.example/third", "third", {"keys": [OLD]})
+    for url in (A1, A10):
+        await known(owned, url)
+    clock.advance(MAX_AGE)
+    for url in (A1, "https://id.example/third", A1, A10):
+        await known(owned, url)
+    assert plane.asked == [A1, A10, A1, "https://id.example/third", A10]
+
+
+async def test_what_is_doubted_is_read_before_it_is_believed(owned: OwnedIssuers, plane: ControlPlane) -> None:
+    key, issuer = await key_of(owned), await known(owned)
+    plane.keep(A1, "a1", {"keys": [NEW]})
+    owned.doubt(A1)
+    assert not issuer.keys.holds(key)
+    await known(owned)
+    assert not issuer.keys.holds(key)
+
+
+async def test_an_issuer_that_did_not_exist_is_found_once_that_is_doubted(
+    owned: OwnedIssuers, plane: ControlPlane
+) -> None:
+    late = "https://id.example/late"
+    assert await owned.find(late) is None
+    plane.keep(late, "late", {"keys": [NEW]})
+    owned.doubt(late)
+    assert (await known(owned, late)).tenant == "late"
+
+
+async def test_a_read_that_was_on_its_way_when_it_was_doubted_is_not_believed(
+    owned: OwnedIssuers, plane: ControlPlane
+) -> None:
+    plane.open.clear()
+    late = asyncio.create_task(owned.find(A1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    plane.keep(A1, "globex", {"keys": [NEW]})
+    owned.doubt(A1)
+    fresh = asyncio.create_task(owned.find(A1))
+    plane.open.set()
+    for issuer in await asyncio.gather(late, fresh):
+        assert issuer is not None
+        assert issuer.tenant == "globex"
+    assert (await known(owned)).tenant == "globex"
+
+
+async def test_published_keys_stay_while_their_address_does_and_go_with_it(
+    plane: ControlPlane, clock: FakeClock
+) -> None:
+    sources = {
+        "https://keys.example/1": FakeSource({"keys": [OLD]}),
+        "https://keys.example/2": FakeSource({"keys": [NEW]}),
+    }
+    made: list[str] = []
+
+    def published(uri: str, issuer: str) -> KeySet:
+        made.append(uri)
+        return FetchedKeys(sources[uri].fetch, clock=clock)
+
+    owned = OwnedIssuers(plane.look_up, published, Plenty(), clock=clock)
+    first, second = sources
+    plane.kept[A1] = Kept(A1, plane.kept[A1].tenant, jwks_uri=first)
+    key, issuer = await key_of(owned), await known(owned)
+    clock.advance(MAX_AGE)
+    await known(owned)
+    assert issuer.keys.holds(key)
+    assert made == [first]
+    plane.kept[A1] = Kept(A1, plane.kept[A1].tenant, jwks_uri=second)
+    clock.advance(MAX_AGE)
+    await known(owned)
+    assert not issuer.keys.holds(key)
+    assert await issuer.keys.find("new") is not None
+    assert made == [first, second]
+
+
+async def test_no_two_reads_of_one_issuer_overlap(plane: ControlPlane, clock: FakeClock, sleeper: Sleeper) -> None:
+    under_way: list[int] = [0]
+
+    async def look_up(url: str) -> Kept | None:
+        under_way.append(under_way[-1] + 1)
+        await asyncio.sleep(0.001)
+        under_way.append(under_way[-1] - 1)
+        return plane.kept[url]
+
+    owned = OwnedIssuers(look_up, unpublished, Plenty(), clock=clock, sleep=sleeper)
+    issuer = await known(owned)
+    await asyncio.gather(
+        *(issuer.keys.find(f"random-{number}") for number in range(50)), *(owned.find(A1) for _ in range(50))
+    )
+    assert max(under_way) == 1
+    assert all(abs(after - before) == 1 for before, after in pairwise(under_way))

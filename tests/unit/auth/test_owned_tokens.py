@@ -1,0 +1,239 @@
+"""A token of an issuer that a tenant owns opens that tenant alone, and no longer than its key is there."""
+
+import pytest
+
+from service.auth.admission import admit_operator, admit_principal
+from service.auth.issuer import Issuer
+from service.auth.owned_issuers import MAX_AGE, OwnedIssuers
+from service.auth.principal import Principal
+from service.auth.signing_key import SigningKey
+from service.auth.tokens import RECHECK_SECONDS, Verifier
+from service.errors import Internal, Unauthenticated
+
+from .clock import FakeClock
+from .control_plane import ControlPlane, Plenty, Sleeper, unpublished
+from .identity_provider import IdentityProvider
+
+A1, A10 = "https://id.example/a1", "https://id.example/a10"
+
+
+@pytest.fixture
+def a1(clock: FakeClock) -> IdentityProvider:
+    return IdentityProvider(clock, url=A1, key_name="a1")
+
+
+@pytest.fixture
+def a10(clock: FakeClock) -> IdentityProvider:
+    return IdentityProvider(clock, url=A10, key_name="a10")
+
+
+@pytest.fixture
+def plane(a1: IdentityProvider, a10: IdentityProvider) -> ControlPlane:
+    plane = ControlPlane()
+    plane.keep(A1, "a1", a1.jwks())
+    plane.keep(A10, "a10", a10.jwks())
+    return plane
+
+
+@pytest.fixture
+def owned(plane: ControlPlane, clock: FakeClock) -> OwnedIssuers:
+    return OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=Sleeper(clock))
+
+
+@pytest.fixture
+def verifier(owned: OwnedIssuers, provider: IdentityProvider, clock: FakeClock) -> Verifier[Principal]:
+    return verifier_of(owned, provider.issuer(), clock)
+
+
+def verifier_of(owned: OwnedIssuers, issuer: Issuer, clock: FakeClock) -> Verifier[Principal]:
+    return Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=clock, others=owned)
+
+
+def renewed(provider: IdentityProvider) -> IdentityProvider:
+    return IdentityProvider(provider.clock, url=provider.url, kid="k2", key_name=f"{provider.key_name}-renewed")
+
+
+def keys(*providers: IdentityProvider) -> dict[str, object]:
+    return {"keys": [key for provider in providers for key in provider.jwks()["keys"]]}
+
+
+async def test_each_tenants_issuer_opens_its_own_tenant(
+    verifier: Verifier[Principal], a1: IdentityProvider, a10: IdentityProvider
+) -> None:
+    assert (await verifier.verify(a1.token(tenant="a1"))).tenant == "a1"
+    assert (await verifier.verify(a10.token(tenant="a10"))).tenant == "a10"
+
+
+@pytest.mark.parametrize("claimed", ["a10", "a", "a11", "acme", "A1", "a1#", None, 1, ["a1"]])
+async def test_a_tenants_issuer_that_claims_another_tenant_is_refused(
+    verifier: Verifier[Principal], a1: IdentityProvider, claimed: object
+) -> None:
+    with pytest.raises(Unauthenticated):
+        await verifier.verify(a1.token(tenant=claimed))
+
+
+async def test_the_longer_of_two_neighbours_does_not_open_the_shorter_either(
+    verifier: Verifier[Principal], a10: IdentityProvider
+) -> None:
+    with pytest.raises(Unauthenticated, match="does not speak for"):
+        await verifier.verify(a10.token(tenant="a1"))
+
+
+async def test_a_tenants_key_proves_nothing_in_its_neighbours_name(
+    verifier: Verifier[Principal], a1: IdentityProvider, a10: IdentityProvider
+) -> None:
+    forged = IdentityProvider(a1.clock, url=A10, key_name=a1.key_name)
+    await verifier.verify(a10.token(tenant="a10"))
+    with pytest.raises(Unauthenticated, match="signature"):
+        await verifier.verify(forged.token(tenant="a10"))
+
+
+async def test_an_issuer_of_the_settings_stays_what_it_is_though_a_tenant_claims_it(
+    verifier: Verifier[Principal], plane: ControlPlane, provider: IdentityProvider, a1: IdentityProvider
+) -> None:
+    plane.keep(provider.url, "a1", a1.jwks())
+    impostor = IdentityProvider(a1.clock, url=provider.url, key_name=a1.key_name)
+    assert (await verifier.verify(provider.token(tenant="globex"))).tenant == "globex"
+    with pytest.raises(Unauthenticated):
+        await verifier.verify(impostor.token(tenant="a1"))
+    assert plane.asked == []
+
+
+async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alone(
+    owned: OwnedIssuers, provider: IdentityProvider, clock: FakeClock
+) -> None:
+    bound = verifier_of(owned, provider.issuer("a1"), clock)
+    assert (await bound.verify(provider.token(tenant="a1"))).tenant == "a1"
+    with pytest.raises(Unauthenticated, match="does not speak for"):
+        await bound.verify(provider.token(tenant="a10"))
+
+
+async def test_a_tenants_issuer_does_not_open_the_operators_door(
+    owned: OwnedIssuers, provider: IdentityProvider, a1: IdentityProvider, clock: FakeClock
+) -> None:
+    operators = Verifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=admit_operator, clock=clock)
+    with pytest.raises(Unauthenticated):
+        await operators.verify(a1.token_without("tenant", aud="keyfence-admin"))
+    careless = Verifier(issuers=[], audience="keyfence-admin", admit=admit_operator, clock=clock, others=owned)
+    with pytest.raises(Unauthenticated, match="operators' door"):
+        await careless.verify(a1.token_without("tenant", aud="keyfence-admin"))
+
+
+async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_no_proof(
+    verifier: Verifier[Principal],
+    plane: ControlPlane,
+    a1: IdentityProvider,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    token = a1.token(tenant="a1")
+    caller = await verifier.verify(token)
+    monkeypatch.setattr(SigningKey, "signed", lambda *_, **__: pytest.fail("the signature was read again"))
+    for _ in range(10):
+        clock.advance(MAX_AGE / 2)
+        assert await verifier.verify(token) is caller
+    assert len(plane.asked) == 6
+
+
+async def test_a_remembered_token_ends_with_its_key_within_the_time(
+    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+) -> None:
+    token = a1.token(tenant="a1")
+    await verifier.verify(token)
+    plane.keep(A1, "a1", keys(renewed(a1)))
+    clock.advance(MAX_AGE - 0.1)
+    await verifier.verify(token)
+    clock.advance(0.1)
+    with pytest.raises(Unauthenticated):
+        await verifier.verify(token)
+
+
+async def test_keys_that_are_added_before_they_sign_and_dropped_after_refuse_nobody(
+    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+) -> None:
+    new = renewed(a1)
+    old_token, new_token = a1.token(tenant="a1"), new.token(tenant="a1")
+    await verifier.verify(old_token)
+    plane.keep(A1, "a1", keys(a1, new))
+    for _ in range(20):
+        clock.advance(0.5)
+        await verifier.verify(old_token)
+        await verifier.verify(new_token)
+        await verifier.verify(new.token(tenant="a1", jti=str(clock.now)))
+    plane.keep(A1, "a1", keys(new))
+    for _ in range(20):
+        clock.advance(0.5)
+        await verifier.verify(new_token)
+    with pytest.raises(Unauthenticated):
+        await verifier.verify(old_token)
+
+
+async def test_a_token_of_a_key_that_is_as_new_as_itself_is_not_refused(
+    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider
+) -> None:
+    """Though it was read a moment ago, and though others ask for keys that are not there."""
+    await verifier.verify(a1.token(tenant="a1"))
+    for number in range(5):
+        with pytest.raises(Unauthenticated):
+            await verifier.verify(a1.sign(a1.claims(tenant="a1"), kid=f"random-{number}"))
+        new = IdentityProvider(a1.clock, url=A1, kid=f"new-{number}", key_name=f"new-{number}")
+        plane.keep(A1, "a1", keys(a1, new))
+        assert (await verifier.verify(new.token(tenant="a1"))).tenant == "a1"
+
+
+async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_refused_within_the_time(
+    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+) -> None:
+    token = a1.token(tenant="a1")
+    await verifier.verify(token)
+    plane.keep(A1, "globex", a1.jwks())
+    clock.advance(MAX_AGE)
+    with pytest.raises(Unauthenticated, match="does not speak for"):
+        await verifier.verify(token)
+    assert (await verifier.verify(a1.token(tenant="globex"))).tenant == "globex"
+
+
+async def test_a_remembered_token_of_an_issuer_that_was_freed_is_refused_within_the_time(
+    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+) -> None:
+    token = a1.token(tenant="a1")
+    await verifier.verify(token)
+    del plane.kept[A1]
+    clock.advance(MAX_AGE)
+    with pytest.raises(Unauthenticated, match="issuer is not accepted"):
+        await verifier.verify(token)
+
+
+async def test_nobody_is_let_in_by_what_cannot_be_read_and_nobody_else_is_kept_out(
+    verifier: Verifier[Principal],
+    plane: ControlPlane,
+    provider: IdentityProvider,
+    a1: IdentityProvider,
+    a10: IdentityProvider,
+    clock: FakeClock,
+) -> None:
+    token = a1.token(tenant="a1")
+    await verifier.verify(token)
+    plane.down = True
+    await verifier.verify(token)
+    clock.advance(MAX_AGE)
+    for attempt in (token, a1.token(tenant="a1", jti="another"), a10.token(tenant="a10")):
+        with pytest.raises(Internal):
+            await verifier.verify(attempt)
+    assert (await verifier.verify(provider.token(tenant="globex"))).tenant == "globex"
+    plane.down = False
+    assert (await verifier.verify(token)).tenant == "a1"
+
+
+async def test_a_remembered_token_is_proven_anew_after_its_time_and_ends_at_its_end(
+    verifier: Verifier[Principal], a1: IdentityProvider, clock: FakeClock
+) -> None:
+    token = a1.token(tenant="a1", exp=int(clock.now) + 2 * RECHECK_SECONDS)
+    caller = await verifier.verify(token)
+    clock.advance(RECHECK_SECONDS)
+    again = await verifier.verify(token)
+    assert again is not caller
+    assert again == caller
+    clock.advance(RECHECK_SECONDS + 10)
+    with pytest.raises(Unauthenticated, match="expired"):
+        await verifier.verify(token)
