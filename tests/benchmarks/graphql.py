@@ -32,6 +32,9 @@ from service.local.binary import obtain, shared_cache
 from service.local.issuer import LocalIssuer
 from service.store.client import Answer
 from service.tenancy.registry import Registry
+from service.usage.allowances import Allowances
+from service.usage.ledger import Ledger
+from service.usage.turn import Turns
 from tests.world import Session, World
 
 QUERY = """{ users(first: 20) { edges { cursor node { id email name role createdAt updatedAt version __typename } }
@@ -85,9 +88,9 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
     verifier = tenant_verifier(world.settings)
     executor = GraphQLExecutor(schema)
     request = GraphQLRequest(query=QUERY)
-    caller = Caller(
-        await verifier.verify(session.token), await Registry(world.tables.control(writes=False)).get(session.tenant)
-    )
+    tenant = await Registry(world.tables.control(writes=False)).get(session.tenant)
+    turns = Turns(allowances=Allowances(), ledger=Ledger(), total=world.tables.meter)
+    caller = Caller(await verifier.verify(session.token), tenant, turns.begin(tenant))
     table = world.table(session.tenant, writes=False)
     canned = await _canned(world, session)
 
@@ -95,7 +98,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
         return executor.prepare(request)
 
     async def execute() -> object:
-        table = canned.tables.tenant(session.tenant, writes=False)
+        table = canned.tables.tenant(session.tenant, writes=False, meter=caller.turn, lane=caller.turn.lane)
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 
     return {

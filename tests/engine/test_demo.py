@@ -4,6 +4,7 @@ from iam.boundary import tenant_id
 from service.domains.groups.access import groups_of_user, members_of_group
 from service.domains.groups.memberships import Memberships
 from service.domains.groups.repository import Groups
+from service.domains.users.access import user_tallies
 from service.domains.users.repository import Users
 from service.local.demo import load_demo
 from service.local.people import TENANTS
@@ -25,6 +26,9 @@ async def test_heads_counts_and_claims_agree_with_the_edges(world: World) -> Non
             group = await Groups(table).get(listed.id)
             known = await Memberships(table).of_group(group.id, group.head or Head(), first=50, after=None)
             assert known.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
+        tallied = await table.find(user_tallies.get())
+        assert tallied
+        assert tallied.total == len(demo.people)
         for person in demo.people:
             user = await Users(table).find_by_email(demo.email(person))
             assert user

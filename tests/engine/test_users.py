@@ -1,15 +1,16 @@
 """Users are kept whole: one email each, one winner of every race, nothing left behind."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from iam.boundary import TenantId
 from service.auth.role import Role
-from service.domains.users.access import email_claims, setting_by_name
+from service.domains.users.access import email_claims, setting_by_name, user_tallies
 from service.domains.users.model import SETTINGS, User, UserId
 from service.domains.users.repository import Users
-from service.errors import BadInput, Conflict, NotFound
+from service.errors import BadInput, Conflict, NotFound, QuotaExceeded
 from tests.world import World
 
 
@@ -24,6 +25,11 @@ def anybody(_: User) -> None:
 
 async def ada(users: Users, email: str = "ada@x.example") -> User:
     return await users.create(email=email, name="Ada", role=Role.MEMBER)
+
+
+async def number(users: Users) -> int:
+    tallied = await users.table.find(user_tallies.get())
+    return tallied.total if tallied else 0
 
 
 async def test_of_concurrent_creates_with_one_email_exactly_one_wins(users: Users) -> None:
@@ -188,3 +194,53 @@ async def test_a_setting_that_is_no_json_is_refused(users: Users, value: object)
     user = await ada(users)
     with pytest.raises(BadInput, match="JSON"):
         await users.put_setting(user.id, "x", value)
+
+
+async def test_users_are_counted_as_they_come_and_go(users: Users) -> None:
+    made = [await ada(users, f"{number}@x.example") for number in range(3)]
+    with pytest.raises(Conflict):
+        await ada(users, "0@x.example")
+    assert await number(users) == 3
+    await users.begin_delete(made[0].id, allowed=anybody)
+    await users.begin_delete(made[0].id, allowed=anybody)
+    assert await number(users) == 2
+    await users.finish_delete(made[0].id)
+    with pytest.raises(NotFound):
+        await users.begin_delete(made[0].id, allowed=anybody)
+    assert await number(users) == 2
+
+
+async def test_of_concurrent_creates_exactly_the_quota_succeed_and_the_others_hear_of_it(users: Users) -> None:
+    limited = replace(users, quota=5)
+    creates = (ada(limited, f"{number}@x.example") for number in range(20))
+    outcomes = await asyncio.gather(*creates, return_exceptions=True)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["QuotaExceeded"] * 15 + ["User"] * 5
+    assert len((await users.newest(first=50, after=None)).items) == await number(users) == 5
+
+
+async def test_who_leaves_makes_room_and_a_lower_quota_removes_nobody(users: Users) -> None:
+    limited = replace(users, quota=2)
+    first = await ada(limited, "1@x.example")
+    await ada(limited, "2@x.example")
+    with pytest.raises(QuotaExceeded, match="2 users") as refusal:
+        await ada(limited, "3@x.example")
+    assert refusal.value.extensions == {"quota": "users"}
+    await limited.begin_delete(first.id, allowed=anybody)
+    await ada(limited, "3@x.example")
+    with pytest.raises(QuotaExceeded):
+        await ada(replace(users, quota=1), "4@x.example")
+    assert await number(users) == 2
+
+
+async def test_a_taken_email_is_told_before_a_full_tenant(users: Users) -> None:
+    limited = replace(users, quota=1)
+    await ada(limited)
+    with pytest.raises(Conflict):
+        await ada(limited)
+
+
+async def test_a_neighbours_users_are_not_counted(world: World) -> None:
+    short, longer = await world.new_tenant("tally"), await world.new_tenant("tally-1")
+    await ada(Users(world.table(longer), quota=1))
+    await ada(Users(world.table(short), quota=1))
+    assert [await number(Users(world.table(one))) for one in (short, longer)] == [1, 1]

@@ -17,7 +17,6 @@ user_tallies = entity(UserTally, table=TenantKey("TALLY#USERS", "METADATA"))
 
 user_by_id = users.get()
 user_by_email = users.query("gsi1", begins_with="USER#")
-number_of_users = user_tallies.get()
 newest_users = users.query("gsi2", newest_first=True)
 setting_by_name = settings.get()
 settings_of_user = settings.query("table", begins_with="SETTINGS#")

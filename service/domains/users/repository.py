@@ -12,7 +12,6 @@ from service.auth.role import Role
 from service.domains.users.access import (
     email_claims,
     newest_users,
-    number_of_users,
     setting_by_name,
     settings,
     settings_of_user,
@@ -62,10 +61,6 @@ class Users:
     now: Callable[[], datetime] = clock.now
     quota: int | None = None
     """How many there may be at once."""
-
-    async def number(self) -> int:
-        tallied = await self.table.find(number_of_users)
-        return tallied.total if tallied else 0
 
     async def find(self, id: UserId) -> User | None:
         user = await self.table.find(user_by_id, id=id)

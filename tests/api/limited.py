@@ -1,0 +1,81 @@
+"""A server of the test's own, whose quotas are counted by a clock that stands until it is moved."""
+
+import itertools
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.applications import Starlette
+
+from iam.boundary import tenant_id
+from service import app
+from service.store.tables import Tables
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Tier
+from service.tenancy.register import Register
+from service.usage.allowances import Allowances
+from service.usage.flushing import Flushing
+from service.usage.ledger import Ledger
+from service.usage.repository import Usages
+from service.usage.turn import Turns
+from tests.world import PLENTY, Session, World
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Clock:
+    """Seconds, moved by hand."""
+
+    now: float = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(kw_only=True)
+class Server:
+    """The service in a process of its own, as far as quotas and usage go."""
+
+    world: World
+    clock: Clock = field(default_factory=Clock)
+    hour: Clock = field(default_factory=lambda: Clock(datetime(2026, 5, 31, 23, 30, tzinfo=UTC).timestamp()))
+    servers: int = 1
+    width: int = 16
+    turns: Turns = field(init=False)
+    tables: Tables = field(init=False)
+    application: Starlette = field(init=False)
+
+    def __post_init__(self) -> None:
+        tables = self.world.tables
+        allowances = Allowances(clock=self.clock, servers=self.servers, width=self.width)
+        self.turns = Turns(allowances=allowances, ledger=Ledger(clock=self.hour), total=tables.meter)
+        self.tables = replace(tables, accounts=self.turns.ledger.accounts)
+        self.application = app.application(self.world.settings, tables, self.world.vending, turns=self.turns)
+
+    async def tenant(self, name: str | None = None, *, stored_bytes: int = 0, **quotas: Any) -> Session:
+        id, now = tenant_id(name or f"limited-{next(_numbers)}"), datetime.now(UTC)
+        made = Tenant(
+            id=id,
+            name=id.title(),
+            tier=Tier.FREE,
+            status=TenantStatus.ACTIVE,
+            overrides=replace(PLENTY, **quotas),
+            stored_bytes=stored_bytes,
+            created_at=now,
+            updated_at=now,
+        )
+        await Register(self.world.tables.control(writes=True), "the-tests").enter(made)
+        return self.session(self.world.session(id))
+
+    def session(self, session: Session) -> Session:
+        return replace(session, application=self.application)
+
+    @property
+    def flushing(self) -> Flushing:
+        return Flushing(self.turns.ledger, Usages(self.tables.control(writes=True)))
+
+    @property
+    def usages(self) -> Usages:
+        return Usages(self.world.tables.control(writes=False))

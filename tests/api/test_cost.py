@@ -1,0 +1,81 @@
+"""Who asks what a request has cost is told, and nobody else."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from service import app
+from service.settings import PriceSettings
+from tests.api.limited import Server
+from tests.unit.http.asking import ask
+from tests.world import Session, World
+
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation { createUser(input: {email: "cost@x.example", name: "N"}) { id } }'
+
+
+async def cost(session: Session, query: str, extensions: Any) -> Any:
+    answer = (await session.post({"query": query, "extensions": extensions})).json()
+    return answer.get("extensions", {}).get("cost")
+
+
+async def consumed(world: World, session: Session, query: str) -> tuple[Any, int]:
+    world.calls()
+    told = await cost(session, query, {"cost": True})
+    return told, len(
+        [call for call in world.calls() if call.parameters.get("TableName") or "TransactItems" in call.parameters]
+    )
+
+
+async def test_a_request_that_asks_is_told_its_calls_units_and_money(world: World, owner: Session) -> None:
+    await owner.ask(USERS)
+    told, calls = await consumed(world, owner, USERS)
+    assert told["calls"] == calls == 2
+    assert told["readUnits"] == 1.5, "half a unit for an empty list, and one for the look at the token"
+    assert told["writeUnits"] == 0
+    assert told["usd"] == pytest.approx(1.5 * 0.125 / 1e6)
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+async def test_writes_are_told_apart_and_so_is_what_failed(world: World, owner: Session) -> None:
+    await owner.ask(USERS)
+    told, calls = await consumed(world, owner, CREATE)
+    assert (told["calls"], told["readUnits"]) == (calls, 1)
+    assert told["writeUnits"] > 6
+    again = (await owner.post({"query": CREATE, "extensions": {"cost": True}})).json()
+    assert again["errors"][0]["extensions"]["code"] == "CONFLICT"
+    assert again["extensions"]["cost"]["calls"] == 2
+
+
+@pytest.mark.parametrize("extensions", [None, {}, {"cost": False}, {"cost": "true"}, {"cost": 1}, {"other": True}])
+async def test_nobody_else_is_told(owner: Session, extensions: Any) -> None:
+    answer = (await owner.post({"query": USERS, "extensions": extensions})).json()
+    assert set(answer) == {"data"}
+
+
+async def test_a_neighbours_calls_are_not_in_it(world: World) -> None:
+    first, second = [world.session(await world.new_tenant(name)) for name in ("cost", "cost-1")]
+    await first.ask(USERS)
+    await second.ask(USERS)
+    assert (await cost(first, USERS, {"cost": True}))["calls"] == 2
+
+
+async def test_prices_are_those_of_the_settings(world: World, owner: Session) -> None:
+    dear = PriceSettings.model_validate({"region": "x", "as_of": "2026-01-01", "read": 1_000_000, "write": 0})
+    settings = world.settings.model_copy(update={"prices": dear})
+    session = replace(owner, application=app.application(settings, world.tables, world.vending))
+    assert (await cost(session, USERS, {"cost": True}))["usd"] == 1.5
+
+
+async def test_metrics_tell_units_and_refusals_by_quota_and_name_no_tenant(world: World) -> None:
+    server = Server(world=world)
+    session = await server.tenant("metrics-of-nobody", requests_per_second=1)
+    for _ in range(5):
+        await session.answer(USERS)
+    await server.flushing.flush()
+    text = (await ask(server.application, path="/metrics")).body.decode()
+    assert 'keyfence_throttled_total{quota="requestsPerSecond"} 3' in text
+    assert 'keyfence_usage_leaves_total{outcome="written"} 2' in text
+    assert f"keyfence_dynamodb_read_units_total {world.tables.meter.read_units}" in text
+    assert "metrics-of-nobody" not in text

@@ -1,0 +1,168 @@
+"""A tenant is held to its own quotas, before anything is asked of DynamoDB, and nobody else notices."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from service.store.meter import Spent
+from service.tenancy.register import Register
+from tests.api.limited import Server
+from tests.isolation.questions import questions
+from tests.world import Session, World
+
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'
+GROUP = 'mutation($name: String = "g") { createGroup(input: {name: $name}) { id } }'
+DROP = "mutation($id: ID!) { deleteGroup(id: $id) }"
+
+
+@pytest.fixture
+def server(world: World) -> Server:
+    return Server(world=world)
+
+
+async def tried(session: Session, query: str = USERS) -> tuple[int, dict[str, Any]]:
+    """The status, and what the first error says of itself."""
+    answer = await session.post({"query": query})
+    errors = answer.json().get("errors", [])
+    return answer.status_code, errors[0]["extensions"] if errors else {}
+
+
+async def test_requests_over_the_quota_are_throttled_before_anything_is_asked_and_then_served_again(
+    world: World, server: Server
+) -> None:
+    session = await server.tenant(requests_per_second=2)
+    assert [(await tried(session))[0] for _ in range(4)] == [200] * 4
+    world.calls()
+    answer = await session.post({"query": USERS})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    (error,) = answer.json()["errors"]
+    assert error["extensions"] == {"code": "THROTTLED", "quota": "requestsPerSecond", "retryAfterMs": 500}
+    assert "2 requests a second" in error["message"]
+    assert world.calls() == []
+    server.clock.now += 0.5
+    assert await tried(session) == (200, {})
+    assert (await tried(session))[0] == 429
+
+
+async def test_a_neighbour_in_the_same_tier_and_with_a_common_prefix_is_served_all_the_same(server: Server) -> None:
+    noisy = await server.tenant("quota-acme", requests_per_second=1)
+    quiet = await server.tenant("quota-acme-1", requests_per_second=1)
+    assert [(await tried(noisy))[0] for _ in range(5)] == [200, 200, 429, 429, 429]
+    assert [(await tried(quiet))[0] for _ in range(2)] == [200, 200]
+
+
+async def test_of_many_at_once_exactly_the_quota_passes(server: Server) -> None:
+    session = await server.tenant(requests_per_second=5)
+    found = await asyncio.gather(*(tried(session) for _ in range(40)))
+    assert sorted(status for status, _ in found) == [200] * 10 + [429] * 30
+
+
+async def test_servers_share_a_quota(world: World, server: Server) -> None:
+    fleet = [Server(world=world, clock=server.clock, servers=4) for _ in range(4)]
+    session = await server.tenant(requests_per_second=8)
+    found = [await tried(one.session(session)) for one in fleet for _ in range(6)]
+    assert [status for status, _ in found].count(200) == 16
+
+
+async def test_units_that_were_read_are_paid_before_the_next_request(world: World, server: Server) -> None:
+    session = await server.tenant(read_units_per_second=1)
+    while (await tried(session))[0] == 200:
+        pass
+    world.calls()
+    status, error = await tried(session)
+    assert (status, error["code"], error["quota"]) == (429, "THROTTLED", "readUnitsPerSecond")
+    assert world.calls() == []
+    (spent,) = [leaf.kept() for leaf in server.turns.ledger.due() if leaf.tenant == session.tenant]
+    assert 2 < sum(one.read_units for one in spent.operations.values()) < 5
+    server.clock.now += error["retryAfterMs"] / 1000
+    assert await tried(session) == (200, {})
+
+
+async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(world: World, server: Server) -> None:
+    """Not from what a write consumes: moto says nothing of transactions."""
+    session = await server.tenant(write_units_per_second=10)
+    assert await tried(session, CREATE) == (200, {})
+    turn = server.turns.begin(await server_tenant(server, session))
+    turn.add(Spent("TransactWriteItems", 0.0, 120.0))
+    world.calls()
+    status, error = await tried(session, GROUP)
+    assert (status, error["code"], error["quota"]) == (429, "THROTTLED", "writeUnitsPerSecond")
+    assert [call for call in world.calls() if call.parameters.get("Key", {}).get("PK", {}) != {}] == []
+    assert await tried(session) == (200, {})
+    server.clock.now += error["retryAfterMs"] / 1000
+    assert await tried(session, GROUP) == (200, {})
+
+
+async def server_tenant(server: Server, session: Session) -> Any:
+    return await Register(server.world.tables.control(writes=False), "the-tests").get(session.tenant)
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+async def test_what_a_write_consumes_is_charged(server: Server) -> None:
+    session = await server.tenant(write_units_per_second=1)
+    assert await tried(session, CREATE) == (200, {})
+    status, error = await tried(session, GROUP)
+    assert (status, error["quota"]) == (429, "writeUnitsPerSecond")
+    assert error["retryAfterMs"] > 2_000
+
+
+async def test_another_quota_holds_from_the_next_reading_of_the_register_on(world: World, server: Server) -> None:
+    session = await server.tenant(requests_per_second=1)
+    assert [(await tried(session))[0] for _ in range(3)] == [200, 200, 429]
+    operator = server.session(world.operator())
+    await operator.ask("mutation($id: ID!) { setQuotas(id: $id, requestsPerSecond: 100) { id } }", id=session.tenant)
+    assert (await tried(session))[0] == 429, "more a second is not more at once"
+    server.clock.now += 0.0625
+    assert (await tried(session))[0] == 200
+
+
+async def test_a_request_that_is_refused_for_its_token_costs_its_tenant_nothing(server: Server) -> None:
+    session = await server.tenant(requests_per_second=1)
+    forged = replace(session, token=session.token[:-6] + "AAAAAA")
+    assert [(await tried(forged))[0] for _ in range(5)] == [401] * 5
+    assert [(await tried(session))[0] for _ in range(2)] == [200] * 2
+
+
+async def test_malformed_requests_are_requests(server: Server) -> None:
+    session = await server.tenant(requests_per_second=1)
+    assert [(await tried(session, "{"))[0] for _ in range(3)] == [200, 200, 429]
+
+
+async def test_a_tenant_whose_storage_is_full_reads_and_frees_and_adds_nothing(server: Server) -> None:
+    roomy = await server.tenant(storage_mb=1, stored_bytes=999_999)
+    group = (await roomy.ask(GROUP))["createGroup"]["id"]
+    full = await server.tenant(storage_mb=1, stored_bytes=1_000_000)
+    (error,) = (await full.answer(GROUP))["errors"]
+    assert error["extensions"] == {"code": "QUOTA_EXCEEDED", "quota": "storageMb"}
+    assert "1 MB" in error["message"]
+    await full.ask(USERS)
+    assert await full.refusal(DROP, id=group) == "NOT_FOUND"
+    await full.ask('mutation { revokeSession(jti: "anybodys") }')
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+async def test_every_mutation_but_those_that_free_room_is_refused_when_storage_is_full(server: Server) -> None:
+    full = await server.tenant(storage_mb=1, stored_bytes=1_000_000)
+    passed = set()
+    for question in questions():
+        variables = question.variables(dict.fromkeys(question.takes, "usr_00000000000000000000000000"))
+        codes = [
+            error["extensions"]["code"]
+            for error in (await full.answer(question.document, **variables)).get("errors", ())
+        ]
+        if question.operation == "mutation" and codes != ["QUOTA_EXCEEDED"]:
+            passed.add(question.name)
+        elif question.operation == "query":
+            assert "QUOTA_EXCEEDED" not in codes
+    assert passed == {"deleteUser", "deleteGroup", "removeMember", "deleteOrder", "revokeSession"}
+
+
+async def test_users_over_the_quota_are_refused_with_its_name(server: Server) -> None:
+    session = await server.tenant(users=1)
+    assert await tried(session, CREATE) == (200, {})
+    status, error = await tried(session, CREATE.replace("new@", "newer@"))
+    assert (status, error) == (200, {"code": "QUOTA_EXCEEDED", "quota": "users"})
+    assert len((await session.ask(USERS))["users"]["edges"]) == 1

@@ -1,0 +1,210 @@
+"""What tenants use is written down to the unit, adds up to what the table gave, and costs what is stated."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from service.errors import BadInput
+from service.store.client import Answer, Client
+from service.store.meter import Meter
+from service.usage.model import CONTROL_PLANE, Counts
+from tests.api.limited import Server
+from tests.world import Session, World
+
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation($email: String!) { createUser(input: {email: $email, name: "N"}) { id } }'
+USAGE = """query($tenant: ID!, $from: DateTime!, $to: DateTime!) { usage(tenant: $tenant, from: $from, to: $to) {
+  tenant from to requests readUnits writeUnits throttled costUsd operations { operation requests costUsd } } }"""
+SPRING, SUMMER = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Till:
+    """A client that adds up what the engine says was consumed."""
+
+    client: Client
+    total: Meter = field(default_factory=Meter)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        answer = await self.client.call(operation, parameters, credentials)
+        self.total.record(operation, answer)
+        return answer
+
+    def close(self) -> None:
+        self.client.close()
+
+
+@pytest.fixture
+def till(world: World) -> Till:
+    return Till(world.recorder)
+
+
+@pytest.fixture
+def server(world: World, till: Till) -> Server:
+    return Server(world=replace(world, tables=replace(world.tables, client=till)))
+
+
+async def used(server: Server, tenant: TenantId) -> Counts:
+    return (await server.usages.between(tenant, SPRING, SUMMER)).total
+
+
+async def work(session: Session, name: str) -> None:
+    """Reads, writes, conflicts, nonsense, several at once."""
+    await session.ask(CREATE, email=f"{name}@x.example")
+    await session.refusal(CREATE, email=f"{name}@x.example")
+    await asyncio.gather(*(session.ask(USERS) for _ in range(3)))
+    await session.answer(
+        "{ a: users { edges { node { email groups { edges { node { id } } } } } } groups { __typename } }"
+    )
+    await session.answer("{ nonsense }")
+    await session.answer("{ viewer { subject } __typename }")
+
+
+async def test_the_sum_of_all_tenants_and_the_service_is_what_the_table_gave(server: Server, till: Till) -> None:
+    sessions = [await server.tenant(name) for name in ("sum", "sum-1", "sum-11")]
+    quiet = await server.tenant("sum-quiet")
+    till.total = Meter()
+    for number, session in enumerate(sessions):
+        for round_ in range(number + 1):
+            await work(session, f"n{round_}")
+    given = (till.total.read_units, till.total.write_units)
+    await server.flushing.flush()
+    parts = {who: await used(server, who) for who in (*(one.tenant for one in sessions), CONTROL_PLANE)}
+    assert (
+        sum(float(one.read_units) for one in parts.values()),
+        sum(float(one.write_units) for one in parts.values()),
+    ) == given
+    assert [parts[one.tenant].requests for one in sessions] == [8, 16, 24]
+    first, second, third = (parts[one.tenant].read_units for one in sessions)
+    assert 0 < first < second < third
+    assert parts[CONTROL_PLANE].read_units > 0, "the register was read"
+    assert await used(server, quiet.tenant) == Counts()
+
+
+async def test_usage_is_told_by_operation_whatever_clients_call_theirs(server: Server) -> None:
+    session = await server.tenant()
+    await work(session, "ann")
+    await session.answer("query users { groups { edges { node { id } } } }")
+    await session.answer("query($y: Boolean = true) { ...F } fragment F on Query { x: groups { __typename } }")
+    await server.flushing.flush()
+    usage = await server.usages.between(session.tenant, SPRING, SUMMER)
+    assert {name: counts.requests for name, counts in usage.operations.items()} == {
+        "createUser": 2,
+        "groups": 1,
+        "several": 1,
+        "unknown": 2,
+        "users": 3,
+        "viewer": 1,
+    }
+    assert usage.operations["users"].read_units > 3, "each asks for its token and for the list"
+    assert usage.operations["viewer"].read_units == Decimal(1), "the look at the token"
+
+
+async def test_refused_requests_are_counted_as_such_and_not_as_served(server: Server) -> None:
+    session = await server.tenant(requests_per_second=1)
+    for _ in range(5):
+        await session.answer(USERS)
+    await server.flushing.flush()
+    found = await server.usages.between(session.tenant, SPRING, SUMMER)
+    assert (found.total.requests, found.total.refused) == (2, 3)
+    assert found.operations["unknown"].refused == 3
+
+
+async def test_whole_hours_are_summed_over_months_processes_and_days(world: World, server: Server) -> None:
+    session = await server.tenant("hours")
+    neighbour = await server.tenant("hours-1")
+    other = Server(world=world, hour=server.hour)
+    night = datetime.fromtimestamp(server.hour.now, UTC)
+    for hours in (0, 1, 1, 25):
+        server.hour.now = (night + timedelta(hours=hours)).timestamp()
+        await session.ask(USERS)
+        await other.session(session).ask(USERS)
+        await neighbour.ask(USERS)
+    await server.flushing.flush()
+    await other.flushing.flush()
+
+    async def requests(start: datetime, end: datetime) -> int:
+        return (await server.usages.between(session.tenant, start, end)).total.requests
+
+    midnight = datetime(2026, 6, 1, tzinfo=UTC)
+    assert await requests(SPRING, SUMMER) == 8
+    assert await requests(midnight - timedelta(minutes=1), midnight) == 2
+    assert await requests(midnight, midnight + timedelta(minutes=1)) == 4
+    assert await requests(midnight - timedelta(minutes=20), midnight + timedelta(minutes=40)) == 6
+    assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=23)) == 0
+    assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=25)) == 2
+    told = await server.usages.between(session.tenant, midnight - timedelta(minutes=1), midnight + timedelta(minutes=1))
+    assert (told.start, told.end) == (midnight - timedelta(hours=1), midnight + timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(SUMMER, SPRING), (SPRING, SPRING), (SPRING, SPRING + timedelta(days=401)), (SPRING.replace(tzinfo=None), SUMMER)],
+    ids=["backwards", "nothing", "too much", "no zone"],
+)
+async def test_a_span_that_cannot_be_summed_is_refused(server: Server, start: datetime, end: datetime) -> None:
+    with pytest.raises((BadInput, TypeError)):
+        await server.usages.between(CONTROL_PLANE, start, end)
+
+
+async def test_a_crash_loses_what_was_not_written_and_what_was_written_counts_once(
+    world: World, server: Server
+) -> None:
+    session = await server.tenant()
+    for _ in range(3):
+        await session.ask(USERS)
+    await server.flushing.flush()
+    for _ in range(2):
+        await session.ask(USERS)
+    again = Server(world=world)
+    for _ in range(4):
+        await again.session(session).ask(USERS)
+    await again.flushing.flush()
+    await again.flushing.flush()
+    assert (await used(server, session.tenant)).requests == 7
+
+
+async def test_operators_are_told_units_and_money_and_tenants_nothing(world: World, server: Server) -> None:
+    session = await server.tenant()
+    await session.ask(CREATE, email="a@x.example")
+    await session.ask(USERS)
+    await server.flushing.flush()
+    span = {"from": SPRING.isoformat(), "to": SUMMER.isoformat()}
+    operator = world.operator()
+    told = (await operator.ask(USAGE, tenant=session.tenant, **span))["usage"]
+    counts = await used(server, session.tenant)
+    reads, writes = counts.read_units, counts.write_units
+    assert (told["readUnits"], told["writeUnits"]) == (float(reads), float(writes))
+    assert told["costUsd"] == pytest.approx(float((reads * Decimal("0.125") + writes * Decimal("0.625")) / 10**6))
+    assert told["costUsd"] > 0
+    assert (told["requests"], told["throttled"]) == (2, 0)
+    assert {one["operation"] for one in told["operations"]} == {"createUser", "users"}
+    assert (await operator.ask(USAGE, tenant="-", **span))["usage"]["readUnits"] > 0
+    assert await operator.refusal(USAGE, tenant="nobody-here", **span) == "NOT_FOUND"
+    assert await operator.refusal(USAGE, tenant="TENANT#", **span) == "BAD_USER_INPUT"
+    assert (
+        await replace(operator, token=session.token).refusal(USAGE, tenant=session.tenant, **span) == "UNAUTHENTICATED"
+    )
+
+
+async def test_the_items_of_usage_go_after_400_days(world: World, server: Server) -> None:
+    session = await server.tenant()
+    await session.ask(USERS)
+    await server.flushing.flush()
+    partition = f"CONTROL#USAGE#{session.tenant}#2026-05"
+    found = world.engine_client().query(
+        TableName=world.settings.table,
+        KeyConditionExpression="PK = :p",
+        ExpressionAttributeValues={":p": {"S": partition}},
+    )
+    (item,) = found["Items"]
+    hour = datetime(2026, 5, 31, 23, tzinfo=UTC)
+    assert item["SK"]["S"].startswith("2026-05-31T23:00:00.000000Z#")
+    assert int(item["ttl"]["N"]) == int((hour + timedelta(days=400)).timestamp())

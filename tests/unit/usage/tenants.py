@@ -1,0 +1,33 @@
+"""Tenants with quotas of the test's choice, and a clock that stands until it is moved."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from iam.boundary import tenant_id
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Overrides, Tier
+
+OPENING = datetime(2026, 3, 1, tzinfo=UTC)
+QUOTAS = Overrides(requests_per_second=10, read_units_per_second=100, write_units_per_second=50, users=3, storage_mb=1)
+
+
+@dataclass
+class Clock:
+    now: float = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def tenant(name: str = "acme", **quotas: Any) -> Tenant:
+    return Tenant(
+        id=tenant_id(name),
+        name=name,
+        tier=Tier.FREE,
+        status=TenantStatus.ACTIVE,
+        overrides=replace(QUOTAS, **quotas),
+        created_at=OPENING,
+        updated_at=OPENING,
+    )

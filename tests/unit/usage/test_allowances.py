@@ -1,0 +1,150 @@
+"""Quotas are each tenant's own, divided among the servers, and hold through changes and through forgetting."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from service.errors import Code
+from service.store.meter import Spent
+from service.tenancy.model import Tenant
+from service.usage.allowance import MOST_WAITING, OverQuota
+from service.usage.allowances import Allowances
+
+from .tenants import Clock, tenant
+
+READS = Spent("Query", 500.0, 0.0)
+WRITES = Spent("PutItem", 0.0, 250.0)
+
+
+def admitted(allowances: Allowances, who: Tenant, times: int) -> int:
+    """How many of so many requests are let in at this moment."""
+    passed = 0
+    for _ in range(times):
+        try:
+            allowances.of(who).admit(allowances.clock())
+        except OverQuota:
+            continue
+        passed += 1
+    return passed
+
+
+def test_two_seconds_worth_of_requests_pass_at_once_and_then_the_rate() -> None:
+    clock = Clock()
+    allowances, acme = Allowances(clock=clock), tenant()
+    assert admitted(allowances, acme, 50) == 20
+    clock.now += 0.5
+    assert admitted(allowances, acme, 50) == 5
+
+
+def test_a_neighbour_with_a_common_prefix_and_the_same_tier_has_its_own() -> None:
+    clock = Clock()
+    allowances = Allowances(clock=clock)
+    assert admitted(allowances, tenant("acme"), 50) == 20
+    assert admitted(allowances, tenant("acmecorp"), 50) == 20
+    assert admitted(allowances, tenant("acme"), 50) == 0
+
+
+def test_each_of_many_servers_gives_out_its_part_and_at_least_one_request() -> None:
+    clock, acme = Clock(), tenant()
+    fleet = [Allowances(servers=4, clock=clock) for _ in range(4)]
+    assert sum(admitted(one, acme, 50) for one in fleet) == 20
+    clock.now += 1
+    assert sum(admitted(one, acme, 50) for one in fleet) in range(8, 11)
+    assert admitted(Allowances(servers=1_000, clock=clock), acme, 50) == 1
+
+
+def test_the_refusal_names_the_quota_and_when_to_come_again() -> None:
+    clock = Clock()
+    allowances, acme = Allowances(clock=clock), tenant()
+    admitted(allowances, acme, 20)
+    with pytest.raises(OverQuota, match="10 requests a second") as refusal:
+        allowances.of(acme).admit(clock())
+    assert refusal.value.code is Code.THROTTLED
+    assert refusal.value.extensions == {"quota": "requestsPerSecond", "retryAfterMs": 100}
+    clock.now += 0.1
+    allowances.of(acme).admit(clock())
+
+
+def test_who_owes_read_units_waits_with_everything_until_it_is_even() -> None:
+    clock = Clock()
+    allowances, acme = Allowances(clock=clock), tenant()
+    allowances.of(acme).charge(READS, clock())
+    with pytest.raises(OverQuota, match="100 read units a second") as refusal:
+        allowances.of(acme).admit(clock())
+    assert refusal.value.extensions == {"quota": "readUnitsPerSecond", "retryAfterMs": 3_000}
+    clock.now += 2.9
+    assert admitted(allowances, acme, 1) == 0
+    clock.now += 0.2
+    assert admitted(allowances, acme, 1) == 1, "refusals took no request away"
+
+
+def test_who_owes_write_units_may_still_read() -> None:
+    clock = Clock()
+    allowances, acme = Allowances(clock=clock), tenant()
+    allowances.of(acme).charge(WRITES, clock())
+    assert admitted(allowances, acme, 1) == 1
+    with pytest.raises(OverQuota, match="50 write units a second") as refusal:
+        allowances.of(acme).admit_write(clock())
+    assert refusal.value.extensions == {"quota": "writeUnitsPerSecond", "retryAfterMs": 3_000}
+    clock.now += 3
+    allowances.of(acme).admit_write(clock())
+
+
+def test_other_quotas_hold_from_the_next_request_on_and_forgive_nothing() -> None:
+    clock = Clock()
+    allowances = Allowances(clock=clock)
+    assert admitted(allowances, tenant(), 50) == 20
+    allowances.of(tenant()).charge(READS, clock())
+    assert admitted(allowances, tenant(requests_per_second=1_000, read_units_per_second=1_000), 50) == 0
+    clock.now += 0.5
+    assert admitted(allowances, tenant(requests_per_second=1_000, read_units_per_second=1_000), 600) == 500
+
+
+def test_a_tenant_that_was_read_again_unchanged_keeps_its_balance() -> None:
+    clock, acme = Clock(), tenant()
+    allowances = Allowances(clock=clock)
+    assert admitted(allowances, acme, 15) == 15
+    assert admitted(allowances, replace(acme, version=2), 50) == 5
+
+
+def test_of_too_many_the_one_goes_whose_allowance_is_whole() -> None:
+    clock = Clock()
+    allowances = Allowances(clock=clock, largest=3)
+    for name in ("debtor", "idle", "busy"):
+        admitted(allowances, tenant(name), 20)
+    allowances.of(tenant("debtor")).charge(Spent("Query", 100_000.0), clock())
+    clock.now += 10
+    admitted(allowances, tenant("busy"), 50)
+    admitted(allowances, tenant("newcomer"), 1)
+    assert len(allowances) == 3
+    assert admitted(allowances, tenant("debtor"), 1) == 0
+    assert admitted(allowances, tenant("busy"), 50) == 0
+
+
+def test_there_are_never_more_than_the_largest_number() -> None:
+    clock = Clock()
+    allowances = Allowances(clock=clock, largest=10)
+    for number in range(50):
+        admitted(allowances, tenant(f"tenant-{number}"), 20)
+    assert len(allowances) == 10
+
+
+async def test_more_than_the_queue_holds_are_turned_away() -> None:
+    allowance, entered = Allowances(clock=Clock(), width=1).of(tenant()), asyncio.Event()
+
+    async def run() -> None:
+        async with allowance.running:
+            await entered.wait()
+
+    waiting = [asyncio.ensure_future(run()) for _ in range(MOST_WAITING)]
+    await asyncio.sleep(0)
+    allowance.admit_running()
+    waiting.append(asyncio.ensure_future(run()))
+    await asyncio.sleep(0)
+    with pytest.raises(OverQuota) as refusal:
+        allowance.admit_running()
+    assert refusal.value.extensions["quota"] == "requestsAtOnce"
+    entered.set()
+    await asyncio.gather(*waiting)
+    allowance.admit_running()

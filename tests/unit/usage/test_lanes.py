@@ -1,0 +1,74 @@
+"""A lane lets so many in at a time, the others in order, and loses no place when somebody gives up."""
+
+import asyncio
+
+import pytest
+
+from service.usage.lane import Lane
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_no_more_than_its_width_are_inside_and_all_get_through_in_order() -> None:
+    lane, inside, most, order = Lane(3), 0, 0, []
+
+    async def pass_through(number: int) -> None:
+        nonlocal inside, most
+        async with lane:
+            inside += 1
+            most = max(most, inside)
+            order.append(number)
+            await asyncio.sleep(0)
+            inside -= 1
+
+    await asyncio.gather(*(pass_through(number) for number in range(20)))
+    assert (most, order, lane.empty, lane.waiting) == (3, list(range(20)), True, 0)
+
+
+async def test_who_fails_inside_leaves_the_place_to_the_next() -> None:
+    lane = Lane(1)
+    with pytest.raises(KeyError):
+        async with lane:
+            raise KeyError
+    assert lane.empty
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["still waiting", "place just given"])
+async def test_who_gives_up_waiting_takes_no_place_along(given: bool) -> None:
+    lane = Lane(1)
+    await lane.__aenter__()
+
+    async def wait() -> None:
+        async with lane:
+            pass
+
+    waiting = asyncio.ensure_future(wait())
+    await settle()
+    assert lane.waiting == 1
+    if given:
+        await lane.__aexit__()
+    waiting.cancel()
+    await settle()
+    if not given:
+        assert lane.waiting == 0
+        await lane.__aexit__()
+    assert (lane.empty, lane.waiting) == (True, 0)
+    await asyncio.wait_for(wait(), 1)
+
+
+def test_a_lane_outlives_an_event_loop() -> None:
+    lane = Lane(1)
+
+    async def crowd() -> None:
+        async def one() -> None:
+            async with lane:
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(one() for _ in range(5)))
+
+    for _ in range(2):
+        asyncio.run(crowd())
+    assert lane.empty

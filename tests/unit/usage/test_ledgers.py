@@ -1,0 +1,216 @@
+"""What is counted is written down once, whatever fails in between, and memory does not grow with it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, cast
+
+import pytest
+
+from iam.boundary import TenantId
+from service.errors import Throttled
+from service.store.meter import Spent
+from service.usage.flushing import Flushing
+from service.usage.ledger import SECONDS, Ledger
+from service.usage.model import CONTROL_PLANE, Counts, UsageHour
+from service.usage.repository import Usages
+
+from .tenants import Clock
+
+ACME, ACMECORP = TenantId("acme"), TenantId("acmecorp")
+HOUR = 500_000 * SECONDS
+
+
+@dataclass
+class Shelf:
+    """Keeps hours as a table would: the last one put under a key is there."""
+
+    kept: dict[tuple[str, str, str], UsageHour] = field(default_factory=dict)
+    puts: int = 0
+    outcomes: list[Exception | None] = field(default_factory=list)
+    """What becomes of the next puts; an error may come before the put or, as a lost answer does, after it."""
+    lost_answers: bool = False
+    used: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def put(self, hours: Sequence[UsageHour]) -> None:
+        await asyncio.sleep(0)
+        failure = self.outcomes.pop(0) if self.outcomes else None
+        if failure is None or self.lost_answers:
+            self.puts += len(hours)
+            self.kept |= {(one.tenant, one.hour.isoformat(), one.part): one for one in hours}
+            self.used.set()
+        if failure:
+            raise failure
+
+    def total(self, tenant: TenantId | None = None) -> Counts:
+        found = (one for one in self.kept.values() if tenant in (None, one.tenant))
+        return sum((counts for one in found for counts in one.operations.values()), Counts())
+
+
+@dataclass
+class Scene:
+    clock: Clock = field(default_factory=lambda: Clock(HOUR))
+    shelf: Shelf = field(default_factory=Shelf)
+    ledger: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(clock=self.clock)
+
+    def flushing(self, **given: Any) -> Flushing:
+        return Flushing(self.ledger, cast("Usages", self.shelf), **given)
+
+    def work(self, tenant: TenantId = ACME, operation: str = "users", times: int = 1) -> None:
+        for _ in range(times):
+            self.ledger.line(tenant, operation).requests += 1
+            self.ledger.add(tenant, operation, Spent("Query", 0.5, 2.0))
+
+
+async def test_counts_are_kept_by_tenant_hour_and_operation() -> None:
+    scene = Scene()
+    scene.work(times=3)
+    scene.work(operation="createUser")
+    scene.work(ACMECORP)
+    scene.ledger.line(ACME, "unknown").refused += 2
+    (account,) = scene.ledger.accounts(None)
+    account.add(Spent("GetItem", 1.0, 0.0, throttled=True))
+    await scene.flushing().flush()
+    kept: Mapping[str, Mapping[str, Counts]] = {one.tenant: one.operations for one in scene.shelf.kept.values()}
+    half = Decimal("0.5")
+    assert kept == {
+        ACME: {
+            "users": Counts(requests=3, read_units=3 * half, write_units=Decimal(6)),
+            "createUser": Counts(requests=1, read_units=half, write_units=Decimal(2)),
+            "unknown": Counts(refused=2),
+        },
+        ACMECORP: {"users": Counts(requests=1, read_units=half, write_units=Decimal(2))},
+        CONTROL_PLANE: {"outside": Counts(read_units=Decimal(1), throttled_calls=1)},
+    }
+
+
+async def test_a_flush_that_is_repeated_changes_nothing_and_only_what_changed_is_written() -> None:
+    scene = Scene()
+    scene.work(times=5)
+    scene.work(ACMECORP)
+    flushing = scene.flushing()
+    await flushing.flush()
+    await flushing.flush()
+    assert scene.shelf.puts == 2
+    scene.work(times=2)
+    await flushing.flush()
+    assert scene.shelf.puts == 3
+    assert scene.shelf.total(ACME).requests == 7
+    assert len(scene.shelf.kept) == 2
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["not written", "written, answer lost"])
+async def test_what_failed_is_written_with_the_next_and_counts_once(lost: bool) -> None:
+    scene = Scene()
+    scene.shelf.lost_answers = lost
+    scene.shelf.outcomes = [Throttled("later"), Throttled("later"), None]
+    flushing = scene.flushing()
+    for _ in range(3):
+        scene.work()
+        await flushing.flush()
+    assert scene.shelf.total().requests == 3
+    assert scene.ledger.counts["failed"] == 2
+    assert scene.ledger.due() == []
+
+
+async def test_what_is_counted_while_it_is_written_is_written_next() -> None:
+    scene = Scene()
+    scene.work()
+    flushing = scene.flushing()
+    flush = asyncio.ensure_future(flushing.flush())
+    await asyncio.sleep(0)
+    scene.work()
+    await flush
+    assert scene.shelf.total().requests == 1
+    await flushing.flush()
+    assert scene.shelf.total().requests == 2
+
+
+async def test_an_hour_ends_with_all_of_it_written_and_then_leaves_memory() -> None:
+    scene = Scene()
+    scene.work(times=4)
+    scene.clock.now += SECONDS
+    scene.work(times=1)
+    assert len(scene.ledger) == 2
+    await scene.flushing().flush()
+    assert sorted(one.operations["users"].requests for one in scene.shelf.kept.values()) == [1, 4]
+    assert len(scene.ledger) == 1
+    scene.clock.now += SECONDS
+    scene.work(ACMECORP)
+    assert len(scene.ledger) == 1, "what was written is not kept any longer"
+
+
+async def test_a_clock_that_is_put_back_overwrites_no_hour() -> None:
+    scene = Scene()
+    scene.work(times=4)
+    scene.clock.now += SECONDS
+    scene.work()
+    await scene.flushing().flush()
+    scene.clock.now -= SECONDS
+    scene.work()
+    await scene.flushing().flush()
+    assert scene.shelf.total().requests == 6
+
+
+async def test_two_processes_and_one_that_begins_again_add_up() -> None:
+    first = Scene()
+    second = Scene(clock=first.clock, shelf=first.shelf)
+    first.work(times=3)
+    second.work(times=4)
+    await first.flushing().flush()
+    await second.flushing().flush()
+    first.work(times=100)
+    again = Scene(clock=first.clock, shelf=first.shelf)
+    again.work(times=5)
+    await again.flushing().flush()
+    assert first.shelf.total().requests == 12, "the crash lost what was not written, and nothing else"
+
+
+async def test_more_tenants_than_fit_leave_memory_when_they_are_written_and_lose_nothing() -> None:
+    scene = Scene()
+    scene.ledger.largest = 10
+    flushing = scene.flushing()
+    for _ in range(5):
+        for number in range(25):
+            scene.work(TenantId(f"t-{number}"))
+        flush = asyncio.ensure_future(flushing.flush())
+        await asyncio.sleep(0)
+        scene.work(TenantId("t-3"))
+        await flush
+        assert len(scene.ledger) <= 10
+    await flushing.flush()
+    assert scene.shelf.total().requests == 130
+    assert scene.shelf.total(TenantId("t-3")).requests == 10
+
+
+async def test_what_cannot_be_written_for_hours_is_bounded_and_its_loss_is_counted() -> None:
+    scene = Scene()
+    scene.ledger.largest = 10
+    for _ in range(5):
+        for number in range(4):
+            scene.work(TenantId(f"t-{number}"))
+        scene.clock.now += SECONDS
+    scene.work()
+    assert len(scene.ledger) == 11
+    assert scene.ledger.counts["lost"] == 10
+
+
+async def test_it_is_written_every_few_seconds_and_once_more_at_the_end() -> None:
+    scene = Scene()
+    flushing = scene.flushing(seconds=0.001)
+    flushing.start()
+    scene.work()
+    await scene.shelf.used.wait()
+    slow = scene.flushing(seconds=3600)
+    slow.start()
+    scene.work()
+    await slow.stop()
+    assert scene.shelf.total().requests == 2
+    await flushing.stop()
+    await asyncio.sleep(0)
+    assert flushing._running is not None
+    assert flushing._running.done()

@@ -1,0 +1,40 @@
+"""Money is units at the stated prices, to the last digit."""
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from service import settings
+from service.app import _prices
+from service.usage.prices import LISTED, Prices
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "usd"),
+    [(0, 0, "0"), (1_000_000, 0, "0.125"), (0, 1_000_000, "0.625"), (0.5, 1, "0.0000006875"), (3, 0, "0.000000375")],
+)
+def test_the_listed_prices_are_those_of_a_million_units(reads: float, writes: float, usd: str) -> None:
+    assert LISTED.of(reads, writes) == Decimal(usd)
+    assert (LISTED.region, LISTED.as_of) == ("us-east-1", date(2024, 11, 1))
+
+
+def test_other_prices_can_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _prices(settings.Settings()) is LISTED
+    stated = '{"region": "eu-west-1", "as_of": "2026-01-02", "read": 0.1415, "write": "0.7076"}'
+    monkeypatch.setenv("KEYFENCE_PRICES", stated)
+    assert _prices(settings.read()) == Prices(
+        region="eu-west-1", as_of=date(2026, 1, 2), read=Decimal("0.1415"), write=Decimal("0.7076")
+    )
+
+
+@pytest.mark.parametrize("wrong", ["nonsense", "{}", '{"region": "x", "as_of": "2026-01-02", "read": -1, "write": 1}'])
+def test_prices_that_cannot_be_used_are_named(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    monkeypatch.setenv("KEYFENCE_PRICES", wrong)
+    with pytest.raises(settings.BadSettings, match="KEYFENCE_PRICES"):
+        settings.read()
+
+
+def test_the_fleet_is_what_was_said_or_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings.Settings(workers=3).fleet == 3
+    assert settings.Settings(workers=3, servers=12).fleet == 12
