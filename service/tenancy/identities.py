@@ -13,7 +13,7 @@ from service.store import clock
 from service.store.retry import unless_stale
 from service.store.table import Table
 from service.store.write import revise
-from service.tenancy.access import identities, identity_by_digest
+from service.tenancy.access import identities, identity_by_digest, tenants
 from service.tenancy.identity import Identity, KeyPlace, checked_keys, issuer_digest
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
@@ -47,7 +47,7 @@ class Rotation:
         return tenant
 
     async def _set(self, id: TenantId, place: KeyPlace) -> Tenant:
-        """Where the keys are the same already, nothing is written."""
+        """Of a tenant that is as it was read, so that none gets keys while it leaves. The same keys are no change."""
         tenant = present(await self.register.get(id))
         before = await self._identity(tenant)
         if place != KeyPlace(jwks=before.jwks, jwks_uri=before.jwks_uri):
@@ -58,8 +58,11 @@ class Rotation:
                 version=before.version + 1,
                 updated_at=self.now(),
             )
-            event = self.register.event(id, "tenant.identity", _detail(after))
-            await self.register.table.write(revise(identities, before, after), event)
+            await self.register.table.write(
+                revise(identities, before, after),
+                revise(tenants, tenant, tenant),
+                self.register.event(id, "tenant.identity", _detail(after)),
+            )
         return tenant
 
     async def _identity(self, tenant: Tenant) -> Identity:

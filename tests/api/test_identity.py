@@ -1,0 +1,218 @@
+"""A tenant's own identity provider, asked of the whole service: whom it lets in, and how its keys change."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service import app
+from service.auth.public_address import is_public
+from service.auth.published_keys import PublishedKeys
+from service.auth.reach import Reach
+from service.local.issuer import LocalIssuer
+from service.settings import IssuerSettings
+from tests.api.operating import Newcomer, kinds
+from tests.provider import Provider
+from tests.unit.auth.certificates import Authority
+from tests.unit.auth.jwks_server import JwksServer, serving
+from tests.world import Session, World
+
+VIEWER = "{ viewer { subject tenant { id } } }"
+SET = """mutation($id: ID!, $jwks: JSON, $jwksUri: String) {
+  setIdentity(id: $id, jwks: $jwks, jwksUri: $jwksUri) { issuer } }"""
+BOUND = 0.2
+
+
+def elsewhere(world: World, **changes: Any) -> World:
+    """Another server over the same table, which hears of changes by reading alone."""
+    settings = world.settings.model_copy(update={"registry_seconds": BOUND, **changes})
+    return replace(world, settings=settings, application=app.application(settings, world.tables, world.vending))
+
+
+def rotated(provider: Provider) -> Provider:
+    return Provider(issuer=provider.issuer, kid=f"{provider.kid}-next")
+
+
+def keys(*providers: Provider) -> dict[str, Any]:
+    return {"keys": [key for provider in providers for key in provider.jwks()["keys"]]}
+
+
+def bearer(world: World, newcomer: Newcomer, provider: Provider) -> Session:
+    return replace(newcomer.session(world), token=provider.token(tenant=newcomer.id))
+
+
+async def let_in(session: Session) -> bool:
+    answer = await session.answer(VIEWER)
+    if "errors" not in answer:
+        return True
+    assert answer["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+    return False
+
+
+async def test_neighbours_with_a_common_beginning_are_kept_apart_on_every_server(world: World) -> None:
+    a1 = Newcomer(id="a1", provider=Provider(issuer="https://id.example/a1"))
+    a10 = Newcomer(id="a10", provider=Provider(issuer="https://id.example/a10"))
+    await a1.onboarded(world)
+    await a10.onboarded(world)
+    for server in (world, elsewhere(world)):
+        assert (await a1.session(server).ask(VIEWER))["viewer"]["tenant"]["id"] == "a1"
+        assert (await a10.session(server).ask(VIEWER))["viewer"]["tenant"]["id"] == "a10"
+        assert await a1.session(server, claiming="a10").refusal(VIEWER) == "UNAUTHENTICATED"
+        assert await a10.session(server, claiming="a1").refusal(VIEWER) == "UNAUTHENTICATED"
+        forged = Provider(issuer=a10.provider.issuer, key=a1.provider.key)
+        assert not await let_in(bearer(server, a10, forged))
+
+
+async def test_the_settings_issuers_open_the_tenant_too_unless_they_are_bound_to_another(world: World) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world)
+    tenant = newcomer.session(world).tenant
+    assert await let_in(world.session(tenant))
+    bound = LocalIssuer(key=world.issuer.key, issuer="https://bound.example")
+    other = IssuerSettings(issuer=bound.issuer, jwks=bound.jwks(), tenant="somebody-else")
+    server = elsewhere(world, issuers=(*world.settings.issuers, other))
+    assert not await let_in(replace(server, issuer=bound).session(tenant))
+
+
+async def test_keys_change_without_refusing_anybody_when_the_new_one_is_named_first(world: World) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world)
+    old, new = newcomer.provider, rotated(newcomer.provider)
+    servers = [world, elsewhere(world)]
+    for server in servers:
+        assert await let_in(bearer(server, newcomer, old))
+    await world.operator().ask(SET, id=newcomer.id, jwks=keys(old, new))
+    for server in servers:
+        assert await let_in(bearer(server, newcomer, new))
+        assert await let_in(bearer(server, newcomer, old))
+    remembered = [bearer(server, newcomer, old) for server in servers]
+    for session in remembered:
+        assert await let_in(session)
+    await world.operator().ask(SET, id=newcomer.id, jwks=keys(new))
+    for server in servers:
+        assert await let_in(bearer(server, newcomer, new))
+    assert not await let_in(remembered[0])
+    await asyncio.sleep(BOUND)
+    assert not await let_in(remembered[1])
+
+
+async def test_a_key_that_signs_the_moment_it_is_named_refuses_nobody(world: World) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world)
+    servers = [world, elsewhere(world, registry_seconds=60.0)]
+    provider = newcomer.provider
+    for _ in range(3):
+        for server in servers:
+            assert await let_in(bearer(server, newcomer, provider))
+        provider = rotated(provider)
+        await world.operator().ask(SET, id=newcomer.id, jwks=keys(provider))
+        for server in servers:
+            assert await let_in(bearer(server, newcomer, provider))
+
+
+async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(world: World) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world)
+    answer = await world.operator().ask(SET, id=newcomer.id, jwks=rotated(newcomer.provider).jwks())
+    assert answer["setIdentity"]["issuer"] == newcomer.provider.issuer
+    assert await kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded", "tenant.identity"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({}, "jwks"),
+        ({"jwks": {"keys": []}, "jwksUri": "https://id.example/jwks"}, "jwksUri"),
+        ({"jwks": {"keys": []}}, "jwks"),
+        ({"jwks": [1]}, "jwks"),
+        ({"jwksUri": "http://id.example/jwks"}, "jwksUri"),
+        ({"jwksUri": "https://169.254.169.254/latest/meta-data"}, "jwksUri"),
+    ],
+)
+async def test_keys_that_cannot_be_used_are_refused_by_name(world: World, given: dict[str, Any], field: str) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world)
+    (error,) = (await world.operator().answer(SET, id=newcomer.id, **given))["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
+    assert await let_in(newcomer.session(world))
+
+
+@pytest.mark.parametrize(("id", "code"), [("nobody-here", "NOT_FOUND"), ("A#", "BAD_USER_INPUT")])
+async def test_a_tenant_that_is_not_there_gets_no_keys(world: World, id: str, code: str) -> None:
+    assert await world.operator().refusal(SET, id=id, jwksUri="https://id.example/jwks") == code
+
+
+async def test_a_tenants_token_sets_no_keys(world: World) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world)
+    own = replace(newcomer.session(world), path="/admin/graphql")
+    assert await own.refusal(SET, id=newcomer.id, jwks=newcomer.provider.jwks()) == "UNAUTHENTICATED"
+
+
+async def test_made_up_issuers_are_throttled_before_the_register_and_tenants_are_not(world: World) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world)
+    server = elsewhere(world, issuer_lookups_per_second=5.0, registry_seconds=60.0)
+    known = newcomer.session(server)
+    assert await let_in(known)
+    world.calls()
+    codes = [
+        await bearer(server, newcomer, Provider(issuer=f"https://made-up.example/{number}")).refusal(VIEWER)
+        for number in range(20)
+    ]
+    assert codes[0] == "UNAUTHENTICATED"
+    assert codes[-1] == "THROTTLED"
+    assert len(world.calls()) <= 10
+    assert await let_in(known)
+    assert await let_in(newcomer.session(server))
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def published_at(authority: Authority) -> Iterator[JwksServer]:
+    with serving(authority.serving("keys.example")) as server:
+        yield server
+
+
+def fetching(world: World, authority: Authority, *, loopback: bool) -> World:
+    """A server for which every name stands for this machine, which it may call or not."""
+    trusting = authority.trusting()
+    reach = Reach(
+        allows=lambda address: loopback or is_public(address),
+        resolve=lambda _host, _port: ["127.0.0.1"],
+        tls=lambda: trusting,
+    )
+    made = app.application(world.settings, world.tables, world.vending, published=PublishedKeys(reach=reach))
+    return replace(world, application=made)
+
+
+async def test_keys_are_fetched_from_where_the_tenant_publishes_them(
+    world: World, authority: Authority, published_at: JwksServer
+) -> None:
+    newcomer = Newcomer.called()
+    published_at.publish(newcomer.provider.jwks())
+    server = fetching(world, authority, loopback=True)
+    uri = f"https://keys.example:{published_at.server_port}/jwks"
+    await newcomer.onboarded(server, jwks=None, jwksUri=uri)
+    assert await let_in(newcomer.session(server))
+    assert not await let_in(bearer(server, newcomer, Provider(issuer=newcomer.provider.issuer)))
+    assert published_at.hits == ["/jwks"]
+
+
+async def test_keys_that_would_have_to_be_fetched_inside_let_nobody_in(
+    world: World, authority: Authority, published_at: JwksServer
+) -> None:
+    newcomer = Newcomer.called()
+    published_at.publish(newcomer.provider.jwks())
+    server = fetching(world, authority, loopback=False)
+    uri = f"https://keys.example:{published_at.server_port}/jwks"
+    await newcomer.onboarded(server, jwks=None, jwksUri=uri)
+    assert await newcomer.session(server).refusal(VIEWER) == "THROTTLED"
+    assert published_at.connections == 0

@@ -1,0 +1,182 @@
+"""Identities are found by every letter of their issuers, and get other keys with the event or not at all."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from iam.boundary import TenantId, tenant_id
+from service.errors import BadInput, Conflict, NotFound
+from service.store.write import delete, put
+from service.tenancy.access import identities
+from service.tenancy.identities import Identities, Rotation
+from service.tenancy.identity import Identity, identity_of, issuer_digest
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Tier
+from service.tenancy.register import Register
+from tests.provider import Provider
+from tests.world import World
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Overtaken(Register):
+    """Between two of its reads something happens."""
+
+    meanwhile: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    async def find_identity(self, issuer: str) -> Identity | None:
+        while self.meanwhile:
+            await self.meanwhile.pop()()
+        return await super().find_identity(issuer)
+
+
+def register_of(world: World) -> Register:
+    return Register(world.tables.control(writes=True), "an-operator")
+
+
+def found(world: World) -> Identities:
+    return Identities(world.tables.control(writes=False))
+
+
+async def claimed(world: World, id: str | None = None, issuer: str | None = None) -> tuple[TenantId, Provider]:
+    name = tenant_id(id or f"owner-{next(_numbers)}")
+    provider = Provider(issuer=issuer or f"https://id.example/{name}")
+    now = datetime.now(UTC)
+    tenant = Tenant(
+        id=name,
+        name=name,
+        tier=Tier.FREE,
+        status=TenantStatus.ACTIVE,
+        issuer=provider.issuer,
+        created_at=now,
+        updated_at=now,
+    )
+    await register_of(world).claim(tenant, identity_of(name, provider.issuer, provider.jwks(), None, now), {})
+    return name, provider
+
+
+async def kept(world: World, issuer: str) -> Identity:
+    identity = await found(world).find(issuer)
+    assert identity is not None
+    return identity
+
+
+async def events(world: World, id: TenantId) -> list[tuple[str, str, object]]:
+    page = await register_of(world).events(id, first=50, after=None)
+    return [(edge.node.kind, edge.node.by, json.loads(edge.node.detail)) for edge in page.edges]
+
+
+async def test_neighbours_with_a_common_beginning_are_found_each_by_its_own_issuer(world: World) -> None:
+    (a1, first), (a10, tenth) = await claimed(world, "a1"), await claimed(world, "a10")
+    assert (await kept(world, first.issuer)).tenant == a1
+    assert (await kept(world, tenth.issuer)).tenant == a10
+    for other in ("https://id.example/a", f"{first.issuer}/", first.issuer.upper(), f"{tenth.issuer}0"):
+        assert await found(world).find(other) is None
+
+
+async def test_an_issuer_belongs_to_the_first_who_claims_it(world: World) -> None:
+    first, provider = await claimed(world)
+    with pytest.raises(Conflict, match="issuer"):
+        await claimed(world, issuer=provider.issuer)
+    assert (await kept(world, provider.issuer)).tenant == first
+
+
+async def test_one_reads_an_identity_with_one_call(world: World) -> None:
+    _, provider = await claimed(world)
+    world.calls()
+    await kept(world, provider.issuer)
+    assert [call.operation for call in world.calls()] == ["GetItem"]
+
+
+async def test_other_keys_replace_the_first_ones_and_leave_an_event(world: World) -> None:
+    id, provider = await claimed(world)
+    before, new = await kept(world, provider.issuer), Provider(issuer=provider.issuer)
+    heard: list[Tenant] = []
+    tenant = await Rotation(register_of(world), heard.append)(id, new.jwks(), None)
+    after = await kept(world, provider.issuer)
+    assert json.loads(after.jwks or "") == new.jwks()
+    assert (after.version, after.tenant, after.created_at) == (2, id, before.created_at)
+    assert heard == [tenant]
+    kid = json.loads(after.jwks or "")["keys"][0]["kid"]
+    detail = {"issuer": provider.issuer, "kids": [kid]}
+    assert ("tenant.identity", "an-operator", detail) in await events(world, id)
+
+
+async def test_an_address_replaces_keys_and_keys_replace_an_address(world: World) -> None:
+    id, provider = await claimed(world)
+    rotate = Rotation(register_of(world))
+    await rotate(id, None, "https://id.example/jwks")
+    moved = await kept(world, provider.issuer)
+    assert (moved.jwks, moved.jwks_uri) == (None, "https://id.example/jwks")
+    await rotate(id, provider.jwks(), None)
+    back = await kept(world, provider.issuer)
+    assert (json.loads(back.jwks or ""), back.jwks_uri) == (provider.jwks(), None)
+
+
+async def test_the_same_keys_again_are_no_change(world: World) -> None:
+    id, provider = await claimed(world)
+    await Rotation(register_of(world))(id, provider.jwks(), None)
+    assert (await kept(world, provider.issuer)).version == 1
+    assert [kind for kind, _, _ in await events(world, id)] == ["tenant.claimed"]
+
+
+async def test_rotations_at_once_all_happen_one_after_the_other(world: World) -> None:
+    id, provider = await claimed(world)
+    new = [Provider(issuer=provider.issuer) for _ in range(5)]
+    await asyncio.gather(*(Rotation(register_of(world))(id, one.jwks(), None) for one in new))
+    last = await kept(world, provider.issuer)
+    assert last.version == 6
+    assert json.loads(last.jwks or "") in [one.jwks() for one in new]
+    assert [kind for kind, _, _ in await events(world, id)].count("tenant.identity") == 5
+
+
+async def test_hostile_keys_change_nothing(world: World) -> None:
+    id, provider = await claimed(world)
+    with pytest.raises(BadInput):
+        await Rotation(register_of(world))(id, {"keys": [{"kty": "oct", "kid": "k1", "k": "c2VjcmV0"}]}, None)
+    assert (await kept(world, provider.issuer)).version == 1
+
+
+async def test_a_tenant_without_an_issuer_of_its_own_gets_no_keys(world: World) -> None:
+    with pytest.raises(Conflict, match="settings"):
+        await Rotation(register_of(world))(await world.new_tenant(), None, "https://id.example/jwks")
+
+
+async def test_a_tenant_that_is_not_there_gets_no_keys(world: World) -> None:
+    with pytest.raises(NotFound):
+        await Rotation(register_of(world))(tenant_id("nobody-here"), None, "https://id.example/jwks")
+
+
+async def test_a_freed_issuer_is_not_given_keys_by_the_tenant_that_had_it(world: World) -> None:
+    id, provider = await claimed(world)
+    control = world.tables.control(writes=True)
+    await control.write(delete(identities, {"digest": issuer_digest(provider.issuer)}))
+    with pytest.raises(Conflict):
+        await Rotation(register_of(world))(id, None, "https://id.example/jwks")
+    heir, now = tenant_id(f"{id}-heir"), datetime.now(UTC)
+    await control.write(put(identities, identity_of(heir, provider.issuer, provider.jwks(), None, now)))
+    with pytest.raises(Conflict):
+        await Rotation(register_of(world))(id, None, "https://id.example/jwks")
+    assert (await kept(world, provider.issuer)).tenant == heir
+
+
+async def test_a_tenant_that_begins_to_leave_meanwhile_gets_no_keys(world: World) -> None:
+    id, provider = await claimed(world)
+    register = register_of(world)
+
+    async def leave() -> None:
+        await register.change(id, "tenant.offboarding", partial(replace, status=TenantStatus.OFFBOARDING), detail={})
+
+    hurried = Overtaken(register.table, register.by, meanwhile=[leave])
+    with pytest.raises(Conflict, match="OFFBOARDING"):
+        await Rotation(hurried)(id, None, "https://id.example/jwks")
+    assert (await kept(world, provider.issuer)).version == 1
+    assert "tenant.identity" not in [kind for kind, _, _ in await events(world, id)]
