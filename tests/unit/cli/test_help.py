@@ -18,5 +18,6 @@ def test_every_command_teaches_by_an_example(run: Run, command: str) -> None:
 def test_help_names_every_command(run: Run) -> None:
     said = run("--help").stdout
     assert all(
-        command in said for command in ("dev", "serve", "gate", "token", "credentials", "policy", "schema", "patterns")
+        command in said
+        for command in ("dev", "serve", "gate", "token", "credentials", "policy", "tenant", "schema", "patterns")
     )

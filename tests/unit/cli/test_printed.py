@@ -16,12 +16,19 @@ def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     schema, catalogue = ModuleType("service.graphql.schema"), ModuleType("service.catalogue")
     vars(schema).update(schema=SimpleNamespace(as_str=lambda: "type Query { a: Int }"))
     vars(catalogue).update(as_rows=lambda: ROWS, as_markdown=lambda: "| pattern |\n|---|\n| users |\n")
+    admin = ModuleType("service.admin.schema")
+    vars(admin).update(schema=SimpleNamespace(as_str=lambda: "type Query { b: Int }"))
     monkeypatch.setitem(sys.modules, "service.graphql.schema", schema)
+    monkeypatch.setitem(sys.modules, "service.admin.schema", admin)
     monkeypatch.setitem(sys.modules, "service.catalogue", catalogue)
 
 
 def test_the_schema_is_printed(run: Run) -> None:
     assert run("schema").stdout == "type Query { a: Int }\n"
+
+
+def test_the_operators_schema_is_another(run: Run) -> None:
+    assert run("schema", "--admin").stdout == "type Query { b: Int }\n"
 
 
 def test_patterns_are_printed_as_a_table(run: Run) -> None:

@@ -1,0 +1,127 @@
+"""keyfence tenant teaches, and says what is wrong before it reaches for anything."""
+
+import getpass
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_group
+
+from service.cli.tenant import tenant
+from service.cli.tenant_operator import operator
+from service.errors import BadInput
+
+from .conftest import Run, refusal
+
+COMMANDS = sorted(get_group(tenant).commands)
+CHANGES: dict[str, list[str]] = {
+    "suspend": ["--reason", "unpaid"],
+    "resume": [],
+    "rename": ["--name", "Other"],
+    "tier": ["FREE"],
+    "quotas": ["--users", "5"],
+    "keys": ["--jwks-uri", "https://id.example/keys"],
+}
+OWNER = ["--name", "N", "--owner-email", "o@n.example", "--owner-name", "O", "--issuer", "https://id.n.example"]
+HEAVY = ("boto3", "strawberry", "pydantic", "structlog", "rich")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_teaches_by_an_example(run: Run, command: str) -> None:
+    said = run("tenant", command, "--help").stdout
+    assert f"Example: keyfence tenant {command}" in said
+
+
+def test_help_names_every_command(run: Run) -> None:
+    said = run("tenant", "--help").stdout
+    assert {"list", "show", "onboard", "usage", "offboard", *CHANGES} <= set(COMMANDS)
+    assert [command for command in COMMANDS if f" {command} " not in said] == []
+
+
+@pytest.mark.parametrize("command", ["show", *CHANGES])
+def test_what_is_no_tenant_id_is_said_in_a_sentence(run: Run, command: str) -> None:
+    said = refusal(run("tenant", command, "ACME", *CHANGES.get(command, [])))
+    assert said.startswith("'ACME' is not a tenant id: a tenant id is 2 to 32 characters")
+
+
+@pytest.mark.parametrize("command", ["list", "show", "usage", "onboard", *CHANGES])
+def test_without_a_gates_key_nothing_is_made(run: Run, tmp_path: Path, command: str) -> None:
+    given = ["acme", *CHANGES.get(command, [])]
+    if command == "onboard":
+        given = ["acme", *OWNER, "--jwks-uri", "https://id.n.example/keys"]
+    said = refusal(run("tenant", command, *(given if command != "list" else []), "--data", tmp_path / "none"))
+    assert said.startswith(f"There is no gate's key in {tmp_path / 'none'}: ")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["--jwks", "keys", "--jwks-uri", "https://id.n.example/keys"]], ids=["no", "two"]
+)
+@pytest.mark.parametrize("command", [["onboard", "acme", *OWNER], ["keys", "acme"]], ids=["onboard", "keys"])
+def test_keys_come_from_one_place(run: Run, command: list[str], given: list[str]) -> None:
+    said = refusal(run("tenant", *command, *given))
+    assert said == "Say where the issuer's keys are: either --jwks FILE or --jwks-uri URL."
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "keys cannot be read: No such file or directory."),
+        (b"{", "keys is not JSON: "),
+        (b"\xff", "keys is not JSON: "),
+        (b"[]", 'keys is not a key set: it should read {"keys": [...]}.'),
+    ],
+    ids=["gone", "torn", "no-text", "list"],
+)
+def test_a_file_without_keys_is_said_in_a_sentence(
+    run: Run, tmp_path: Path, content: bytes | None, sentence: str
+) -> None:
+    if content is not None:
+        (tmp_path / "keys").write_bytes(content)
+    assert refusal(run("tenant", "keys", "acme", "--jwks", "keys")).startswith(sentence)
+
+
+def test_a_change_of_no_quota_is_refused_with_what_to_do(run: Run) -> None:
+    said = refusal(run("tenant", "quotas", "acme"))
+    assert said == "Name at least one quota, such as --users 2000. `keyfence tenant show acme` shows them."
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["tier", "acme", "GOLD"],
+        ["quotas", "acme", "--users", "0"],
+        ["quotas", "acme", "--storage-mb", "1000000001"],
+        ["list", "--status", "ASLEEP"],
+        ["list", "--limit", "0"],
+        ["show", "acme", "--events", "101"],
+        ["usage", "acme", "--from", "yesterday"],
+        ["suspend", "acme"],
+        ["onboard", "acme"],
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_meant_is_a_usage_error(run: Run, given: list[str]) -> None:
+    assert run("tenant", *given).exit_code == 2
+
+
+def test_an_operator_at_a_command_is_never_spelled_like_the_subject_of_a_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert operator("ann") == "cli:ann"
+    monkeypatch.setattr(getpass, "getuser", lambda: "somebody")
+    assert operator(None) == "cli:somebody"
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 257], ids=["none", "two-lines", "long"])
+def test_an_operators_name_is_one_line(name: str) -> None:
+    with pytest.raises(BadInput, match="--as must be 1 to 256 printable characters"):
+        operator(name)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = f"import sys, service.cli; print([name for name in {HEAVY} if name in sys.modules])"
+    root = Path(__file__).parents[3]
+    found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
