@@ -5,6 +5,7 @@ import tomllib
 import pytest
 
 from iam.vending import pace, vending
+from service.auth import owned_issuers
 from service.auth.keyset import Pace
 from service.auth.tokens import CACHED_TOKENS, RECHECK_SECONDS
 from service.domains.sessions import standing
@@ -28,6 +29,7 @@ PACE, PATIENCE, SESSIONS = Pace(), Patience(), pace.Pace()
         f"refreshed after {PACE.fresh:g} s or for an unknown `kid`, at most every {PACE.between_fetches:g} s",
         f"unusable after {PACE.usable:,} s",
         f"{registry.LARGEST:,}; {registry.MAX_AGE:g} s",
+        f"{owned_issuers.LARGEST:,} of each; {owned_issuers.MAX_AGE:g} s and {owned_issuers.ABSENT_FOR:g} s",
         f"`KEYFENCE_REVOCATION_SECONDS` says so; then {standing.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",
         f"{media.MEMORY} of each, their first {media.LONGEST:,} characters",
