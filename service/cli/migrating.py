@@ -1,6 +1,5 @@
 """The whole table as commands of the migrator reach it: through the gate on this machine, or on AWS."""
 
-import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +22,6 @@ UnitRate = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Say it as JSON.")]
-Operator = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Who does it; the user of this machine if left out.")
-]
 LOCAL_SETTLE_SECONDS = 6.0
 """The gate shuts a tenant out at once, and servers forget within five."""
 
@@ -62,10 +58,6 @@ def signing(settings: "Settings", data: Path) -> "Signer":
     if made.mark and settings.roles:
         raise BadInput("KEYFENCE_SIGNING_KEY is a key of `keyfence dev`, which certifies nothing on AWS.")
     return made
-
-
-def operator(given: str | None) -> str:
-    return given or getpass.getuser()
 
 
 def settling(settings: "Settings") -> float:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.cli import offboarded
-from service.cli.migrating import AsJson, Operator, UnitRate, exports_of, migrating, operator, settling, signing
+from service.cli.migrating import AsJson, UnitRate, exports_of, migrating, settling, signing
 from service.cli.options import Data
 from service.cli.reach import EndpointUrl
+from service.cli.tenant_operator import By, operator
 from service.errors import KeyfenceError
 from service.local.directory import DEFAULT
 
@@ -33,7 +34,7 @@ def offboard(
     confirm: Confirm = "",
     rate: UnitRate = None,
     exports: Exports = None,
-    by: Operator = None,
+    by: By = None,
     json: AsJson = False,
     data: Data = DEFAULT,
     endpoint_url: EndpointUrl = None,

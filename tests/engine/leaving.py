@@ -1,6 +1,6 @@
 """Tenants that leave: what they have, who carries their offboarding through, and what is left of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -10,13 +10,16 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from iam.boundary import TenantId, tenant_boundary
+from iam.credentials import Credentials
 from service import app
 from service.operations.migrator import Migrator
 from service.operations.offboarding.beginning import Beginning, Departure
 from service.operations.offboarding.signer import Signer
 from service.operations.offboarding.worker import Means, Worker
+from service.store.client import Answer, Client
 from service.store.codec import Item
 from service.tenancy.offboarding import Job
+from tests.engine.dying import Died
 from tests.world import World
 
 OPERATOR = "an-operator"
@@ -39,13 +42,46 @@ class Time:
         self.at += timedelta(seconds=seconds)
 
 
+@dataclass(slots=True)
+class Mortal:
+    """A process that dies at one of the places where it could: around every call, and at every seam.
+
+    Nothing that it does afterwards reaches anybody."""
+
+    client: Client
+    at: int | None = None
+    places: list[str] = field(default_factory=list)
+
+    def place(self, name: str) -> None:
+        if not self.dead:
+            self.places.append(name)
+        if self.dead:
+            raise Died
+
+    @property
+    def dead(self) -> bool:
+        return self.at is not None and len(self.places) > self.at
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        self.place(f"asking {operation}")
+        answer = await self.client.call(operation, parameters, credentials)
+        self.place(f"answered {operation}")
+        return answer
+
+    def close(self) -> None: ...
+
+
+def through(by: Migrator, client: Client) -> Migrator:
+    return replace(by, tables=replace(by.tables, client=client))
+
+
 @contextmanager
 def migrator(world: World) -> Iterator[Migrator]:
     with app.migrating(world.settings, world.gate.sessions) as made:
         yield made
 
 
-def means(world: World, by: Migrator, exports: Path, time: Time, **changes: Any) -> Means:
+def means(by: Migrator, exports: Path, time: Time, **changes: Any) -> Means:
     made = by.means(by=OPERATOR, exports=exports, signer=KEY, settle=6.0, rate=5.0)
     register, suspensions = replace(made.register, now=time.now), replace(made.suspensions, now=time.now)
     unhurried = {"rate": 1_000_000.0, **changes}
@@ -94,7 +130,7 @@ def _item(tenant: TenantId, at: int, text: str) -> Item:
 
 def left(world: World, index: str | None = None) -> list[Any]:
     """Everything that the engine holds."""
-    place = {"IndexName": index} if index else {}
+    place: Any = {"IndexName": index} if index else {}
     pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table, **place)
     return [item for page in pages for item in page["Items"]]
 

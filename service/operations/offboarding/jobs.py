@@ -15,7 +15,7 @@ from service.store import clock
 from service.store.table import Table
 from service.store.write import revise
 from service.tenancy.access import jobs, offboarding_by_id
-from service.tenancy.offboarding import Job, job_id
+from service.tenancy.offboarding import Job, Phase, job_id
 
 LEASE = timedelta(seconds=60)
 
@@ -45,6 +45,8 @@ class Jobs:
         return await self.keep(job, replace(job, worker=self.worker))
 
     async def keep(self, before: Job, after: Job) -> Job:
+        if after.phase is Phase.FINISHED:
+            return await self._revise(before, replace(after, worker=None), None)
         return await self._revise(before, after, self.now() + self.lease)
 
     async def release(self, job: Job) -> Job:

@@ -1,0 +1,327 @@
+"""A tenant that leaves: exported whole, purged to the last byte, and certified."""
+
+import base64
+import gzip
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from iam.boundary import TenantId
+from iam.policies.names import MIGRATOR
+from service import app
+from service.errors import BadInput, Conflict, Forbidden, NotFound
+from service.operations.application import Application
+from service.operations.migrator import Migrator
+from service.operations.offboarding.certificate import certificate_file, checked, compare
+from service.operations.offboarding.worker import Worker
+from service.store.keys import Fence
+from service.store.purge import purge
+from service.tenancy.access import events_of_tenant
+from service.tenancy.identity import identity_of
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.offboarding import Job, Phase
+from service.tenancy.quotas import Tier
+from tests.engine.leaving import KEY, OPERATOR, Time, begin, fill, left, means, migrator, of, offboard, put, through
+from tests.provider import Provider
+from tests.world import Recorder, World
+
+ISSUER = "https://id.leaving.example"
+
+
+@pytest.fixture(scope="module")
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+def lines(exports: Path, job: Job) -> list[Any]:
+    with gzip.open(exports / job.export) as content:
+        return [orjson.loads(line)["item"] for line in content]
+
+
+def sorted_items(items: list[Any]) -> list[Any]:
+    return sorted(items, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
+
+
+async def test_every_item_is_in_the_export_and_none_in_the_table(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 60)
+    given = of(left(world), tenant)
+    job = await offboard(means(by, tmp_path, time, page=25), tenant)
+    assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
+    assert (job.phase, job.lines, job.purged, job.strays) == (Phase.FINISHED, 60, 60, 0)
+    for index in (None, "GSI1", "GSI2", "GSI3"):
+        assert of(left(world, index), tenant) == []
+
+
+def _base64(value: object) -> str:
+    assert isinstance(value, bytes)
+    return base64.b64encode(value).decode()
+
+
+@pytest.mark.parametrize(("leaver", "neighbour"), [("a1", "a10"), ("b10", "b1"), ("c-1", "c-1-1")])
+async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
+    world: World, by: Migrator, time: Time, tmp_path: Path, leaver: str, neighbour: str
+) -> None:
+    gone, stays = await world.new_tenant(leaver), await world.new_tenant(neighbour)
+    fill(world, gone, 12)
+    fill(world, stays, 12)
+    before = {index: of(left(world, index), stays) for index in (None, "GSI1", "GSI2", "GSI3")}
+    job = await offboard(means(by, tmp_path, time), gone)
+    assert {item["PK"]["S"].split("#")[1] for item in lines(tmp_path, job)} == {leaver}
+    assert {index: of(left(world, index), stays) for index in before} == before
+    assert len(before[None]) == 12
+
+
+async def test_no_word_that_only_the_tenant_had_is_left_in_the_engine(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 9, text="Zephyrine zephyrine@leaving.example")
+    operator = world.operator()
+    await operator.ask('mutation($id: ID!) { renameTenant(id: $id, name: "Zephyrine & Sons") { id } }', id=tenant)
+    await operator.ask('mutation($id: ID!) { suspendTenant(id: $id, reason: "Zephyrine asked") { id } }', id=tenant)
+    assert b"Zephyrine" in _bytes(world)
+    await offboard(means(by, tmp_path, time), tenant)
+    assert b"ephyrine" not in _bytes(world)
+
+
+def _bytes(world: World) -> bytes:
+    return repr([left(world, index) for index in (None, "GSI1", "GSI2", "GSI3")]).encode()
+
+
+async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    with_means = means(by, tmp_path, time)
+    before = await with_means.register.get(tenant)
+    for wrong in ("", tenant.upper(), f"{tenant} ", "acme"):
+        with pytest.raises(BadInput) as refusal:
+            await begin(with_means, tenant, wrong or "-")
+        assert refusal.value.extensions == {"field": "confirm"}
+    assert await with_means.register.get(tenant) == before
+    with pytest.raises(NotFound):
+        await Worker(with_means).run(tenant)
+    with pytest.raises(NotFound):
+        await begin(with_means, TenantId("nobody-here"))
+
+
+async def test_the_tenant_is_shut_out_before_anything_is_read(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    """Also for credentials that are out already, and before the job has a worker."""
+    fill(world, tenant, 3)
+    session, client = world.session(tenant), world.client(tenant)
+    await session.ask("{ users(first: 1) { edges { node { id } } } }")
+    with_means = means(by, tmp_path, time)
+    await begin(with_means, tenant)
+    with pytest.raises(client.exceptions.ClientError) as denial:
+        client.get_item(TableName=world.settings.table, Key={"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}})
+    assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
+    phases: list[tuple[Phase, list[float]]] = []
+    await Worker(replace(with_means, tell=lambda job: phases.append((job.phase, list(time.slept))))).run(tenant)
+    first_read = next(slept for phase, slept in phases if phase is Phase.EXPORTING)
+    assert sum(first_read) == 6.0, "it waits until every server has certainly heard of it"
+
+
+async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_rights(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 30)
+    recorder = Recorder(by.tables.client)
+    await offboard(means(through(by, recorder), tmp_path, time), tenant)
+    scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
+    purges = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
+    assert len(scans) == len(purges) == 1
+    assert not scans & purges
+    (as_tenant,) = purges
+    other = {"PK": {"S": "TENANT#somebody-else#A"}, "SK": {"S": "B"}}
+    with pytest.raises(world.engine_client().exceptions.ClientError, match="AccessDenied"):
+        world.client_of(as_tenant).delete_item(TableName=world.settings.table, Key=other)
+    with pytest.raises(world.engine_client().exceptions.ClientError, match="AccessDenied"):
+        world.role_client(MIGRATOR).delete_item(TableName=world.settings.table, Key=other)
+
+
+async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    """In another round, behind what is in the file already."""
+    fill(world, tenant, 5)
+
+    def late(job: Job) -> None:
+        if job.phase is Phase.PURGING and job.purged + job.found == job.lines and job.round < 3:
+            put(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
+
+    job = await offboard(means(by, tmp_path, time, tell=late), tenant)
+    exported = lines(tmp_path, job)
+    assert [item["PK"]["S"] for item in exported[5:]] == [f"TENANT#{tenant}#LATE#{at}" for at in (1, 2)]
+    assert (job.lines, job.purged, job.round) == (7, 7, 4)
+    assert of(left(world), tenant) == []
+
+
+async def test_a_tenant_that_is_still_written_is_not_certified(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    def stubborn(job: Job) -> None:
+        if job.phase is Phase.PURGING:
+            put(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
+
+    fill(world, tenant, 1)
+    with_means = means(by, tmp_path, time)
+    with pytest.raises(Conflict, match="keep coming"):
+        await offboard(replace(with_means, tell=stubborn), tenant)
+    assert (await with_means.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    job = await Worker(with_means).run(tenant)
+    assert (job.phase, job.lines) == (Phase.FINISHED, job.purged)
+
+
+async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_being_certified(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    other = await world.new_tenant()
+    poison = {"PK": {"S": f"TENANT#{other}#X"}, "SK": {"S": "A"}, "GSI2PK": {"S": f"TENANT#{tenant}#L"}}
+    fill(world, tenant, 2)
+    put(world, [poison | {"GSI2SK": {"S": "1"}}])
+    with_means = means(by, tmp_path, time)
+    with pytest.raises(Conflict, match="1 items of others"):
+        await offboard(with_means, tenant)
+    assert of(left(world), tenant) == []
+    assert len(of(left(world), other)) == 1, "it is not ours to purge"
+    with pytest.raises(Conflict, match="1 items of others"):
+        await Worker(with_means).run(tenant)
+    world.engine_client().delete_item(TableName=world.settings.table, Key={name: poison[name] for name in ("PK", "SK")})
+    assert (await Worker(with_means).run(tenant)).phase is Phase.FINISHED
+
+
+async def test_a_key_outside_the_fence_is_never_purged(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    own, other = ({"PK": {"S": f"TENANT#{one}#A"}, "SK": {"S": "B"}} for one in (tenant, f"{tenant}0"))
+    put(world, [own, other])
+    with pytest.raises(Forbidden):
+        await purge(by.tenant(tenant), [own, other])
+    assert by.tenant(tenant).fence == Fence.around(tenant)
+    assert of(left(world), tenant) == [own]
+
+
+async def test_what_is_left_of_it_is_that_it_was(world: World, by: Migrator, time: Time, tmp_path: Path) -> None:
+    with_means, keys = means(by, tmp_path, time), Provider(issuer=ISSUER)
+    wanted = Application(
+        id=TenantId("leaver"),
+        name="Leaver",
+        tier=Tier.PREMIUM,
+        owner_email="ann@leaver.example",
+        owner_name="Ann",
+        issuer=ISSUER,
+        jwks=keys.jwks(),
+    )
+    onboard = app.onboarding(world.settings, with_means.register, world.tables)
+    await onboard(wanted)
+    job = await offboard(with_means, wanted.id)
+    tenant = await with_means.register.get(wanted.id)
+    assert (tenant.status, tenant.name, tenant.issuer, tenant.owner_id) == (TenantStatus.OFFBOARDED, "leaver", "", "")
+    assert (tenant.request, tenant.reason, tenant.shards, tenant.stored_bytes) == ("", None, {}, 0)
+    assert await with_means.register.find_identity(ISSUER) is None
+    happened = [one async for one in with_means.register.table.every(events_of_tenant, tenant=wanted.id)]
+    assert [one.kind for one in happened][:2] == ["tenant.offboarded", "tenant.offboarding"]
+    assert happened[0].by == OPERATOR
+    assert not any("leaver.example" in one.detail or ISSUER in one.detail for one in happened)
+    with pytest.raises(Conflict):
+        await onboard(wanted)
+    with pytest.raises(Conflict):
+        await onboard(replace(wanted, name="Another", issuer="https://other.example"))
+    heir = await onboard(replace(wanted, id=TenantId("heir")))
+    assert (heir.created, heir.tenant.issuer) == (True, ISSUER)
+    assert job.certificate
+
+
+async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    """A tenant of the settings' issuer has no identity item; somebody else's must not be taken for it."""
+    with_means, issuer = means(by, tmp_path, time), "https://id.somebody.example"
+    owner = await world.new_tenant()
+    identity = identity_of(owner, issuer, Provider(issuer=issuer).jwks(), None, time.now())
+    await with_means.register.claim(
+        replace(await with_means.register.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
+    )
+    await with_means.register.change(tenant, "test", lambda one: replace(one, issuer=issuer), detail={})
+    await offboard(with_means, tenant)
+    assert await with_means.register.find_identity(issuer) == identity
+
+
+async def test_asked_again_it_answers_with_the_same_certificate(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 4)
+    with_means = means(by, tmp_path, time)
+    first = await offboard(with_means, tenant)
+    again = await begin(with_means, tenant)
+    assert again.tenant.status is TenantStatus.OFFBOARDED
+    assert (await Worker(with_means).run(tenant)).certificate == again.job.certificate == first.certificate
+    assert [one.kind async for one in with_means.register.table.every(events_of_tenant, tenant=tenant)].count(
+        "tenant.offboarded"
+    ) == 1
+
+
+async def test_the_certificate_speaks_of_this_export_and_is_signed(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 20)
+    job = await offboard(means(by, tmp_path, time, page=7), tenant)
+    beside = certificate_file(tmp_path, job.export)
+    assert beside.read_text() == job.certificate
+    claims = checked(beside.read_bytes(), KEY.verifier)
+    assert (claims["tenant"], claims["exported"], claims["purged"]) == (tenant, 20, 20)
+    assert (claims["operator"], claims["table"]) == (OPERATOR, world.settings.table)
+    assert (claims["startedAt"], claims["finishedAt"]) == ("2026-11-16T08:00:00.000000Z", "2026-11-16T08:00:06.000000Z")
+    compare(claims, tmp_path / job.export)
+
+
+async def test_a_tenant_without_items_leaves_an_empty_export(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    job = await offboard(means(by, tmp_path, time), tenant)
+    assert (job.lines, (tmp_path / job.export).read_bytes()) == (0, b"")
+    compare(checked(job.certificate or "", KEY.verifier), tmp_path / job.export)
+
+
+async def test_a_second_worker_is_refused_and_told_until_when(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 2)
+    with_means = means(by, tmp_path, time)
+    await begin(with_means, tenant)
+    first = Worker(with_means)
+    job = await first.jobs.take((await first.jobs.find(tenant)) or pytest.fail("no job"))
+    with pytest.raises(Conflict) as refusal:
+        await Worker(with_means).run(tenant)
+    assert refusal.value.extensions["until"] == "2026-11-16T08:01:00+00:00"
+    await time.sleep(61)
+    assert (await Worker(with_means).run(tenant)).phase is Phase.FINISHED
+    with pytest.raises(Conflict, match="taken over"):
+        await first.jobs.keep(job, job)
+
+
+async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 10)
+    with_means = means(by, tmp_path, time, page=3)
+    await begin(with_means, tenant)
+    seen: list[Job] = []
+    while not seen or seen[-1].phase is not Phase.FINISHED:
+        once = iter([False])
+        seen.append(await Worker(with_means).run(tenant, stop=partial(next, once, True)))
+    assert len(seen) > 10
+    assert (seen[-1].lines, seen[-1].purged) == (10, 10)

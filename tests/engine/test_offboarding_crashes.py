@@ -1,0 +1,152 @@
+"""An offboarding that dies anywhere is carried through by the next worker, as if nobody had died."""
+
+import gzip
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from iam.boundary import TenantId
+from service.errors import Conflict
+from service.operations.migrator import Migrator
+from service.operations.offboarding.certificate import certificate_file, checked, compare
+from service.operations.offboarding.chain import chained
+from service.operations.offboarding.worker import Means, Worker
+from service.store.keys import Fence
+from service.tenancy.access import events_of_tenant
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.offboarding import Job, Phase
+from tests.engine.dying import Died
+from tests.engine.leaving import KEY, Mortal, Time, begin, fill, left, means, migrator, of, through
+from tests.world import World
+
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+COUNT, PAGE, PARTS = 7, 12, 4
+PHASES = [phase for phase in Phase if phase is not Phase.FINISHED]
+CALLS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem", "Query")
+
+
+@pytest.fixture(scope="module")
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+async def expected(means: Means, job: Job) -> bytes:
+    """The file as it is when nobody dies: a member for every page that has anything."""
+    content, head, after = b"", job.head, None
+    while True:
+        page = await means.sweep.page(inside=Fence.around(job.tenant), after=after, limit=PAGE)
+        head, lines = chained(head, page.items)
+        content += gzip.compress(lines, mtime=0) if lines else b""
+        if (after := page.then) is None:
+            return content
+
+
+async def state(means: Means, tenant: TenantId) -> tuple[object, ...]:
+    job = await Worker(means).jobs.find(tenant)
+    found = await means.register.get(tenant)
+    happened = [one.kind async for one in means.register.table.every(events_of_tenant, tenant=tenant)]
+    assert job
+    return found.status, found.name == tenant, job.phase, job.lines, job.purged, job.round, job.worker, happened
+
+
+async def ended(world: World, means: Means, tenant: TenantId, exports: Path, content: bytes) -> None:
+    assert of(left(world), tenant) == []
+    assert await state(means, tenant) == (
+        TenantStatus.OFFBOARDED,
+        True,
+        Phase.FINISHED,
+        COUNT,
+        COUNT,
+        2,
+        None,
+        ["tenant.offboarded", "tenant.offboarding", "tenant.entered"],
+    )
+    job = await Worker(means).jobs.find(tenant)
+    assert job
+    assert (exports / job.export).read_bytes() == content
+    certificate = certificate_file(exports, job.export)
+    assert certificate.read_text() == job.certificate
+    compare(checked(certificate.read_bytes(), KEY.verifier), exports / job.export)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_a_worker_may_die_at_any_call_and_at_any_seam(
+    world: World, by: Migrator, tmp_path: Path, part: int
+) -> None:
+    neighbour = await world.new_tenant(f"torn{part}")
+    fill(world, neighbour, COUNT)
+    clear(world, neighbour)
+    before = of(left(world), neighbour)
+    died: set[str] = set()
+    for at in range(part, 1000, PARTS):
+        tenant, time, exports = await world.new_tenant(f"torn{part}-{at}"), Time(), tmp_path / str(at)
+        fill(world, tenant, COUNT)
+        healthy = means(by, exports, time, page=PAGE)
+        content = await expected(healthy, (await begin(healthy, tenant)).job)
+        mortal = Mortal(by.tables.client, at)
+        with suppress(Died):
+            await Worker(means(through(by, mortal), exports, time, page=PAGE, seam=mortal.place)).run(tenant)
+        if mortal.dead:
+            died.add(mortal.places[-1])
+            if not (await lease_is_free(healthy, tenant)):
+                with pytest.raises(Conflict, match="another worker"):
+                    await Worker(healthy).run(tenant)
+                await time.sleep(61)
+            await Worker(healthy).run(tenant)
+        await ended(world, healthy, tenant, exports, content)
+        clear(world, neighbour)
+        if not mortal.dead:
+            assert set(mortal.places) >= {f"{when} {phase}" for when in ("before", "after", "kept") for phase in PHASES}
+            assert set(mortal.places) >= {f"{when} {what}" for when in ("asking", "answered") for what in CALLS}
+            break
+    assert len(died) > 10
+    assert of(left(world), neighbour) == before
+
+
+def clear(world: World, stays: TenantId) -> None:
+    """All that is left of those before, so that every worker has the same way to go."""
+    client, table = world.engine_client(), world.settings.table
+    for item in left(world):
+        if item not in of([item], stays):
+            client.delete_item(TableName=table, Key={"PK": item["PK"], "SK": item["SK"]})
+
+
+async def lease_is_free(means: Means, tenant: TenantId) -> bool:
+    job = await Worker(means).jobs.find(tenant)
+    return job is None or job.worker is None
+
+
+async def test_a_beginning_may_die_at_any_call(world: World, by: Migrator, tmp_path: Path) -> None:
+    for at in range(1000):
+        tenant, time, exports = await world.new_tenant(f"begun-{at}"), Time(), tmp_path / str(at)
+        fill(world, tenant, COUNT)
+        healthy, mortal = means(by, exports, time), Mortal(by.tables.client, at)
+        with suppress(Died):
+            await begin(means(through(by, mortal), exports, time), tenant)
+        job = (await begin(healthy, tenant)).job
+        assert job.phase is Phase.SHUTTING
+        await Worker(healthy).run(tenant)
+        assert (await state(healthy, tenant))[-1] == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
+        if not mortal.dead:
+            break
+    assert at > 6
+
+
+async def test_many_who_die_one_after_the_other_still_get_it_done(world: World, by: Migrator, tmp_path: Path) -> None:
+    """Each lives for a few calls only."""
+    tenant, time = await world.new_tenant(), Time()
+    fill(world, tenant, COUNT)
+    healthy = means(by, tmp_path, time, page=PAGE)
+    content = await expected(healthy, (await begin(healthy, tenant)).job)
+    for _ in range(200):
+        mortal = Mortal(by.tables.client, 13)
+        with suppress(Died):
+            await Worker(means(through(by, mortal), tmp_path, time, page=PAGE, seam=mortal.place)).run(tenant)
+        if not mortal.dead:
+            break
+        await time.sleep(61)
+    await ended(world, healthy, tenant, tmp_path, content)
