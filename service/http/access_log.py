@@ -11,7 +11,14 @@ from service.http.request_id import request_id_of
 GONE = 499
 """The caller went away before there was an answer."""
 
+HUSHED = "keyfence.hushed"
+
 _log = structlog.get_logger("keyfence.http")
+
+
+def hush(scope: Scope) -> None:
+    """No line for this request: refusing many must not cost much, and whoever refuses them tells of it once."""
+    scope[HUSHED] = True
 
 
 class AccessLog:
@@ -39,6 +46,8 @@ class AccessLog:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         self.metrics.request(status, seconds)
+        if HUSHED in scope:
+            return
         _log.info(
             "request",
             method=scope["method"],

@@ -10,10 +10,11 @@ from typing import Generic, TypeVar
 from graphql import OperationType
 from starlette.types import Receive, Scope, Send
 
-from service.errors import KeyfenceError, Unauthenticated
+from service.errors import KeyfenceError, Throttled, Unauthenticated
 from service.graphql.errors import Refused, Rendered, codes, render
 from service.graphql.execution import Answer, GraphQLExecutor, Prepared
 from service.graphql.request import GraphQLRequest, RequestInfo
+from service.http.access_log import hush
 from service.http.body import BODY_LIMIT, read_body
 from service.http.headers import header
 from service.http.media import Media, is_json, negotiated, prefers_html
@@ -98,6 +99,8 @@ class GraphQLEndpoint(Generic[P, C]):
         except Refused as refused:
             return self._failure(refused.errors, 400 if media is Media.GRAPHQL else 200, media)
         except KeyfenceError as error:
+            if isinstance(error, Throttled):
+                hush(scope)
             errors = (render(error, request_id_of(scope)),)
             return self._failure(errors, STATUS[error.code], media, _advice(scope, error))
 

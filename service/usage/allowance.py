@@ -1,7 +1,7 @@
 """What one tenant may still use of this process: requests, units, and a share of its threads."""
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from service.errors import Throttled
 from service.store.meter import Spent
@@ -13,7 +13,8 @@ from service.usage.lane import Lane
 MOST_WAITING = 256
 """Requests of one tenant that may wait for its others to end."""
 
-BUSY_MS = 1_000
+BUSY_SECONDS = 1.0
+TOLD_SECONDS = 10.0
 
 
 class OverQuota(Throttled):
@@ -38,6 +39,7 @@ class Allowance:
     write_units: Bucket
     running: Lane
     calls: Lane
+    told_at: float = -inf
 
     @classmethod
     def whole(cls, tenant: Tenant, *, servers: int, width: int, now: float) -> "Allowance":
@@ -66,7 +68,7 @@ class Allowance:
 
     def admit_running(self) -> None:
         if self.running.waiting >= MOST_WAITING:
-            raise OverQuota("requestsAtOnce", "requests at once", BUSY_MS / 1000)
+            raise OverQuota("requestsAtOnce", "requests at once", BUSY_SECONDS)
 
     def charge(self, spent: Spent, now: float) -> None:
         if spent.read_units:
@@ -80,6 +82,13 @@ class Allowance:
         self.requests.fit(self.quotas.requests_per_second / servers, now)
         self.read_units.fit(self.quotas.read_units_per_second / servers, now)
         self.write_units.fit(self.quotas.write_units_per_second / servers, now)
+
+    def is_news(self, now: float) -> bool:
+        """That it was refused something: once in so many seconds, however often that is."""
+        if now - self.told_at < TOLD_SECONDS:
+            return False
+        self.told_at = now
+        return True
 
     def is_untouched(self, now: float) -> bool:
         """It could be forgotten: a new one would be the same."""

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import structlog
+
 from service.store.meter import Meter, Spent
 from service.tenancy.model import Tenant
 from service.usage.allowance import Allowance, OverQuota
@@ -12,6 +14,8 @@ from service.usage.allowances import Allowances
 from service.usage.lane import Lane
 from service.usage.ledger import Ledger
 from service.usage.model import UNKNOWN
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +75,8 @@ class Turns:
     def refused(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
         self.ledger.line(tenant.id, operation).refused += 1
         self.refusals[refusal.quota] += 1
+        if self.allowances.of(tenant).is_news(self.now()):
+            log.warning("tenant_over_quota", tenant=tenant.id, quota=refusal.quota)
 
     def now(self) -> float:
         return self.allowances.clock()

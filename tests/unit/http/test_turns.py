@@ -1,0 +1,122 @@
+"""A request takes its turn before anything is asked for it, and who is refused one costs next to nothing."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from starlette.types import Message, Receive, Scope
+from structlog.testing import capture_logs
+
+from service.errors import Throttled
+from service.graphql.request import RequestInfo
+from tests.unit.http.asking import Answered, post
+from tests.unit.http.shop import TOKEN, context, endpoint, shop
+
+LIST = "{ books(first: 1) { edges { node { title } } } }"
+ADD = 'mutation { add(book: {title: "x"}) { title } }'
+
+
+@dataclass
+class Scene:
+    """What happened to a request, in order."""
+
+    happened: list[str] = field(default_factory=list)
+    refusal: Throttled | None = None
+
+    @asynccontextmanager
+    async def turn(self, _: str, info: RequestInfo | None) -> AsyncIterator[None]:
+        if self.refusal:
+            raise self.refusal
+        self.happened.append(f"turn of {info.root if info else None}")
+        yield
+        self.happened.append("end")
+
+    async def confirm(self, _: str) -> None:
+        self.happened.append("confirm")
+
+    def context(self, caller: str, info: RequestInfo) -> str:
+        self.happened.append("execute")
+        return context(caller, info)
+
+    async def ask(self, query: str, **body: Any) -> Answered:
+        app = endpoint(turn=self.turn, confirm=self.confirm, context=self.context, cost=lambda who: {"of": who})
+        return await post(app, {"query": query, **body}, authorization=TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("query", "happened"),
+    [
+        (LIST, ["turn of books", "execute", "confirm", "end"]),
+        (ADD, ["turn of add", "confirm", "execute", "end"]),
+        ("query Q { b: books(first: 1) { __typename } __typename }", ["turn of books", "execute", "confirm", "end"]),
+        ("{ books(first: 1) { __typename } book(id: 1) { title } }", ["turn of None", "execute", "confirm", "end"]),
+        ("{ __typename }", ["turn of __typename", "execute", "confirm", "end"]),
+        ("{", ["turn of None", "confirm", "end"]),
+        ("{ nothing }", ["turn of None", "confirm", "end"]),
+    ],
+)
+async def test_the_turn_is_around_everything_that_is_asked_for(query: str, happened: list[str]) -> None:
+    scene = Scene()
+    await scene.ask(query)
+    assert scene.happened == happened
+
+
+@pytest.mark.parametrize("query", [LIST, ADD, "{", "{ nothing }"])
+async def test_who_gets_no_turn_is_asked_nothing_and_told_when_to_come_again(query: str) -> None:
+    scene = Scene(refusal=Throttled("too fast", retryAfterMs=1_200, quota="x"))
+    answered = await scene.ask(query)
+    assert (answered.status, answered.headers["retry-after"], scene.happened) == (429, "2", [])
+    assert answered.json()["errors"][0]["extensions"] == {"code": "THROTTLED", "retryAfterMs": 1_200, "quota": "x"}
+
+
+async def test_the_body_of_a_request_that_is_refused_is_not_read() -> None:
+    async def refuse(_: str | None) -> str:
+        raise Throttled("too fast", retryAfterMs=1)
+
+    app, sent = endpoint(authenticate=refuse), []
+
+    async def receive() -> Message:
+        raise AssertionError("nobody wants it")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/graphql",
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json"), (b"content-length", b"100000")],
+    }
+    reader: Receive = receive
+    await app(scope, reader, send)
+    assert sent[0]["status"] == 429
+
+
+async def test_refusals_for_speed_leave_no_line_each_and_are_counted_all_the_same() -> None:
+    async def refuse(_: str | None) -> str:
+        raise Throttled("too fast", retryAfterMs=1)
+
+    with capture_logs() as lines:
+        refusing = shop(authenticate=refuse)
+        assert (await post(refusing, {"query": LIST}, authorization=TOKEN)).status == 429
+        assert [line["event"] for line in lines] == []
+        assert (await post(shop(), {"query": LIST}, authorization=TOKEN)).status == 200
+    assert [line["event"] for line in lines] == ["request"]
+    from tests.unit.http.asking import ask
+
+    assert b'keyfence_http_requests_total{status="429"} 1' in (await ask(refusing, path="/metrics")).body
+
+
+@pytest.mark.parametrize("query", [LIST, ADD, "{ book(id: 77) { title } }"])
+async def test_the_cost_is_told_to_who_asks_also_beside_errors(query: str) -> None:
+    answered = await Scene().ask(query, extensions={"cost": True})
+    assert answered.json()["extensions"] == {"cost": {"of": "ada"}}
+    assert "extensions" not in (await Scene().ask(query)).json()
+
+
+async def test_who_tells_no_cost_is_not_asked() -> None:
+    answered = await post(endpoint(), {"query": LIST, "extensions": {"cost": True}}, authorization=TOKEN)
+    assert "extensions" not in answered.json()
