@@ -155,17 +155,14 @@ async def test_a_tenants_token_sets_no_keys(world: World) -> None:
 async def test_made_up_issuers_are_throttled_before_the_register_and_tenants_are_not(world: World) -> None:
     newcomer = Newcomer.called()
     await newcomer.onboarded(world)
-    server = elsewhere(world, issuer_lookups_per_second=5.0, registry_seconds=60.0)
+    server = elsewhere(world, issuer_lookups_per_second=0.001, registry_seconds=60.0)
     known = newcomer.session(server)
     assert await let_in(known)
     world.calls()
-    codes = [
-        await bearer(server, newcomer, Provider(issuer=f"https://made-up.example/{number}")).refusal(VIEWER)
-        for number in range(20)
-    ]
-    assert codes[0] == "UNAUTHENTICATED"
-    assert codes[-1] == "THROTTLED"
-    assert len(world.calls()) <= 10
+    for number in range(10):
+        stranger = bearer(server, newcomer, Provider(issuer=f"https://made-up.example/{number}"))
+        assert await stranger.refusal(VIEWER) == "THROTTLED"
+    assert world.calls() == []
     assert await let_in(known)
     assert await let_in(newcomer.session(server))
 

@@ -238,6 +238,18 @@ async def test_a_kid_is_not_called_wrong_by_a_look_that_began_before_it_came(
     assert await after is not None
 
 
+async def test_who_waited_while_others_read_does_not_read_again(plane: ControlPlane, clock: FakeClock) -> None:
+    async def long_sleep(_: float) -> None:
+        clock.advance(MAX_AGE)
+        await issuers.find(A1)
+
+    issuers = OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=long_sleep)
+    issuer = await known(issuers)
+    for _ in range(2):
+        assert await issuer.keys.find("random") is None
+    assert len(plane.asked) == 3
+
+
 async def test_known_kids_do_not_wait_for_unknown_ones(owned: OwnedIssuers, plane: ControlPlane) -> None:
     issuer = await known(owned)
     plane.open.clear()
@@ -281,6 +293,16 @@ async def test_made_up_issuers_are_throttled_while_known_ones_are_served(plane: 
     plane.keep(A1, "a1", {"keys": [NEW]})
     assert await (await known(owned)).keys.find("new") is not None
     assert plane.asked[asked:] == [A1]
+
+
+async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(plane: ControlPlane, clock: FakeClock) -> None:
+    spent = Budget(1e-9)
+    owned = OwnedIssuers(plane.look_up, unpublished, spent, clock=clock)
+    await known(owned)
+    clock.advance(MAX_AGE)
+    await known(owned)
+    assert plane.asked == [A1, A1]
+    assert isinstance(await _refusal(owned, A10), Throttled)
 
 
 async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, clock: FakeClock) -> None:
@@ -369,6 +391,30 @@ async def test_a_read_that_was_on_its_way_when_it_was_doubted_is_not_believed(
         assert issuer is not None
         assert issuer.tenant == "globex"
     assert (await known(owned)).tenant == "globex"
+
+
+async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, clock: FakeClock) -> None:
+    gates = [asyncio.Event(), asyncio.Event()]
+    gates[1].set()
+    waiting = iter(gates)
+
+    async def look_up(url: str) -> Kept | None:
+        found = plane.kept.get(url)
+        await next(waiting).wait()
+        return found
+
+    owned = OwnedIssuers(look_up, unpublished, Plenty(), clock=clock)
+    late = asyncio.create_task(owned.find(A1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    plane.keep(A1, "globex", {"keys": [NEW]})
+    owned.doubt(A1)
+    issuer = await known(owned)
+    gates[0].set()
+    assert await late is issuer
+    assert await known(owned) is issuer
+    assert issuer.tenant == "globex"
+    assert await issuer.keys.find("new") is not None
 
 
 async def test_published_keys_stay_while_their_address_does_and_go_with_it(
