@@ -394,13 +394,12 @@ async def test_a_read_that_was_on_its_way_when_it_was_doubted_is_not_believed(
 
 
 async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, clock: FakeClock) -> None:
-    gates = [asyncio.Event(), asyncio.Event()]
-    gates[1].set()
-    waiting = iter(gates)
+    gate, shut = asyncio.Event(), [True]
 
     async def look_up(url: str) -> Kept | None:
         found = plane.kept.get(url)
-        await next(waiting).wait()
+        if shut and shut.pop():
+            await gate.wait()
         return found
 
     owned = OwnedIssuers(look_up, unpublished, Plenty(), clock=clock)
@@ -410,7 +409,7 @@ async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, c
     plane.keep(A1, "globex", {"keys": [NEW]})
     owned.doubt(A1)
     issuer = await known(owned)
-    gates[0].set()
+    gate.set()
     assert await late is issuer
     assert await known(owned) is issuer
     assert issuer.tenant == "globex"
