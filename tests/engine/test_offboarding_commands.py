@@ -1,0 +1,236 @@
+"""keyfence tenant offboard, verify and weigh, as they are typed, and killed."""
+
+import asyncio
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from iam.boundary import TenantId
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from iam.policies.names import MIGRATOR, SERVICE_BASE
+from service.cli import app
+from service.local import becoming
+from service.local.gate_key import gate_key
+from service.operations.offboarding.signer import signer
+from service.store.size import item_bytes
+from tests.engine.leaving import fill, left, of
+from tests.world import World
+
+SECONDS = 120
+
+
+@pytest.fixture
+def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
+    """Before the world's table, with a key that lies in a directory."""
+    account = Account.of(Deployment(table=world.settings.table))
+    (tmp_path / ".keyfence").mkdir()
+    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _terminal(world: World, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the directory above that of the gate, and told where it is."""
+    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
+    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
+    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("service.log.configure", lambda **_: None)
+
+
+@pytest.fixture
+def tenant(world: World) -> TenantId:
+    return asyncio.run(world.new_tenant())
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["tenant", *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def started(*arguments: str) -> "subprocess.Popen[bytes]":
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "service", "tenant", *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def job(world: World, tenant: TenantId) -> dict[str, Any]:
+    key = {"PK": {"S": f"CONTROL#MIGRATION#off_{tenant}"}, "SK": {"S": "METADATA"}}
+    item = world.engine_client().get_item(TableName=world.settings.table, Key=key).get("Item", {})
+    return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in item.items()}
+
+
+def stopped(
+    world: World, tenant: TenantId, ending: signal.Signals, due: Callable[[dict[str, Any]], bool]
+) -> tuple[int, str]:
+    """A process of its own, ended as soon as its job is at that place."""
+    with started("offboard", tenant, "--confirm", tenant, "--rate", "40") as process:
+        deadline = time.monotonic() + SECONDS
+        while not due(job(world, tenant)):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+        process.send_signal(ending)
+        _, said = process.communicate(timeout=SECONDS)
+    return process.returncode, said.decode()
+
+
+PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "exporting": lambda job: job.get("phase") == "EXPORTING" and 0 < job["lines"] < 150,
+    "purging": lambda job: job.get("phase") == "PURGING" and 0 < job["purged"] < 150,
+    "verifying": lambda job: job.get("phase") == "VERIFYING",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, tenant: TenantId, place: str) -> None:
+    fill(world, tenant, 150)
+    neighbour = asyncio.run(world.new_tenant(f"{tenant}0"))
+    fill(world, neighbour, 20)
+    before = of(left(world), neighbour)
+    code, _ = stopped(world, tenant, signal.SIGKILL, PLACES[place])
+    assert code == -signal.SIGKILL
+    torn = job(world, tenant)
+    assert torn["worker"], "its lease is not over, and nobody waits for the dead"
+    code, out, _ = run("offboard", tenant, "--confirm", tenant, "--json")
+    told = json.loads(out)
+    assert (code, told["itemsExported"], told["itemsPurged"], told["status"]) == (0, 150, 150, "OFFBOARDED")
+    assert of(left(world), tenant) == []
+    assert of(left(world), neighbour) == before
+    assert run("verify", beside(told))[0] == 0
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) -> None:
+    fill(world, tenant, 150)
+    code, said = stopped(world, tenant, signal.SIGINT, PLACES["purging"])
+    assert code == 130
+    assert said.splitlines()[-1].startswith("Interrupted. 150 items are exported and ")
+    assert said.splitlines()[-1].endswith(" purged; the same command goes on from there.")
+    assert job(world, tenant).get("worker") is None
+    code, out, _ = run("offboard", tenant, "--confirm", tenant)
+    assert code == 0
+    assert out.splitlines()[0].startswith(f"{tenant} is gone: 150 items exported and purged in ")
+
+
+def beside(told: dict[str, Any]) -> str:
+    return str(told["exportUri"]).removeprefix("file://").replace(".jsonl.gz", ".certificate.json")
+
+
+def test_a_tenant_is_offboarded_by_the_command_and_its_certificate_verified(world: World, tenant: TenantId) -> None:
+    fill(world, tenant, 30)
+    code, out, said = run("offboard", tenant, "--confirm", tenant, "--as", "ann", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert said.splitlines()[0] == f"offboarding {tenant} ..."
+    assert "purging ..." in said.splitlines()
+    assert told["certificate"]["claims"]["operator"] == "cli:ann"
+    assert of(left(world), tenant) == []
+    assert Path(beside(told)).parent == Path(".keyfence/exports").resolve()
+    code, out, _ = run("verify", beside(told))
+    assert (code, out.splitlines()[-1].startswith("Every line of ")) == (0, True)
+    code, out, _ = run("verify", beside(told), "--key", told["key"], "--data", "nowhere", "--json")
+    assert (code, json.loads(out)["exported"], json.loads(out)["exportChecked"]) == (0, 30, True)
+    again = json.loads(run("offboard", tenant, "--confirm", tenant, "--json")[1])
+    assert again["certificate"] == told["certificate"]
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+def test_a_tampered_export_or_another_key_is_exit_code_1(world: World, tenant: TenantId) -> None:
+    fill(world, tenant, 10)
+    told = json.loads(run("offboard", tenant, "--confirm", tenant, "--json")[1])
+    export, other = Path(beside(told).replace(".certificate.json", ".jsonl.gz")), signer("o" * 43).verifier.text
+    code, _, said = run("verify", beside(told), "--key", other)
+    assert (code, "was not signed with the key" in said) == (1, True)
+    code, _, said = run("verify", beside(told), "--data", "nowhere")
+    assert (code, said) == (1, "Name the public key with --key, or the directory of `keyfence dev` with --data.\n")
+    export.write_bytes(export.read_bytes()[:-20])
+    code, _, said = run("verify", beside(told))
+    assert (code, "cannot be read from line" in said) == (1, True)
+    export.unlink()
+    code, out, _ = run("verify", beside(told))
+    assert (code, out.splitlines()[-1]) == (0, "The export is not here and was not looked at.")
+    assert run("verify", beside(told), "--export", str(export))[0] == 1
+    assert run("verify", "nowhere")[2] == "nowhere cannot be read: No such file or directory.\n"
+
+
+def test_without_its_confirmation_nothing_happens(world: World, tenant: TenantId) -> None:
+    fill(world, tenant, 3)
+    for arguments in ((tenant,), (tenant, "--confirm", "acme")):
+        code, out, said = run("offboard", *arguments)
+        assert (code, out) == (1, "")
+        assert said.splitlines()[-1] == "confirm must be the id of the tenant that is to go"
+    assert run("offboard", "nobody-here", "--confirm", "nobody-here")[0] == 1
+    assert len(of(left(world), tenant)) == 3
+    assert job(world, tenant) == {}
+
+
+def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
+    world: World, tenant: TenantId, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(world, tenant, 5)
+    monkeypatch.setenv("KEYFENCE_REGION", "us-east-1")
+    monkeypatch.setenv("KEYFENCE_STS_ENDPOINT_URL", gate.url)
+    monkeypatch.setenv("KEYFENCE_IAM_ENDPOINT_URL", gate.url)
+    monkeypatch.setenv("KEYFENCE_ROLES", gate.account.deployment.role_arn(""))
+    be(gate, MIGRATOR, monkeypatch)
+    command = ("offboard", tenant, "--confirm", tenant, "--data", "nowhere")
+    assert "--exports DIR" in run(*command)[2]
+    monkeypatch.setenv("KEYFENCE_EXPORTS", str(tmp_path / "kept"))
+    assert run(*command)[2].startswith("KEYFENCE_SIGNING_KEY is missing")
+    monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "dev-" + "s" * 43)
+    assert "certifies nothing on AWS" in run(*command)[2]
+    monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "s" * 43)
+    assert len(of(left(world), tenant)) == 5
+    be(gate, SERVICE_BASE, monkeypatch)
+    code, _, said = run(*command)
+    assert code == 1
+    assert "the same command goes on from there" in said
+    assert len(of(left(world), tenant)) == 5, "the service may neither scan nor purge"
+    be(gate, MIGRATOR, monkeypatch)
+    code, _, _ = run(*command)
+    assert (code, of(left(world), tenant)) == (0, [])
+    (certificate,) = (tmp_path / "kept").glob("*.certificate.json")
+    assert run("verify", str(certificate), "--data", "nowhere")[0] == 0
+
+
+def be(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = becoming.as_role(gate.sessions, role).credentials
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", base.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", base.secret_key)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", str(base.token))
+
+
+def test_every_tenant_is_weighed_and_the_register_told(world: World, tenant: TenantId) -> None:
+    fill(world, tenant, 12)
+    expected = sum(item_bytes(_wire(item)) for item in of(left(world), tenant))
+    empty = asyncio.run(world.new_tenant())
+    code, out, _ = run("weigh", "--json", "--rate", "100000")
+    assert (code, json.loads(out)[tenant], json.loads(out)[empty]) == (
+        0,
+        {"items": 12, "bytes": expected},
+        {"items": 0, "bytes": 0},
+    )
+    told = asyncio.run(world.operator().ask("query($id: ID!) { tenant(id: $id) { storedBytes version } }", id=tenant))
+    assert told["tenant"] == {"storedBytes": float(expected), "version": 1}
+    code, out, _ = run("weigh")
+    assert [tenant, "12", f"{expected:,}"] in [line.split() for line in out.splitlines()]
+
+
+def _wire(item: Any) -> Any:
+    return json.loads(json.dumps(item, default=lambda value: base64.b64encode(value).decode()))

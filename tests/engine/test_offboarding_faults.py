@@ -1,0 +1,72 @@
+"""An offboarding through throttles, errors and answers that are lost ends as one without."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.gate.faults.fault import Fault, Kind
+from service.operations import migrator as patience
+from service.operations.migrator import Migrator
+from service.operations.offboarding.certificate import checked, compare
+from service.operations.offboarding.worker import Worker
+from service.store.calls import Patience
+from service.tenancy.access import events_of_tenant
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.offboarding import Phase
+from tests.engine.leaving import KEY, Time, begin, fill, left, means, migrator, of
+from tests.world import World
+
+OPERATIONS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem")
+KINDS: tuple[Kind, ...] = ("throttle", "error", "lost_request", "lost_response")
+
+
+@pytest.fixture
+def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Migrator]:
+    monkeypatch.setattr(patience, "PATIENCE", Patience(attempts=8, first_pause=0.001, longest_pause=0.01))
+    with migrator(world) as made:
+        yield made
+    world.gate.faults = ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+async def test_every_third_call_of_each_kind_may_fail(
+    world: World, by: Migrator, tmp_path: Path, tenant: TenantId, kind: Kind
+) -> None:
+    fill(world, tenant, 40)
+    given = means(by, tmp_path, Time(), page=15)
+    world.gate.faults = [Fault(kind=kind, operation=one, every=3) for one in OPERATIONS]
+    await begin(given, tenant)
+    job = await Worker(given).run(tenant)
+    world.gate.faults = ()
+    assert (job.phase, job.lines, job.purged, job.round) == (Phase.FINISHED, 40, 40, 2)
+    assert of(left(world), tenant) == []
+    compare(checked(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    happened = [one.kind async for one in given.register.table.every(events_of_tenant, tenant=tenant)]
+    assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
+
+
+async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
+    world: World, by: Migrator, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 4)
+    given = means(by, tmp_path, Time())
+
+    class Unreachable(Exception):
+        """IAM is away."""
+
+    async def away(_: object) -> None:
+        raise Unreachable
+
+    broken = replace(given, suspensions=replace(given.suspensions, shut=away))
+    with pytest.raises(Unreachable):
+        await begin(broken, tenant)
+    with pytest.raises(Unreachable):
+        await Worker(broken).run(tenant)
+    assert len(of(left(world), tenant)) == 4
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+    await begin(given, tenant)
+    assert (await Worker(given).run(tenant)).lines == 4

@@ -1,0 +1,58 @@
+"""An export of ten things in three members, and its certificate."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from iam.boundary import TenantId
+from service.operations.offboarding.certificate import certificate, checked
+from service.operations.offboarding.chain import chained, genesis
+from service.operations.offboarding.export_file import ExportFile, proof
+from service.operations.offboarding.signer import Signer
+from service.store.codec import Item
+from service.tenancy.offboarding import Job, Phase, job_id
+
+EXPORT = "acme-01M7HHHGKHN6S6V7032B0W8CKZ.jsonl.gz"
+SIGNER = Signer(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
+OTHER = Signer(Ed25519PrivateKey.from_private_bytes(b"b" * 32))
+AT = datetime(2026, 11, 16, 8, tzinfo=UTC)
+
+
+def item(at: int) -> Item:
+    return {"PK": {"S": f"TENANT#acme#THING#{at:05}"}, "SK": {"S": "METADATA"}, "name": {"S": f"thing {at}"}}
+
+
+def written(directory: Path) -> Path:
+    file, head, size = ExportFile(directory / EXPORT), genesis(EXPORT), 0
+    file.open()
+    for members in (range(4), range(4, 5), range(5, 10)):
+        head, lines = chained(head, [item(at) for at in members])
+        size = file.append(size, lines)
+    file.close()
+    return file.path
+
+
+def job(**given: Any) -> Job:
+    made = {
+        "id": job_id(TenantId("acme")),
+        "tenant": TenantId("acme"),
+        "by": "ann",
+        "export": EXPORT,
+        "phase": Phase.CERTIFYING,
+        "lines": 10,
+        "purged": 10,
+        "created_at": AT,
+        "updated_at": AT,
+        "finished_at": AT,
+    }
+    return Job(**{**made, **given})
+
+
+def certified(directory: Path, signer: Signer = SIGNER) -> tuple[Mapping[str, Any], Path]:
+    path = written(directory)
+    text = certificate(job(), proof(path, EXPORT), "keyfence", signer)
+    (directory / "certificate").write_text(text)
+    return checked(text, signer.verifier), path

@@ -1,0 +1,32 @@
+"""Whose an item is follows from its partition alone."""
+
+import pytest
+
+from service.operations.weighing import Scales, Weight, owner_of
+
+
+@pytest.mark.parametrize(
+    ("partition", "owner"),
+    [
+        ("TENANT#acme#USER#1", "acme"),
+        ("TENANT#a1#X", "a1"),
+        ("TENANT#a10#X", "a10"),
+        ("TENANT#acme#TENANT#globex#X", "acme"),
+        ("CONTROL#TENANT#acme", None),
+        ("TENANT#", None),
+        ("TENANT##X", None),
+        ("TENANT#Acme#X", None),
+        ("tenant#acme#X", None),
+    ],
+)
+def test_the_owner_of_a_partition(partition: str, owner: str | None) -> None:
+    assert owner_of(partition) == owner
+
+
+def test_tenants_are_weighed_apart() -> None:
+    scales = Scales()
+    for partition in ("TENANT#a1#X", "TENANT#a10#X", "TENANT#a10#Y", "CONTROL#SUSPENSIONS"):
+        scales.add({"PK": {"S": partition}, "SK": {"S": ""}})
+    weights = scales.weights()
+    assert {tenant: one.items for tenant, one in weights.items()} == {"a1": 1, "a10": 2}
+    assert weights[next(iter(weights))] == Weight(1, 100 + 2 + 11 + 2)

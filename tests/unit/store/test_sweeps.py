@@ -1,0 +1,95 @@
+"""A scan goes on until it is over, whatever its pages hold, and a purge until nothing is left over."""
+
+import pytest
+
+from iam.boundary import tenant_id
+from service.errors import Forbidden, Throttled
+from service.store.answers import Refused
+from service.store.calls import Caller
+from service.store.keys import Fence
+from service.store.purge import purge
+from service.store.sweep import Sweep
+from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials, table
+
+ACME = Fence.around(tenant_id("acme"))
+EMPTY = {"Items": [], "Count": 0, "ScannedCount": 3}
+PLACE = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
+
+
+def sweep(client: Scripted) -> Sweep:
+    return Sweep(Caller(client=client, table=NAME, credentials=credentials, patience=PATIENCE))
+
+
+async def test_a_page_without_items_is_not_the_end() -> None:
+    page = await sweep(Scripted([{**EMPTY, "LastEvaluatedKey": PLACE}])).page(inside=ACME, after=None, limit=3)
+    assert (list(page.items), page.scanned, page.then) == ([], 3, PLACE)
+
+
+async def test_the_table_is_read_as_it_is_and_looked_at_in_every_key() -> None:
+    client = Scripted([EMPTY])
+    page = await sweep(client).page(inside=ACME, after=PLACE, limit=3)
+    (call,) = client.calls
+    assert page.then is None
+    assert (call.operation, call.parameters["ConsistentRead"], call.parameters["Limit"]) == ("Scan", True, 3)
+    assert call.parameters["ExclusiveStartKey"] == PLACE
+    assert set(call.parameters["ExpressionAttributeNames"].values()) == {"PK", "GSI1PK", "GSI2PK", "GSI3PK"}
+    assert call.parameters["FilterExpression"].count(" OR ") == 3
+    assert call.parameters["ExpressionAttributeValues"] == {":fence": {"S": "TENANT#acme#"}}
+
+
+async def test_an_index_is_looked_at_in_its_own_key_and_the_tables() -> None:
+    client = Scripted([EMPTY])
+    await sweep(client).page(inside=ACME, index="gsi2", after=None, limit=3)
+    (call,) = client.calls
+    assert (call.parameters["IndexName"], "ConsistentRead" in call.parameters) == ("GSI2", False)
+    assert set(call.parameters["ExpressionAttributeNames"].values()) == {"PK", "GSI2PK"}
+
+
+async def test_whoever_asks_for_everything_filters_nothing() -> None:
+    client = Scripted([EMPTY])
+    await sweep(client).page(inside=None, after=None, limit=3)
+    assert "FilterExpression" not in client.calls[0].parameters
+
+
+@pytest.mark.parametrize(
+    ("consumed", "units"), [({"CapacityUnits": 12.5}, 12.5), ({"CapacityUnits": 0.0}, 0.0), (None, 3.0)]
+)
+async def test_a_page_costs_what_was_consumed_or_else_a_unit_an_item(consumed: object, units: float) -> None:
+    page = await sweep(Scripted([{**EMPTY, "ConsumedCapacity": consumed}])).page(inside=ACME, after=None, limit=3)
+    assert page.units == units
+
+
+async def test_a_throttled_scan_is_tried_again_and_given_up_in_our_words() -> None:
+    busy = Refused("ProvisionedThroughputExceededException", "slow down")
+    client = Scripted([busy, EMPTY])
+    await sweep(client).page(inside=ACME, after=None, limit=3)
+    assert len(client.calls) == 2
+    with pytest.raises(Throttled):
+        await sweep(Scripted([busy] * 3)).page(inside=ACME, after=None, limit=3)
+
+
+async def test_what_a_batch_left_over_is_asked_for_again() -> None:
+    keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(2)]
+    left = {"UnprocessedItems": {NAME: [{"DeleteRequest": {"Key": keys[1]}}]}}
+    client = Scripted([left, {"UnprocessedItems": {}}])
+    assert await purge(table(client), keys) == 2
+    assert client.calls[1].parameters["RequestItems"] == left["UnprocessedItems"]
+
+
+async def test_sixty_keys_are_three_batches() -> None:
+    client = Scripted([{}, {}, {"ConsumedCapacity": [{"CapacityUnits": 250.0}]}])
+    keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(60)]
+    assert await purge(table(client), keys) == 250.0
+    sent = [
+        request["DeleteRequest"]["Key"] for call in client.calls for request in call.parameters["RequestItems"][NAME]
+    ]
+    assert sorted(key["PK"]["S"] for key in sent) == [key["PK"]["S"] for key in keys]
+    assert [len(call.parameters["RequestItems"][NAME]) for call in client.calls] == [25, 25, 10]
+
+
+@pytest.mark.parametrize("foreign", ["TENANT#acme0#A", "TENANT#acme", "CONTROL#TENANT#acme", "tenant#acme#A"])
+async def test_one_key_outside_the_fence_keeps_all_of_them(foreign: str) -> None:
+    client = Scripted([])
+    with pytest.raises(Forbidden):
+        await purge(table(client), [PLACE, {"PK": {"S": foreign}, "SK": {"S": "A"}}])
+    assert client.calls == []
