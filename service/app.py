@@ -319,7 +319,8 @@ def application(
         registry.learn(tenant)
         owned.doubt(tenant.issuer)
 
-    admin = _operators(settings, tables, metrics, told, warden(settings, vending), migrator)
+    counted = migrator and migrator.charged(ledger.accounts)
+    admin = _operators(settings, tables, metrics, told, warden(settings, vending), counted)
     return routes(
         endpoints={"/graphql": endpoint, "/admin/graphql": admin},
         ready=_readiness(registry),

@@ -8,10 +8,10 @@ from iam.boundary import TenantId
 from iam.vending import Vending
 from service.operations.offboarding.signer import Signer
 from service.operations.offboarding.worker import Means
-from service.store.calls import Caller, CredentialSource, Patience
+from service.store.calls import CredentialSource, Patience
 from service.store.sweep import Sweep
 from service.store.table import Table
-from service.store.tables import Tables
+from service.store.tables import Accounts, Tables
 from service.tenancy.register import Register
 from service.tenancy.suspensions import Shut, Suspensions
 
@@ -38,8 +38,11 @@ class Migrator:
 
     @property
     def sweep(self) -> Sweep:
-        caller = Caller(client=self.tables.client, table=self.tables.name, credentials=self.own, patience=PATIENCE)
-        return Sweep(caller)
+        """Charged to the control plane, whoever's items it meets."""
+        return Sweep(replace(self.control.caller, credentials=self.own))
+
+    def charged(self, accounts: Accounts) -> "Migrator":
+        return replace(self, tables=replace(self.tables, accounts=accounts))
 
     def tenant(self, tenant: TenantId) -> Table:
         return _patient(self.tables.tenant(tenant, writes=True))

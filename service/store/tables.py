@@ -12,6 +12,8 @@ from service.store.keys import Fence
 from service.store.meter import Account, Meter
 from service.store.table import Table
 
+Accounts = Callable[[TenantId | None], tuple[Account, ...]]
+
 
 class Credentialed(Protocol):
     """Where the credentials of a fence come from."""
@@ -32,7 +34,7 @@ class Tables:
     on_denied: Callable[[], None] = lambda: None
     meter: Meter = field(default_factory=Meter)
     """What all handles together have asked of DynamoDB."""
-    accounts: Callable[[TenantId | None], tuple[Account, ...]] = lambda _: ()
+    accounts: Accounts = lambda _: ()
     """Whom a tenant's calls, or the control plane's own, are charged to where no request is."""
 
     def tenant(self, tenant: TenantId, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
