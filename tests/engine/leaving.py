@@ -1,6 +1,6 @@
 """Tenants that leave: what they have, who carries their offboarding through, and what is left of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -86,6 +86,14 @@ def means(by: Migrator, exports: Path, time: Time, **changes: Any) -> Means:
     register, suspensions = replace(made.register, now=time.now), replace(made.suspensions, now=time.now)
     unhurried = {"rate": 1_000_000.0, **changes}
     return replace(made, register=register, suspensions=suspensions, now=time.now, sleep=time.sleep, **unhurried)
+
+
+def without_iam(given: Means) -> Means:
+    """For those who offboard a hundred times: that IAM shuts a tenant out is shown elsewhere."""
+
+    async def shut(_: Sequence[TenantId]) -> None: ...
+
+    return replace(given, suspensions=replace(given.suspensions, shut=shut))
 
 
 async def begin(means: Means, tenant: TenantId, confirm: str | None = None) -> Departure:

@@ -18,7 +18,8 @@ from service.errors import BadInput, Conflict, Forbidden, NotFound
 from service.operations.application import Application
 from service.operations.migrator import Migrator
 from service.operations.offboarding.certificate import certificate_file, checked, compare
-from service.operations.offboarding.worker import Worker
+from service.operations.offboarding.export_file import Damaged
+from service.operations.offboarding.worker import Means, Worker
 from service.store.keys import Fence
 from service.store.purge import purge
 from service.tenancy.access import events_of_tenant
@@ -325,3 +326,58 @@ async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
         seen.append(await Worker(with_means).run(tenant, stop=partial(next, once, True)))
     assert len(seen) > 10
     assert (seen[-1].lines, seen[-1].purged) == (10, 10)
+
+
+async def stopped_at(with_means: Means, tenant: TenantId, phase: Phase) -> Job:
+    """Begun, and left when that phase has done something."""
+    await begin(with_means, tenant)
+    at: list[Job] = []
+    job = await Worker(replace(with_means, tell=at.append)).run(
+        tenant, stop=lambda: bool(at) and at[-1].phase is phase and at[-1].size > 0
+    )
+    assert job.phase is phase
+    return job
+
+
+@pytest.mark.parametrize("phase", [Phase.EXPORTING, Phase.PROVING])
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"x" * 5000)])
+async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId, phase: Phase, damage: Any
+) -> None:
+    fill(world, tenant, 40)
+    with_means = means(by, tmp_path, time, page=30)
+    job = await stopped_at(with_means, tenant, phase)
+    damage(tmp_path / job.export)
+    done = await Worker(with_means).run(tenant)
+    assert (done.lines, done.purged, len(lines(tmp_path, done))) == (40, 40, 40)
+    compare(checked(done.certificate or "", KEY.verifier), tmp_path / done.export)
+
+
+async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_it_is_restored(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 40)
+    with_means = means(by, tmp_path, time, page=30)
+    job = await stopped_at(with_means, tenant, Phase.PURGING)
+    path = tmp_path / job.export
+    whole = path.read_bytes()
+    for bad in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]):
+        path.write_bytes(bad)
+        with pytest.raises(Damaged):
+            await Worker(with_means).run(tenant)
+        assert len(of(left(world), tenant)) == 40 - job.purged, "nothing more is purged"
+    path.write_bytes(whole)
+    assert (await Worker(with_means).run(tenant)).purged == 40
+
+
+async def test_a_worker_elsewhere_begins_anew_or_stops_but_never_loses_anything(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 40)
+    here, there = means(by, tmp_path / "here", time, page=30), means(by, tmp_path / "there", time, page=30)
+    await stopped_at(here, tenant, Phase.EXPORTING)
+    job = await stopped_at(there, tenant, Phase.PURGING)
+    assert str(job.uri).startswith((tmp_path / "there").as_uri())
+    with pytest.raises(Damaged):
+        await Worker(here).run(tenant)
+    assert (await Worker(there).run(tenant)).lines == 40

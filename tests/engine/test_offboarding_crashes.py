@@ -18,7 +18,7 @@ from service.tenancy.access import events_of_tenant
 from service.tenancy.lifecycle import TenantStatus
 from service.tenancy.offboarding import Job, Phase
 from tests.engine.dying import Died
-from tests.engine.leaving import KEY, Mortal, Time, begin, fill, left, means, migrator, of, through
+from tests.engine.leaving import KEY, Mortal, Time, begin, fill, left, means, migrator, of, through, without_iam
 from tests.world import World
 
 pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
@@ -85,11 +85,12 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(
     for at in range(part, 1000, PARTS):
         tenant, time, exports = await world.new_tenant(f"torn{part}-{at}"), Time(), tmp_path / str(at)
         fill(world, tenant, COUNT)
-        healthy = means(by, exports, time, page=PAGE)
+        healthy = without_iam(means(by, exports, time, page=PAGE))
         content = await expected(healthy, (await begin(healthy, tenant)).job)
         mortal = Mortal(by.tables.client, at)
         with suppress(Died):
-            await Worker(means(through(by, mortal), exports, time, page=PAGE, seam=mortal.place)).run(tenant)
+            torn = means(through(by, mortal), exports, time, page=PAGE, seam=mortal.place)
+            await Worker(without_iam(torn)).run(tenant)
         if mortal.dead:
             died.add(mortal.places[-1])
             if not (await lease_is_free(healthy, tenant)):

@@ -56,14 +56,8 @@ class Exporting:
         return written if page.then else _ended(written)
 
     async def prove(self, job: Job) -> Job:
-        """Nothing is purged that cannot be read from the disk. Before anything was, a bad export is made again."""
-        try:
-            await asyncio.to_thread(check, job, self.file)
-        except Damaged as damage:
-            if job.purged or job.round > 1:
-                raise
-            log.warning("export_made_again", export=job.export, why=damage.message)
-            return replace(begun(job), lines=0, size=0, head=genesis(job.export))
+        """Nothing is purged that cannot be read from the disk."""
+        await asyncio.to_thread(check, job, self.file)
         return replace(job, phase=Phase.PURGING)
 
 
@@ -74,6 +68,15 @@ def begun(job: Job) -> Job:
 
 def again(job: Job) -> Job:
     return replace(begun(job), round=job.round + 1)
+
+
+def replaceable(job: Job) -> bool:
+    """Whether all that was exported is still in the table, so that a bad export can be made again."""
+    return job.round == 1 and job.phase in {Phase.EXPORTING, Phase.PROVING}
+
+
+def anew(job: Job) -> Job:
+    return replace(begun(job), lines=0, size=0, head=genesis(job.export))
 
 
 def check(job: Job, file: ExportFile) -> None:

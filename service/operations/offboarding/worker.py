@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import structlog
+
 from iam.boundary import TenantId
 from service.errors import Conflict, KeyfenceError, NotFound
 from service.operations.offboarding.certificate import certificate, certificate_file
-from service.operations.offboarding.export_file import ExportFile, proof, sync_directory
-from service.operations.offboarding.exporting import Exporting, Halted, begun, check
+from service.operations.offboarding.export_file import Damaged, ExportFile, proof, sync_directory
+from service.operations.offboarding.exporting import Exporting, Halted, anew, begun, check, replaceable
 from service.operations.offboarding.finishing import Finishing
 from service.operations.offboarding.jobs import Jobs
 from service.operations.offboarding.purging import Purging
@@ -30,6 +32,8 @@ PURGED_TOGETHER = 100
 NAP = 5.0
 
 Step = Callable[[Job], Awaitable[Job]]
+
+log = structlog.get_logger(__name__)
 
 
 def never() -> bool:
@@ -107,6 +111,7 @@ class _Work:
     means: Means
     jobs: Jobs
     job: Job
+    repaired: bool = False
     file: ExportFile = field(init=False)
     steps: Mapping[Phase, Step] = field(init=False)
 
@@ -147,9 +152,22 @@ class _Work:
         except Halted as halted:
             await self._keep(halted.job)
             raise halted.error from halted
+        except Damaged as damage:
+            done = self._anew(damage)
         means.seam(f"after {phase}")
         await self._keep(done)
         means.seam(f"kept {phase}")
+
+    def _anew(self, damage: Damaged) -> Job:
+        """Once: a disk that damages everything will not be trusted the second time."""
+        if self.repaired or not replaceable(self.job):
+            raise damage
+        self.repaired = True
+        log.warning("export_made_again", export=self.job.export, why=damage.message)
+        return replace(anew(self.job), uri=self._uri())
+
+    def _uri(self) -> str:
+        return self.file.path.resolve().as_uri()
 
     async def _keep(self, job: Job) -> None:
         self.job = await self.jobs.keep(self.job, job)
@@ -157,8 +175,8 @@ class _Work:
 
     async def _shut(self, job: Job) -> Job:
         await self.means.suspensions.publish()
-        uri = self.file.path.resolve().as_uri()
-        return replace(job, phase=Phase.WAITING, uri=uri, settled_at=self.means.now() + self.means.settle)
+        settled = self.means.now() + self.means.settle
+        return replace(job, phase=Phase.WAITING, uri=self._uri(), settled_at=settled)
 
     async def _wait(self, job: Job) -> Job:
         left = ((job.settled_at or self.means.now()) - self.means.now()).total_seconds()
