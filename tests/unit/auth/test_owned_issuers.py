@@ -121,6 +121,20 @@ async def test_what_was_read_too_long_ago_when_it_came_is_read_again(
     assert (await second).kid == "new"
 
 
+async def test_age_is_counted_from_before_the_read(owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock) -> None:
+    plane.open.clear()
+    slow = asyncio.create_task(known(owned))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    clock.advance(MAX_AGE - 1)
+    plane.open.set()
+    key, issuer = await (await slow).keys.find("old"), await slow
+    assert key is not None
+    assert issuer.keys.holds(key)
+    clock.advance(1)
+    assert not issuer.keys.holds(key)
+
+
 async def test_what_cannot_be_read_is_not_guessed(owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock) -> None:
     key = await key_of(owned)
     issuer = await known(owned)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from time import sleep
 
 import pytest
@@ -129,6 +130,13 @@ def test_a_name_is_looked_up_once_so_that_what_was_checked_is_called(server: Jwk
     assert rebinding.asked == 1
 
 
+def test_no_other_address_is_called_than_the_name_stands_for(server: JwksServer, reach: Reach) -> None:
+    elsewhere = Reach(allows=lambda _: True, resolve=names(["127.0.0.2"]), tls=reach.tls)
+    with pytest.raises(JwksUnavailable):
+        source(server, elsewhere, Bounds(silence=0.5)).fetch()
+    assert server.connections == 0
+
+
 def test_the_next_address_is_tried_when_nobody_answers_at_the_first(server: JwksServer, reach: Reach) -> None:
     two = Reach(allows=lambda _: True, resolve=names(["127.0.0.2", LOOPBACK]), tls=reach.tls)
     assert set(source(server, two).fetch()) == {"k1"}
@@ -188,6 +196,15 @@ def _drops() -> Iterator[bytes]:
     while True:
         sleep(0.01)
         yield b"x"
+
+
+def test_an_answer_that_comes_after_the_deadline_is_not_waited_for(server: JwksServer, reach: Reach) -> None:
+    server.answers.clear()
+    late = Timer(3, server.answers.set)
+    late.start()
+    with pytest.raises(JwksUnavailable, match="Timeout"):
+        source(server, reach, Bounds(silence=30, whole=1)).fetch()
+    late.cancel()
 
 
 def test_who_takes_the_call_and_says_nothing_is_left(reach: Reach) -> None:
