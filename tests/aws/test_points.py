@@ -89,7 +89,7 @@ def test_a_live_session_is_refused_soon_after_the_warden_shut_its_tenant_out_and
     """IAM tells its own parts within seconds; a minute is given."""
     warden, reading = aws.warden(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
     client, neighbour = (aws.client(Caller("tenant-read", tenant)) for tenant in (TENANT, NEIGHBOUR))
-    client.get_item(**reading)
+    made(client, "GetItem", reading)
     before = warden.shut_out()
     warden.shut({*before, TenantId(TENANT)})
     try:
