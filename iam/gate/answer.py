@@ -3,7 +3,9 @@
 import json
 import uuid
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -51,7 +53,7 @@ def error(code: str, message: str | None = None, status: int = 400) -> Answer:
     return json_answer({"__type": kind, **said}, status)
 
 
-def json_answer(content: dict[str, str], status: int) -> Answer:
+def json_answer(content: Mapping[str, Any], status: int) -> Answer:
     body = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
     return Answer(status, _headers(body), body)
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from iam.evaluator.authorisation import Authorisation
 from iam.evaluator.decision import Denied
-from iam.evaluator.requests import NotUnderstood, Place, UnknownTable, expand
+from iam.evaluator.requests import NotUnderstood, Place, TableKeys, UnknownTable, expand
 from iam.evaluator.wording import denial
 from iam.gate import strict
 from iam.gate.answer import Answer, Refusal, error
@@ -17,6 +17,7 @@ from iam.gate.engine.schemas import Schemas
 from iam.gate.engine.upstream import Upstream
 from iam.gate.faults.disturbance import DYNAMODB, HungUp, disturb
 from iam.gate.judgement import first_denied
+from iam.gate.limits.limiter import Limiter
 from iam.gate.rules import Rules
 
 Step = Callable[[Call], Awaitable[None]]
@@ -29,7 +30,8 @@ class DynamoDB:
 
     def __init__(self, rules: Rules, upstream: Upstream, place: Place) -> None:
         self._rules, self._upstream, self._place = rules, upstream, place
-        self._schemas = Schemas(upstream, place.region)
+        self._schemas = Schemas(upstream, place.region, TableKeys.described)
+        self._limiter = Limiter(upstream, place.region)
         self.steps: tuple[Step, ...] = (
             self._read,
             self._understand,
@@ -102,12 +104,19 @@ class DynamoDB:
     async def _forward(self, call: Call) -> None:
         """Schemas are forgotten after it: whoever asked in between may have heard the old one."""
         try:
-            call.answer = await forward(call.request, self._upstream)
+            call.answer = await self._sent(call)
         except EngineLost as lost:
             call.answer = _engine_lost(lost)
         finally:
             if call.operation in ALTERING:
                 self._schemas.forget()
+                self._limiter.forget()
+
+    async def _sent(self, call: Call) -> Answer:
+        """After the faults: what never reaches the engine is charged to no partition."""
+        if (limits := self._rules.limits) is None:
+            return await forward(call.request, self._upstream)
+        return await self._limiter.forward(call, limits)
 
     async def _lose(self, call: Call) -> None:
         if call.answer_lost:

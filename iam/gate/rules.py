@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from iam.gate.denial import Denials
 from iam.gate.faults.plan import Faults
+from iam.gate.limits.limits import Limits
 from iam.gate.sessions import Sessions
 
 Keep = Callable[[Mapping[str, Mapping[str, str]]], None]
@@ -24,3 +25,5 @@ class Rules:
     faults: Faults = field(default_factory=Faults)
     denials: Denials = field(default_factory=Denials)
     keep: Keep = unkept
+    limits: Limits | None = None
+    """Of partitions; without them every partition may use as much as the engine can give."""

@@ -14,6 +14,7 @@ from iam.gate.denial import Denials, Listener, unheard
 from iam.gate.engine.upstream import Upstream
 from iam.gate.faults.fault import Fault
 from iam.gate.faults.plan import Faults
+from iam.gate.limits.limits import Limits
 from iam.gate.rules import Keep, Rules, unkept
 from iam.gate.serving import Server
 from iam.gate.sessions import Sessions
@@ -47,11 +48,19 @@ class Gate:
         clock: Clock = utc_now,
         on_denied: Listener = unheard,
         keep: Keep = unkept,
+        limits: Limits | None = None,
         listener: socket.socket | None = None,
     ) -> Self:
         """On `listener`, a socket that listens already, or else on `port`, where 0 is any that is free."""
         sessions = Sessions(account, key, clock=clock)
-        rules = Rules(sessions=sessions, strict=strict, faults=Faults(faults), denials=Denials(on_denied), keep=keep)
+        rules = Rules(
+            sessions=sessions,
+            strict=strict,
+            faults=Faults(faults),
+            denials=Denials(on_denied),
+            keep=keep,
+            limits=limits,
+        )
         server = Server(Application(rules, Upstream(engine_url)))
         gate = cls(rules, server, listener or _listening(port))
         gate._begin()
@@ -85,6 +94,15 @@ class Gate:
     @strict.setter
     def strict(self, strict: bool) -> None:
         self._rules.strict = strict
+
+    @property
+    def limits(self) -> Limits | None:
+        return self._rules.limits
+
+    @limits.setter
+    def limits(self, limits: Limits | None) -> None:
+        """With every bucket full, or without any."""
+        self._rules.limits = limits
 
     @property
     def denials(self) -> Denials:

@@ -1,32 +1,40 @@
-"""The key schemas of the engine's tables, asked for once and kept until a table changes."""
+"""The schemas of the engine's tables, asked for once and kept until a table changes."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import orjson
 
-from iam.evaluator.requests import TableKeys
-from iam.gate.answer import Headers
 from iam.gate.engine.connection import EngineLost
+from iam.gate.engine.own import own_headers
 from iam.gate.engine.upstream import Upstream
+
+T = TypeVar("T")
 
 MAX_AGE_SECONDS = 30.0
 """Somebody may change a table behind the gate's back, on the engine itself."""
 
 
-class Schemas:
+class Schemas(Generic[T]):
     """What is missing is asked for again every time, so that a table is found as soon as it is there."""
 
-    def __init__(self, upstream: Upstream, region: str, now: Callable[[], float] = time.monotonic) -> None:
-        self._upstream, self._headers, self._now = upstream, _own_headers(region), now
-        self._known: dict[str, TableKeys] = {}
-        self._asked: dict[str, asyncio.Task[TableKeys | None]] = {}
+    def __init__(
+        self,
+        upstream: Upstream,
+        region: str,
+        described: Callable[[object], T],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._upstream, self._headers, self._now = upstream, own_headers(region, "DescribeTable"), now
+        self._read = described
+        self._known: dict[str, T] = {}
+        self._asked: dict[str, asyncio.Task[T | None]] = {}
         self._stale_at = 0.0
 
     @property
-    def known(self) -> Mapping[str, TableKeys]:
+    def known(self) -> Mapping[str, T]:
         if self._now() >= self._stale_at:
             self.forget()
         return self._known
@@ -36,20 +44,18 @@ class Schemas:
         self._known, self._asked = {}, {}
         self._stale_at = self._now() + MAX_AGE_SECONDS
 
-    async def of(self, tables: Iterable[str]) -> Mapping[str, TableKeys]:
+    async def of(self, tables: Iterable[str]) -> Mapping[str, T]:
         """The keys of those tables that there are."""
         found = {table: self.known.get(table) or await self._shared(table) for table in tables}
         return {table: keys for table, keys in found.items() if keys is not None}
 
-    async def _shared(self, table: str) -> TableKeys | None:
+    async def _shared(self, table: str) -> T | None:
         """Of many that ask at once one goes, and it goes on when the first of them gives up."""
         if table not in self._asked:
             self._asked[table] = asyncio.create_task(self._described(table, self._known, self._asked))
         return await asyncio.shield(self._asked[table])
 
-    async def _described(
-        self, table: str, known: dict[str, TableKeys], asked: dict[str, asyncio.Task[TableKeys | None]]
-    ) -> TableKeys | None:
+    async def _described(self, table: str, known: dict[str, T], asked: dict[str, asyncio.Task[T | None]]) -> T | None:
         try:
             keys = await self._ask(table)
         finally:
@@ -58,11 +64,11 @@ class Schemas:
             known[table] = keys
         return keys
 
-    async def _ask(self, table: str) -> TableKeys | None:
+    async def _ask(self, table: str) -> T | None:
         answer = await self._upstream.post(self._headers, orjson.dumps({"TableName": table}))
         content = _content(answer.body)
         if answer.status == 200:
-            return TableKeys.described(content.get("Table"))
+            return self._read(content.get("Table"))
         if str(content.get("__type", "")).endswith("ResourceNotFoundException"):
             return None
         raise EngineLost(f"it does not describe the table: HTTP {answer.status}", sent=False)
@@ -74,14 +80,3 @@ def _content(body: bytes) -> Mapping[str, Any]:
     except orjson.JSONDecodeError as error:
         raise EngineLost("its description of a table is not JSON", sent=False) from error
     return content if isinstance(content, dict) else {}
-
-
-def _own_headers(region: str) -> Headers:
-    """Engines check no signature, but some of them read the region from it or miss its date."""
-    scope = f"keyfence-gate/20120810/{region}/dynamodb/aws4_request"
-    return [
-        (b"content-type", b"application/x-amz-json-1.0"),
-        (b"x-amz-target", b"DynamoDB_20120810.DescribeTable"),
-        (b"x-amz-date", b"20120810T000000Z"),
-        (b"authorization", f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0".encode()),
-    ]

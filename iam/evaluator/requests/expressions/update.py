@@ -20,11 +20,12 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The attributes that an update reads or changes, those it changes, and those in which it stores something."""
+    """The attributes that an update reads or changes, those it changes, where it stores something, what it removes."""
 
     roots: tuple[str, ...]
     targets: tuple[str, ...]
     assignments: tuple[Assignment, ...]
+    removed: tuple[str, ...] = ()
 
 
 @lru_cache(REMEMBERED)
@@ -32,7 +33,8 @@ def update(text: str) -> Update:
     actions = tuple(_sections(grammar_of(text)))
     assigned = tuple(_assignment(action) for action in actions if action.operator in {"SET", "ADD"})
     mentioned = dict.fromkeys(root for action in actions for root in roots(action))
-    return Update(tuple(mentioned), tuple(next(roots(action)) for action in actions), assigned)
+    removed = tuple(root for action in actions for root in _removed(action))
+    return Update(tuple(mentioned), tuple(next(roots(action)) for action in actions), assigned, removed)
 
 
 def _assignment(action: Operation) -> Assignment:
@@ -40,6 +42,12 @@ def _assignment(action: Operation) -> Assignment:
         case Operation("SET", (Path(root, False), Placeholder(name))):
             return Assignment(root, name)
     return Assignment(next(roots(action)), None)
+
+
+def _removed(action: Operation) -> Iterator[str]:
+    match action:
+        case Operation("REMOVE", (Path(root, False),)):
+            yield root
 
 
 def _sections(grammar: Grammar) -> Iterator[Operation]:
