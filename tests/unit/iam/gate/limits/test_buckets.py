@@ -1,0 +1,89 @@
+"""A partition gives its rate and what it saved up, and what is not kept is only what need not be."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from iam.gate.limits.buckets import Buckets, Rates
+from iam.gate.limits.claim import Claim, Kind, Partition
+
+from .clock import Clock
+
+RATES = Rates(read=30, write=10, burst_seconds=2)
+
+
+def claim(name: str = "A", units: float = 1, kind: Kind = "write", index: str | None = None) -> Claim:
+    return Claim(Partition("t", index, name), kind, units)
+
+
+def given_out(buckets: Buckets, one: Claim, most: int = 1000) -> float:
+    """How many units there are until it closes."""
+    taken = 0.0
+    while taken < most and buckets.is_open(one):
+        buckets.take([one])
+        taken += one.units
+    return taken
+
+
+@pytest.mark.parametrize(("kind", "burst"), [("read", 60), ("write", 20)])
+def test_an_untouched_partition_has_its_burst(kind: Kind, burst: float) -> None:
+    assert given_out(Buckets(RATES, Clock()), claim(kind=kind)) == burst
+
+
+def test_units_come_back_at_the_rate_and_are_saved_up_to_the_burst() -> None:
+    clock = Clock()
+    buckets = Buckets(RATES, clock)
+    given_out(buckets, claim())
+    clock.now += 0.5
+    assert given_out(buckets, claim()) == 5
+    clock.now += 100
+    assert given_out(buckets, claim()) == 20
+
+
+def test_reads_writes_indexes_tables_and_neighbours_do_not_share() -> None:
+    buckets = Buckets(RATES, Clock())
+    given_out(buckets, claim("TENANT#a1#X"))
+    others = [claim("TENANT#a1#X", kind="read"), claim("TENANT#a1#X", index="GSI1"), claim("TENANT#a10#X")]
+    assert all(buckets.is_open(other) for other in others)
+    assert buckets.is_open(Claim(Partition("another", None, "TENANT#a1#X"), "write", 1))
+    assert not buckets.is_open(claim("TENANT#a1#X"))
+
+
+def test_a_debt_has_to_be_paid_before_it_opens() -> None:
+    clock = Clock()
+    buckets = Buckets(RATES, clock)
+    buckets.take([claim(units=50)])
+    clock.now += 3
+    assert not buckets.is_open(claim())
+    clock.now += 0.01
+    assert buckets.is_open(claim())
+
+
+def test_what_is_given_back_is_never_more_than_the_burst() -> None:
+    buckets = Buckets(RATES, Clock())
+    buckets.take([claim(units=5)])
+    buckets.give_back([claim(units=500)])
+    assert given_out(buckets, claim()) == 20
+
+
+def test_no_more_buckets_are_kept_than_said_and_one_in_debt_that_is_called_upon_is_kept() -> None:
+    buckets = Buckets(RATES, Clock(), kept=10)
+    buckets.take([claim("DEBT", 1000)])
+    for number in range(100):
+        buckets.take([claim(str(number))])
+        assert not buckets.is_open(claim("DEBT"))
+    assert len(buckets) == 10
+
+
+@given(some.lists(some.tuples(some.floats(0, 1), some.floats(0.5, 8)), max_size=200))
+def test_over_any_time_no_more_is_given_than_the_rate_the_burst_and_the_last_call(
+    steps: list[tuple[float, float]],
+) -> None:
+    clock = Clock()
+    buckets, start, taken = Buckets(RATES, clock), clock.now, 0.0
+    for pause, units in steps:
+        clock.now += pause
+        if buckets.is_open(claim()):
+            buckets.take([claim(units=units)])
+            taken += units
+        assert taken <= RATES.write * (clock.now - start + RATES.burst_seconds) + 8 + 1e-6

@@ -1,0 +1,132 @@
+"""What a write does to each index decides what it costs there."""
+
+from typing import Any
+
+import pytest
+
+from iam.gate.limits.claim import Partition
+from iam.gate.limits.layout import Layout
+from iam.gate.limits.target import Target
+from iam.gate.limits.update import changes
+from iam.gate.limits.write import Write
+
+
+def schema(*names: str) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)]
+
+
+LAYOUT = Layout.described(
+    {
+        "KeySchema": schema("PK", "SK")[::-1],
+        "GlobalSecondaryIndexes": [
+            {"IndexName": "ALL", "KeySchema": schema("A"), "Projection": {"ProjectionType": "ALL"}},
+            {"IndexName": "KEYS", "KeySchema": schema("K", "S"), "Projection": {"ProjectionType": "KEYS_ONLY"}},
+            {
+                "IndexName": "SOME",
+                "KeySchema": schema("I"),
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["name"]},
+            },
+        ],
+        "LocalSecondaryIndexes": [
+            {"IndexName": "LOCAL", "KeySchema": schema("PK", "L"), "Projection": {"ProjectionType": "KEYS_ONLY"}}
+        ],
+    }
+)
+KEY = {"PK": {"S": "p"}, "SK": {"S": "s"}}
+
+
+def item(**values: str) -> dict[str, Any]:
+    return {**KEY, **{name: {"S": value} for name, value in values.items()}}
+
+
+def costs(write: Write, before: dict[str, Any] | None) -> dict[tuple[str | None, str], float]:
+    found: dict[tuple[str | None, str], float] = {}
+    for partition, kind, units in write.claims(before):
+        assert kind == "write"
+        found[partition.index, partition.key] = found.get((partition.index, partition.key), 0) + units
+    return found
+
+
+def put(**values: str) -> Write:
+    return Write(target=Target("t", LAYOUT, KEY), verb="Put", item=item(**values))
+
+
+def update(expression: str, **values: Any) -> Write:
+    call = {
+        "UpdateExpression": expression,
+        "ExpressionAttributeValues": {f":{name}": one for name, one in values.items()},
+    }
+    return Write(target=Target("t", LAYOUT, KEY), verb="Update", changes=tuple(changes(call)))
+
+
+DELETE = Write(target=Target("t", LAYOUT, KEY), verb="Delete")
+CHECK = Write(target=Target("t", LAYOUT, KEY), verb="ConditionCheck", factor=2)
+
+
+@pytest.mark.parametrize(
+    ("write", "before", "expected"),
+    [
+        (put(d="x"), None, {(None, "p"): 1}),
+        (put(K="k"), None, {(None, "p"): 1}),
+        (put(K="k", S="s"), None, {(None, "p"): 1, ("KEYS", "k"): 1}),
+        (put(K="k", S="s", d="x" * 5000), None, {(None, "p"): 5, ("KEYS", "k"): 1}),
+        (put(A="a", d="x" * 5000), None, {(None, "p"): 5, ("ALL", "a"): 5}),
+        (put(A="a"), item(A="a"), {(None, "p"): 1}),
+        (put(A="a", d="x"), item(A="a"), {(None, "p"): 1, ("ALL", "a"): 1}),
+        (put(A="a"), item(A="a", d="x" * 5000), {(None, "p"): 5, ("ALL", "a"): 5}),
+        (put(A="b"), item(A="a", d="x" * 5000), {(None, "p"): 5, ("ALL", "a"): 5, ("ALL", "b"): 1}),
+        (put(K="k", S="t"), item(K="k", S="s"), {(None, "p"): 1, ("KEYS", "k"): 2}),
+        (put(I="i", d="y"), item(I="i", d="x"), {(None, "p"): 1}),
+        (put(I="i", name="y"), item(I="i", name="x"), {(None, "p"): 1, ("SOME", "i"): 1}),
+        (put(), item(I="i", name="x" * 3000), {(None, "p"): 3, ("SOME", "i"): 3}),
+        (put(L="l"), None, {(None, "p"): 2}),
+        (DELETE, item(A="a", L="l"), {(None, "p"): 2, ("ALL", "a"): 1}),
+        (DELETE, None, {(None, "p"): 1}),
+        (CHECK, item(A="a", d="x" * 5000), {(None, "p"): 10}),
+        (CHECK, None, {(None, "p"): 2}),
+        (update("SET d = :d", d={"S": "x" * 2000}), None, {(None, "p"): 2}),
+        (update("SET d = :d", d={"S": "x"}), item(I="i"), {(None, "p"): 1}),
+        (
+            update("SET I = :i", i={"S": "j"}),
+            item(I="i", name="n"),
+            {(None, "p"): 1, ("SOME", "i"): 1, ("SOME", "j"): 1},
+        ),
+        (update("REMOVE I"), item(I="i"), {(None, "p"): 1, ("SOME", "i"): 1}),
+        (update("REMOVE name"), item(I="i"), {(None, "p"): 1}),
+        (update("REMOVE name.x"), item(I="i", name="n"), {(None, "p"): 1, ("SOME", "i"): 1}),
+        (update("ADD name :n", n={"N": "1"}), item(I="i"), {(None, "p"): 1, ("SOME", "i"): 1}),
+    ],
+    ids=lambda value: None,
+)
+def test_cost_by_partition(write: Write, before: dict[str, Any] | None, expected: dict[Any, float]) -> None:
+    assert costs(write, before) == expected
+
+
+def test_what_a_failed_condition_costs_is_the_item_that_is_there() -> None:
+    assert put(A="a", d="x" * 9000).in_vain(item(d="x" * 2000)) == ((Partition("t", None, "p"), "write", 2),)
+    assert put(A="a", d="x" * 9000).in_vain(None) == ((Partition("t", None, "p"), "write", 1),)
+
+
+@pytest.mark.parametrize(
+    ("expression", "uncertain"),
+    [("SET a = :a", False), ("REMOVE a", False), ("SET a = a + :a", True), ("ADD a :a", True), ("DELETE a :a", True)],
+)
+def test_an_update_is_uncertain_where_only_the_engine_knows_the_value(expression: str, uncertain: bool) -> None:
+    assert update(expression, a={"N": "1"}).uncertain == uncertain
+
+
+def test_the_older_form_of_updates_is_understood() -> None:
+    call = {
+        "AttributeUpdates": {
+            "a": {"Value": {"S": "x"}},
+            "b": {"Action": "DELETE"},
+            "c": {"Action": "DELETE", "Value": {"SS": ["x"]}},
+            "d": {"Action": "ADD", "Value": {"N": "1"}},
+        }
+    }
+    assert {change.attribute: change.value for change in changes(call)} == {
+        "a": {"S": "x"},
+        "b": None,
+        "c": ...,
+        "d": ...,
+    }
