@@ -12,6 +12,8 @@ from iam.gate.engine.upstream import Upstream
 from iam.gate.faults.disturbance import STS, HungUp, disturb
 from iam.gate.inline.asked import VERSION
 from iam.gate.inline.operations import Inline
+from iam.gate.limits import view
+from iam.gate.limits.view import TRAFFIC
 from iam.gate.query.form import Form
 from iam.gate.request import Gone, Receive, Request, Scope, TooLarge, received
 from iam.gate.rules import Rules
@@ -60,8 +62,8 @@ class Application:
             return refusal.answer
 
     async def _dispatched(self, request: Request) -> Answer:
-        if request.method == "GET" and request.path == b"/":
-            return HEALTHY
+        if request.method == "GET" and request.path in {b"/", TRAFFIC}:
+            return HEALTHY if request.path == b"/" else self._traffic(request)
         service = _service(request)
         try:
             session = self._verifier.verify(request, service)
@@ -74,6 +76,13 @@ class Application:
         if service == "iam":
             return await self._inline.answer(request, session)
         return await self._dynamodb.answer(Call(request=request, operation=_operation(request), session=session))
+
+    def _traffic(self, request: Request) -> Answer:
+        try:
+            session = self._verifier.verify(request, "dynamodb")
+        except NotBelieved as reason:
+            return reason.answer("dynamodb")
+        return view.answer(session, self._rules)
 
     async def _sts(self, request: Request, session: Session) -> Answer:
         answer = sts.answer(request, session, self._rules.sessions)

@@ -15,6 +15,7 @@ from service.cli.serve import serve
 from service.cli.table import table
 from service.cli.tenant import tenant
 from service.cli.token import token
+from service.cli.top import top
 
 app = typer.Typer(
     cls=Boundary,
@@ -24,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (dev, serve, gate, table, token, credentials, export, schema, patterns):
+for command in (dev, serve, gate, top, table, token, credentials, export, schema, patterns):
     app.command()(command)
 
 app.command("import")(import_)

@@ -50,9 +50,8 @@ def credentials(
     [bold]Example:[/bold] keyfence credentials --role control-plane --duration 900
     """
     _check(tenant=tenant, read_only=read_only, role=role, duration=duration)
-    _check_account(account)
-    sessions = _sessions(data, account)
-    typer.echo(_printed(_issued(sessions, tenant, role, duration, writes=not read_only)))
+    checked_account(account)
+    typer.echo(_printed(_issued(sessions(data, account), tenant, role, duration, writes=not read_only)))
 
 
 def _check(*, tenant: str | None, read_only: bool, role: str | None, duration: int) -> None:
@@ -66,13 +65,13 @@ def _check(*, tenant: str | None, read_only: bool, role: str | None, duration: i
         raise BadInput(f"--duration must be between {SHORTEST} and {LONGEST} seconds.")
 
 
-def _check_account(account: str) -> None:
+def checked_account(account: str) -> None:
     wanted, pattern = RULES["account"]
     if not pattern.fullmatch(account):
         raise BadInput(f"--account {account!r} must be {wanted}.")
 
 
-def _sessions(data: Path, account: str) -> "Sessions":
+def sessions(data: Path, account: str) -> "Sessions":
     """Those of every gate with this key and this account; a key that no gate has would open nothing."""
     from iam.gate.account import Account
     from iam.gate.sessions import Sessions

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from service.cli.options import Data
+from service.cli.partition_limits import BurstSeconds, PartitionLimits, partition_limits
 from service.local.directory import DEFAULT
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Where to listen on 127.0.0.1; 0 takes a free port.")]
@@ -17,7 +18,14 @@ Engine = Annotated[
 ]
 
 
-def dev(port: Port = 8000, gate_port: GatePort = 8001, engine: Engine = "auto", data: Data = DEFAULT) -> None:
+def dev(
+    port: Port = 8000,
+    gate_port: GatePort = 8001,
+    engine: Engine = "auto",
+    data: Data = DEFAULT,
+    limited: PartitionLimits = False,
+    burst_seconds: BurstSeconds = None,
+) -> None:
     """Serve on this machine with an embedded local AWS and the demo tenants acme and globex.
 
     The local AWS is a DynamoDB engine behind a gate, which lets each session do what IAM would let it do.
@@ -25,6 +33,8 @@ def dev(port: Port = 8000, gate_port: GatePort = 8001, engine: Engine = "auto", 
     [bold]Example:[/bold] keyfence dev
 
     [bold]Example:[/bold] keyfence dev --port 8080 --gate-port 8081 --engine moto
+
+    [bold]Example:[/bold] keyfence dev --partition-limits
     """
     import contextlib
 
@@ -32,10 +42,11 @@ def dev(port: Port = 8000, gate_port: GatePort = 8001, engine: Engine = "auto", 
     from service.cli.listener import listen
     from service.cli.signals import interruptible
 
+    limits = partition_limits(limited, burst_seconds)
     with (
         interruptible(),
         contextlib.suppress(KeyboardInterrupt),
         listen(HOST, port) as listener,
         listen(HOST, gate_port, "--gate-port") as gate,
     ):
-        run(listener, gate, engine, data)
+        run(listener, gate, engine, data, limits)

@@ -10,6 +10,7 @@ import typer
 
 from iam.deployment import LOCAL_REGION, Deployment
 from iam.gate.account import Account
+from iam.gate.limits.limits import Limits
 from iam.gate.server import Gate
 from service.cli.progress import progress
 from service.cli.server import DevelopmentServer
@@ -30,7 +31,9 @@ SETTLE_SECONDS = 6.0
 """The gate shuts a tenant out at once, and a server forgets within five."""
 
 
-def run(listener: socket.socket, gate: socket.socket, name: choice.EngineName, data: Path) -> None:
+def run(
+    listener: socket.socket, gate: socket.socket, name: choice.EngineName, data: Path, limits: Limits | None = None
+) -> None:
     """What is cheap and may be refused comes first, so that nothing has to be undone."""
     directory = data_directory(data)
     issuer, key = local_issuer(directory), gate_key(directory)
@@ -39,20 +42,22 @@ def run(listener: socket.socket, gate: socket.socket, name: choice.EngineName, d
         chosen = choice.start(name, directory, tell)
     welcome = Welcome(url=_url(listener), gate=_url(gate), remark=chosen.remark, issuer=issuer, data=directory)
     try:
-        with _gate(chosen.engine, settings.table, key, gate, directory) as running:
+        with _gate(chosen.engine, settings.table, key, gate, directory, limits) as running:
             asyncio.run(_serve(listener, chosen.engine, running, settings, welcome))
     finally:
         with undisturbed():
             chosen.engine.stop()
 
 
-def _gate(engine: Engine, table: str, key: bytes, listener: socket.socket, directory: Path) -> Gate:
+def _gate(
+    engine: Engine, table: str, key: bytes, listener: socket.socket, directory: Path, limits: Limits | None = None
+) -> Gate:
     """Who is suspended is kept as long as the register that says so: over the end where the engine's data is."""
     account = Account.of(Deployment(table=table))
+    start = partial(Gate.start, engine_url=engine.url, key=key, listener=listener, limits=limits)
     if not engine.persistent:
-        return Gate.start(engine_url=engine.url, account=account, key=key, listener=listener)
-    kept, keep = role_policies.kept_in(directory, account), partial(role_policies.keep, directory)
-    return Gate.start(engine_url=engine.url, account=kept, key=key, listener=listener, keep=keep)
+        return start(account=account)
+    return start(account=role_policies.kept_in(directory, account), keep=partial(role_policies.keep, directory))
 
 
 def _url(listener: socket.socket) -> str:

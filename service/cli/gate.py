@@ -8,6 +8,7 @@ import typer
 
 from iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION, Deployment
 from service.cli.options import Data
+from service.cli.partition_limits import BurstSeconds, PartitionLimits, partition_limits
 from service.errors import BadInput
 from service.local.directory import DEFAULT
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from iam.gate.denial import Listener
     from iam.gate.faults.fault import Fault
+    from iam.gate.limits.limits import Limits
     from iam.gate.server import Gate
 
 EngineUrl = Annotated[
@@ -48,6 +50,8 @@ def gate(
     account: AccountId = LOCAL_ACCOUNT,
     strict: Strict = False,
     faults: Faults = None,
+    limited: PartitionLimits = False,
+    burst_seconds: BurstSeconds = None,
     json: Json = False,
 ) -> None:
     """Stand before a DynamoDB engine and let each session do what IAM would let it do, and nothing else.
@@ -64,7 +68,12 @@ def gate(
 
     [bold]Example:[/bold] keyfence gate --engine-url http://127.0.0.1:8002 --port 0 --strict --json
 
+    With partition limits a partition of the table or of an index that is used beyond what DynamoDB gives one is
+    answered ProvisionedThroughputExceededException; `keyfence top` shows them.
+
     [bold]Example:[/bold] keyfence gate --engine-url http://127.0.0.1:8002 --faults faults.json
+
+    [bold]Example:[/bold] keyfence gate --engine-url http://127.0.0.1:8002 --partition-limits
     """
     import contextlib
 
@@ -76,9 +85,9 @@ def gate(
     _check(table=table, region=region, account=account)
     deployment = Deployment(account=account, region=region, table=table)
     say = output(as_json=json, data=data)
-    injected = _read(faults)
+    injected, limits = _read(faults), partition_limits(limited, burst_seconds)
     with interruptible(), contextlib.suppress(KeyboardInterrupt), listen(HOST, port) as listener:
-        running = _start(engine_url, listener, data, deployment, injected, strict=strict, on_denied=say.denied)
+        running = _start(engine_url, listener, data, deployment, injected, limits, strict=strict, on_denied=say.denied)
         try:
             say.ready(running.url, engine_url)
             running.wait()
@@ -100,6 +109,7 @@ def _start(
     data: Path,
     deployment: Deployment,
     faults: "tuple[Fault, ...]",
+    limits: "Limits | None",
     *,
     strict: bool,
     on_denied: "Listener",
@@ -123,6 +133,7 @@ def _start(
             strict=strict,
             faults=faults,
             on_denied=on_denied,
+            limits=limits,
             listener=listener,
         )
     except BadEngineUrl as error:

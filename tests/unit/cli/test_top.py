@@ -1,0 +1,96 @@
+"""keyfence top shows what a gate with limits sees, and says what is missing where there is none."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.limits.claim import Claim, Partition
+from iam.gate.limits.limits import Limits
+from iam.gate.server import Gate
+from service.local.gate_key import gate_key
+
+from .conftest import Run, refusal
+
+NOW = 1000.0
+
+
+@pytest.fixture
+def limits() -> Limits:
+    made = Limits(now=lambda: NOW)
+    hot = Claim(Partition("keyfence", "GSI2", "TENANT#acme#OPEN#1f"), "write", 9000)
+    made.charge((hot, Claim(Partition("keyfence", None, "TENANT#globex#\x1b[31m[red]"), "read", 5)))
+    made.turned_away({0: hot})
+    return made
+
+
+@pytest.fixture
+def gate(tmp_path: Path, limits: Limits) -> Iterator[Gate]:
+    account = Account.of(Deployment())
+    with Gate.start(engine_url="http://127.0.0.1:1", account=account, key=gate_key(tmp_path), limits=limits) as made:
+        yield made
+
+
+def test_it_shows_tenants_and_partitions(run: Run, gate: Gate, tmp_path: Path) -> None:
+    said = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    lines = [line.split() for line in said.splitlines()]
+    assert ["acme", "0.0", "900.0", "0.0", "9,000.0", "1", "1"] in lines
+    assert ["TENANT#acme#OPEN#1f", "GSI2", "1f", "of", "1", "0.0", "900.0", "0.0", "9,000.0", "90%", "1"] in lines
+
+
+def test_what_stands_in_keys_does_nothing_to_the_terminal(run: Run, gate: Gate, tmp_path: Path) -> None:
+    said = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    assert "\x1b" not in said
+    assert "TENANT#globex#\ufffd[31m[red]" in said
+
+
+def test_it_shows_no_more_rows_than_asked(run: Run, gate: Gate, tmp_path: Path) -> None:
+    said = run("top", "--once", "--rows", "1", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    assert "acme" in said
+    assert "globex" not in said
+
+
+def test_as_json_it_is_what_the_gate_sees(run: Run, gate: Gate, limits: Limits, tmp_path: Path) -> None:
+    said = run("top", "--once", "--json", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    assert json.loads(said) == limits.seen()
+
+
+def test_a_gate_without_limits_is_named_with_what_to_do(run: Run, gate: Gate, tmp_path: Path) -> None:
+    gate.limits = None
+    said = refusal(run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url))
+    assert said == f"The gate at {gate.url} has no limits for partitions: start it with --partition-limits."
+
+
+def test_where_no_gate_is_it_says_so(run: Run, tmp_path: Path) -> None:
+    gate_key(tmp_path)
+    said = refusal(run("top", "--once", "--data", tmp_path, "--endpoint-url", "http://127.0.0.1:1"))
+    assert said.startswith("No gate answers at http://127.0.0.1:1")
+
+
+def test_a_directory_without_a_key_and_the_key_of_another_gate_are_refused(
+    run: Run, gate: Gate, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert "There is no gate key" in refusal(run("top", "--once", "--data", elsewhere, "--endpoint-url", gate.url))
+    gate_key(elsewhere)
+    said = refusal(run("top", "--once", "--data", elsewhere, "--endpoint-url", gate.url))
+    assert said.startswith(f"The gate at {gate.url} does not show its traffic: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--burst-seconds", "2"], "--burst-seconds has a meaning only with --partition-limits."),
+        (["--partition-limits", "--burst-seconds", "0"], "--burst-seconds must be more than 0 and at most 300."),
+    ],
+    ids=["alone", "nothing"],
+)
+@pytest.mark.parametrize("command", [["gate", "--engine-url", "http://127.0.0.1:1"], ["dev"]], ids=["gate", "dev"])
+def test_a_burst_that_means_nothing_is_refused(
+    run: Run, command: list[str], arguments: list[str], complaint: str
+) -> None:
+    assert refusal(run(*command, *arguments)) == complaint
