@@ -2,14 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from iam.boundary import TENANT_ID
 from iam.gate.limits.buckets import Rates
 from iam.gate.limits.claim import Claim, Partition
-from iam.gate.limits.window import SECONDS, Window
+from iam.gate.limits.window import SECONDS, Sum
 from iam.gate.limits.windows import Windows
 
 MOST = 100
@@ -37,17 +36,24 @@ class Traffic:
         """The busiest first: tenants by their units, partitions by how near they are to a limit."""
         partitions, tenants = self._partitions.busy(now), self._tenants.busy(now)
         places = Counter(tenant_of(partition.key) for partition in partitions)
-        slots = Counter(_collection(partition) for partition in partitions)
-        told = [{"tenant": name, **_told(tenants[name], now), "partitions": places[name]} for name in tenants]
-        near = [
-            {**_place(one), **_told(window, now), "slots": slots[_collection(one)], "load": _load(window, now, rates)}
-            for one, window in partitions.items()
-        ]
+        slots = Counter(map(_collection, partitions))
+        near = sorted(partitions, key=lambda one: (-_load(partitions[one], rates), -partitions[one].throttles, one.key))
         return {
             "seconds": SECONDS,
             "limits": {"read": rates.read, "write": rates.write, "burstSeconds": rates.burst_seconds},
-            "tenants": sorted(told, key=lambda one: (-one["read"] - one["write"], one["tenant"]))[:MOST],
-            "partitions": sorted(near, key=lambda one: (-one["load"], -one["throttles"], one["key"]))[:MOST],
+            "tenants": [
+                {"tenant": name, **_told(total), "partitions": places[name]}
+                for name, total in list(tenants.items())[:MOST]
+            ],
+            "partitions": [
+                {
+                    **_place(one),
+                    "slots": slots[_collection(one)],
+                    **_told(partitions[one]),
+                    "load": _load(partitions[one], rates),
+                }
+                for one in near[:MOST]
+            ],
         }
 
 
@@ -73,15 +79,15 @@ def _place(partition: Partition) -> dict[str, Any]:
     return {**named, "tenant": tenant_of(key), "slot": slot_of(key)}
 
 
-def _told(window: Window, now: float) -> Mapping[str, Any]:
+def _told(total: Sum) -> dict[str, Any]:
     return {
-        "read": window.rate("read", now),
-        "write": window.rate("write", now),
-        "peakRead": window.peak("read", now),
-        "peakWrite": window.peak("write", now),
-        "throttles": window.throttles(now),
+        "read": total.read,
+        "write": total.write,
+        "peakRead": total.peak_read,
+        "peakWrite": total.peak_write,
+        "throttles": total.throttles,
     }
 
 
-def _load(window: Window, now: float, rates: Rates) -> float:
-    return max(window.rate("read", now) / rates.read, window.rate("write", now) / rates.write)
+def _load(total: Sum, rates: Rates) -> float:
+    return max(total.read / rates.read, total.write / rates.write)

@@ -1,10 +1,10 @@
 """What happened in the last seconds, second by second."""
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from iam.gate.limits.claim import Claim, Kind
+from iam.gate.limits.claim import Claim
 
 SECONDS = 10
 
@@ -17,6 +17,21 @@ class Second:
     read: float = 0.0
     write: float = 0.0
     throttles: int = 0
+
+
+class Sum(NamedTuple):
+    """Units a second over all of the window, the most in one of its seconds, and all throttles."""
+
+    read: float = 0.0
+    write: float = 0.0
+    peak_read: float = 0.0
+    peak_write: float = 0.0
+    throttles: int = 0
+
+    @property
+    def weight(self) -> float:
+        """What makes one worth keeping: units, and being turned away."""
+        return self.read + self.write + self.throttles
 
 
 @dataclass(slots=True)
@@ -35,25 +50,15 @@ class Window:
     def throttle(self, now: float) -> None:
         self._second(now).throttles += 1
 
-    def rate(self, kind: Kind, now: float) -> float:
-        return sum(self._units(kind, now)) / SECONDS
-
-    def peak(self, kind: Kind, now: float) -> float:
-        """The most in one second."""
-        return max(self._units(kind, now), default=0.0)
-
-    def throttles(self, now: float) -> int:
-        return sum(second.throttles for second in self._recent(now))
-
-    def weight(self, now: float) -> float:
-        """What makes one worth keeping: units, and being turned away."""
-        return sum(second.read + second.write + second.throttles for second in self._recent(now))
-
-    def _units(self, kind: Kind, now: float) -> Iterator[float]:
-        return (second.read if kind == "read" else second.write for second in self._recent(now))
-
-    def _recent(self, now: float) -> Iterator[Second]:
-        return (second for second in tuple(self.seconds) if int(now) - SECONDS < second.at)
+    def sum(self, now: float) -> Sum | None:
+        """None where nothing happened."""
+        oldest = int(now) - SECONDS
+        recent = [second for second in self.seconds if second.at > oldest]
+        if not recent:
+            return None
+        reads, writes = [second.read for second in recent], [second.write for second in recent]
+        throttles = sum(second.throttles for second in recent)
+        return Sum(sum(reads) / SECONDS, sum(writes) / SECONDS, max(reads), max(writes), throttles)
 
     def _second(self, now: float) -> Second:
         if not self.seconds or self.seconds[-1].at != int(now):

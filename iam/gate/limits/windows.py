@@ -1,9 +1,9 @@
 """The windows of those who are busiest, of which only so many are kept."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from iam.gate.limits.window import Window
+from iam.gate.limits.window import Sum, Window
 
 K = TypeVar("K", bound=Hashable)
 
@@ -28,9 +28,11 @@ class Windows(Generic[K]):
             found = self._windows[key] = Window()
         return found
 
-    def busy(self, now: float) -> Mapping[K, Window]:
-        return {key: window for key, window in tuple(self._windows.items()) if window.weight(now)}
+    def busy(self, now: float) -> dict[K, Sum]:
+        """The heaviest first."""
+        found = {key: total for key, window in self._windows.items() if (total := window.sum(now))}
+        return dict(sorted(found.items(), key=lambda one: one[1].weight, reverse=True))
 
     def _shed(self, now: float) -> None:
-        heavy = sorted(self.busy(now).items(), key=lambda one: one[1].weight(now), reverse=True)
-        self._windows = dict(heavy[: self._kept // 2])
+        heavy = list(self.busy(now))[: self._kept // 2]
+        self._windows = {key: self._windows[key] for key in heavy}

@@ -49,7 +49,7 @@ def test_a_tenant_is_shown_with_all_its_partitions_and_a_neighbour_apart() -> No
         (one["tenant"], one["read"], one["write"], one["throttles"], one["partitions"])
         for one in seen(traffic)["tenants"]
     ]
-    assert told == [("a1", 0, 2, 0, 2), ("-", 1, 0, 0, 1), ("a10", 0, 0.5, 1, 1)]
+    assert told == [("a1", 0, 2, 0, 2), ("a10", 0, 0.5, 1, 1), ("-", 1, 0, 0, 1)]
 
 
 def test_partitions_are_told_by_how_near_they_are_to_a_limit() -> None:
