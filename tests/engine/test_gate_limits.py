@@ -279,7 +279,25 @@ def test_of_a_batch_of_writes_what_finds_no_room_comes_back(
     ]
     assert there == [True] * 3 + [False] * 2
     assert "Item" in world.engine_client().get_item(TableName=table, Key=key("QUIET"))
+    assert [one["throttles"] for one in limits.seen()["partitions"] if one["key"].endswith("#BATCH")] == [2]
     assert code(lambda: a1.batch_write_item(RequestItems={table: puts})) == EXCEEDED
+    assert [one["throttles"] for one in limits.seen()["partitions"] if one["key"].endswith("#BATCH")] == [2 + 5]
+
+
+def test_a_query_on_an_index_is_charged_to_the_indexs_partition(
+    world: World, limits: Limits, a1: "DynamoDBClient", table: str
+) -> None:
+    for number in range(3):
+        world.engine_client().put_item(TableName=table, Item=indexed("Q", str(number), name="n" * 2000))
+    asked: Any = {
+        "IndexName": "GSI1",
+        "KeyConditionExpression": "GSI1PK = :p",
+        "ExpressionAttributeValues": {":p": {"S": "TENANT#a1#Q-LIST"}},
+    }
+    a1.query(TableName=table, **asked)
+    assert spent(limits) == {("GSI1", "TENANT#a1#Q-LIST"): (1, 0)}
+    exhaust(limits, table, "Q-LIST", "read", "GSI1")
+    assert code(lambda: a1.query(TableName=table, **asked)) == EXCEEDED
 
 
 def test_of_a_batch_of_reads_what_finds_no_room_comes_back(

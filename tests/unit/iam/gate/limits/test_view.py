@@ -54,6 +54,14 @@ async def test_a_tenant_and_the_roles_of_the_service_do_not() -> None:
     assert {(reply.status, reply.error) for reply in replies} == {(400, "AccessDeniedException")}
 
 
+async def test_a_restricted_session_of_the_provisioner_does_not() -> None:
+    async with limited(Limits(now=Clock())) as gate:
+        grant = gate.sessions.mint("provisioner").session.grant
+        policy = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
+        restricted = gate.sessions.begin(replace(grant, policy=policy)).credentials
+        assert (await look(Caller(gate, restricted))).error == "AccessDeniedException"
+
+
 async def test_nobody_does_without_a_good_signature() -> None:
     async with limited(Limits(now=Clock())) as gate:
         provisioner = process(gate, "provisioner")

@@ -1,0 +1,105 @@
+"""What the engine is asked when there are limits, and who is charged when things go wrong on the way."""
+
+import json
+from typing import Any
+
+from iam.gate.faults.fault import Fault
+from iam.gate.limits.buckets import Rates
+from iam.gate.limits.claim import Claim, Partition
+from iam.gate.limits.limits import Limits
+from tests.unit.iam.gate.server.caller import GET, TABLE, gate_before, tenant, unfenced
+from tests.unit.iam.gate.server.engine import ScriptedEngine, response
+
+from .clock import Clock
+
+KEY = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
+READING = Claim(Partition("keyfence", None, "TENANT#acme#A"), "read", 0.5)
+WRITING = READING._replace(kind="write", units=1)
+LISTED = Claim(Partition("keyfence", "GSI1", "TENANT#acme#LIST"), "write", 1)
+
+
+def put(**attributes: str) -> bytes:
+    item = {**KEY, **{name: {"S": value} for name, value in attributes.items()}}
+    return json.dumps({"TableName": "keyfence", "Item": item}).encode()
+
+
+def operations(engine: ScriptedEngine) -> list[str]:
+    heads = (head.lower().partition(b"x-amz-target: dynamodb_20120810.")[2] for head, _ in engine.requests)
+    return [named for head in heads if (named := head.partition(b"\r\n")[0].decode()) != "describetable"]
+
+
+def emptied(*claims: Claim) -> Limits:
+    limits = Limits(now=Clock())
+    limits.buckets.take(claim._replace(units=5000) for claim in claims)
+    return limits
+
+
+async def test_whom_the_tables_partition_turns_away_costs_the_engine_nothing() -> None:
+    async with gate_before(limits=emptied(WRITING)) as (gate, engine):
+        reply = await tenant(gate).call("PutItem", put())
+    assert (reply.status, reply.error) == (400, "ProvisionedThroughputExceededException")
+    assert operations(engine) == []
+
+
+async def test_whom_an_index_turns_away_costs_the_engine_one_read() -> None:
+    async with gate_before(limits=emptied(LISTED)) as (gate, engine):
+        reply = await tenant(gate).call("PutItem", put(GSI1PK=LISTED.partition.key))
+    assert reply.error == "ProvisionedThroughputExceededException"
+    assert operations(engine) == ["batchgetitem"]
+
+
+async def test_a_call_that_ends_without_an_answer_gives_back_what_it_took() -> None:
+    limits = Limits(Rates(read=1), now=Clock())
+    async with gate_before(otherwise=None, limits=limits) as (gate, _):
+        replies = [await tenant(gate).call("GetItem", GET) for _ in range(5)]
+    assert {reply.status for reply in replies} == {500}
+    assert limits.buckets.is_open(READING)
+
+
+async def test_a_call_that_a_fault_ends_before_the_engine_is_charged_to_nobody_and_one_whose_answer_is_lost_is() -> (
+    None
+):
+    limits = Limits(now=Clock())
+    async with gate_before(limits=limits, faults=[Fault(kind="throttle")]) as (gate, _):
+        await tenant(gate).call("GetItem", GET)
+        assert limits.seen()["partitions"] == []
+        gate.faults = [Fault(kind="lost_response")]
+        await tenant(gate).call("GetItem", GET)
+        assert [one["read"] for one in limits.seen()["partitions"]] == [0.05]
+
+
+async def test_a_scan_is_charged_to_the_partitions_of_what_it_shows_and_never_turned_away() -> None:
+    shown = [{"PK": {"S": f"TENANT#{name}#A"}, "d": {"S": "x" * size}} for name, size in (("a1", 6000), ("a2", 2000))]
+    limits = emptied(READING)
+    async with gate_before(otherwise=response(200, json.dumps({"Items": shown}).encode()), limits=limits) as (gate, _):
+        reply = await unfenced(gate).call("Scan", b'{"TableName":"keyfence"}')
+    assert reply.content == {"Items": shown}
+    told = {one["key"]: one["read"] * 10 for one in limits.seen()["partitions"]}
+    assert told.keys() == {"TENANT#a1#A", "TENANT#a2#A"}
+    assert round(sum(told.values()), 6) == 1
+    assert 2.9 < told["TENANT#a1#A"] / told["TENANT#a2#A"] < 3.1
+
+
+async def test_an_index_that_is_added_through_the_gate_is_charged_at_once() -> None:
+    description: dict[str, Any] = {**TABLE, "GlobalSecondaryIndexes": []}
+    limits = Limits(now=Clock())
+    async with gate_before(description, limits=limits) as (gate, _):
+        caller = unfenced(gate)
+        await caller.call("PutItem", put(GSI1PK=LISTED.partition.key))
+        assert [one["index"] for one in limits.seen()["partitions"]] == [None]
+        description["GlobalSecondaryIndexes"] = TABLE["GlobalSecondaryIndexes"]
+        await caller.call("UpdateTable", b'{"TableName":"keyfence"}')
+        await caller.call("PutItem", put(GSI1PK=LISTED.partition.key))
+    assert {one["index"] for one in limits.seen()["partitions"]} == {None, "GSI1"}
+
+
+async def test_a_body_that_is_no_item_is_left_to_the_engine_to_refuse() -> None:
+    refusal = response(400, b'{"__type":"com.amazon.coral.validate#ValidationException"}')
+    limits = Limits(now=Clock())
+    strange = {"PK": {"S": "TENANT#acme#A"}, "SK": {"L": [{"X": 1}, 7]}, "d": {"N": 5}}
+    body = json.dumps({"TableName": "keyfence", "Item": strange}).encode()
+    async with gate_before(otherwise=refusal, limits=limits) as (gate, engine):
+        reply = await tenant(gate).call("PutItem", body)
+    assert (reply.status, reply.error) == (400, "ValidationException")
+    assert operations(engine) == ["batchgetitem", "putitem"]
+    assert limits.seen()["partitions"] == []
