@@ -19,4 +19,4 @@ class Bucket:
 
     def take(self, units: float, now: float) -> None:
         """Less than nothing gives back what was taken before."""
-        self.balance = min(self.burst, self.left(now) - units)
+        self.balance = self.left(now) - units
