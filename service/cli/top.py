@@ -85,11 +85,11 @@ def _watch(gate: "GateTraffic", interval: float, rows: int, *, once: bool) -> No
     from service.cli.tenant_table import console
 
     out, looks = console(), _looks(gate, interval, once=once)
-    first = next(looks)
-    if once:
-        out.print(_screen(first, rows))
+    if once or not out.is_terminal:
+        for seen in looks:
+            out.print(_screen(seen, rows))
         return
-    with Live(_screen(first, rows), console=out, auto_refresh=False, screen=out.is_terminal) as live:
+    with Live(_screen(next(looks), rows), console=out, auto_refresh=False, screen=True) as live:
         for seen in looks:
             live.update(_screen(seen, rows), refresh=True)
 

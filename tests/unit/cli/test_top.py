@@ -1,6 +1,7 @@
 """keyfence top shows what a gate with limits sees, and says what is missing where there is none."""
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from iam.gate.server import Gate
 from service.local.gate_key import gate_key
 
 from .conftest import Run, refusal
+from .running import running
 
 NOW = 1000.0
 
@@ -39,6 +41,15 @@ def test_it_shows_tenants_and_partitions(run: Run, gate: Gate, tmp_path: Path) -
     lines = [line.split() for line in said.splitlines()]
     assert ["acme", "0.0", "900.0", "0.0", "9,000.0", "1", "1"] in lines
     assert ["TENANT#acme#OPEN#1f", "GSI2", "1f", "of", "1", "0.0", "900.0", "0.0", "9,000.0", "90%", "1"] in lines
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["tables", "json"])
+def test_it_looks_again_and_again_until_it_is_told_to_end(gate: Gate, tmp_path: Path, form: list[str]) -> None:
+    where = ("--data", str(tmp_path), "--endpoint-url", gate.url)
+    with running("top", "--interval", "0.1", *where, *form) as top:
+        for _ in range(3):
+            top.until("TENANT#acme#OPEN#1f")
+        assert top.end(signal.SIGINT) == (0, "")
 
 
 def test_what_stands_in_keys_does_nothing_to_the_terminal(run: Run, gate: Gate, tmp_path: Path) -> None:
