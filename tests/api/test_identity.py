@@ -213,3 +213,10 @@ async def test_keys_that_would_have_to_be_fetched_inside_let_nobody_in(
     await newcomer.onboarded(server, jwks=None, jwksUri=uri)
     assert await newcomer.session(server).refusal(VIEWER) == "THROTTLED"
     assert published_at.connections == 0
+
+
+async def test_the_service_as_it_is_served_calls_nothing_inside(world: World, published_at: JwksServer) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world, jwks=None, jwksUri=f"https://localhost:{published_at.server_port}/jwks")
+    assert await newcomer.session(world).refusal(VIEWER) == "THROTTLED"
+    assert published_at.connections == 0
