@@ -52,9 +52,9 @@ class Walk:
         if self.growth.of is None:
             found = await self.shop.session.ask(f"query($first: Int!, $after: String) {{ {self._list} }}", **place)
         else:
-            whose = f"node(id: $id) {{ ... on {self.name.partition('.')[0]} {{ {self._list} }} }}"
+            whose = f"found: {self.name.partition('.')[0].lower()}(id: $id) {{ {self._list} }}"
             document = f"query($id: ID!, $first: Int!, $after: String) {{ {whose} }}"
-            found = (await self.shop.session.ask(document, id=self.growth.of(self.shop), **place))["node"]
+            found = (await self.shop.session.ask(document, id=self.growth.of(self.shop), **place))["found"]
         page: dict[str, Any] = found["list"]
         return page
 
