@@ -1,6 +1,7 @@
 """Whatever is done to a shop in whatever order, the service says of it what a shop in memory says."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -22,12 +23,15 @@ THOROUGH = settings(
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 def test_the_service_and_a_shop_in_memory_agree_after_every_step(world: World) -> None:
+    moves: Counter[str] = Counter()
     with asyncio.Runner() as runner:
 
         class Here(Machine):
             """In this world."""
 
             def __init__(self) -> None:
-                super().__init__(world, runner)
+                super().__init__(world, runner, moves)
 
         run_state_machine_as_test(Here, settings=THOROUGH)
+    assert moves.pop("done") >= 30
+    assert moves.total() >= 1
