@@ -77,7 +77,7 @@ class Placing:
             check(buyers, {"id": order.customer_id}, when=present(), otherwise=NO_CUSTOMER),
             *first_writes(order, happened),
             *(put(items, line, when=absent()) for line in lines),
-            note=_note(order),
+            note=arrival("placed", order),
         )
         return order
 
@@ -110,7 +110,8 @@ class Placing:
         return [put(order_keys, kept, when=equals("version", known.version) if known else absent())]
 
 
-def _note(order: Order) -> Note:
+def arrival(verb: str, order: Order) -> Note:
+    """What the journal tells of an order that has not been there."""
     shown = {
         "customerId": order.customer_id,
         "status": order.status,
@@ -119,4 +120,4 @@ def _note(order: Order) -> Note:
         "currency": order.bill.currency,
         "itemCount": order.bill.item_count,
     }
-    return Note("order.placed", order.id, {"after": shown})
+    return Note(f"order.{verb}", order.id, {"after": shown})
