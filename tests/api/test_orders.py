@@ -24,11 +24,11 @@ async def test_an_order_is_answered_as_it_is_kept(owner: Session) -> None:
     pen, ink = await new_product(owner, "PEN", "1.10"), await new_product(owner, "INK", "0.07")
     order = await placed(owner, wanted(customer, (pen, 3), (ink, 10_000), (pen, 2)))
     assert order["customer"] == {"id": customer, "name": "Ann"}
-    assert (order["total"], order["currency"], order["status"], order["version"]) == ("705.5", "EUR", "PENDING", 1)
+    assert (order["total"], order["currency"], order["status"], order["version"]) == ("705.50", "EUR", "PENDING", 1)
     assert [tuple(item.values()) for item in order["items"]] == [
-        (1, "PEN", 3, "1.1", {"id": pen, "name": "PEN"}),
+        (1, "PEN", 3, "1.10", {"id": pen, "name": "PEN"}),
         (2, "INK", 10_000, "0.07", {"id": ink, "name": "INK"}),
-        (3, "PEN", 2, "1.1", {"id": pen, "name": "PEN"}),
+        (3, "PEN", 2, "1.10", {"id": pen, "name": "PEN"}),
     ]
     assert order["history"] == [{"kind": "placed", "by": "somebody", "from": None, "to": "PENDING", "note": None}]
     assert (await owner.ask(WHOLE, id=order["id"]))["order"] == order
@@ -38,7 +38,7 @@ async def test_a_later_price_does_not_reach_an_order(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await placed(owner, wanted(customer, (pen, 2)))
     await owner.ask('mutation($id: ID!) { reviseProduct(id: $id, input: {price: "9.99"}) { price } }', id=pen)
-    assert (await owner.ask(WHOLE, id=order["id"]))["order"]["total"] == "2.2"
+    assert (await owner.ask(WHOLE, id=order["id"]))["order"]["total"] == "2.20"
     assert (await placed(owner, wanted(customer, (pen, 2))))["total"] == "19.98"
 
 

@@ -48,13 +48,17 @@ def test_a_decimal_comes_back_exactly(number: Decimal) -> None:
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        ("149.90", "149.9"),
-        ("10.00", "10"),
-        ("100", "100"),
-        (7, "7"),
-        ("-0.00", "0"),
-        ("007", "7"),
-        (10**19, "1" + "0" * 19),
+        ("149.90", "149.90"),
+        ("149.9", "149.90"),
+        ("10.00", "10.00"),
+        ("100", "100.00"),
+        ("1.2500", "1.25"),
+        ("0.1250", "0.125"),
+        (7, "7.00"),
+        ("-0.00", "0.00"),
+        ("-1.5", "-1.50"),
+        ("007", "7.00"),
+        (10**19, "1" + "0" * 19 + ".00"),
     ],
 )
 def test_equal_numbers_are_equal_texts(given: object, shown: str) -> None:
@@ -90,7 +94,7 @@ def test_what_is_not_exactly_a_decimal_is_refused(given: object) -> None:
 
 def test_a_fraction_written_into_the_document_must_be_a_string_too() -> None:
     assert schema.execute_sync("{ number(given: 12.5) }").errors
-    assert schema.execute_sync('{ number(given: "12.5") }').data == {"number": "12.5"}
+    assert schema.execute_sync('{ number(given: "12.5") }').data == {"number": "12.50"}
 
 
 @given(st.dates())
