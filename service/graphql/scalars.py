@@ -11,7 +11,7 @@ from strawberry.types.scalar import ScalarDefinition
 
 from service.errors import BadInput
 from service.store.money import money
-from service.store.template import instant
+from service.store.template import instant, universal
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
 """What DynamoDB keeps exactly: 38 digits in all."""
@@ -24,7 +24,7 @@ def _datetime(value: object) -> datetime:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise BadInput("a DateTime is ISO 8601 with a zone, like 2026-11-16T08:30:00Z")
-    return moment
+    return universal(moment)
 
 
 def _date(value: object) -> date:

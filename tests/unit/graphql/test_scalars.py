@@ -1,6 +1,6 @@
-"""Decimals and dates come and go exactly, and nothing that is nearly one gets in."""
+"""Decimals, dates and times come and go exactly, and nothing that is nearly one gets in."""
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -27,6 +27,16 @@ class Echo:
 
     @strawberry.field
     def day(self, given: date) -> date:
+        return given
+
+    @strawberry.field
+    def minutes_ahead_of_utc(self, given: datetime) -> int:
+        ahead = given.utcoffset()
+        assert ahead is not None
+        return int(ahead.total_seconds() / 60)
+
+    @strawberry.field
+    def moment(self, given: datetime) -> datetime:
         return given
 
 
@@ -109,3 +119,19 @@ def test_a_date_comes_back(day: date) -> None:
 )
 def test_what_is_not_an_iso_day_is_refused(given: object) -> None:
     assert echo("day", "Date", given) is None
+
+
+@given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)), st.integers(-14 * 60, 14 * 60))
+def test_a_time_of_any_zone_is_the_same_moment_in_utc(local: datetime, minutes: int) -> None:
+    moment = local.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    assert echo("minutesAheadOfUtc", "DateTime", moment.isoformat()) == 0
+    assert datetime.fromisoformat(echo("moment", "DateTime", moment.isoformat())) == moment.astimezone(UTC)
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-14:00", "2026-11-16T08:30:00", "2026-11-31T08:30:00Z", "", 0],
+    ids=repr,
+)
+def test_what_is_no_moment_of_utc_is_refused(given: object) -> None:
+    assert echo("minutesAheadOfUtc", "DateTime", given) is None
