@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -188,7 +188,8 @@ def _same(moment: datetime) -> datetime:
 
 
 async def test_orders_of_a_region_lie_between_days_both_included(shop: Shop) -> None:
-    days = [datetime(2026, 11, day, hour, tzinfo=UTC) for day in (1, 2, 3) for hour in (0, 23)]
+    ends = (time(0), time(23, 59, 59, 999_999))
+    days = [datetime.combine(date(2026, 11, day), end, UTC) for day in (1, 2, 3) for end in ends]
     made = [(await replace(shop, now=partial(_same, moment)).place()).id for moment in days]
     await shop.place(region="north west")
 
