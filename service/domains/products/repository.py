@@ -56,8 +56,8 @@ def arrival(verb: str, product: Product) -> Note:
     return Note(f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in shown}})
 
 
-def product_id(text: str, field: str = "id") -> ProductId:
-    return ProductId(checked_id("prd", text, field))
+def product_id(text: str, field: str = "id", **where: object) -> ProductId:
+    return ProductId(checked_id("prd", text, field, **where))
 
 
 @dataclass(frozen=True, slots=True)
