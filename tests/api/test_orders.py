@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from service.auth.role import Role
-from tests.api.ordering import PLACE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.api.ordering import DELETE, PLACE, TRANSITION, new_customer, new_product, placed, wanted
 from tests.world import Session, World
 
 WHOLE = """query($id: ID!) { order(id: $id) {
@@ -63,6 +63,24 @@ async def test_a_bad_order_is_refused_by_the_name_of_its_field(world: World, own
             assert error["extensions"]["code"] == "BAD_USER_INPUT"
             assert error["extensions"]["field"] == field
     assert (await owner.ask(LISTS))["openOrders"]["edges"] == []
+
+
+async def test_a_bad_item_is_told_by_its_position(world: World, owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    foreign = await new_product(world.session(await world.new_tenant()))
+    for bad in ("x", customer, foreign):
+        (error,) = (await owner.answer(PLACE, input=wanted(customer, (pen, 1), (bad, 1))))["errors"]
+        assert error["extensions"] == {"code": "BAD_USER_INPUT", "field": "productId", "position": 2}
+
+
+async def test_a_key_whose_order_is_in_the_bin_is_a_conflict_that_names_the_order(owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    request = wanted(customer, (pen, 2))
+    order = await placed(owner, request, key="k")
+    await owner.ask(DELETE, id=order["id"])
+    (error,) = (await owner.answer(PLACE, input=request, key="k"))["errors"]
+    assert "was deleted and can be restored" in error["message"]
+    assert error["extensions"] == {"code": "CONFLICT", "field": "idempotencyKey", "orderId": order["id"]}
 
 
 async def test_one_key_is_one_order_for_however_many_ask_at_once(owner: Session) -> None:

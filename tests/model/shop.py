@@ -93,7 +93,8 @@ class Shop:
 
     def order_refusal(self, wanted: Wanted, key: str | None) -> str | None:
         if key in self.keys:
-            return None if self.keys[key][0] == wanted else "CONFLICT"
+            before, id = self.keys[key]
+            return None if before == wanted and self.orders[id].alive else "CONFLICT"
         currencies = {self.products[id].currency for id, _ in wanted[2]}
         return "BAD_USER_INPUT" if len(currencies) > 1 else None
 
