@@ -23,6 +23,8 @@ async def set_up(settings: Settings, sessions: Sessions, tell: Callable[[str], N
 
 
 def provision(settings: Settings, sessions: Sessions) -> None:
-    """Create the table as the one role that may."""
+    """Create the table as the one role that may, or find it as it would be created."""
     credentials = sessions.mint(PROVISIONER).credentials
-    Administration.connect(local_wire(settings), settings.table, credentials).create()
+    administration = Administration.connect(local_wire(settings), settings.table, credentials)
+    administration.create()
+    administration.check()

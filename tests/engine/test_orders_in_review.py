@@ -1,12 +1,13 @@
 """The review queue hands out each order once, oldest first, to whoever comes."""
 
 import asyncio
+import random
 from dataclasses import replace
 
 import pytest
 
 from iam.boundary import TenantId
-from service.domains.orders.model import Order, OrderId, OrderStatus
+from service.domains.orders.model import STEPS, Order, OrderId, OrderStatus
 from service.domains.orders.repository import Orders
 from service.domains.orders.reviews import Reviews
 from service.errors import BadInput, Conflict, NotFound
@@ -100,6 +101,37 @@ async def test_an_order_that_changes_while_it_is_claimed_is_not_passed_over(shop
     claimed = await Reviews(Meddled(shop.table, "clerk")).claim()
     assert claimed
     assert (claimed.id, claimed.status) == (order.id, OrderStatus.CONFIRMED)
+
+
+async def test_the_oldest_is_claimed_although_it_changes_meanwhile(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random, "shuffle", list.reverse)
+    older, newer = await flagged(shop, 2)
+    await shop.orders.transition(newer.id, OrderStatus.CONFIRMED)
+    claimed = await Reviews(Meddled(shop.table, "clerk")).claim()
+    assert claimed
+    assert (claimed.id, claimed.status) == (older.id, OrderStatus.CONFIRMED)
+
+
+class Restless(Orders):
+    """Somebody moves the order on whenever a claimant has read it."""
+
+    __slots__ = ()
+
+    async def find(self, id: OrderId) -> Order | None:
+        found = await super().find(id)
+        if found and STEPS[found.status]:
+            await Orders(self.table, "meddler").transition(id, STEPS[found.status][0])
+        return found
+
+
+async def test_an_order_that_never_rests_holds_nobody_up(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random, "shuffle", list.reverse)
+    older, newer = await flagged(shop, 2)
+    await shop.orders.transition(newer.id, OrderStatus.CANCELLED)
+    claimed = await Reviews(Restless(shop.table, "clerk")).claim()
+    assert claimed
+    assert claimed.id == newer.id
+    assert [order.id for order in (await shop.reviews.queue(first=9, after=None)).items] == [older.id]
 
 
 async def test_claims_against_flags_and_steps_lose_nothing(shop: Shop) -> None:
