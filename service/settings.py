@@ -164,8 +164,8 @@ class Settings(BaseSettings):
         ]
 
     def _issuer_problems(self) -> Iterator[str]:
-        if not self.issuers:
-            yield "KEYFENCE_ISSUERS is missing: name at least one identity provider"
+        if not self.issuers and not self.admin_issuers:
+            yield "KEYFENCE_ISSUERS is missing, and so is KEYFENCE_ADMIN_ISSUERS: nobody could be let in"
         for name, issuers in (("KEYFENCE_ISSUERS", self.issuers), ("KEYFENCE_ADMIN_ISSUERS", self.admin_issuers)):
             yield from (f"{name}[{at}] {text}" for at, issuer in enumerate(issuers) for text in issuer.problems())
         if self.audience == self.admin_audience:
