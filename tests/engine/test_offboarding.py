@@ -61,9 +61,18 @@ async def test_every_item_is_in_the_export_and_none_in_the_table(
     given = of(left(world), tenant)
     job = await offboard(means(by, tmp_path, time, page=25), tenant)
     assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
-    assert (job.phase, job.lines, job.purged, job.strays) == (Phase.FINISHED, 60, 60, 0)
+    assert (job.phase, job.lines, job.purged, job.strays, job.round) == (Phase.FINISHED, 60, 60, 0, 2)
     for index in (None, "GSI1", "GSI2", "GSI3"):
         assert of(left(world, index), tenant) == []
+
+
+async def test_pages_without_any_of_its_items_are_not_the_end(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, await world.new_tenant(), 10, indexed=0)
+    fill(world, tenant, 3, indexed=0)
+    job = await offboard(means(by, tmp_path, time, page=2), tenant)
+    assert (job.lines, of(left(world), tenant)) == (3, [])
 
 
 def _base64(value: object) -> str:
@@ -190,17 +199,17 @@ async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_
     world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     other = await world.new_tenant()
-    poison = {"PK": {"S": f"TENANT#{other}#X"}, "SK": {"S": "A"}, "GSI2PK": {"S": f"TENANT#{tenant}#L"}}
+    keys: list[Any] = [{"PK": {"S": f"TENANT#{other}#{at}"}, "SK": {"S": "A"}} for at in range(2)]
     fill(world, tenant, 2)
-    put(world, [poison | {"GSI2SK": {"S": "1"}}])
-    with_means = means(by, tmp_path, time)
-    with pytest.raises(Conflict, match="1 items of others"):
-        await offboard(with_means, tenant)
-    assert of(left(world), tenant) == []
-    assert len(of(left(world), other)) == 1, "it is not ours to purge"
-    with pytest.raises(Conflict, match="1 items of others"):
-        await Worker(with_means).run(tenant)
-    world.engine_client().delete_item(TableName=world.settings.table, Key={name: poison[name] for name in ("PK", "SK")})
+    put(world, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
+    with_means = means(by, tmp_path, time, page=1)
+    for _ in range(2):
+        with pytest.raises(Conflict, match="2 items of others"):
+            await offboard(with_means, tenant)
+        assert of(left(world), tenant) == []
+        assert len(of(left(world), other)) == 2, "they are not this tenant's to purge"
+    for key in keys:
+        world.engine_client().delete_item(TableName=world.settings.table, Key=key)
     assert (await Worker(with_means).run(tenant)).phase is Phase.FINISHED
 
 
@@ -314,6 +323,24 @@ async def test_a_second_worker_is_refused_and_told_until_when(
         await first.jobs.keep(job, job)
 
 
+async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    given = means(by, tmp_path, time)
+    await begin(given, tenant)
+    other = Worker(given).jobs
+
+    async def long(_: float) -> None:
+        await time.sleep(61)
+        await other.take((await other.find(tenant)) or pytest.fail("no job"))
+
+    with pytest.raises(Conflict, match="taken over"):
+        await Worker(replace(given, sleep=long)).run(tenant)
+    kept = await other.find(tenant)
+    assert kept
+    assert kept.worker == other.worker
+
+
 async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
     world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
@@ -351,6 +378,24 @@ async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
     done = await Worker(with_means).run(tenant)
     assert (done.lines, done.purged, len(lines(tmp_path, done))) == (40, 40, 40)
     compare(checked(done.certificate or "", KEY.verifier), tmp_path / done.export)
+
+
+async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 5)
+    tries: list[str] = []
+
+    def damage(name: str) -> None:
+        if name == f"before {Phase.PROVING}":
+            tries.append(name)
+            (path,) = tmp_path.glob("*.gz")
+            path.write_bytes(path.read_bytes()[:-1] if len(tries) < 5 else path.read_bytes())
+
+    with pytest.raises(Damaged):
+        await offboard(means(by, tmp_path, time, seam=damage), tenant)
+    assert len(tries) == 2
+    assert len(of(left(world), tenant)) == 5
 
 
 async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_it_is_restored(
