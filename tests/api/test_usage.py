@@ -113,8 +113,8 @@ async def test_usage_is_told_by_operation_whatever_clients_call_theirs(server: S
         "users": 3,
         "viewer": 1,
     }
-    assert usage.operations["users"].read_units > 3, "each asks for its token and for the list"
-    assert usage.operations["viewer"].read_units == Decimal(1), "the look at the token"
+    viewer = usage.operations["viewer"].read_units
+    assert 0 < 3 * viewer < usage.operations["users"].read_units, "each looks at its token, and these at the list too"
 
 
 async def test_refused_requests_are_counted_as_such_and_not_as_served(server: Server) -> None:
@@ -266,9 +266,9 @@ async def test_what_a_command_uses_is_its_tenants_when_it_ends(world: World, ten
     now = datetime.now(UTC)
     usages = Usages(world.tables.control(writes=False))
     found = await usages.between(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
-    assert {name: (one.requests, one.read_units) for name, one in found.operations.items()} == {
-        "outside": (0, Decimal(1))
-    }
+    (outside,) = found.operations.values()
+    assert list(found.operations) == ["outside"]
+    assert (outside.requests, outside.read_units > 0) == (0, True)
 
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)

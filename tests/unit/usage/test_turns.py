@@ -89,7 +89,7 @@ async def test_a_tenant_with_too_many_waiting_is_refused() -> None:
     crowd = [asyncio.ensure_future(run()) for _ in range(MOST_WAITING + 1)]
     await asyncio.sleep(0)
     with pytest.raises(OverQuota, match="at once"):
-        await run()
+        await asyncio.wait_for(run(), 5)
     leave.set()
     await asyncio.gather(*crowd)
 
