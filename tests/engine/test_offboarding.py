@@ -2,8 +2,8 @@
 
 import base64
 import gzip
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from iam.boundary import TenantId
+from iam.credentials import Credentials
 from iam.policies.names import MIGRATOR
 from service import app
 from service.errors import BadInput, Conflict, Forbidden, NotFound
@@ -19,7 +20,10 @@ from service.operations.application import Application
 from service.operations.migrator import Migrator
 from service.operations.offboarding.certificate import certificate_file, checked, compare
 from service.operations.offboarding.export_file import Damaged
+from service.operations.offboarding.verifying import LAG
 from service.operations.offboarding.worker import Means, Worker
+from service.store.client import Answer, Client
+from service.store.codec import Item
 from service.store.keys import Fence
 from service.store.purge import purge
 from service.tenancy.access import events_of_tenant
@@ -211,6 +215,59 @@ async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_
     for key in keys:
         world.engine_client().delete_item(TableName=world.settings.table, Key=key)
     assert (await Worker(with_means).run(tenant)).phase is Phase.FINISHED
+
+
+@dataclass(slots=True)
+class Lagging:
+    """Shows an item in an index that has left the table already, for so many scans."""
+
+    client: Client
+    index: str
+    item: Item
+    scans: int
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        answer = await self.client.call(operation, parameters, credentials)
+        if operation != "Scan" or parameters.get("IndexName") != self.index or self.scans <= 0:
+            return answer
+        self.scans -= 1
+        return {**answer, "Items": [*answer["Items"], self.item]}
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("index", ["GSI1", "GSI2", "GSI3"])
+async def test_what_any_index_still_shows_is_waited_for(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId, index: str
+) -> None:
+    fill(world, tenant, 2)
+    lagging = Lagging(by.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
+    job = await offboard(means(through(by, lagging), tmp_path, time), tenant)
+    assert (job.phase, job.lines, job.round) == (Phase.FINISHED, 2, 4)
+    assert time.slept[-2:] == [LAG, LAG]
+
+
+async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
+    given = means(through(by, lagging), tmp_path, time)
+    with pytest.raises(Conflict, match="keep coming"):
+        await offboard(given, tenant)
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+
+
+async def test_counts_that_differ_are_not_certified(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 5)
+    given = means(by, tmp_path, time)
+    job = await stopped_at(given, tenant, Phase.CERTIFYING)
+    jobs = Worker(given).jobs
+    await jobs.release(await jobs.keep((await jobs.find(tenant)) or job, replace(job, purged=4)))
+    with pytest.raises(Conflict, match="5 items were exported and 4 purged"):
+        await Worker(given).run(tenant)
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
 
 
 async def test_a_key_outside_the_fence_is_never_purged(
