@@ -149,6 +149,7 @@ async def test_whole_hours_are_summed_over_months_processes_and_days(world: Worl
     assert await requests(midnight, midnight + timedelta(minutes=1)) == 4
     assert await requests(midnight - timedelta(minutes=20), midnight + timedelta(minutes=40)) == 6
     assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=23)) == 0
+    assert await requests(midnight + timedelta(hours=23), midnight + timedelta(hours=24)) == 0
     assert await requests(midnight + timedelta(hours=1), midnight + timedelta(hours=25)) == 2
     told = await server.usages.between(session.tenant, midnight - timedelta(minutes=1), midnight + timedelta(minutes=1))
     assert (told.start, told.end) == (midnight - timedelta(hours=1), midnight + timedelta(hours=1))
