@@ -161,6 +161,7 @@ class Settings(BaseSettings):
             *self._cursor_key_problems(),
             *self._role_problems(),
             *self._endpoint_problems(),
+            *self._time_problems(),
         ]
 
     def _issuer_problems(self) -> Iterator[str]:
@@ -170,6 +171,10 @@ class Settings(BaseSettings):
             yield from (f"{name}[{at}] {text}" for at, issuer in enumerate(issuers) for text in issuer.problems())
         if self.audience == self.admin_audience:
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
+
+    def _time_problems(self) -> Iterator[str]:
+        if self.settle_seconds < self.registry_seconds:
+            yield "KEYFENCE_SETTLE_SECONDS is shorter than KEYFENCE_REGISTRY_SECONDS: a server might still be writing"
 
     def _role_problems(self) -> Iterator[str]:
         if self.roles is None:

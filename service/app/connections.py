@@ -15,6 +15,7 @@ from iam.vending.refusal import NoSession
 from iam.vending.sts import Sts, ambient
 from iam.vending.wanted import of_warden
 from iam.warden import NotShut, Warden
+from service.errors import Throttled
 from service.local.compute import running_as
 from service.settings import Settings
 from service.store.client import BotoClient, Wire, ambient_region
@@ -24,6 +25,7 @@ from service.store.vended import Vended
 from service.tenancy.suspensions import Shut
 
 LOCAL_PATIENCE_SECONDS = 60.0
+RETRY_AFTER_MS = 1_000
 
 
 def region() -> str | None:
@@ -102,9 +104,9 @@ def _shut(vending: Vending, prefix: str, *, region: str | None, endpoint_url: st
 
     async def shut(tenants: Sequence[TenantId]) -> None:
         try:
-            credentials = await vending.credentials(of_warden())
-        except NoSession as error:
-            raise NotShut(f"there is no session of the warden: {error}") from error
-        await asyncio.to_thread(guard, credentials, tenants)
+            await asyncio.to_thread(guard, await vending.credentials(of_warden()), tenants)
+        except (NoSession, NotShut) as error:
+            words = f"the register has the change, but the fence did not take it: {error}; send the same again"
+            raise Throttled(words, retryAfterMs=RETRY_AFTER_MS) from error
 
     return shut

@@ -57,8 +57,14 @@ class Registry:
         """Everybody who comes before it is back waits for this one."""
         flight = asyncio.ensure_future(self._read(tenant))
         self._flights[tenant] = flight
-        flight.add_done_callback(lambda _: self._flights.pop(tenant, None))
+        flight.add_done_callback(lambda ended: self._land(tenant, ended))
         return flight
+
+    def _land(self, tenant: TenantId, flight: "asyncio.Task[Tenant]") -> None:
+        """An error that nobody is left to hear is nobody's concern."""
+        del self._flights[tenant]
+        if not flight.cancelled():
+            flight.exception()
 
     async def _read(self, tenant: TenantId) -> Tenant:
         asked_at = self.clock()
@@ -82,12 +88,14 @@ class Registry:
     def _remember(self, tenant: Tenant, asked_at: float) -> Tenant:
         """What is known already is only replaced by what is not older: two reads may overtake each other.
 
-        A tenant that was weighed has the version that it had before."""
+        A tenant that was weighed has the version that it had before. One that is being set up may be served the next
+        moment, and is not remembered."""
         _, known = self._known.pop(tenant.id, (0.0, tenant))
         if len(self._known) >= LARGEST:
             self._known.pop(next(iter(self._known)))
         newest = max(tenant, known, key=lambda one: one.version)
-        self._known[tenant.id] = (asked_at, newest)
+        if newest.status is not TenantStatus.PROVISIONING:
+            self._known[tenant.id] = (asked_at, newest)
         return newest
 
 

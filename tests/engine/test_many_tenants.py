@@ -72,7 +72,8 @@ async def test_a_thousand_tenants_come_are_listed_and_log_in(hurried: World) -> 
         assert seen == {"tenant": {"id": newcomer.id}, "user": {"email": f"owner@{newcomer.id}.example"}}
 
     await in_turn(come, crowd)
-    found = await listed(hurried.operator(), 100)
+    ours = {newcomer.id for newcomer in crowd}
+    found = [one for one in await listed(hurried.operator(), 100) if one["id"] in ours]
     assert sorted(one["id"] for one in found) == sorted(newcomer.id for newcomer in crowd)
     assert [one["createdAt"] for one in found] == sorted((one["createdAt"] for one in found), reverse=True)
     await in_turn(log_in, crowd)

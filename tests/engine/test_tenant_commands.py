@@ -259,8 +259,8 @@ def test_a_fence_that_did_not_take_it_is_said_and_the_same_command_mends_it(
         broken.setenv("KEYFENCE_IAM_ENDPOINT_URL", NOWHERE)
         code, out, said = run("suspend", id, "--reason", "unpaid")
     assert (code, out) == (1, "")
-    assert said.startswith("The register has the change, but the fence did not take it: ")
-    assert said.endswith(" Run the same command again.\n")
+    assert said.startswith("the register has the change, but the fence did not take it: ")
+    assert said.endswith("; send the same again\n")
     assert passes(world, gate, id)
     assert run("suspend", id, "--reason", "unpaid")[0] == 0
     assert not passes(world, gate, id)

@@ -106,6 +106,15 @@ async def test_what_cannot_be_read_anew_is_not_guessed() -> None:
     assert (await registry.served(ACME)).id == ACME
 
 
+async def test_a_tenant_that_is_being_set_up_is_served_the_moment_it_is_ready() -> None:
+    shelf = Shelf({ACME: tenant(status=TenantStatus.PROVISIONING)})
+    registry = shelf.registry()
+    with pytest.raises(Forbidden):
+        await registry.served(ACME)
+    shelf.kept[ACME] = tenant(version=2)
+    assert (await registry.served(ACME)).version == 2
+
+
 @pytest.mark.parametrize(
     ("status", "error"),
     [
