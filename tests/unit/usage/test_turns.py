@@ -59,7 +59,7 @@ async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> Non
 
 
 async def test_no_more_requests_of_a_tenant_run_at_once_than_its_share_and_its_neighbours_do_not_wait() -> None:
-    scene, running, most = Scene(width=2), 0, 0
+    scene, running, most = Scene(width=4), 0, 0
     acme, neighbour = tenant(requests_per_second=10_000), tenant("acmecorp")
 
     async def run() -> None:
