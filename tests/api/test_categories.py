@@ -104,8 +104,8 @@ async def test_a_move_that_was_given_up_is_in_the_journal_as_what_it_was(owner: 
     assert await code_and_field(owner, MOVE, path=["a"], to=["x" * 200]) == ("BAD_USER_INPUT", "to")
     assert await tree(owner) == deep
     edges = (await owner.ask("{ activity(first: 2) { edges { node { kind detail } } } }"))["activity"]["edges"]
-    there, back = {"path": ["a"]}, {"path": ["x" * 200]}
+    home, away = {"path": ["a"]}, {"path": ["x" * 200]}
     assert [edge["node"] for edge in edges] == [
-        {"kind": "category.stayed", "detail": {"before": back, "after": there}},
-        {"kind": "category.moved", "detail": {"before": there, "after": back}},
+        {"kind": "category.stayed", "detail": {"before": away, "after": home}},
+        {"kind": "category.moved", "detail": {"before": home, "after": away}},
     ]
