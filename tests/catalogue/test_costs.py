@@ -19,7 +19,7 @@ from tests.catalogue.fields import MUTATIONS, QUERIES
 from tests.catalogue.measuring import measurements, unstreamed
 from tests.conftest import Engines
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("catalogue")]
+pytestmark = pytest.mark.engine
 
 LARGE = 300
 FIELDS = ("viewer", *QUERIES, *MUTATIONS)

@@ -73,12 +73,13 @@ async def test_a_flagged_order_moves_on_and_keeps_its_place(shop: Shop) -> None:
     assert [(order.id, order.status) for order in queue] == [(older.id, "CONFIRMED"), (newer.id, "PENDING")]
 
 
-async def test_of_fifty_who_claim_twenty_flags_each_gets_another_or_none(shop: Shop) -> None:
-    wanted = await flagged(shop, 20)
-    claimed = await asyncio.gather(*(replace(shop, by=f"c{n}").reviews.claim() for n in range(50)))
+@pytest.mark.parametrize(("world", "callers", "flags"), [("dynoxide", 50, 20), ("moto", 12, 5)], indirect=["world"])
+async def test_of_many_who_claim_few_flags_each_gets_another_or_none(shop: Shop, callers: int, flags: int) -> None:
+    wanted = await flagged(shop, flags)
+    claimed = await asyncio.gather(*(replace(shop, by=f"c{n}").reviews.claim() for n in range(callers)))
     got = [order for order in claimed if order]
     assert sorted(order.id for order in got) == sorted(order.id for order in wanted)
-    assert len({order.claimed_by for order in got}) == 20
+    assert len({order.claimed_by for order in got}) == flags
     for order in got:
         assert await shop.kinds(order) == ["placed", "flagged", "claimed"]
     assert (await shop.lists())["review"] == []
