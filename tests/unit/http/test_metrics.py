@@ -29,7 +29,9 @@ def test_calls_and_units_of_dynamodb_are_counted_by_operation_over_all_requests(
     total = Meter()
     for units in (0.5, 2):
         Meter(accounts=(total,)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
-    Meter(accounts=(total,)).record("BatchGetItem", {"ConsumedCapacity": [{"CapacityUnits": 3.0}, {"CapacityUnits": 1.0}]})
+    Meter(accounts=(total,)).record(
+        "BatchGetItem", {"ConsumedCapacity": [{"CapacityUnits": 3.0}, {"CapacityUnits": 1.0}]}
+    )
     lines = Metrics(total).render().splitlines()
     assert 'keyfence_dynamodb_calls_total{operation="Query"} 2' in lines
     assert 'keyfence_dynamodb_units_total{operation="Query"} 2.5' in lines
