@@ -115,8 +115,8 @@ def fill(
 
 def put(world: World, items: list[Item]) -> None:
     client, table = world.engine_client(), world.settings.table
-    for chunk in _batched(items, 25):
-        client.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": item}} for item in chunk]})
+    for chunk in _batched(items, 100):
+        client.transact_write_items(TransactItems=[{"Put": {"TableName": table, "Item": item}} for item in chunk])
 
 
 def _batched(items: list[Item], size: int) -> Iterator[list[Item]]:
