@@ -161,15 +161,20 @@ class Settings(BaseSettings):
             *self._cursor_key_problems(),
             *self._role_problems(),
             *self._endpoint_problems(),
+            *self._time_problems(),
         ]
 
     def _issuer_problems(self) -> Iterator[str]:
-        if not self.issuers:
-            yield "KEYFENCE_ISSUERS is missing: name at least one identity provider"
+        if not self.issuers and not self.admin_issuers:
+            yield "KEYFENCE_ISSUERS is missing, and so is KEYFENCE_ADMIN_ISSUERS: nobody could be let in"
         for name, issuers in (("KEYFENCE_ISSUERS", self.issuers), ("KEYFENCE_ADMIN_ISSUERS", self.admin_issuers)):
             yield from (f"{name}[{at}] {text}" for at, issuer in enumerate(issuers) for text in issuer.problems())
         if self.audience == self.admin_audience:
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
+
+    def _time_problems(self) -> Iterator[str]:
+        if self.settle_seconds < self.registry_seconds:
+            yield "KEYFENCE_SETTLE_SECONDS is shorter than KEYFENCE_REGISTRY_SECONDS: a server might still be writing"
 
     def _role_problems(self) -> Iterator[str]:
         if self.roles is None:

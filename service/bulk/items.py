@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from service.bulk.given import Given, amount, text, whole
-from service.bulk.spelling import Line, money, part
+from service.bulk.spelling import Line, part
 from service.domains.orders.lines import MOST_LINES, MOST_PIECES, LineItem, ProductId, billed
 from service.domains.orders.model import Bill, OrderId
 from service.domains.products.model import checked_currency, checked_price, checked_sku
 from service.domains.products.repository import product_id
+from service.store.money import money
 
 
 def read(given: Given, order: OrderId, created: datetime) -> tuple[LineItem, ...]:

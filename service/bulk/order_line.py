@@ -5,11 +5,12 @@ from typing import Any
 
 from service.bulk import history, items
 from service.bulk.given import Given, moment, somebody, text, whole
-from service.bulk.spelling import Line, line, money
+from service.bulk.spelling import Line, line
 from service.bulk.whole_order import WholeOrder, expiring
 from service.domains.customers.repository import customer_id
 from service.domains.orders.model import BuyerId, Order, checked_reason, checked_region
 from service.domains.orders.repository import order_id
+from service.store.money import money
 from service.store.template import instant
 
 TOGETHER = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))

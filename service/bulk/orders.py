@@ -10,13 +10,12 @@ from service.bulk.writer import Writer, new
 from service.domains.orders.access import buyers, events, items, order_by_id, orders, rows
 from service.domains.orders.model import OrderId, is_alive, row_of
 from service.domains.orders.parts import Parts
-from service.domains.orders.placing import NO_CUSTOMER
+from service.domains.orders.placing import NO_CUSTOMER, arrival
 from service.domains.products.access import product_by_id
 from service.domains.sales.model import Deltas, deltas
 from service.domains.sales.repository import Sales
 from service.errors import BadInput
 from service.store.expression import present
-from service.store.note import Note
 from service.store.retry import unless_stale
 from service.store.table import Table
 from service.store.write import Write, check
@@ -46,7 +45,9 @@ async def write(writer: Writer, whole: WholeOrder) -> None:
     parts = await writer.ahead(_parts(whole), len(head) + len(sold))
 
     async def attempt() -> None:
-        await writer.write(*head, *await Sales(writer.table).writes(sold), *parts, note=_note(whole))
+        await writer.write(
+            *head, *await Sales(writer.table).writes(sold), *parts, note=arrival("imported", whole.order)
+        )
 
     await unless_stale(attempt)
 
@@ -77,19 +78,6 @@ def _sold(whole: WholeOrder) -> Deltas:
 
 def _touches(whole: WholeOrder) -> Iterable[Hashable]:
     return whole.order.id, *_sold(whole)
-
-
-def _note(whole: WholeOrder) -> Note:
-    order = whole.order
-    shown = {
-        "customerId": order.customer_id,
-        "status": order.status,
-        "region": order.region,
-        "total": order.bill.total,
-        "currency": order.bill.currency,
-        "itemCount": order.bill.item_count,
-    }
-    return Note("order.imported", order.id, {"after": shown})
 
 
 KIND = Kind(name="order", read=order_line.read, spell=order_line.spell, find=find, write=write, touches=_touches)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from service.bulk.given import Given, amount, moment, names, somebody, text, whole
 from service.bulk.kind import Kind
 from service.bulk.pages import every
-from service.bulk.spelling import IMPORTER, Line, line, money, part
+from service.bulk.spelling import IMPORTER, Line, line, part
 from service.bulk.writer import Writer, new
 from service.domains.products.access import product_revisions, products, revisions_of_product, sku_claims
 from service.domains.products.model import (
@@ -22,10 +22,10 @@ from service.domains.products.model import (
     claim_of,
     revision_of,
 )
-from service.domains.products.repository import TAKEN, Products, product_id
+from service.domains.products.repository import TAKEN, Products, arrival, product_id
 from service.domains.products.shelves import Shelves
 from service.store.expression import absent
-from service.store.note import Note
+from service.store.money import money
 from service.store.path import checked_path
 from service.store.stretch import Span
 from service.store.table import Table
@@ -132,12 +132,7 @@ async def write(writer: Writer, whole: WholeProduct) -> None:
     ]
     revisions = await writer.ahead([new(product_revisions, one) for one in whole.revisions], len(head))
     async with Shelves(writer.table).explaining(product.category):
-        await writer.write(*head, *revisions, note=_note(product))
-
-
-def _note(product: Product) -> Note:
-    shown = ("sku", "name", "price", "currency", "category")
-    return Note("product.imported", product.id, {"after": {name: getattr(product, name) for name in shown}})
+        await writer.write(*head, *revisions, note=arrival("imported", product))
 
 
 KIND = Kind(

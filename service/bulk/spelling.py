@@ -1,20 +1,13 @@
 """How values are spelled in lines, so that equal things are equal bytes."""
 
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 from typing import Any
 
 import orjson
 
 Line = dict[str, Any]
-CENT = Decimal("0.01")
 IMPORTER = "import"
 """In whose name things are kept of which no line says who made them."""
-
-
-def money(amount: Decimal) -> str:
-    """With two decimals, however many the table returns."""
-    return str(amount.quantize(CENT))
 
 
 def line(kind: str, **values: object) -> Line:

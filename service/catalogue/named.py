@@ -37,6 +37,10 @@ class Named:
         parents = (self.pattern.parent,) if isinstance(self.pattern, Family) else ()
         return *parents, self.reads.entity
 
+    @property
+    def of_control_plane(self) -> bool:
+        return self.reads.entity.keys[self.index].realm == "control"
+
     def row(self) -> dict[str, str]:
         partition, sort = str(self.reads.entity.keys[self.index]).split(" / ")
         query = self.reads if isinstance(self.reads, Query) else None

@@ -53,10 +53,14 @@ def _row(named: Named) -> dict[str, str]:
     using = [one for one in measurements() if named.name in one.reads]
     cost = using[0].reads[named.name] if using else None
     return named.row() | {
-        "GraphQL field": ", ".join(one.field for one in using) or "with its parent",
+        "GraphQL field": ", ".join(one.field for one in using) or _unmeasured(named),
         "calls": str(cost.calls) if cost else "",
         "read units": f"{cost.units:g}" if cost else "",
     }
+
+
+def _unmeasured(named: Named) -> str:
+    return "operators and the service itself" if named.of_control_plane else "with its parent"
 
 
 def _cost(one: Measured) -> tuple[str, ...]:

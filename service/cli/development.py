@@ -94,9 +94,17 @@ async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: 
     with progress() as tell:
         tell("loading the service")
         from service.app import local, set_up
+        from service.store.schema import TableDiffers
 
-        await _or_engine_failure(set_up(settings, gate.sessions, tell), engine)
+        try:
+            await _or_engine_failure(set_up(settings, gate.sessions, tell), engine)
+        except TableDiffers as error:
+            raise BadInput(f"{error.message}\n{_advice(welcome.data)}") from error
     await DevelopmentServer(local(settings, gate.sessions), engine, lambda: typer.echo(welcome)).run_on(listener)
+
+
+def _advice(data: Path) -> str:
+    return f"Another version made it: remove {data}, with all that is kept there, or choose another with --data."
 
 
 async def _or_engine_failure(work: Awaitable[None], engine: Engine) -> None:

@@ -87,3 +87,5 @@ async def _require(tenant: TenantId, tables: "Tables", settings: "Settings") -> 
         raise BadInput(f"The register of tenants cannot be read at {where}: {error.message}.") from error
     if found is None:
         raise BadInput(f"There is no tenant {tenant}.")
+    if found.status != "ACTIVE":
+        raise BadInput(f"The tenant {tenant} is {found.status}: only one that is ACTIVE can be read or written.")

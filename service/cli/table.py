@@ -9,6 +9,8 @@ from service.errors import BadInput
 if TYPE_CHECKING:
     from service.store.schema import Administration
 
+ADVICE = """--create makes a table that is missing, and gives one that is there time to live, but nothing else:
+mend it on AWS, where an index has to be made anew, or name another with KEYFENCE_TABLE."""
 Create = Annotated[bool, typer.Option("--create", help="Create it where it is missing, and wait until it can be used.")]
 
 
@@ -21,17 +23,17 @@ def table(create: Create = False) -> None:
 
     [bold]Example:[/bold] KEYFENCE_REGION=eu-west-1 keyfence table --create
     """
-    from service.store.schema import Unreachable
+    from service.store.schema import TableDiffers, Unreachable
 
     administration = _administration()
     try:
         if create:
             typer.echo(f"{'Created' if administration.create() else 'Found'} the table {administration.table}.")
-        problems = administration.differences()
+        administration.check()
+    except TableDiffers as error:
+        raise BadInput(f"{error.message}\n{ADVICE}") from error
     except Unreachable as error:
         raise BadInput(str(error)) from error
-    if problems:
-        raise BadInput("\n".join((f"The table {administration.table} differs:", *(f"  {one}" for one in problems))))
     typer.echo(f"The table {administration.table} is as defined.")
 
 

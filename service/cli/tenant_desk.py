@@ -11,7 +11,7 @@ import typer
 from iam.boundary import BadTenantId, TenantId, tenant_id
 from service.cli.reach import local_sessions, reach_settings
 from service.cli.tenant_operator import operator
-from service.errors import BadInput, Internal, KeyfenceError, NotFound
+from service.errors import BadInput, Internal, NotFound
 
 if TYPE_CHECKING:
     from service.admin.context import Context
@@ -45,7 +45,6 @@ class Desk:
     def _run(self, work: "Callable[[Context], Awaitable[T]]", by: str, *, writes: bool) -> T:
         import asyncio
 
-        from iam.warden import NotShut
         from service.cli.signals import interruptible
 
         settings = reach_settings(self.endpoint_url)
@@ -64,8 +63,6 @@ class Desk:
             raise typer.Exit(INTERRUPTED) from None
         except BadInput as error:
             raise BadInput(_spelled(error)) from error
-        except NotShut as error:
-            raise KeyfenceError(_not_shut(error)) from error
         except Internal as error:
             raise BadInput(_unreached(settings.endpoint_url, error, local=sessions is not None)) from error
 
@@ -88,10 +85,6 @@ def _spelled(error: BadInput) -> str:
         return error.message
     option = re.sub("[A-Z]", lambda capital: f"-{capital[0].lower()}", field)
     return f"--{option}{error.message.removeprefix(field)}."
-
-
-def _not_shut(error: Exception) -> str:
-    return f"The register has the change, but the fence did not take it: {error}. Run the same command again."
 
 
 def _unreached(endpoint_url: str | None, error: Internal, *, local: bool) -> str:

@@ -72,8 +72,8 @@ async def pages(
 
 
 def _print(tenants: "Sequence[Tenant]", *, headed: bool) -> None:
-    from service.cli.tenant_table import columns, console, minute, shown, status
+    from service.cli.tenant_table import console, lay, minute, shown, status
 
     rows = [(one.id, status(one.status), one.tier, minute(one.created_at), shown(one.name)) for one in tenants]
     if rows:
-        console().print(columns(HEADINGS if headed else ("",) * len(HEADINGS), rows, widths=WIDTHS))
+        lay(console(), HEADINGS if headed else ("",) * len(HEADINGS), rows, widths=WIDTHS)

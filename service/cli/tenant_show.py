@@ -47,16 +47,16 @@ def show(
 
 
 def _print(tenant: "Tenant", happened: "Sequence[TenantEvent]") -> None:
-    from service.cli.tenant_table import columns, console
+    from service.cli.tenant_table import console, lay
 
     out = console()
-    out.print(columns(("", ""), _facts(tenant)))
+    lay(out, ("", ""), _facts(tenant))
     out.print()
-    out.print(columns(("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",)))
+    lay(out, ("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",))
     out.print()
-    out.print(columns(("SHARDS OF", "READ", "WRITTEN"), _shards(tenant), numbers=("READ", "WRITTEN")))
+    lay(out, ("SHARDS OF", "READ", "WRITTEN"), _shards(tenant), numbers=("READ", "WRITTEN"))
     out.print()
-    out.print(columns(("AT", "EVENT", "BY", "DETAIL"), _events(happened)))
+    lay(out, ("AT", "EVENT", "BY", "DETAIL"), _events(happened))
 
 
 def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
@@ -67,7 +67,7 @@ def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
     yield "Status", status(tenant.status) + (f": {shown(tenant.reason)}" if tenant.reason else "")
     yield "Tier", tenant.tier
     yield "Placement", tenant.placement
-    yield "Issuer", shown(tenant.issuer) or "one of the servers' KEYFENCE_ISSUERS"
+    yield "Issuer", shown(tenant.issuer) or "none of its own"
     yield "Stored", f"{tenant.stored_bytes:,} bytes when last weighed" if tenant.stored_bytes else "not weighed yet"
     yield "Created", f"{minute(tenant.created_at)} UTC"
     yield "Changed", f"{minute(tenant.updated_at)} UTC, version {tenant.version}"

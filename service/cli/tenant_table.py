@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 WIDE = 10_000
+GAP = 2
 COLOURS = {
     "ACTIVE": "green",
     "SUSPENDED": "red",
@@ -18,6 +19,7 @@ COLOURS = {
 }
 
 Row = Sequence[str]
+Justify = Literal["left", "right"]
 
 
 def console() -> "Console":
@@ -27,17 +29,21 @@ def console() -> "Console":
     return made if made.is_terminal else Console(highlight=False, width=WIDE)
 
 
-def columns(headings: Row, rows: Iterable[Row], *, widths: Sequence[int] = (), numbers: Sequence[str] = ()) -> "Table":
-    """`widths` are the least that the first columns have, so that tables below each other line up."""
-    from rich.table import Table
-
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(headings), header_style="bold")
+def lay(
+    out: "Console", headings: Row, rows: Iterable[Row], *, widths: Sequence[int] = (), numbers: Sequence[str] = ()
+) -> None:
+    """Only the last column gives way on a narrow terminal. `widths` let tables below each other line up."""
+    cells, room = list(rows), out.width
+    made = _table(headed=any(headings))
     for at, heading in enumerate(headings):
-        least = widths[at] if at < len(widths) else None
-        made.add_column(heading, justify="right" if heading in numbers else "left", min_width=least, no_wrap=True)
-    for row in rows:
+        least = max([*widths[at : at + 1], len(heading), *(_width(row[at]) for row in cells)])
+        fitting = max(len(heading), room) if at == len(headings) - 1 else least
+        justify: Justify = "right" if heading in numbers else "left"
+        made.add_column(heading, justify=justify, width=min(least, fitting), no_wrap=True, overflow="ellipsis")
+        room -= least + GAP
+    for row in cells:
         made.add_row(*row)
-    return made
+    out.print(made)
 
 
 def shown(text: str) -> str:
@@ -53,3 +59,15 @@ def status(text: str) -> str:
 
 def minute(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
+
+
+def _table(*, headed: bool) -> "Table":
+    from rich.table import Table
+
+    return Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=headed, header_style="bold")
+
+
+def _width(cell: str) -> int:
+    from rich.text import Text
+
+    return Text.from_markup(cell).cell_len

@@ -100,14 +100,14 @@ def _counts(counts: "Counts", prices: "Prices") -> dict[str, Any]:
 
 
 def _print(found: "Sequence[Usage]", prices: "Prices", *, detailed: bool) -> None:
-    from service.cli.tenant_table import columns, console, minute
+    from service.cli.tenant_table import console, lay, minute
     from service.usage.model import Counts
 
     out, (first, *_) = console(), found
     parts = list(first.operations.items()) if detailed else [(str(one.tenant), one.total) for one in found]
     total = sum((counts for _, counts in parts), Counts())
     rows = [_row(name, counts, prices) for name, counts in (*parts, ("TOTAL", total))]
-    out.print(columns(("OPERATION" if detailed else "TENANT", *HEADINGS), rows, numbers=HEADINGS))
+    lay(out, ("OPERATION" if detailed else "TENANT", *HEADINGS), rows, numbers=HEADINGS)
     out.print(f"\nFrom {minute(first.start)} to {minute(first.end)} UTC. {_priced(prices)}")
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service.auth.role import Role
-from service.local.issuer import INTROSPECT, LocalIssuer
+from service.auth.scopes import INTROSPECT
+from service.local.issuer import LocalIssuer
 from service.local.people import TENANTS, DemoTenant
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -26,8 +26,8 @@ class LineItemInput:
     product_id: strawberry.ID
     quantity: int
 
-    def wanted(self) -> Wanted:
-        return Wanted(ProductId(product_id(self.product_id, "productId")), self.quantity)
+    def wanted(self, position: int) -> Wanted:
+        return Wanted(ProductId(product_id(self.product_id, "productId", position=position)), self.quantity)
 
 
 @strawberry.input
@@ -51,7 +51,7 @@ class OrderMutations:
         placed = await info.context.placing.place(
             customer_id=BuyerId(customer_id(input.customer_id, "customerId")),
             region=input.region,
-            lines=[line.wanted() for line in input.items],
+            lines=[line.wanted(position) for position, line in enumerate(input.items, start=1)],
             key=idempotency_key,
         )
         return Order.of(placed)

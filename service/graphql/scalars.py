@@ -10,7 +10,8 @@ from strawberry.scalars import JSON
 from strawberry.types.scalar import ScalarDefinition
 
 from service.errors import BadInput
-from service.store.template import instant
+from service.store.money import money
+from service.store.template import instant, universal
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
 """What DynamoDB keeps exactly: 38 digits in all."""
@@ -23,7 +24,7 @@ def _datetime(value: object) -> datetime:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise BadInput("a DateTime is ISO 8601 with a zone, like 2026-11-16T08:30:00Z")
-    return moment
+    return universal(moment)
 
 
 def _date(value: object) -> date:
@@ -44,12 +45,6 @@ def _decimal(value: object) -> Decimal:
     return Decimal(text) or Decimal(0)
 
 
-def plain(number: Decimal) -> str:
-    """Without an exponent and without trailing zeros, which DynamoDB does not keep: equal numbers are equal texts."""
-    text = format(number, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def _same(value: object) -> object:
     return value
 
@@ -61,8 +56,8 @@ SCALARS: Mapping[object, ScalarDefinition] = {
     date: strawberry.scalar(name="Date", description="A day in ISO 8601.", serialize=date.isoformat, parse_value=_date),
     Decimal: strawberry.scalar(
         name="Decimal",
-        description="An exact number as a string, without trailing zeros.",
-        serialize=plain,
+        description='An exact number as a string, with two decimals or as many as it takes, like "149.90".',
+        serialize=money,
         parse_value=_decimal,
     ),
     JSON: strawberry.scalar(name="JSON", description="Any JSON value.", serialize=_same, parse_value=_same),

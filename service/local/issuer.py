@@ -24,7 +24,6 @@ from service.local.secret import corrupt, keep
 
 AUDIENCE = "keyfence"
 ADMIN_AUDIENCE = "keyfence-admin"
-INTROSPECT = "introspect"
 FILE = "issuer-key.pem"
 
 

@@ -1,19 +1,23 @@
-"""The orders of a demo tenant's shop, each with the history that led to its state."""
+"""The orders of a demo tenant's shop, each with the history that led to its state, and the journal of it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
 from service.bulk.products import WholeProduct
 from service.bulk.whole_order import WholeOrder, expiring
+from service.domains.activity.model import RETENTION, Activity, ActivityId, entry
 from service.domains.customers.model import Customer
 from service.domains.orders.event import EventId, OrderEvent, event
 from service.domains.orders.lines import LineItem, Wanted, billed, line_items
 from service.domains.orders.lines import ProductId as WantedId
 from service.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, changed, deleted, stepped
+from service.domains.orders.placing import arrival
+from service.domains.orders.repository import SHOWN
 from service.domains.products.model import Product
 from service.local.people import FIRST_DAY, DemoTenant
+from service.store.note import Note, differences
 
 FIRST_ORDER = FIRST_DAY + timedelta(days=60)
 ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
@@ -21,6 +25,8 @@ UNSETTLED = timedelta(days=40)
 CANCELLED = 0.08
 FLAGGED, CLAIMED, DELETED = 17, 23, 53
 """Every so many orders, one."""
+TOLD = 50
+"""How many entries the journal has, the latest ones."""
 
 
 @dataclass(slots=True)
@@ -29,13 +35,20 @@ class Course:
 
     demo: DemoTenant
     order: Order
-    events: list[OrderEvent]
+    items: Sequence[LineItem]
+    events: list[OrderEvent] = field(default_factory=list)
+    entries: list[Activity] = field(default_factory=list)
+
+    def whole(self) -> WholeOrder:
+        return expiring(WholeOrder(self.order, tuple(self.items), tuple(self.events)))
 
     def went(self, after: Order, kind: str, by: str, at: datetime, note: str | None = None) -> None:
         before = self.order if self.events else None
         happened = event(before, after, kind, by=self.demo.user_id(by), at=at, note=note)
-        id = self.demo.id_of("evt", f"{after.id}/{after.version}", at)
-        self.events.append(replace(happened, id=EventId(id)))
+        id, actor = f"{after.id}/{after.version}", self.demo.user_id(by)
+        self.events.append(replace(happened, id=EventId(self.demo.id_of("evt", id, at))))
+        told = Note(f"order.{kind}", after.id, differences(before, after, *SHOWN)) if before else arrival(kind, after)
+        self.entries.append(entry(ActivityId(self.demo.id_of("act", id, at)), told, actor, at))
         self.order = after
 
 
@@ -49,16 +62,24 @@ class Sold:
     now: datetime
 
     def orders(self) -> list[WholeOrder]:
-        return [self._order(number) for number in range(self.demo.shop.orders)]
+        return [course.whole() for course in self._courses()]
 
-    def _order(self, number: int) -> WholeOrder:
+    def journal(self) -> list[Activity]:
+        entries = (one for course in self._courses() for one in course.entries)
+        kept = (one for one in entries if one.created_at > self.now - RETENTION)
+        return sorted(kept, key=lambda one: one.created_at)[-TOLD:]
+
+    def _courses(self) -> Iterator[Course]:
+        return (self._course(number) for number in range(self.demo.shop.orders))
+
+    def _course(self, number: int) -> Course:
         chance = Random(f"{self.demo.domain}/{number}")  # noqa: S311 - the same on every machine is what is wanted
         order, items = self._placed(number, chance)
-        course = Course(self.demo, order, [])
+        course = Course(self.demo, order, items)
         course.went(order, "placed", self._by(0), order.created_at)
         self._move_on(course, chance)
         self._look_at(course, number)
-        return expiring(WholeOrder(course.order, tuple(items), tuple(course.events)))
+        return course
 
     def _placed(self, number: int, chance: Random) -> tuple[Order, list[LineItem]]:
         """More and more as time goes by; some customers come often, and some things sell well."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from service.bulk.products import WholeProduct
 from service.bulk.whole_order import WholeOrder
+from service.domains.activity.access import activities
 from service.domains.categories.access import categories
 from service.domains.customers.access import customers
 from service.domains.orders.access import events, items, orders, rows
@@ -23,10 +24,12 @@ from service.store.write import Write, put
 async def stock(table: Table, trade: Trade) -> None:
     """Said again, it makes the same items again: what was interrupted is made whole.
 
-    What stands in no list comes first: engines are slower the more there is in their indexes."""
+    What stands in no list comes first: engines are slower the more there is in their indexes. The journal comes last
+    and at once, since what is told of the bin is told anew each time."""
     writes = sorted(_writes(trade), key=lambda write: len(write.entity.keys))
     for start in range(0, len(writes), TRANSACTION):
         await table.write(*writes[start : start + TRANSACTION])
+    await table.write(*(put(activities, one) for one in trade.journal()))
 
 
 def _writes(trade: Trade) -> Iterator[Write[Any]]:

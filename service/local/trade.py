@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from service.bulk.products import WholeProduct
 from service.bulk.whole_order import WholeOrder
+from service.domains.activity.model import Activity
 from service.domains.categories.model import Category
 from service.domains.customers.model import Customer, CustomerId
 from service.domains.products.model import Product, ProductId, revision_of
@@ -83,4 +84,10 @@ class Trade:
         return WholeProduct(states[-1], tuple(revision_of(state, editor) for state in states))
 
     def orders(self) -> list[WholeOrder]:
-        return Sold(self.demo, self.customers(), self.products(), self.now).orders()
+        return self._sold().orders()
+
+    def journal(self) -> list[Activity]:
+        return self._sold().journal()
+
+    def _sold(self) -> Sold:
+        return Sold(self.demo, self.customers(), self.products(), self.now)

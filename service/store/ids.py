@@ -19,7 +19,7 @@ def prefix_of(text: str) -> str | None:
     return match[1] if match else None
 
 
-def checked_id(prefix: str, text: str, field: str = "id") -> str:
+def checked_id(prefix: str, text: str, field: str = "id", **where: object) -> str:
     if prefix_of(text) != prefix:
-        raise BadInput(f"{field} must be an id of the form {prefix}_ and 26 characters", field=field)
+        raise BadInput(f"{field} must be an id of the form {prefix}_ and 26 characters", field=field, **where)
     return text

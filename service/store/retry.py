@@ -15,6 +15,11 @@ FIRST_PAUSE = 0.005
 LONGEST_PAUSE = 0.5
 
 
+def pause(tries: int) -> float:
+    """Seconds, left to chance up to a ceiling that doubles with every try."""
+    return random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2**tries))  # noqa: S311
+
+
 async def unless_stale(attempt: Callable[[], Awaitable[T]], expected_version: int | None = None) -> T:
     """A caller who named a version hears of the conflict at once; for the others a fresh read decides."""
     if expected_version is not None:
@@ -23,5 +28,5 @@ async def unless_stale(attempt: Callable[[], Awaitable[T]], expected_version: in
         try:
             return await attempt()
         except Stale:
-            await asyncio.sleep(random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2**tries)))  # noqa: S311
+            await asyncio.sleep(pause(tries))
     raise Throttled("others are changing the same thing just now; retry shortly", retryAfterMs=RETRY_AFTER_MS)

@@ -10,6 +10,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from iam.credentials import Credentials
+from service.errors import KeyfenceError
 from service.store.client import Wire
 from service.store.entity import Index, key_names
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 Unreachable = (ClientError, BotoCoreError)
 """What boto3 raises when AWS cannot be reached or says no."""
+
+
+class TableDiffers(KeyfenceError):
+    """A table that another version made, or nobody yet; the message has a line for each difference."""
+
 
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
 _EVERY = ("id", "version", "createdAt", "updatedAt", "name", "email", "role")
@@ -90,6 +96,10 @@ class Administration:
         self._expire()
         self._recover()
         return created
+
+    def check(self) -> None:
+        if problems := self.differences():
+            raise TableDiffers("\n".join((f"The table {self.table} differs:", *(f"  {one}" for one in problems))))
 
     def differences(self) -> list[str]:
         """Where the existing table is not what the definition says, each in a sentence; empty when it is right."""

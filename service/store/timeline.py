@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -11,9 +12,9 @@ from service.store.cursor import Position, Scope
 from service.store.entity import M, Query
 from service.store.page import Edge, Page, checked_size
 from service.store.reading import Reading
-from service.store.stretch import Span
+from service.store.stretch import Span, Stretch
 from service.store.table import Table
-from service.store.template import Field
+from service.store.template import Field, universal
 
 
 async def timeline(
@@ -27,19 +28,17 @@ async def timeline(
     after: str | None = None,
     **values: object,
 ) -> Page[M]:
-    """A page of what lies in the span, or between `oldest` and `newest` where that is open.
+    """A page of what lies in the span and between `oldest` and `newest`.
 
-    Partitions are read a few at a time, each time twice as many, so that busy days cost one Query and empty ones few
-    rounds."""
+    A cursor belongs to the span as it was given, since the other two move with the clock. Partitions are read a few at
+    a time, each time twice as many, so that busy days cost one Query and empty ones few rounds."""
     checked_size(first)
-    stretch = pattern.stretch(span)
-    scope = Scope(
-        table.fence.prefix, pattern.identity, "|".join((*map(str, values.values()), stretch.low, stretch.high))
-    )
+    asked = pattern.stretch(span)
+    scope = Scope(table.fence.prefix, pattern.identity, "|".join((*map(str, values.values()), asked.low, asked.high)))
     start = None if after is None else table.sealer.open(after, scope)
-    ends = (max(_or(span.low, oldest), oldest), min(_or(span.high, newest), newest))
+    ends = (max(_or(span.low, oldest), universal(oldest)), min(_or(span.high, newest), universal(newest)))
     readings = [
-        Reading(pattern, table.fence, {**values, _bucket(pattern).name: moment}, stretch)
+        Reading(pattern, table.fence, {**values, _bucket(pattern).name: moment}, _clipped(pattern, span, ends[0]))
         for moment in _moments(_bucket(pattern).spec, *ends)
     ]
     found = await _filled(table, _from(readings, start), first + 1, start)
@@ -51,7 +50,12 @@ async def timeline(
 
 
 def _or(given: object, otherwise: datetime) -> datetime:
-    return given if isinstance(given, datetime) else otherwise
+    return universal(given if isinstance(given, datetime) else otherwise)
+
+
+def _clipped(pattern: Query[M], span: Span, low: datetime) -> Stretch:
+    """Without what is too old and lies in the oldest bucket all the same, where the list is in the order of time."""
+    return pattern.stretch(replace(span, low=low) if pattern.ranged else span)
 
 
 def _bucket(pattern: Query[M]) -> Field:
@@ -79,10 +83,10 @@ _STEPS = {"day": _day, "month": _month}
 
 
 def _from(readings: Sequence[Reading[M]], start: Position | None) -> list[Reading[M]]:
-    """Without the partitions that earlier pages have read to their end."""
+    """Without the partitions that earlier pages have read to their end, or to what has become too old since."""
     if start is None:
         return list(readings)
-    return [one for one in readings if _name(one) <= start.bucket]
+    return [one for one in readings if _name(one) <= start.bucket and one.stretch.low <= start.sort]
 
 
 def _name(reading: Reading[M]) -> str:

@@ -1,5 +1,6 @@
 """The register of tenants as requests need it: read on every one, and so remembered for a moment."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class Registry:
     max_age: float = MAX_AGE
     on_shut: Told = lambda _: None
     _known: dict[TenantId, tuple[float, Tenant]] = field(default_factory=dict)
+    _flights: "dict[TenantId, asyncio.Task[Tenant]]" = field(default_factory=dict)
 
     async def served(self, tenant: TenantId) -> Tenant:
         """The tenant, if it is to be served."""
@@ -48,13 +50,29 @@ class Registry:
         read_at, known = self._known.get(tenant, (0.0, None))
         if known is not None and self.clock() - read_at < self.max_age:
             return known
+        flight = self._flights.get(tenant) or self._depart(tenant)
+        return await asyncio.shield(flight)
+
+    def _depart(self, tenant: TenantId) -> "asyncio.Task[Tenant]":
+        """Everybody who comes before it is back waits for this one."""
+        flight = asyncio.ensure_future(self._read(tenant))
+        self._flights[tenant] = flight
+        flight.add_done_callback(lambda ended: self._land(tenant, ended))
+        return flight
+
+    def _land(self, tenant: TenantId, flight: "asyncio.Task[Tenant]") -> None:
+        """An error that nobody is left to hear is nobody's concern."""
+        del self._flights[tenant]
+        if not flight.cancelled():
+            flight.exception()
+
+    async def _read(self, tenant: TenantId) -> Tenant:
         asked_at = self.clock()
         found = await self.find(tenant)
         if found is None:
             self._known.pop(tenant, None)
             raise Unauthenticated("the token's tenant is not accepted")
-        self._remember(found, asked_at)
-        return found
+        return self._remember(found, asked_at)
 
     async def find(self, tenant: TenantId) -> Tenant | None:
         return await self.table.find(tenant_by_id, id=tenant)
@@ -67,14 +85,18 @@ class Registry:
         """Of a change that was made in this very process."""
         self._remember(tenant, self.clock())
 
-    def _remember(self, tenant: Tenant, asked_at: float) -> None:
+    def _remember(self, tenant: Tenant, asked_at: float) -> Tenant:
         """What is known already is only replaced by what is not older: two reads may overtake each other.
 
-        A tenant that was weighed has the version that it had before."""
+        A tenant that was weighed has the version that it had before. One that is being set up may be served the next
+        moment, and is not remembered."""
         _, known = self._known.pop(tenant.id, (0.0, tenant))
         if len(self._known) >= LARGEST:
             self._known.pop(next(iter(self._known)))
-        self._known[tenant.id] = (asked_at, max(tenant, known, key=lambda one: one.version))
+        newest = max(tenant, known, key=lambda one: one.version)
+        if newest.status is not TenantStatus.PROVISIONING:
+            self._known[tenant.id] = (asked_at, newest)
+        return newest
 
 
 def _refusal(tenant: Tenant) -> Forbidden | Unauthenticated:

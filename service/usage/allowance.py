@@ -30,7 +30,9 @@ class OverQuota(Throttled):
 
 @dataclass(slots=True)
 class Allowance:
-    """Three buckets and two lanes, which no other tenant takes from."""
+    """Three buckets and two lanes, which no other tenant takes from.
+
+    Half as many requests run at once as calls: more would only take turns on the one processor that Python uses."""
 
     tenant: Tenant
     quotas: Quotas
@@ -50,7 +52,7 @@ class Allowance:
             requests=Bucket.full(quotas.requests_per_second / servers, now, least=1.0),
             read_units=Bucket.full(quotas.read_units_per_second / servers, now),
             write_units=Bucket.full(quotas.write_units_per_second / servers, now),
-            running=Lane(width),
+            running=Lane(max(1, width // 2)),
             calls=Lane(width),
         )
 

@@ -52,7 +52,10 @@ class Flushing:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(self.seconds)
-            await self.flush()
+            try:
+                await self.flush()
+            except Exception:
+                log.exception("usage_flush_broke")
 
 
 @asynccontextmanager

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from service.settings import Settings
+
 MILLION = 1_000_000
 
 
@@ -22,3 +24,7 @@ class Prices:
 
 LISTED = Prices(region="us-east-1", as_of=date(2024, 11, 1), read=Decimal("0.125"), write=Decimal("0.625"))
 """As listed since DynamoDB's on-demand throughput became cheaper."""
+
+
+def prices_in(settings: Settings) -> Prices:
+    return Prices(**settings.prices.model_dump()) if settings.prices else LISTED

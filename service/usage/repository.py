@@ -13,6 +13,7 @@ from service.usage.access import usage_hours, usage_of_month
 from service.usage.model import HOUR, RETENTION, Counts, Usage, UsageHour, hour_of
 
 MOMENT = timedelta(microseconds=1)
+LAST_YEAR = 9_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def _whole_hours(start: datetime, end: datetime) -> tuple[datetime, datetime]:
         raise BadInput("from and to need a time zone", field="from")
     if not MOMENT <= end - start <= RETENTION:
         raise BadInput(f"to must be after from, by at most {RETENTION.days} days", field="to")
+    if end.year > LAST_YEAR:
+        raise BadInput(f"to must be before the year {LAST_YEAR + 1}", field="to")
     start, end = start.astimezone(UTC), end.astimezone(UTC)
     return hour_of(start), hour_of(end - MOMENT) + HOUR
 

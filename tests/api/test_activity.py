@@ -1,10 +1,15 @@
 """Every change is in the journal: who, what, when and what it was before, in the transaction of the change itself."""
 
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from service.auth.role import Role
+from service.domains.activity.access import activities
+from service.domains.activity.model import RETENTION, Activity, ActivityId
+from service.store.ids import new_id
+from service.store.write import put
 from tests.isolation.neighbour import EVERYTHING, settled
 from tests.isolation.questions import Question, questions
 from tests.world import Session, World
@@ -100,3 +105,34 @@ async def test_a_quiet_tenant_pays_one_query_for_each_month_that_is_kept(world: 
     world.calls()
     await entries(owner, first=50)
     assert len([made for made in world.calls() if made.operation == "Query"]) in {3, 4}
+
+
+def happened(at: datetime, by: str = "somebody") -> Activity:
+    return Activity(
+        id=ActivityId(new_id("act")), by=by, kind="thing.done", detail="{}", ttl=9**11, created_at=at, updated_at=at
+    )
+
+
+async def test_the_end_may_be_given_in_any_zone(world: World, owner: Session) -> None:
+    last = datetime.now(UTC) - timedelta(seconds=2)
+    kept = [happened(last - timedelta(days=9 * days)) for days in range(7)]
+    await world.table(owner.tenant).write(*(put(activities, one) for one in kept))
+    to = datetime.now(UTC) - timedelta(seconds=1)
+    for hours in (-14, -5, 0, 9, 14):
+        there = to.astimezone(timezone(timedelta(hours=hours))).isoformat()
+        assert [one["id"] for one in await entries(owner, to=there)] == [one.id for one in kept]
+
+
+async def test_what_is_older_than_ninety_days_is_not_shown_even_if_it_is_still_kept(
+    world: World, owner: Session
+) -> None:
+    ann = (await owner.ask(CREATE, e="ann@x.example", n="Ann"))["createUser"]["id"]
+    now = datetime.now(UTC)
+    ages = (timedelta(hours=-1), timedelta(minutes=1), timedelta(days=1))
+    old, *older = [happened(now - RETENTION - age, ann) for age in ages]
+    await world.table(owner.tenant).write(*(put(activities, one) for one in (old, *older)))
+    assert [one["id"] for one in await entries(owner) if one["by"] == ann] == [old.id]
+    since = (now - RETENTION - timedelta(days=200)).isoformat()
+    assert [one["id"] for one in await entries(owner, **{"from": since}) if one["by"] == ann] == [old.id]
+    shown = await owner.ask("query($id: ID!) { user(id: $id) { activity { edges { node { id } } } } }", id=ann)
+    assert [edge["node"]["id"] for edge in shown["user"]["activity"]["edges"]] == [old.id]

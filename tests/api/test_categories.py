@@ -96,3 +96,16 @@ async def test_a_move_is_in_the_journal_once(owner: Session) -> None:
     edges = (await owner.ask("{ activity { edges { node { kind detail } } } }"))["activity"]["edges"]
     assert [edge["node"]["kind"] for edge in edges] == ["category.moved", "category.created", "category.created"]
     assert edges[0]["node"]["detail"] == {"before": {"path": ["a"]}, "after": {"path": ["c"]}}
+
+
+async def test_a_move_that_was_given_up_is_in_the_journal_as_what_it_was(owner: Session) -> None:
+    deep = [["a", *["y" * 190] * depth] for depth in range(6)]
+    await grow(owner, *deep)
+    assert await code_and_field(owner, MOVE, path=["a"], to=["x" * 200]) == ("BAD_USER_INPUT", "to")
+    assert await tree(owner) == deep
+    edges = (await owner.ask("{ activity(first: 2) { edges { node { kind detail } } } }"))["activity"]["edges"]
+    home, away = {"path": ["a"]}, {"path": ["x" * 200]}
+    assert [edge["node"] for edge in edges] == [
+        {"kind": "category.stayed", "detail": {"before": away, "after": home}},
+        {"kind": "category.moved", "detail": {"before": home, "after": away}},
+    ]

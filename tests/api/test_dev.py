@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from iam.credentials import Credentials
+from service.local import dynoxide
+from service.store.client import Wire
+from service.store.schema import Administration, definition
 from tests.dynoxide_binary import dynoxide_binary
 
 START_SECONDS = 60
@@ -29,6 +33,21 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def _link_dynoxide(directory: Path) -> None:
     (directory / "dynoxide").symlink_to(dynoxide_binary())
+
+
+def _table_of_another_version(directory: Path) -> None:
+    older = definition("keyfence")
+    first, second, _ = older["GlobalSecondaryIndexes"]
+    first["Projection"]["NonKeyAttributes"].remove("bill")
+    for key, kind in zip(second["KeySchema"], ("RANGE", "HASH"), strict=True):
+        key["KeyType"] = kind
+    second["KeySchema"].reverse()
+    engine = dynoxide.start(directory, lambda _: None)
+    try:
+        wire, anybody = Wire(region="us-east-1", endpoint_url=engine.url), Credentials("AKIALOCAL00000000000", "local")
+        Administration.connect(wire, "keyfence", anybody).boto.create_table(**older)
+    finally:
+        engine.stop()
 
 
 @contextmanager
@@ -94,3 +113,17 @@ def test_after_a_kill_the_next_start_finds_the_data_free(tmp_path: Path) -> None
         process.kill()
     with running("dynoxide", tmp_path) as commands:
         assert "errors" not in asked(commands["acme"])
+
+
+def test_data_of_another_version_is_refused_with_what_differs_and_what_to_do(tmp_path: Path) -> None:
+    _link_dynoxide(tmp_path)
+    _table_of_another_version(tmp_path)
+    command = [sys.executable, "-m", "service", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.splitlines()[-4:] == [
+        "The table keyfence differs:",
+        "  the index GSI1 does not carry bill",
+        "  the key schema of GSI2 differs",
+        f"Another version made it: remove {tmp_path}, with all that is kept there, or choose another with --data.",
+    ]

@@ -14,7 +14,7 @@ from service.auth.published_keys import PublishedKeys
 from service.auth.reach import Reach
 from service.local.issuer import LocalIssuer
 from service.settings import IssuerSettings
-from tests.api.operating import Newcomer, kinds
+from tests.api.operating import ONBOARD, Newcomer, kinds
 from tests.provider import Provider
 from tests.unit.auth.certificates import Authority
 from tests.unit.auth.jwks_server import JwksServer, serving
@@ -75,6 +75,15 @@ async def test_the_settings_issuers_open_the_tenant_too_unless_they_are_bound_to
     other = IssuerSettings(issuer=bound.issuer, jwks=bound.jwks(), tenant="somebody-else")
     server = elsewhere(world, issuers=(*world.settings.issuers, other))
     assert not await let_in(replace(server, issuer=bound).session(tenant))
+
+
+@pytest.mark.parametrize("whose", ["issuers", "admin_issuers"])
+async def test_no_tenant_can_claim_an_issuer_of_the_settings(world: World, whose: str) -> None:
+    ours, newcomer = Provider(issuer="https://ours.example"), Newcomer.called()
+    named = IssuerSettings(issuer=ours.issuer, jwks=ours.jwks())
+    server = elsewhere(world, **{whose: (*getattr(world.settings, whose), named)})
+    (error,) = (await server.operator().answer(ONBOARD, input=newcomer.application(issuer=ours.issuer)))["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "issuer")
 
 
 async def test_keys_change_without_refusing_anybody_when_the_new_one_is_named_first(world: World) -> None:
@@ -212,4 +221,11 @@ async def test_keys_that_would_have_to_be_fetched_inside_let_nobody_in(
     uri = f"https://keys.example:{published_at.server_port}/jwks"
     await newcomer.onboarded(server, jwks=None, jwksUri=uri)
     assert await newcomer.session(server).refusal(VIEWER) == "THROTTLED"
+    assert published_at.connections == 0
+
+
+async def test_the_service_as_it_is_served_calls_nothing_inside(world: World, published_at: JwksServer) -> None:
+    newcomer = Newcomer.called()
+    await newcomer.onboarded(world, jwks=None, jwksUri=f"https://localhost:{published_at.server_port}/jwks")
+    assert await newcomer.session(world).refusal(VIEWER) == "THROTTLED"
     assert published_at.connections == 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from service.auth.role import Role
-from tests.api.ordering import PLACE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.api.ordering import DELETE, PLACE, TRANSITION, new_customer, new_product, placed, wanted
 from tests.world import Session, World
 
 WHOLE = """query($id: ID!) { order(id: $id) {
@@ -24,11 +24,11 @@ async def test_an_order_is_answered_as_it_is_kept(owner: Session) -> None:
     pen, ink = await new_product(owner, "PEN", "1.10"), await new_product(owner, "INK", "0.07")
     order = await placed(owner, wanted(customer, (pen, 3), (ink, 10_000), (pen, 2)))
     assert order["customer"] == {"id": customer, "name": "Ann"}
-    assert (order["total"], order["currency"], order["status"], order["version"]) == ("705.5", "EUR", "PENDING", 1)
+    assert (order["total"], order["currency"], order["status"], order["version"]) == ("705.50", "EUR", "PENDING", 1)
     assert [tuple(item.values()) for item in order["items"]] == [
-        (1, "PEN", 3, "1.1", {"id": pen, "name": "PEN"}),
+        (1, "PEN", 3, "1.10", {"id": pen, "name": "PEN"}),
         (2, "INK", 10_000, "0.07", {"id": ink, "name": "INK"}),
-        (3, "PEN", 2, "1.1", {"id": pen, "name": "PEN"}),
+        (3, "PEN", 2, "1.10", {"id": pen, "name": "PEN"}),
     ]
     assert order["history"] == [{"kind": "placed", "by": "somebody", "from": None, "to": "PENDING", "note": None}]
     assert (await owner.ask(WHOLE, id=order["id"]))["order"] == order
@@ -38,7 +38,7 @@ async def test_a_later_price_does_not_reach_an_order(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
     order = await placed(owner, wanted(customer, (pen, 2)))
     await owner.ask('mutation($id: ID!) { reviseProduct(id: $id, input: {price: "9.99"}) { price } }', id=pen)
-    assert (await owner.ask(WHOLE, id=order["id"]))["order"]["total"] == "2.2"
+    assert (await owner.ask(WHOLE, id=order["id"]))["order"]["total"] == "2.20"
     assert (await placed(owner, wanted(customer, (pen, 2))))["total"] == "19.98"
 
 
@@ -63,6 +63,24 @@ async def test_a_bad_order_is_refused_by_the_name_of_its_field(world: World, own
             assert error["extensions"]["code"] == "BAD_USER_INPUT"
             assert error["extensions"]["field"] == field
     assert (await owner.ask(LISTS))["openOrders"]["edges"] == []
+
+
+async def test_a_bad_item_is_told_by_its_position(world: World, owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    foreign = await new_product(world.session(await world.new_tenant()))
+    for bad in ("x", customer, foreign):
+        (error,) = (await owner.answer(PLACE, input=wanted(customer, (pen, 1), (bad, 1))))["errors"]
+        assert error["extensions"] == {"code": "BAD_USER_INPUT", "field": "productId", "position": 2}
+
+
+async def test_a_key_whose_order_is_in_the_bin_is_a_conflict_that_names_the_order(owner: Session) -> None:
+    customer, pen = await new_customer(owner), await new_product(owner)
+    request = wanted(customer, (pen, 2))
+    order = await placed(owner, request, key="k")
+    await owner.ask(DELETE, id=order["id"])
+    (error,) = (await owner.answer(PLACE, input=request, key="k"))["errors"]
+    assert "was deleted and can be restored" in error["message"]
+    assert error["extensions"] == {"code": "CONFLICT", "field": "idempotencyKey", "orderId": order["id"]}
 
 
 async def test_one_key_is_one_order_for_however_many_ask_at_once(owner: Session) -> None:

@@ -38,7 +38,7 @@ async def refused_field(session: Session, query: str, **variables: Any) -> tuple
 
 async def test_a_product_is_found_by_id_by_sku_and_as_a_node(shop: Session) -> None:
     made = await new(shop, "A#1", price="149.90")
-    assert (made["price"], made["currency"], made["revision"], made["views"]) == ("149.9", "EUR", 1, 0)
+    assert (made["price"], made["currency"], made["revision"], made["views"]) == ("149.90", "EUR", 1, 0)
     query = """query($id: ID!) {
         product(id: $id) { ...All } productBySku(sku: "A#1") { ...All } node(id: $id) { ...All } }
       fragment All on Product { id sku name price currency category revision version views createdAt updatedAt }"""
@@ -82,7 +82,7 @@ async def test_a_revision_keeps_what_was_and_who_did_it(world: World, shop: Sess
     revised = await admin.ask(REVISE, id=made["id"], input={"price": "2"}, v=1)
     assert revised["reviseProduct"] == {
         "name": "Pen",
-        "price": "2",
+        "price": "2.00",
         "category": ["office"],
         "revision": 2,
         "version": 2,
@@ -94,23 +94,32 @@ async def test_a_revision_keeps_what_was_and_who_did_it(world: World, shop: Sess
     query = "query($id: ID!) { product(id: $id) { revisions { edges { node { revision name price by at } } } } }"
     edges = (await shop.ask(query, id=made["id"]))["product"]["revisions"]["edges"]
     assert [edge["node"] | {"at": ""} for edge in edges] == [
-        {"revision": 2, "name": "Pen", "price": "2", "by": "usr_ada", "at": ""},
-        {"revision": 1, "name": "Pen", "price": "1.1", "by": "somebody", "at": ""},
+        {"revision": 2, "name": "Pen", "price": "2.00", "by": "usr_ada", "at": ""},
+        {"revision": 1, "name": "Pen", "price": "1.10", "by": "somebody", "at": ""},
     ]
     assert edges[1]["node"]["at"] == made["createdAt"] < edges[0]["node"]["at"]
+
+
+async def test_the_journal_spells_prices_as_the_product_does(shop: Session) -> None:
+    made = await new(shop, "A-1", price="10.00")
+    await shop.ask(REVISE, id=made["id"], input={"price": "12.5"})
+    edges = (await shop.ask("{ activity(first: 2) { edges { node { detail } } } }"))["activity"]["edges"]
+    revised, created = (edge["node"]["detail"] for edge in edges)
+    assert created["after"]["price"] == made["price"] == "10.00"
+    assert revised == {"before": {"price": "10.00"}, "after": {"price": "12.50"}}
 
 
 async def test_products_of_a_category_are_asked_for_by_price(shop: Session) -> None:
     for price in ("10", "9.99", "100", "0"):
         await new(shop, f"P{price}", price=price)
     whole = (await shop.ask(LISTED))["productsInCategory"]["edges"]
-    assert [edge["node"]["price"] for edge in whole] == ["0", "9.99", "10", "100"]
+    assert [edge["node"]["price"] for edge in whole] == ["0.00", "9.99", "10.00", "100.00"]
     some = (await shop.ask(LISTED, min="9.99", max="10"))["productsInCategory"]["edges"]
-    assert [edge["node"]["price"] for edge in some] == ["9.99", "10"]
+    assert [edge["node"]["price"] for edge in some] == ["9.99", "10.00"]
     page = (await shop.ask(LISTED, max="99", first=2))["productsInCategory"]
     assert page["pageInfo"]["hasNextPage"] is True
     rest = (await shop.ask(LISTED, max="99", first=2, after=page["pageInfo"]["endCursor"]))["productsInCategory"]
-    assert [edge["node"]["price"] for edge in rest["edges"]] == ["10"]
+    assert [edge["node"]["price"] for edge in rest["edges"]] == ["10.00"]
     assert await shop.refusal(LISTED, after=page["pageInfo"]["endCursor"]) == "BAD_USER_INPUT"
     assert await refused_field(shop, LISTED, min="-1") == ("BAD_USER_INPUT", "minPrice")
     assert await refused_field(shop, LISTED, max="0.001") == ("BAD_USER_INPUT", "maxPrice")

@@ -75,6 +75,21 @@ async def test_suspending_at_once_shuts_everybody_out_who_was_suspended(world: W
             )
 
 
+async def test_a_fence_that_cannot_be_told_is_said_and_the_same_again_tells_it(world: World) -> None:
+    newcomer, operator = await arrived(world), world.operator()
+    deaf = world.settings.model_copy(update={"iam_endpoint_url": "http://127.0.0.1:9"})
+    elsewhere = replace(operator, application=app.application(deaf, world.tables, world.vending))
+    (error,) = (await elsewhere.answer(SUSPEND, id=newcomer.id))["errors"]
+    assert error["extensions"]["code"] == "THROTTLED"
+    assert "send the same again" in error["message"]
+    client = world.client(tenant_id(newcomer.id))
+    key = {"PK": {"S": f"TENANT#{newcomer.id}#USER#x"}, "SK": {"S": "PROFILE"}}
+    client.get_item(TableName=world.settings.table, Key=key)
+    await operator.ask(SUSPEND, id=newcomer.id)
+    with pytest.raises(client.exceptions.ClientError, match="AccessDeniedException"):
+        client.get_item(TableName=world.settings.table, Key=key)
+
+
 async def test_suspending_again_changes_nothing_but_the_reason(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
     await operator.ask(SUSPEND, id=newcomer.id)

@@ -4,7 +4,7 @@ Both talk to one server process over sockets, each from a process of its own. Th
 else the machine does meets all of them. A third phase has a noisy tenant whose quota lets everything in: the harm that
 quotas are there to prevent.
 
-Run: uv run python -m tests.benchmarks.noise [--rounds 5] [--seconds 4] [--quota 20] [--times 20]
+Run: uv run python -m tests.benchmarks.noise [--rounds 4] [--seconds 8] [--quota 20] [--times 20]
 """
 
 import argparse
@@ -79,8 +79,8 @@ class Asker:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=4.0, help="how long each phase of a round takes")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=8.0, help="how long each phase of a round takes")
     parser.add_argument("--quota", type=int, default=20, help="the noisy tenant's requests a second")
     parser.add_argument("--times", type=int, default=20, help="how many times its quota it asks")
     parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)

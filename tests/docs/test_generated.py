@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from service.admin.schema import schema as admin_schema
 from service.catalogue import as_markdown
 from service.graphql.schema import schema
 from tests.docs.pages import DOCS
@@ -11,6 +12,10 @@ from tests.docs.pages import DOCS
 GENERATED = {
     "keyfence patterns > docs/access-patterns.md": (DOCS / "access-patterns.md", as_markdown()),
     "keyfence schema > docs/schema.graphql": (DOCS / "schema.graphql", schema.as_str() + "\n"),
+    "keyfence schema --admin > docs/schema-admin.graphql": (
+        DOCS / "schema-admin.graphql",
+        admin_schema.as_str() + "\n",
+    ),
 }
 
 

@@ -105,23 +105,25 @@ async def offboard(means: Means, tenant: TenantId) -> Job:
     return await Worker(means).run(tenant)
 
 
-def fill(world: World, tenant: TenantId, count: int, *, text: str = "the word of {tenant}") -> None:
-    """Items of every shape, straight into the engine; every third stands in an index, or in all of them."""
-    made = [_item(tenant, at, text.format(tenant=tenant)) for at in range(count)]
-    put(world, made)
+def fill(
+    world: World, tenant: TenantId, count: int, *, text: str = "the word of {tenant}", indexed: int | None = None
+) -> None:
+    """Items of every shape, straight into the engine; the first of them, or all, stand in none to three indexes."""
+    spoken, most = text.format(tenant=tenant), count if indexed is None else indexed
+    put(world, [_item(tenant, at, spoken, at % 4 if at < most else 0) for at in range(count)])
 
 
 def put(world: World, items: list[Item]) -> None:
     client, table = world.engine_client(), world.settings.table
-    for chunk in _batched(items, 25):
-        client.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": item}} for item in chunk]})
+    for chunk in _batched(items, 100):
+        client.transact_write_items(TransactItems=[{"Put": {"TableName": table, "Item": item}} for item in chunk])
 
 
 def _batched(items: list[Item], size: int) -> Iterator[list[Item]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _item(tenant: TenantId, at: int, text: str) -> Item:
+def _item(tenant: TenantId, at: int, text: str, indexes: int) -> Item:
     prefix = tenant_boundary(tenant)
     item: Item = {
         "PK": {"S": f"{prefix}THING#{at:05}"},
@@ -131,7 +133,7 @@ def _item(tenant: TenantId, at: int, text: str) -> Item:
         "flags": {"SS": ["a", "b"]},
         "nested": {"M": {"list": {"L": [{"BOOL": True}, {"NULL": True}, {"B": "AAECAw=="}]}}},
     }
-    for number in (1, 2, 3)[: at % 4]:
+    for number in (1, 2, 3)[:indexes]:
         item |= {f"GSI{number}PK": {"S": f"{prefix}LIST#{at % 5}"}, f"GSI{number}SK": {"S": f"{at:05}"}}
     return item
 

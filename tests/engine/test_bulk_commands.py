@@ -25,7 +25,8 @@ from tests.engine.trade import SMALL, Trade, content, exported, kept
 from tests.world import World
 
 SECONDS = 120
-MANY = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{at:03}"} for at in range(300)]
+LINES = 120
+MANY = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{at:03}"} for at in range(LINES)]
 
 
 @pytest.fixture
@@ -120,16 +121,16 @@ def test_a_line_that_differs_ends_it_and_says_what_was_done(tenant: TenantId) ->
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
 def test_an_import_that_is_ended_is_taken_up_by_the_same_command(tenant: TenantId, ending: signal.Signals) -> None:
     Path("lines").write_bytes(content(*MANY))
-    code, said = interrupted(ending, "import", "lines", "--tenant", tenant, "--rate", "100")
+    code, said = interrupted(ending, "import", "lines", "--tenant", tenant, "--rate", "40")
     if ending is not signal.SIGKILL:
         assert code == 130
-        assert "of 300 lines are done; the same command goes on from there." in said
+        assert f"of {LINES} lines are done; the same command goes on from there." in said
     code, out, _ = run("import", "lines", "--tenant", tenant, "--rate", "100000", "--json")
     told = json.loads(out)
     assert code == 0
-    assert 0 < told["found"]["customer"] < 300
-    assert told["found"]["customer"] + told["written"]["customer"] == 300
-    assert len(run("export", "--tenant", tenant)[1].splitlines()) == 300
+    assert 0 < told["found"]["customer"] < LINES
+    assert told["found"]["customer"] + told["written"]["customer"] == LINES
+    assert len(run("export", "--tenant", tenant)[1].splitlines()) == LINES
 
 
 def test_a_rate_is_kept(tenant: TenantId) -> None:

@@ -17,6 +17,9 @@ from service.store.table import Table
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.world import World
 
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+"""It is the gate that strikes, before the engine or after it."""
+
 KINDS: list[Kind] = ["lost_response", "lost_request", "throttle", "error"]
 LINES = content(*SMALL.values(), *({**SMALL["order"], "id": f"{SMALL['order']['id'][:-1]}{at}"} for at in range(2)))
 WRITES = 6

@@ -19,6 +19,9 @@ from tests.engine.trade import SMALL, content, exported, imported
 from tests.unit.bulk.samples import AT, HISTORY, PRD, changed, event, record
 from tests.world import World
 
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+"""Thousands of items, at a tenth of what they cost on moto."""
+
 
 def wares() -> list[dict[str, Any]]:
     """Ninety products, the first of which has had 150 prices."""

@@ -123,6 +123,14 @@ async def test_nobody_listening_and_nobody_answering_are_lost_connections() -> N
     gone.close()
 
 
+async def test_what_a_refused_call_consumed_is_kept_where_it_is_said(client: BotoClient, script: Script) -> None:
+    script.status = 400
+    script.body = b'{"__type": "x#ConditionalCheckFailedException", "ConsumedCapacity": {"CapacityUnits": 2.0}}'
+    with pytest.raises(Refused) as refused:
+        await client.call("PutItem", {}, SOMEBODY)
+    assert refused.value.consumed == {"CapacityUnits": 2.0}
+
+
 async def test_reasons_of_a_cancelled_transaction_are_kept_in_order(client: BotoClient, script: Script) -> None:
     script.status = 400
     script.body = (

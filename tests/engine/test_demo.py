@@ -1,39 +1,123 @@
-"""The demo tenants are as true as if their users had made them, and are loaded once."""
+"""The demo tenants are as true as if their users had made them, and are loaded once: whole, or not at all."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
 
 from iam.boundary import tenant_id
+from iam.gate.faults.fault import Fault
+from service.bulk.pages import every
+from service.domains.categories.repository import Categories
+from service.domains.customers.access import newest_customers
 from service.domains.groups.access import groups_of_user, members_of_group
 from service.domains.groups.memberships import Memberships
 from service.domains.groups.repository import Groups
+from service.domains.orders.access import deleted_orders, open_orders, orders_of_region, review_queue
+from service.domains.orders.model import is_alive, is_open
+from service.domains.products.access import products_in_category
+from service.domains.products.repository import Products
+from service.domains.sales.model import Sold, deltas
+from service.domains.sales.repository import Sales
+from service.domains.stores.circle import Circle
+from service.domains.stores.repository import Stores
 from service.domains.users.access import user_tallies
 from service.domains.users.repository import Users
+from service.errors import KeyfenceError
 from service.local.demo import load_demo
 from service.local.people import TENANTS
+from service.local.trade import Trade
+from service.store import clock
 from service.store.head import Head
+from service.tenancy.registry import Registry
 from tests.world import World
 
 
-async def test_heads_counts_and_claims_agree_with_the_edges(world: World) -> None:
+@pytest.fixture(scope="module")
+async def loaded(world: World) -> World:
+    """By the second attempt: the first one dies in the middle, and leaves a tenant that nobody can be."""
+    world.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix="TENANT#acme#STORE#")]
+    with pytest.raises(KeyfenceError):
+        await load_demo(world.tables, lambda _: None)
+    world.gate.faults = ()
+    assert await Registry(world.tables.control(writes=False)).find(tenant_id("acme")) is None
     said: list[str] = []
     await load_demo(world.tables, said.append)
     assert said == [f"loading the demo tenant {name}" for name in TENANTS]
-    for name, demo in TENANTS.items():
-        table = world.table(tenant_id(name))
-        found = (await Groups(table).by_name(first=50, after=None)).items
-        assert {group.name: group.member_count for group in found} == {
-            group: len(people) for group, people in demo.groups.items()
+    return world
+
+
+async def test_it_is_not_loaded_again(loaded: World) -> None:
+    said: list[str] = []
+    await load_demo(loaded.tables, said.append)
+    assert said == []
+
+
+async def ids(found: AsyncIterator[Any]) -> set[str]:
+    return {one.id async for one in found}
+
+
+@pytest.mark.parametrize("name", TENANTS)
+async def test_heads_counts_and_claims_agree_with_the_edges(loaded: World, name: str) -> None:
+    table, demo = loaded.table(tenant_id(name)), TENANTS[name]
+    found = (await Groups(table).by_name(first=50, after=None)).items
+    assert {group.name: group.member_count for group in found} == {
+        group: len(people) for group, people in demo.groups.items()
+    }
+    for listed in found:
+        group = await Groups(table).get(listed.id)
+        known = await Memberships(table).of_group(group.id, group.head or Head(), first=50, after=None)
+        assert known.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
+    tallied = await table.find(user_tallies.get())
+    assert tallied
+    assert tallied.total == len(demo.people)
+    for person in demo.people:
+        user = await Users(table).find_by_email(demo.email(person))
+        assert user
+        whole = await Users(table).get(user.id)
+        known = await Memberships(table).of_user(user.id, whole.head or Head(), first=50, after=None)
+        assert known.items == (await table.page(groups_of_user, first=50, user_id=user.id)).items
+
+
+@pytest.mark.parametrize("name", TENANTS)
+async def test_every_list_has_what_the_orders_say(loaded: World, name: str) -> None:
+    table, trade = loaded.table(tenant_id(name)), Trade(TENANTS[name], clock.now())
+    made = [one.order for one in trade.orders()]
+    alive = [order for order in made if is_alive(order)]
+    assert await ids(every(table, newest_customers)) == {customer.id for customer in trade.customers()}
+    assert await ids(every(table, open_orders)) == {order.id for order in alive if is_open(order)}
+    assert await ids(every(table, review_queue)) == {order.id for order in alive if order.flagged_at}
+    assert await ids(every(table, deleted_orders)) == {order.id for order in made if order.deleted_at}
+    for region in trade.shop.regions:
+        assert await ids(every(table, orders_of_region, region=region)) == {
+            order.id for order in alive if order.region == region
         }
-        for listed in found:
-            group = await Groups(table).get(listed.id)
-            known = await Memberships(table).of_group(group.id, group.head or Head(), first=50, after=None)
-            assert known.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
-        tallied = await table.find(user_tallies.get())
-        assert tallied
-        assert tallied.total == len(demo.people)
-        for person in demo.people:
-            user = await Users(table).find_by_email(demo.email(person))
-            assert user
-            whole = await Users(table).get(user.id)
-            known = await Memberships(table).of_user(user.id, whole.head or Head(), first=50, after=None)
-            assert known.items == (await table.page(groups_of_user, first=50, user_id=user.id)).items
-    await load_demo(world.tables, said.append)
-    assert len(said) == len(TENANTS)
+
+
+@pytest.mark.parametrize("name", TENANTS)
+async def test_counts_and_sales_are_the_sums_of_what_they_count(loaded: World, name: str) -> None:
+    table, trade = loaded.table(tenant_id(name)), Trade(TENANTS[name], clock.now())
+    found = await Categories(table).under()
+    assert {category.path for category in found} == set(trade.shop.categories)
+    for category in found:
+        inside = await ids(every(table, products_in_category, category=category.path))
+        assert len(inside) == category.product_count
+    sold: Counter[Sold] = Counter()
+    for one in trade.orders():
+        sold.update(deltas(None, one.order, one.items))
+    for month in {moment for moment, _ in sold}:
+        top = await Sales(table).top(f"{month:%Y-%m}", first=100)
+        assert {Sold(month, one.id): one.total for one in top} == {
+            key: total for key, total in sold.items() if key.month == month
+        }
+
+
+async def test_products_are_found_by_their_sku_and_stores_by_their_place(loaded: World) -> None:
+    table = loaded.table(tenant_id("acme"))
+    pen = await Products(table, "somebody").find_by_sku("PP-2")
+    assert pen
+    assert (pen.name, pen.price, pen.revision) == ("Fountain pen", Decimal(34), 2)
+    near = await Stores(table).near(Circle(latitude=52.52, longitude=13.41, radius_km=300), first=5)
+    assert [one.store.name for one in near] == ["Berlin", "Hamburg"]

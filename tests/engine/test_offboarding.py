@@ -2,8 +2,8 @@
 
 import base64
 import gzip
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from iam.boundary import TenantId
+from iam.credentials import Credentials
 from iam.policies.names import MIGRATOR
 from service import app
 from service.errors import BadInput, Conflict, Forbidden, NotFound
@@ -19,7 +20,10 @@ from service.operations.application import Application
 from service.operations.migrator import Migrator
 from service.operations.offboarding.certificate import certificate_file, checked, compare
 from service.operations.offboarding.export_file import Damaged
+from service.operations.offboarding.verifying import LAG
 from service.operations.offboarding.worker import Means, Worker
+from service.store.client import Answer, Client
+from service.store.codec import Item
 from service.store.keys import Fence
 from service.store.purge import purge
 from service.tenancy.access import events_of_tenant
@@ -61,9 +65,18 @@ async def test_every_item_is_in_the_export_and_none_in_the_table(
     given = of(left(world), tenant)
     job = await offboard(means(by, tmp_path, time, page=25), tenant)
     assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
-    assert (job.phase, job.lines, job.purged, job.strays) == (Phase.FINISHED, 60, 60, 0)
+    assert (job.phase, job.lines, job.purged, job.strays, job.round) == (Phase.FINISHED, 60, 60, 0, 2)
     for index in (None, "GSI1", "GSI2", "GSI3"):
         assert of(left(world, index), tenant) == []
+
+
+async def test_pages_without_any_of_its_items_are_not_the_end(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, await world.new_tenant(), 10, indexed=0)
+    fill(world, tenant, 3, indexed=0)
+    job = await offboard(means(by, tmp_path, time, page=2), tenant)
+    assert (job.lines, of(left(world), tenant)) == (3, [])
 
 
 def _base64(value: object) -> str:
@@ -190,18 +203,71 @@ async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_
     world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     other = await world.new_tenant()
-    poison = {"PK": {"S": f"TENANT#{other}#X"}, "SK": {"S": "A"}, "GSI2PK": {"S": f"TENANT#{tenant}#L"}}
+    keys: list[Any] = [{"PK": {"S": f"TENANT#{other}#{at}"}, "SK": {"S": "A"}} for at in range(2)]
     fill(world, tenant, 2)
-    put(world, [poison | {"GSI2SK": {"S": "1"}}])
-    with_means = means(by, tmp_path, time)
-    with pytest.raises(Conflict, match="1 items of others"):
-        await offboard(with_means, tenant)
-    assert of(left(world), tenant) == []
-    assert len(of(left(world), other)) == 1, "it is not ours to purge"
-    with pytest.raises(Conflict, match="1 items of others"):
-        await Worker(with_means).run(tenant)
-    world.engine_client().delete_item(TableName=world.settings.table, Key={name: poison[name] for name in ("PK", "SK")})
+    put(world, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
+    with_means = means(by, tmp_path, time, page=1)
+    for _ in range(2):
+        with pytest.raises(Conflict, match="2 items of others"):
+            await offboard(with_means, tenant)
+        assert of(left(world), tenant) == []
+        assert len(of(left(world), other)) == 2, "they are not this tenant's to purge"
+    for key in keys:
+        world.engine_client().delete_item(TableName=world.settings.table, Key=key)
     assert (await Worker(with_means).run(tenant)).phase is Phase.FINISHED
+
+
+@dataclass(slots=True)
+class Lagging:
+    """Shows an item in an index that has left the table already, for so many scans."""
+
+    client: Client
+    index: str
+    item: Item
+    scans: int
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        answer = await self.client.call(operation, parameters, credentials)
+        if operation != "Scan" or parameters.get("IndexName") != self.index or self.scans <= 0:
+            return answer
+        self.scans -= 1
+        return {**answer, "Items": [*answer["Items"], self.item]}
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("index", ["GSI1", "GSI2", "GSI3"])
+async def test_what_any_index_still_shows_is_waited_for(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId, index: str
+) -> None:
+    fill(world, tenant, 2)
+    lagging = Lagging(by.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
+    job = await offboard(means(through(by, lagging), tmp_path, time), tenant)
+    assert (job.phase, job.lines, job.round) == (Phase.FINISHED, 2, 4)
+    assert time.slept[-2:] == [LAG, LAG]
+
+
+async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
+    given = means(through(by, lagging), tmp_path, time)
+    with pytest.raises(Conflict, match="keep coming"):
+        await offboard(given, tenant)
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
+
+
+async def test_counts_that_differ_are_not_certified(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 5)
+    given = means(by, tmp_path, time)
+    job = await stopped_at(given, tenant, Phase.CERTIFYING)
+    jobs = Worker(given).jobs
+    await jobs.release(await jobs.keep((await jobs.find(tenant)) or job, replace(job, purged=4)))
+    with pytest.raises(Conflict, match="5 items were exported and 4 purged"):
+        await Worker(given).run(tenant)
+    assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
 
 
 async def test_a_key_outside_the_fence_is_never_purged(
@@ -314,6 +380,24 @@ async def test_a_second_worker_is_refused_and_told_until_when(
         await first.jobs.keep(job, job)
 
 
+async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    given = means(by, tmp_path, time)
+    await begin(given, tenant)
+    other = Worker(given).jobs
+
+    async def long(_: float) -> None:
+        await time.sleep(61)
+        await other.take((await other.find(tenant)) or pytest.fail("no job"))
+
+    with pytest.raises(Conflict, match="taken over"):
+        await Worker(replace(given, sleep=long)).run(tenant)
+    kept = await other.find(tenant)
+    assert kept
+    assert kept.worker == other.worker
+
+
 async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
     world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
@@ -332,9 +416,11 @@ async def stopped_at(with_means: Means, tenant: TenantId, phase: Phase) -> Job:
     """Begun, and left when that phase has done something."""
     await begin(with_means, tenant)
     at: list[Job] = []
-    job = await Worker(replace(with_means, tell=at.append)).run(
-        tenant, stop=lambda: bool(at) and at[-1].phase is phase and at[-1].size > 0
-    )
+
+    def reached() -> bool:
+        return bool(at) and at[-1].phase is phase and (at[-1].purged if phase is Phase.PURGING else at[-1].size) > 0
+
+    job = await Worker(replace(with_means, tell=at.append)).run(tenant, stop=reached)
     assert job.phase is phase
     return job
 
@@ -353,6 +439,24 @@ async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
     compare(checked(done.certificate or "", KEY.verifier), tmp_path / done.export)
 
 
+async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
+    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+) -> None:
+    fill(world, tenant, 5)
+    tries: list[str] = []
+
+    def damage(name: str) -> None:
+        if name == f"before {Phase.PROVING}":
+            tries.append(name)
+            (path,) = tmp_path.glob("*.gz")
+            path.write_bytes(path.read_bytes()[:-1] if len(tries) < 5 else path.read_bytes())
+
+    with pytest.raises(Damaged):
+        await offboard(means(by, tmp_path, time, seam=damage), tenant)
+    assert len(tries) == 2
+    assert len(of(left(world), tenant)) == 5
+
+
 async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_it_is_restored(
     world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
@@ -367,7 +471,8 @@ async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_i
             await Worker(with_means).run(tenant)
         assert len(of(left(world), tenant)) == 40 - job.purged, "nothing more is purged"
     path.write_bytes(whole)
-    assert (await Worker(with_means).run(tenant)).purged == 40
+    done = await Worker(with_means).run(tenant)
+    assert (done.lines, done.purged, done.round) == (40, 40, 2)
 
 
 async def test_a_worker_elsewhere_begins_anew_or_stops_but_never_loses_anything(

@@ -100,7 +100,7 @@ PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, tenant: TenantId, place: str) -> None:
     fill(world, tenant, MANY)
-    neighbour = asyncio.run(world.new_tenant(f"{tenant}0"))
+    neighbour = asyncio.run(world.new_tenant(f"{tenant}x"))
     fill(world, neighbour, 20)
     before = of(left(world), neighbour)
     code, _ = stopped(world, tenant, signal.SIGKILL, PLACES[place])

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -101,6 +101,19 @@ async def test_a_key_is_free_again_after_a_week_even_if_its_item_is_still_there(
     assert again[0].id != order.id
 
 
+async def test_a_key_whose_order_was_deleted_says_so_until_the_order_is_back(shop: Shop) -> None:
+    order = await shop.place(key="k")
+    await shop.bin.delete(order.id)
+    with pytest.raises(Conflict, match="was deleted and can be restored") as refusal:
+        await shop.place(key="k")
+    assert refusal.value.extensions == {"field": "idempotencyKey", "orderId": order.id}
+    with pytest.raises(Conflict, match="another order"):
+        await shop.place(Wanted(PEN, 2), key="k")
+    assert await shop.place(key="k2") != order
+    back = await shop.bin.restore(order.id)
+    assert await shop.place(key="k") == back
+
+
 async def test_fifty_requests_with_one_key_place_one_order(shop: Shop) -> None:
     placed = await asyncio.gather(*(shop.place(Wanted(INK, 7), key="once") for _ in range(50)))
     assert len({order.id for order in placed}) == 1
@@ -188,7 +201,8 @@ def _same(moment: datetime) -> datetime:
 
 
 async def test_orders_of_a_region_lie_between_days_both_included(shop: Shop) -> None:
-    days = [datetime(2026, 11, day, hour, tzinfo=UTC) for day in (1, 2, 3) for hour in (0, 23)]
+    ends = (time(0), time(23, 59, 59, 999_999))
+    days = [datetime.combine(date(2026, 11, day), end, UTC) for day in (1, 2, 3) for end in ends]
     made = [(await replace(shop, now=partial(_same, moment)).place()).id for moment in days]
     await shop.place(region="north west")
 

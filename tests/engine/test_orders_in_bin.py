@@ -11,11 +11,13 @@ from iam.boundary import TenantId
 from service.domains.orders.access import events_of_order, item_by_position, items_of_order
 from service.domains.orders.lines import MOST_LINES, Wanted
 from service.domains.orders.model import IN_BIN, Order, OrderStatus, row_of
-from service.domains.orders.recycle_bin import LINGER, RecycleBin
+from service.domains.orders.recycle_bin import RecycleBin
 from service.errors import Conflict, KeyfenceError, NotFound
 from service.store.expression import Change, Condition
 from tests.engine.shop import PEN, Shop
 from tests.world import World
+
+A_DAY = 24 * 60 * 60
 
 
 @pytest.fixture
@@ -37,8 +39,8 @@ async def test_a_deleted_order_is_in_the_bin_and_nowhere_else(shop: Shop) -> Non
     assert await shop.orders.find_many([order.id]) == [None]
     assert await shop.orders.find_with_items(order.id) is None
     assert gone.deleted_at is not None
-    assert gone.ttl == int((gone.deleted_at + IN_BIN).timestamp())
-    assert await marks(shop, order) == {gone.ttl + LINGER.total_seconds()}
+    assert gone.ttl == int((gone.deleted_at + timedelta(days=30)).timestamp())
+    assert await marks(shop, order) == {gone.ttl + A_DAY}
     for refused in (
         shop.orders.transition(order.id, OrderStatus.CONFIRMED),
         shop.reviews.flag(order.id, "again"),
@@ -108,7 +110,7 @@ async def test_the_largest_order_goes_and_comes_back_with_all_its_parts(shop: Sh
         await shop.reviews.claim()
     gone = await shop.bin.delete(order.id)
     assert gone.ttl
-    assert await marks(shop, order) == {gone.ttl + LINGER.total_seconds()}
+    assert await marks(shop, order) == {gone.ttl + A_DAY}
     back = await shop.bin.restore(order.id)
     assert await marks(shop, order) == {None}
     assert len((await shop.parts.items_of([back]))[0]) == MOST_LINES
@@ -239,7 +241,7 @@ async def test_a_deletion_that_is_over_does_not_mark_for_the_next(shop: Shop) ->
     second = await later.bin.delete(order.id)
     await shop.bin._mark(first)
     assert second.ttl
-    assert await marks(shop, order) == {second.ttl + LINGER.total_seconds()}
+    assert await marks(shop, order) == {second.ttl + A_DAY}
 
 
 async def test_deletions_against_restorations_leave_one_whole_order(shop: Shop) -> None:

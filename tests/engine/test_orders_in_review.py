@@ -1,12 +1,13 @@
 """The review queue hands out each order once, oldest first, to whoever comes."""
 
 import asyncio
+import random
 from dataclasses import replace
 
 import pytest
 
 from iam.boundary import TenantId
-from service.domains.orders.model import Order, OrderId, OrderStatus
+from service.domains.orders.model import STEPS, Order, OrderId, OrderStatus
 from service.domains.orders.repository import Orders
 from service.domains.orders.reviews import Reviews
 from service.errors import BadInput, Conflict, NotFound
@@ -72,12 +73,13 @@ async def test_a_flagged_order_moves_on_and_keeps_its_place(shop: Shop) -> None:
     assert [(order.id, order.status) for order in queue] == [(older.id, "CONFIRMED"), (newer.id, "PENDING")]
 
 
-async def test_of_fifty_who_claim_twenty_flags_each_gets_another_or_none(shop: Shop) -> None:
-    wanted = await flagged(shop, 20)
-    claimed = await asyncio.gather(*(replace(shop, by=f"c{n}").reviews.claim() for n in range(50)))
+@pytest.mark.parametrize(("world", "callers", "flags"), [("dynoxide", 50, 20), ("moto", 12, 5)], indirect=["world"])
+async def test_of_many_who_claim_few_flags_each_gets_another_or_none(shop: Shop, callers: int, flags: int) -> None:
+    wanted = await flagged(shop, flags)
+    claimed = await asyncio.gather(*(replace(shop, by=f"c{n}").reviews.claim() for n in range(callers)))
     got = [order for order in claimed if order]
     assert sorted(order.id for order in got) == sorted(order.id for order in wanted)
-    assert len({order.claimed_by for order in got}) == 20
+    assert len({order.claimed_by for order in got}) == flags
     for order in got:
         assert await shop.kinds(order) == ["placed", "flagged", "claimed"]
     assert (await shop.lists())["review"] == []
@@ -100,6 +102,37 @@ async def test_an_order_that_changes_while_it_is_claimed_is_not_passed_over(shop
     claimed = await Reviews(Meddled(shop.table, "clerk")).claim()
     assert claimed
     assert (claimed.id, claimed.status) == (order.id, OrderStatus.CONFIRMED)
+
+
+async def test_the_oldest_is_claimed_although_it_changes_meanwhile(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random, "shuffle", list.reverse)
+    older, newer = await flagged(shop, 2)
+    await shop.orders.transition(newer.id, OrderStatus.CONFIRMED)
+    claimed = await Reviews(Meddled(shop.table, "clerk")).claim()
+    assert claimed
+    assert (claimed.id, claimed.status) == (older.id, OrderStatus.CONFIRMED)
+
+
+class Restless(Orders):
+    """Somebody moves the order on whenever a claimant has read it."""
+
+    __slots__ = ()
+
+    async def find(self, id: OrderId) -> Order | None:
+        found = await super().find(id)
+        if found and STEPS[found.status]:
+            await Orders(self.table, "meddler").transition(id, STEPS[found.status][0])
+        return found
+
+
+async def test_an_order_that_never_rests_holds_nobody_up(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random, "shuffle", list.reverse)
+    older, newer = await flagged(shop, 2)
+    await shop.orders.transition(newer.id, OrderStatus.CANCELLED)
+    claimed = await Reviews(Restless(shop.table, "clerk")).claim()
+    assert claimed
+    assert claimed.id == newer.id
+    assert [order.id for order in (await shop.reviews.queue(first=9, after=None)).items] == [older.id]
 
 
 async def test_claims_against_flags_and_steps_lose_nothing(shop: Shop) -> None:

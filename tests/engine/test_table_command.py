@@ -4,15 +4,23 @@ import pytest
 from typer.testing import CliRunner
 
 from service.cli import app
+from service.store.client import Wire
+from service.store.schema import Administration, definition
 from tests.conftest import Engines
 
 
 @pytest.fixture(params=["moto", "dynoxide"])
-def _production(request: pytest.FixtureRequest, engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+def engine_url(request: pytest.FixtureRequest, engines: Engines) -> str:
+    url: str = engines[request.param].url
+    return url
+
+
+@pytest.fixture
+def _production(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {
         "KEYFENCE_TABLE": "by-command",
         "KEYFENCE_REGION": "us-east-1",
-        "KEYFENCE_ENDPOINT_URL": engines[request.param].url,
+        "KEYFENCE_ENDPOINT_URL": engine_url,
         "AWS_ACCESS_KEY_ID": "AKIALOCAL00000000000",
         "AWS_SECRET_ACCESS_KEY": "local",
     }
@@ -24,12 +32,35 @@ def _production(request: pytest.FixtureRequest, engines: Engines, monkeypatch: p
 def test_a_missing_table_is_named_created_and_found_right() -> None:
     run = CliRunner()
     missing = run.invoke(app, ["table"])
-    assert (missing.exit_code, missing.stderr) == (1, "The table by-command differs:\n  it does not exist\n")
+    assert (missing.exit_code, missing.stderr.splitlines()[:2]) == (
+        1,
+        ["The table by-command differs:", "  it does not exist"],
+    )
+    assert "--create makes a table that is missing" in missing.stderr
     created = run.invoke(app, ["table", "--create"])
     assert created.stdout == "Created the table by-command.\nThe table by-command is as defined.\n"
     again = run.invoke(app, ["table", "--create"])
     assert again.stdout == "Found the table by-command.\nThe table by-command is as defined.\n"
     assert run.invoke(app, ["table"]).exit_code == 0
+
+
+@pytest.mark.usefixtures("_production")
+def test_a_table_of_another_version_is_told_apart_with_what_to_do(
+    engine_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEYFENCE_TABLE", "by-another-version")
+    older = definition("by-another-version")
+    older["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("bill")
+    Administration.connect(Wire(region="us-east-1", endpoint_url=engine_url), older["TableName"]).boto.create_table(
+        **older
+    )
+    said = CliRunner().invoke(app, ["table", "--create"])
+    assert (said.exit_code, said.stdout) == (1, "Found the table by-another-version.\n")
+    assert said.stderr.splitlines()[:2] == [
+        "The table by-another-version differs:",
+        "  the index GSI3 does not carry bill",
+    ]
+    assert "name another with KEYFENCE_TABLE" in said.stderr
 
 
 def test_nobody_to_ask_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

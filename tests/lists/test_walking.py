@@ -14,9 +14,15 @@ SIZES = {1: 15, 7: 22, 100: 101}
 ADDED = 6
 
 
-def growth_of(name: str) -> Growth:
-    assert name in GROWTHS, f"say how the list {name} grows"
-    return GROWTHS[name]
+WALKS = [
+    pytest.param(name, growth, id="-".join((name, *growth.arguments)))
+    for name, growths in GROWTHS.items()
+    for growth in growths
+]
+
+
+def test_every_list_of_the_schema_is_walked_through() -> None:
+    assert set(connections()) == set(GROWTHS)
 
 
 async def _filled(shop: Shop, growth: Growth, numbers: "count[int]", missing: int) -> list[str]:
@@ -39,18 +45,17 @@ async def _walked(shop: Shop, walk: Walk, numbers: "count[int]") -> list[str]:
 
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
-@pytest.mark.parametrize("name", list(connections()))
+@pytest.mark.parametrize(("name", "growth"), WALKS)
 async def test_a_walk_through_a_growing_list_leaves_nothing_out_and_meets_nothing_twice(
-    world: World, name: str
+    world: World, name: str, growth: Growth
 ) -> None:
-    growth, numbers = growth_of(name), count(1)
-    shop = await opened(world.session(await world.new_tenant()))
+    numbers, shop = count(1), await opened(world)
     there: list[str] = []
     for size, least in SIZES.items():
         there += await _filled(shop, growth, numbers, least - len(there))
-        walk = Walk(shop.session, name, growth, size, [])
+        walk = Walk(shop=shop, name=name, growth=growth, size=size)
         added = await _walked(shop, walk, numbers)
-        now = await Walk(shop.session, name, growth, 50, []).to_end()
+        now = await Walk(shop=shop, name=name, growth=growth, size=50).to_end()
         assert len(set(walk.seen)) == len(walk.seen)
         assert set(there) <= set(walk.seen) <= set(now)
         assert walk.seen == [one for one in now if one in set(walk.seen)]

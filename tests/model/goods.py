@@ -18,7 +18,7 @@ Path = tuple[str, ...]
 
 def money(cents: int) -> str:
     whole, rest = divmod(cents, 100)
-    return f"{whole}.{rest:02d}".rstrip("0").rstrip(".")
+    return f"{whole}.{rest:02d}"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What anybody may do to a shop, in any order."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from hypothesis import strategies as st
@@ -34,9 +35,9 @@ class Machine(RuleBasedStateMachine):
     Alternatives of one noun share a rule: a run switches whole rules off, and would mostly be left without the one
     that the others need."""
 
-    def __init__(self, world: World, runner: asyncio.Runner) -> None:
+    def __init__(self, world: World, runner: asyncio.Runner, moves: Counter[str]) -> None:
         super().__init__()
-        self.twins = Twins(world.session(runner.run(world.new_tenant())), runner)
+        self.twins = Twins(world.session(runner.run(world.new_tenant())), runner, moves)
 
     @initialize(target=customers)
     def open_with_customers(self) -> Any:
@@ -54,12 +55,17 @@ class Machine(RuleBasedStateMachine):
     def customer(self) -> str:
         return self.twins.customer()
 
-    @rule(move=st.sampled_from((True, False)), path=paths, to=paths)
-    def category(self, move: bool, path: Path, to: Path) -> None:
-        if move:
-            self.twins.move(path, to)
-        else:
-            self.twins.category(path)
+    @rule(path=paths, to=paths)
+    def category(self, path: Path, to: Path) -> None:
+        """Wherever it is, or is not, and to wherever; and there it is again."""
+        self.twins.move(path, to)
+        self.twins.category(path)
+
+    @rule(places=st.lists(st.integers(0, 99), min_size=1, max_size=3))
+    def move_to_where_it_can_go(self, places: list[int]) -> None:
+        for place in places:
+            moves = self.twins.shop.moves()
+            self.twins.move(*moves[place % len(moves)])
 
     @rule(place=st.integers(0, 9), to=paths)
     def move_what_is_there(self, place: int, to: Path) -> None:

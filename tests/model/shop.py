@@ -7,6 +7,9 @@ from typing import Any
 
 from tests.model.goods import SOLD, STEPS, Order, Path, Product
 
+NAMES = ("a", "b", "c")
+DEPTH = 3
+
 Wanted = tuple[str, str, tuple[tuple[str, int], ...]]
 """A customer, a region, and so many of each product."""
 
@@ -62,7 +65,7 @@ class Shop:
             "reviewQueue": _ids(self.queue()),
             "topProducts": self.sales(month),
             "categories": [{"path": list(path)} for path in sorted(self.categories)],
-            "activity": self.journal[::-1],
+            "activity": self.journal[:-101:-1],
         }
 
     def category_refusal(self, path: Path) -> str | None:
@@ -76,6 +79,13 @@ class Shop:
             return "BAD_USER_INPUT"
         return self.category_refusal(to) if path in self.categories else "NOT_FOUND"
 
+    def moves(self) -> list[tuple[Path, Path]]:
+        """From where to where a category can go, in a tree that stays small."""
+        tops: set[Path] = {(name,) for name in NAMES}
+        places = tops | {(*parent, name) for parent in self.categories for name in NAMES if len(parent) < DEPTH}
+        found = ((path, to) for path in self.categories for to in places)
+        return sorted(move for move in found if self.move_refusal(*move) is None)
+
     def product_refusal(self, sku: str, path: Path) -> str | None:
         if self.by_sku(sku):
             return "CONFLICT"
@@ -83,7 +93,8 @@ class Shop:
 
     def order_refusal(self, wanted: Wanted, key: str | None) -> str | None:
         if key in self.keys:
-            return None if self.keys[key][0] == wanted else "CONFLICT"
+            before, id = self.keys[key]
+            return None if before == wanted and self.orders[id].alive else "CONFLICT"
         currencies = {self.products[id].currency for id, _ in wanted[2]}
         return "BAD_USER_INPUT" if len(currencies) > 1 else None
 

@@ -1,6 +1,7 @@
 """The service and a shop in memory, to both of which the same is done."""
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -15,10 +16,12 @@ from tests.world import Session
 class Twins:
     """One tenant; whoever does something to it is told the new id, or None where it was refused and had to be.
 
-    Each answer is compared where it is given, and the lists whenever something has changed."""
+    Each answer is compared where it is given, and the lists whenever something has changed. `moves` counts what became
+    of the categories that were to be moved."""
 
     session: Session
     runner: asyncio.Runner
+    moves: Counter[str]
     shop: Shop = field(default_factory=Shop)
     known: set[Path] = field(default_factory=set)
     compared: int = -1
@@ -46,7 +49,9 @@ class Twins:
             self.shop.noted("category.created")
 
     def move(self, path: Path, to: Path) -> None:
-        moved = self.done(ask.MOVE, self.shop.move_refusal(path, to), path=path, to=to)
+        refusal = self.shop.move_refusal(path, to)
+        self.moves[refusal or "done"] += 1
+        moved = self.done(ask.MOVE, refusal, path=path, to=to)
         if moved is not None:
             assert moved == self.shop.moved(path, to)
             self.known |= self.shop.categories

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import NewType
 
 import orjson
 
+from service.store.money import money
 from service.store.note import Note
 
 ActivityId = NewType("ActivityId", str)
@@ -44,10 +46,14 @@ def entry(id: ActivityId, note: Note, by: str, now: datetime) -> Activity:
 
 def _detail(note: Note) -> str:
     """What would not fit is told by its names alone."""
-    text = orjson.dumps(note.detail, default=str)
+    text = orjson.dumps(note.detail, default=_text)
     if len(text) > DETAIL_BYTES:
         text = orjson.dumps({"changed": sorted({name for part in note.detail.values() for name in _names(part)})})
     return text.decode()
+
+
+def _text(value: object) -> str:
+    return money(value) if isinstance(value, Decimal) else str(value)
 
 
 def _names(part: object) -> list[str]:

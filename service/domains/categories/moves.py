@@ -8,7 +8,7 @@ from functools import partial
 
 from service.domains.categories.access import categories, category_by_path, last_move, moves
 from service.domains.categories.model import Category, Move, MoveId, checked_route, outcome
-from service.domains.categories.passage import Carry, Over, Passage, arriving, leaving
+from service.domains.categories.passage import Carry, Over, Passage, arriving, leaving, told
 from service.domains.categories.repository import EXISTS, Closed, below_parent, closed_because
 from service.errors import BadInput, NotFound
 from service.store import clock
@@ -57,7 +57,7 @@ class Moves:
                 leaving(root),
                 put(categories, arriving(root, target, now), when=absent(), otherwise=EXISTS),
                 *below_parent(target),
-                note=Note("category.moved", None, {"before": {"path": source}, "after": {"path": target}}),
+                note=Note("category.moved", None, told(source, target)),
             )
         except Closed:
             raise await closed_because(self.table, target, "to") from None

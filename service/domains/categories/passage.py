@@ -15,6 +15,7 @@ from service.domains.categories.model import Category, Move, Moving
 from service.domains.categories.tree import tree
 from service.errors import BadInput, Conflict
 from service.store.expression import Change, Condition, absent, equals
+from service.store.note import Note
 from service.store.path import Path
 from service.store.table import Table
 from service.store.write import Write, change, check, delete, put
@@ -38,6 +39,11 @@ def leaving(category: Category) -> Write[Any]:
 
 def arriving(category: Category, path: Path, now: datetime) -> Category:
     return Category(path=path, created_at=category.created_at, updated_at=now, moving=Moving.ARRIVING)
+
+
+def told(before: Path, after: Path) -> dict[str, object]:
+    """What the journal tells of a way."""
+    return {"before": {"path": before}, "after": {"path": after}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,12 @@ class Passage:
     async def _give_up(self, leaving: Sequence[Category]) -> None:
         root, *below = [_settled(category.path) for category in leaving]
         await self._write([[write] for write in below])
-        await self.table.write(self._ended(), root, delete(categories, {"path": self.move.target}))
+        gone = delete(categories, {"path": self.move.target})
+        await self.table.write(self._ended(), root, gone, note=self._stayed())
+
+    def _stayed(self) -> Note:
+        """Takes back what the journal has told since the move began."""
+        return Note("category.stayed", None, told(self.move.target, self.move.source))
 
     def _ended(self) -> Write[Any]:
         ended = Change(sets={("finishedAt",): self.now()})

@@ -19,7 +19,7 @@ from service.domains.orders.lines import (
     checked_prices,
     line_items,
 )
-from service.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, checked_region
+from service.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, checked_region, is_alive
 from service.domains.orders.once import OrderKey, checked_key, fingerprint, is_expired, order_key
 from service.domains.orders.repository import MISSING
 from service.errors import BadInput, Conflict
@@ -33,6 +33,9 @@ from service.store.write import Write, check, put
 
 NO_CUSTOMER = partial(BadInput, "no such customer", field="customerId")
 REUSED = partial(Conflict, "another order was placed with this idempotencyKey", field="idempotencyKey")
+BINNED = partial(
+    Conflict, "the order placed with this idempotencyKey was deleted and can be restored", field="idempotencyKey"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Placing:
     async def place(
         self, *, customer_id: BuyerId, region: str, lines: Sequence[Wanted], key: str | None = None
     ) -> Order:
-        """With a key that an equal request had before, the order that was placed then."""
+        """With a key that an equal request had before, the order that was placed then, unless it is in the bin."""
         request = Request(customer_id, checked_region(region), checked_lines(lines), checked_key(key))
         return await unless_stale(lambda: self._place(request))
 
@@ -77,7 +80,7 @@ class Placing:
             check(buyers, {"id": order.customer_id}, when=present(), otherwise=NO_CUSTOMER),
             *first_writes(order, happened),
             *(put(items, line, when=absent()) for line in lines),
-            note=_note(order),
+            note=arrival("placed", order),
         )
         return order
 
@@ -86,6 +89,8 @@ class Placing:
             raise REUSED()
         if (order := await self.table.find(order_by_id, id=known.order_id)) is None:
             raise MISSING()
+        if not is_alive(order):
+            raise BINNED(orderId=order.id)
         return order
 
     def _made(self, request: Request, priced: Sequence[Priced]) -> tuple[Order, list[LineItem]]:
@@ -110,7 +115,8 @@ class Placing:
         return [put(order_keys, kept, when=equals("version", known.version) if known else absent())]
 
 
-def _note(order: Order) -> Note:
+def arrival(verb: str, order: Order) -> Note:
+    """What the journal tells of an order that has not been there."""
     shown = {
         "customerId": order.customer_id,
         "status": order.status,
@@ -119,4 +125,4 @@ def _note(order: Order) -> Note:
         "currency": order.bill.currency,
         "itemCount": order.bill.item_count,
     }
-    return Note("order.placed", order.id, {"after": shown})
+    return Note(f"order.{verb}", order.id, {"after": shown})

@@ -1,15 +1,17 @@
 """The review queue: orders that somebody flagged, in the order in which they were, until somebody claims them."""
 
+import asyncio
 import random
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 from service.domains.orders.access import review_queue
 from service.domains.orders.model import Order, OrderId, changed, checked_reason
 from service.domains.orders.repository import Orders
 from service.errors import Conflict
 from service.store.page import Page
-from service.store.retry import unless_stale
+from service.store.retry import pause, unless_stale
 from service.store.write import Stale
 
 CANDIDATES = 25
@@ -48,13 +50,16 @@ class Reviews:
             after = page.edges[-1].cursor()
 
     async def _claim_one(self, candidates: list[OrderId]) -> Order | None:
-        """Who is too late for one goes on elsewhere than all the others who were, and comes back to it in the end:
-        it may have been changed and not claimed."""
+        """Who is too late for one looks at it again, since it may have been changed and not claimed. Who is too late
+        once more goes on elsewhere than all the others who were, and comes back to it in the end."""
+        late = count()
         while candidates:
             try:
                 claimed = await self._claim(candidates[0])
             except Stale:
-                random.shuffle(candidates)
+                if times := next(late):
+                    random.shuffle(candidates)
+                    await asyncio.sleep(pause(times))
                 continue
             if claimed:
                 return claimed

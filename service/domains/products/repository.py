@@ -50,8 +50,14 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def product_id(text: str, field: str = "id") -> ProductId:
-    return ProductId(checked_id("prd", text, field))
+def arrival(verb: str, product: Product) -> Note:
+    """What the journal tells of a product that has not been there."""
+    shown = ("sku", "name", "price", "currency", "category")
+    return Note(f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in shown}})
+
+
+def product_id(text: str, field: str = "id", **where: object) -> ProductId:
+    return ProductId(checked_id("prd", text, field, **where))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +120,13 @@ class Products:
         return product
 
     async def _create(self, product: Product) -> None:
-        shown = ("sku", "name", "price", "currency", "category")
-        note = Note("product.created", product.id, {"after": {name: getattr(product, name) for name in shown}})
         async with Shelves(self.table).explaining(product.category):
             await self.table.write(
                 put(products, product, when=absent()),
                 put(sku_claims, claim_of(product), when=absent(), otherwise=TAKEN),
                 put(product_revisions, revision_of(product, self.by), when=absent()),
                 *Shelves.moved(None, product.category),
-                note=note,
+                note=arrival("created", product),
             )
 
     async def revise(self, id: ProductId, *, expected_version: int | None = None, **changes: Any) -> Product:

@@ -1,5 +1,6 @@
 """The certificate that a tenant is gone: what was exported and purged, by whom and when, and a signature on it."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,14 +43,28 @@ def certificate_file(directory: Path, export: str) -> Path:
 def checked(text: str | bytes, by: Verifier) -> Mapping[str, Any]:
     """The claims of a certificate; what it shows to people has to be what was signed."""
     try:
-        read = orjson.loads(text)
+        read = _members(text)
         shown, signed = read["claims"], str(read["signed"])
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput("this is not a certificate of an offboarding") from error
     claims = by.claims(signed)
-    if claims != shown:
+    if orjson.dumps(claims, option=orjson.OPT_SORT_KEYS) != orjson.dumps(shown, option=orjson.OPT_SORT_KEYS):
         raise Conflict("what the certificate shows is not what was signed")
     return claims
+
+
+def _members(text: str | bytes) -> Mapping[str, Any]:
+    """Without a name twice, of which people would see one and machines the other."""
+    read = json.loads(text, object_pairs_hook=_once)
+    if not isinstance(read, dict) or set(read) != {"claims", "key", "signed"}:
+        raise ValueError("a certificate has claims, a key and a signature")
+    return read
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return dict(pairs)
 
 
 def compare(claims: Mapping[str, Any], export: Path) -> None:

@@ -61,12 +61,19 @@ class ExportFile:
             raise TypeError("the file is not open")
         if (size := os.fstat(self._file.fileno()).st_size) < at:
             raise Damaged(f"the export {self.path} has {size:,} bytes where {at:,} were written", line=None)
-        self._file.truncate(at)
-        self._file.seek(at)
-        self._file.write(gzip.compress(lines, mtime=0) if lines else b"")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        return self._file.tell()
+        try:
+            return _written(self._file, at, gzip.compress(lines, mtime=0) if lines else b"")
+        except OSError as error:
+            raise Conflict(f"the export {self.path} cannot be written: {error.strerror or error}") from error
+
+
+def _written(file: BinaryIO, at: int, member: bytes) -> int:
+    file.truncate(at)
+    file.seek(at)
+    file.write(member)
+    file.flush()
+    os.fsync(file.fileno())
+    return file.tell()
 
 
 def items(path: Path, export: str) -> Iterator[tuple[str, bytes]]:

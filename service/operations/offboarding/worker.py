@@ -1,6 +1,7 @@
 """The worker that carries an offboarding through, from wherever another one left it."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -209,6 +210,12 @@ class _Work:
 def _write(path: Path, text: str) -> None:
     """It has its name only when it is whole."""
     draft = path.with_name(f".{path.name}.part")
-    draft.write_text(text)
-    draft.replace(path)
+    try:
+        with draft.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise Conflict(f"the certificate {path} cannot be written: {error.strerror or error}") from error
     sync_directory(path.parent)

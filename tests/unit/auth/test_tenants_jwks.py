@@ -199,6 +199,7 @@ def _drops() -> Iterator[bytes]:
 
 
 def test_an_answer_that_comes_after_the_deadline_is_not_waited_for(server: JwksServer, reach: Reach) -> None:
+    server.raw = iter([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(server.body), server.body)])
     server.answers.clear()
     late = Timer(3, server.answers.set)
     late.start()
@@ -274,6 +275,14 @@ async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(server: 
     published = PublishedKeys(reach=Reach(allows=is_public, resolve=names([LOOPBACK]), tls=reach.tls))
     with pytest.raises(Throttled):
         await _found(published, server)
+    assert server.connections == 0
+    published.close()
+
+
+async def test_nothing_inside_is_called_unless_somebody_says_otherwise(server: JwksServer) -> None:
+    published = PublishedKeys()
+    with pytest.raises(Throttled):
+        await published.at(f"https://localhost:{server.server_port}/jwks", "https://id.acme.example").find("k1")
     assert server.connections == 0
     published.close()
 

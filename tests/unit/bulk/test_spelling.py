@@ -1,14 +1,6 @@
 """Differences between lines are named by the way to them, and equal things have equal bytes."""
 
-from decimal import Decimal
-
-from service.bulk.spelling import differing, encoded, line, money
-
-
-def test_money_has_two_decimals_whatever_the_table_returns() -> None:
-    assert [money(Decimal(text)) for text in ("1.1", "1.10", "100", "1E+2", "0")] == [
-        "1.10", "1.10", "100.00", "100.00", "0.00",
-    ]  # fmt: skip
+from service.bulk.spelling import differing, encoded, line
 
 
 def test_what_is_not_there_is_left_out() -> None:

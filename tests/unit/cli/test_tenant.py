@@ -3,13 +3,16 @@
 import getpass
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.main import get_group
 
 from service.cli.tenant import tenant
 from service.cli.tenant_operator import operator
+from service.cli.tenant_table import lay, shown, status
 from service.errors import BadInput
 
 from .conftest import Run, refusal
@@ -118,6 +121,23 @@ def test_an_operator_at_a_command_is_never_spelled_like_the_subject_of_a_token(
 def test_an_operators_name_is_one_line(name: str) -> None:
     with pytest.raises(BadInput, match="--as must be 1 to 256 printable characters"):
         operator(name)
+
+
+def test_on_a_narrow_terminal_only_the_last_column_gives_way() -> None:
+    out = Console(width=40, record=True, file=StringIO())
+    rows = [("2026-11-16", status("ACTIVE"), shown("[b]ann"), "x" * 60), ("2026-11-17", status("SUSPENDED"), "", "y")]
+    lay(out, ("AT", "STATUS", "BY", "DETAIL"), rows)
+    assert [line.split() for line in out.export_text().splitlines()] == [
+        ["AT", "STATUS", "BY", "DETAIL"],
+        ["2026-11-16", "ACTIVE", "[b]ann", "x" * 8 + "…"],
+        ["2026-11-17", "SUSPENDED", "y"],
+    ]
+
+
+def test_a_table_of_nothing_has_its_headings() -> None:
+    out = Console(width=40, record=True, file=StringIO())
+    lay(out, ("AT", "DETAIL"), [])
+    assert out.export_text().split() == ["AT", "DETAIL"]
 
 
 def test_help_loads_nothing_heavy() -> None:

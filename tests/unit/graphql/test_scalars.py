@@ -1,6 +1,6 @@
-"""Decimals and dates come and go exactly, and nothing that is nearly one gets in."""
+"""Decimals, dates and times come and go exactly, and nothing that is nearly one gets in."""
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -29,6 +29,16 @@ class Echo:
     def day(self, given: date) -> date:
         return given
 
+    @strawberry.field
+    def minutes_ahead_of_utc(self, given: datetime) -> int:
+        ahead = given.utcoffset()
+        assert ahead is not None
+        return int(ahead.total_seconds() / 60)
+
+    @strawberry.field
+    def moment(self, given: datetime) -> datetime:
+        return given
+
 
 schema = strawberry.Schema(Echo, config=StrawberryConfig(scalar_map=SCALARS))
 
@@ -48,13 +58,17 @@ def test_a_decimal_comes_back_exactly(number: Decimal) -> None:
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        ("149.90", "149.9"),
-        ("10.00", "10"),
-        ("100", "100"),
-        (7, "7"),
-        ("-0.00", "0"),
-        ("007", "7"),
-        (10**19, "1" + "0" * 19),
+        ("149.90", "149.90"),
+        ("149.9", "149.90"),
+        ("10.00", "10.00"),
+        ("100", "100.00"),
+        ("1.2500", "1.25"),
+        ("0.1250", "0.125"),
+        (7, "7.00"),
+        ("-0.00", "0.00"),
+        ("-1.5", "-1.50"),
+        ("007", "7.00"),
+        (10**19, "1" + "0" * 19 + ".00"),
     ],
 )
 def test_equal_numbers_are_equal_texts(given: object, shown: str) -> None:
@@ -90,7 +104,7 @@ def test_what_is_not_exactly_a_decimal_is_refused(given: object) -> None:
 
 def test_a_fraction_written_into_the_document_must_be_a_string_too() -> None:
     assert schema.execute_sync("{ number(given: 12.5) }").errors
-    assert schema.execute_sync('{ number(given: "12.5") }').data == {"number": "12.5"}
+    assert schema.execute_sync('{ number(given: "12.5") }').data == {"number": "12.50"}
 
 
 @given(st.dates())
@@ -105,3 +119,19 @@ def test_a_date_comes_back(day: date) -> None:
 )
 def test_what_is_not_an_iso_day_is_refused(given: object) -> None:
     assert echo("day", "Date", given) is None
+
+
+@given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)), st.integers(-14 * 60, 14 * 60))
+def test_a_time_of_any_zone_is_the_same_moment_in_utc(local: datetime, minutes: int) -> None:
+    moment = local.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    assert echo("minutesAheadOfUtc", "DateTime", moment.isoformat()) == 0
+    assert datetime.fromisoformat(echo("moment", "DateTime", moment.isoformat())) == moment.astimezone(UTC)
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-14:00", "2026-11-16T08:30:00", "2026-11-31T08:30:00Z", "", 0],
+    ids=repr,
+)
+def test_what_is_no_moment_of_utc_is_refused(given: object) -> None:
+    assert echo("minutesAheadOfUtc", "DateTime", given) is None

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
+import orjson
 import pytest
 
 from service.bulk import categories, customers, orders, products
@@ -59,6 +60,33 @@ def test_things_happen_one_after_the_other_and_before_now(name: str) -> None:
         assert [whole.order.created_at, *times[1:]] == times == sorted(times)
         assert times[-1] <= NOW
         assert [event.revision for event in whole.events] == list(range(1, whole.order.version + 1))
+
+
+@pytest.mark.parametrize("name", TRADES)
+def test_the_journal_tells_the_latest_of_what_happened_to_the_orders(name: str) -> None:
+    happened = {
+        (event.created_at, f"order.{event.kind}", event.order_id, event.by)
+        for whole in TRADES[name].orders()
+        for event in whole.events
+    }
+    told = TRADES[name].journal()
+    assert {(one.created_at, one.kind, one.target, one.by) for one in told} == set(sorted(happened)[-50:])
+    assert len({one.id for one in told}) == 50
+    assert all(one.ttl == int((one.created_at + timedelta(days=90)).timestamp()) for one in told)
+    assert told == Trade(TENANTS[name], NOW).journal()
+
+
+def test_the_journal_tells_what_an_order_was_and_what_it_is() -> None:
+    told = {one.kind: orjson.loads(one.detail) for one in TRADES["acme"].journal()}
+    assert set(told) >= {"order.placed", "order.transitioned", "order.deleted"}
+    assert set(told["order.placed"]["after"]) >= {"customerId", "status", "total"}
+    assert told["order.transitioned"]["before"]["status"] != told["order.transitioned"]["after"]["status"]
+    assert told["order.deleted"]["before"] == {"deletedAt": None}
+
+
+def test_what_is_older_than_ninety_days_is_not_in_the_journal() -> None:
+    told = Trade(TENANTS["acme"], NOW + timedelta(days=365)).journal()
+    assert {one.kind for one in told} == {"order.deleted"}
 
 
 def months(made: list[WholeOrder]) -> Counter[str]:

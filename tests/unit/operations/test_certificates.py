@@ -45,6 +45,29 @@ def test_what_was_signed_cannot_be_changed_with_what_it_shows(text: bytes) -> No
         checked(orjson.dumps(read), SIGNER.verifier)
 
 
+def test_a_name_that_stands_there_twice_is_not_believed(text: bytes) -> None:
+    doubled = text.replace(b'"purged":', b'"purged": 9, "purged":')
+    assert doubled != text
+    with pytest.raises(BadInput, match="not a certificate"):
+        checked(doubled, SIGNER.verifier)
+
+
+def test_nothing_stands_beside_what_was_signed(text: bytes) -> None:
+    with pytest.raises(BadInput, match="not a certificate"):
+        checked(orjson.dumps({**orjson.loads(text), "remark": "all is well"}), SIGNER.verifier)
+
+
+def test_a_number_is_spelled_as_it_was_signed(text: bytes) -> None:
+    read = orjson.loads(text)
+    read["claims"]["purged"] = float(read["claims"]["purged"])
+    with pytest.raises(Conflict, match="not what was signed"):
+        checked(orjson.dumps(read), SIGNER.verifier)
+
+
+def test_it_may_be_laid_out_in_another_way(text: bytes) -> None:
+    assert checked(orjson.dumps(orjson.loads(text)), SIGNER.verifier) == checked(text, SIGNER.verifier)
+
+
 @pytest.mark.parametrize("algorithm", ["none", "HS256"])
 def test_no_other_algorithm_is_taken_for_a_signature(text: bytes, algorithm: str) -> None:
     read = orjson.loads(text)

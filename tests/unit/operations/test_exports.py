@@ -1,6 +1,7 @@
 """An export is what was written, or it is said which line is not."""
 
 import gzip
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,6 +44,7 @@ TAMPERINGS: dict[str, tuple[Tampering, str, int | None]] = {
     "twice": (lambda lines: [*lines[:3], lines[2], *lines[3:]], "line 4 of", 4),
     "appended": (lambda lines: [*lines, chained("00" * 32, [item(99)])[1]], "line 11 of", 11),
     "blank": (lambda lines: [*lines[:5], lines[5].replace(b'","item":', b'", "item":'), *lines[6:]], "line 6 of", 6),
+    "name changed": (lambda lines: [*lines[:2], lines[2].replace(b'{"hash"', b'{"HASH"'), *lines[3:]], "line 3 of", 3),
     "no newline": (lambda lines: [*lines[:-1], lines[-1].rstrip()], "line 10 of", 10),
     "made anew": (anew, "made anew", 1),
 }
@@ -113,7 +115,7 @@ def test_what_a_dead_worker_wrote_behind_the_checkpoint_is_written_again(tmp_pat
     file.open()
     head, first = chained(genesis(EXPORT), [item(0)])
     safe = file.append(0, first)
-    file.append(safe, b"half a page that nobody knows of")
+    file.append(safe, secrets.token_bytes(5000))
     _, second = chained(head, [item(1)])
     size = file.append(safe, second)
     file.close()

@@ -77,6 +77,8 @@ class Shelves:
         if partition in self.refusing:
             raise Refused(self.refusing[partition], "not this one")
         names = key_names(_index(parameters))
+        if (start := parameters.get("ExclusiveStartKey")) and not _reached(start, names, parameters):
+            raise Refused("ValidationException", "the starting key is outside the boundaries of the query")
         found = sorted(
             (
                 item

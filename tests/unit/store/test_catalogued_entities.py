@@ -63,10 +63,10 @@ def absent_when_default(field: Any) -> bool:
 
 def kept(segment: str | Field, model: Any) -> object:
     """What a key keeps of a model's field: of a time perhaps only the day or the month, and of a tag nothing."""
-    value = None if isinstance(segment, str) else getattr(model, segment.name)
-    if isinstance(segment, Field) and segment.spec in BUCKETS:
-        return value.astimezone(UTC).timetuple()[: BUCKETS[segment.spec]]
-    return value
+    if isinstance(segment, str):
+        return None
+    value = getattr(model, segment.name)
+    return value.astimezone(UTC).timetuple()[: BUCKETS[segment.spec]] if segment.spec in BUCKETS else value
 
 
 @each_entity

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given, settings
@@ -16,19 +16,22 @@ from service.store.stretch import Span
 from service.store.table import Table
 from service.store.timeline import timeline
 
-from .bookshop import OPENING, Visit, latest_visits, visits, visits_of
+from .bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
 from .scripted import table
 from .shelves import Shelves
 
 ALWAYS = Span()
 OLDEST, NEWEST = OPENING, OPENING + timedelta(days=70)
-HOURS = st.integers(0, 69 * 24)
+DECEMBER = 29 * 24 + 15
+HOURS = st.integers(-40 * 24, 69 * 24) | st.integers(-12, 12) | st.integers(DECEMBER - 30, DECEMBER + 30)
 VISITS = st.lists(HOURS, unique=True, max_size=20)
+ZONES = st.integers(-14 * 4, 14 * 4).map(lambda quarters: timezone(timedelta(minutes=15 * quarters)))
+MOMENTS = st.builds(lambda hour, zone: (OPENING + timedelta(hours=hour)).astimezone(zone), HOURS, ZONES)
 
 
 def visit(hour: int) -> Visit:
     at = OPENING + timedelta(hours=hour)
-    return Visit(id=f"v{hour:04d}", visitor="ann", created_at=at, updated_at=at)
+    return Visit(id=f"v{hour:+05d}", visitor="ann", created_at=at, updated_at=at)
 
 
 async def shown(
@@ -49,20 +52,19 @@ async def walked(handle: Table, pattern: Query[Visit], first: int, span: Span, *
 
 
 @settings(max_examples=60)
-@given(VISITS, st.none() | HOURS, st.none() | HOURS, st.integers(1, 5), st.integers(1, 3), st.booleans())
+@given(VISITS, st.none() | MOMENTS, st.none() | MOMENTS, st.integers(1, 5), st.integers(1, 3), st.booleans())
 def test_a_timeline_is_what_happened_in_its_span_newest_first(
-    hours: Sequence[int], low: int | None, high: int | None, first: int, slots: int, by_visitor: bool
+    hours: Sequence[int], low: datetime | None, high: datetime | None, first: int, slots: int, by_visitor: bool
 ) -> None:
     shelves, shards = Shelves(page=3), ShardMap({"visits": slots})
     kept = [visit(hour) for hour in hours]
     shelves.keep(visits, *kept, shards=shards)
-    low_at, high_at = (None if hour is None else OPENING + timedelta(hours=hour) for hour in (low, high))
-    handle, span = table(shelves, shards=shards), Span(low=low_at, high=high_at)
+    handle, span = table(shelves, shards=shards), Span(low=low, high=high)
     if by_visitor:
         found = asyncio.run(walked(handle, visits_of, first, span, visitor="ann"))
     else:
         found = asyncio.run(walked(handle, latest_visits, first, span))
-    wanted = [one for one in kept if (low_at or OLDEST) <= one.created_at <= (high_at or NEWEST)]
+    wanted = [one for one in kept if max(low or OLDEST, OLDEST) <= one.created_at <= (high or NEWEST)]
     assert found == sorted(wanted, key=lambda one: one.created_at, reverse=True)
 
 
@@ -92,3 +94,36 @@ async def test_a_cursor_belongs_to_its_span_and_its_visitor() -> None:
     for span, visitor in ((Span(low=OPENING), "ann"), (ALWAYS, "bob")):
         with pytest.raises(BadInput, match="not one of this list"):
             await shown(table(shelves), visits_of, 1, after, span, visitor=visitor)
+
+
+@pytest.mark.parametrize("pattern", [latest_visits, visits_of], ids=["days", "months"])
+async def test_a_cursor_on_what_is_too_old_by_now_ends_the_list(pattern: Query[Visit]) -> None:
+    shelves = Shelves()
+    shelves.keep(visits, visit(1), visit(2), visit(3))
+    page = await shown(table(shelves), pattern, 2, visitor="ann")
+    after, later = page.edges[-1].cursor(), OPENING + timedelta(hours=2, minutes=30)
+    rest = await timeline(
+        table(shelves), pattern, span=ALWAYS, first=2, after=after, oldest=later, newest=NEWEST, visitor="ann"
+    )
+    assert (rest.items, rest.has_next, rest.has_previous) == ((), False, True)
+
+
+async def test_a_list_that_has_no_bounds_is_read_from_its_oldest_bucket() -> None:
+    shelves = Shelves()
+    shelves.keep(books, book("b1", note="a"), book("b2", day=40, note="z"))
+    found = await timeline(
+        table(shelves),
+        noted_books,
+        span=ALWAYS,
+        first=9,
+        oldest=OPENING + timedelta(hours=1),
+        newest=NEWEST,
+    )
+    assert [one.id for one in found.items] == ["b2", "b1"]
+
+
+@pytest.mark.parametrize("moment", [datetime.min, datetime.max], ids=["first", "last"])
+async def test_a_bound_outside_the_years_of_utc_is_refused(moment: datetime) -> None:
+    zone = timezone(timedelta(hours=14 if moment == datetime.min else -14))
+    with pytest.raises(BadInput, match="years 1 to 9999"):
+        await shown(table(Shelves()), latest_visits, 1, span=Span(low=moment.replace(tzinfo=zone)))

@@ -113,13 +113,31 @@ def test_of_too_many_the_one_goes_whose_allowance_is_whole() -> None:
     allowances = Allowances(clock=clock, largest=3)
     for name in ("debtor", "idle", "busy"):
         admitted(allowances, tenant(name), 20)
-    allowances.of(tenant("debtor")).charge(Spent("Query", 100_000.0), clock())
+        if name == "debtor":
+            allowances.of(tenant(name)).charge(Spent("Query", 100_000.0), clock())
     clock.now += 10
     admitted(allowances, tenant("busy"), 50)
     admitted(allowances, tenant("newcomer"), 1)
     assert len(allowances) == 3
     assert admitted(allowances, tenant("debtor"), 1) == 0
     assert admitted(allowances, tenant("busy"), 50) == 0
+
+
+def test_where_nobodys_is_whole_the_one_goes_that_was_served_longest_ago() -> None:
+    allowances = Allowances(clock=Clock(), largest=2)
+    for name in ("first", "second", "first", "third"):
+        admitted(allowances, tenant(name), 12)
+    assert admitted(allowances, tenant("first"), 50) == 0
+    assert admitted(allowances, tenant("second"), 50) == 20
+
+
+async def test_a_tenant_with_a_request_under_way_is_not_forgotten_for_an_idle_one() -> None:
+    allowances = Allowances(clock=Clock(), largest=2)
+    working = allowances.of(tenant("working"))
+    async with working.running:
+        allowances.of(tenant("idle"))
+        allowances.of(tenant("newcomer"))
+        assert allowances.of(tenant("working")).running is working.running
 
 
 def test_there_are_never_more_than_the_largest_number() -> None:

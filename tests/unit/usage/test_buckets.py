@@ -46,6 +46,13 @@ def test_another_rate_forgives_nothing_and_gives_nothing() -> None:
     assert poor.balance == 2.0
 
 
+def test_time_that_has_passed_is_paid_at_the_rate_of_that_time() -> None:
+    bucket = Bucket.full(10.0, now=0.0)
+    bucket.take(20.0, now=0.0)
+    bucket.fit(100.0, now=1.0)
+    assert bucket.balance == 10.0
+
+
 @given(rate=RATES, steps=STEPS)
 def test_prepaid_over_any_time_no_more_passes_than_the_rate_and_the_burst(
     rate: float, steps: list[tuple[float, int]]

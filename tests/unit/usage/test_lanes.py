@@ -59,6 +59,22 @@ async def test_who_gives_up_waiting_takes_no_place_along(given: bool) -> None:
     await asyncio.wait_for(wait(), 1)
 
 
+async def test_a_place_that_is_offered_to_who_has_just_given_up_goes_to_the_next() -> None:
+    lane, entered = Lane(1), []
+    await lane.__aenter__()
+
+    async def wait(number: int) -> None:
+        async with lane:
+            entered.append(number)
+
+    first, second = (asyncio.ensure_future(wait(number)) for number in (1, 2))
+    await settle()
+    first.cancel()
+    await lane.__aexit__()
+    await asyncio.wait_for(second, 1)
+    assert (entered, first.cancelled(), lane.empty) == ([2], True, True)
+
+
 def test_a_lane_outlives_an_event_loop() -> None:
     lane = Lane(1)
 

@@ -74,6 +74,8 @@ async def test_counts_are_kept_by_tenant_hour_and_operation() -> None:
     scene.ledger.line(ACME, "unknown").refused += 2
     (account,) = scene.ledger.accounts(None)
     account.add(Spent("GetItem", 1.0, 0.0, throttled=True))
+    (account,) = scene.ledger.accounts(ACMECORP)
+    account.add(Spent("GetItem", 8.0))
     await scene.flushing().flush()
     kept: Mapping[str, Mapping[str, Counts]] = {one.tenant: one.operations for one in scene.shelf.kept.values()}
     half = Decimal("0.5")
@@ -83,7 +85,10 @@ async def test_counts_are_kept_by_tenant_hour_and_operation() -> None:
             "createUser": Counts(requests=1, read_units=half, write_units=Decimal(2)),
             "unknown": Counts(refused=2),
         },
-        ACMECORP: {"users": Counts(requests=1, read_units=half, write_units=Decimal(2))},
+        ACMECORP: {
+            "users": Counts(requests=1, read_units=half, write_units=Decimal(2)),
+            "outside": Counts(read_units=Decimal(8)),
+        },
         CONTROL_PLANE: {"outside": Counts(read_units=Decimal(1), throttled_calls=1)},
     }
 

@@ -6,8 +6,7 @@ from decimal import Decimal
 import pytest
 
 from service import settings
-from service.app import _prices
-from service.usage.prices import LISTED, Prices
+from service.usage.prices import LISTED, Prices, prices_in
 
 
 @pytest.mark.parametrize(
@@ -20,10 +19,10 @@ def test_the_listed_prices_are_those_of_a_million_units(reads: float, writes: fl
 
 
 def test_other_prices_can_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _prices(settings.Settings()) is LISTED
+    assert prices_in(settings.Settings()) is LISTED
     stated = '{"region": "eu-west-1", "as_of": "2026-01-02", "read": 0.1415, "write": "0.7076"}'
     monkeypatch.setenv("KEYFENCE_PRICES", stated)
-    assert _prices(settings.read()) == Prices(
+    assert prices_in(settings.read()) == Prices(
         region="eu-west-1", as_of=date(2026, 1, 2), read=Decimal("0.1415"), write=Decimal("0.7076")
     )
 

@@ -1,0 +1,42 @@
+"""The migrator, which moves and removes what belongs to tenants."""
+
+from dataclasses import replace
+
+from iam.gate.sessions import Sessions
+from iam.policies.names import MIGRATOR
+from iam.vending import Vending
+from iam.vending.pace import Pace
+from iam.vending.sts import ambient
+from service.app.connections import (
+    LOCAL_PATIENCE_SECONDS,
+    local_vending,
+    local_wire,
+    production_sts,
+    production_wire,
+    tables_at,
+    vending_from,
+    warden,
+)
+from service.local.compute import running_as
+from service.operations.migrator import Migrator
+from service.settings import Settings
+from service.store.client import Wire
+from service.store.own import Own, Running
+from service.store.vended import VendedToMigrator
+
+
+def local_migrator(settings: Settings, sessions: Sessions) -> Migrator:
+    vending = local_vending(settings, sessions, MIGRATOR)
+    return _migrator(settings, local_wire(settings), vending, running_as(MIGRATOR, sessions))
+
+
+def production_migrator(settings: Settings) -> Migrator:
+    """A page of a scan takes longer than what requests wait for."""
+    vending = vending_from(settings, production_sts(settings), Pace(session=settings.session_seconds))
+    wire = replace(production_wire(settings), read_timeout=max(settings.read_timeout, LOCAL_PATIENCE_SECONDS))
+    return _migrator(settings, wire, vending, ambient())
+
+
+def _migrator(settings: Settings, wire: Wire, vending: Vending, running: Running) -> Migrator:
+    tables = replace(tables_at(settings, wire, vending), credentials=VendedToMigrator(vending))
+    return Migrator(tables=tables, own=Own(running), shut=warden(settings, vending), vending=vending)

@@ -1,0 +1,112 @@
+"""The application: both endpoints over one table, and what runs beside them."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from starlette.applications import Starlette
+
+from iam.gate.sessions import Sessions
+from iam.vending import Vending
+from iam.vending.pace import Pace
+from iam.vending.sweep import Sweep
+from service import log
+from service.app.connections import (
+    local_tables,
+    local_vending,
+    production_sts,
+    production_wire,
+    tables_at,
+    vending_from,
+    warden,
+)
+from service.app.examination import obstacles
+from service.app.migrators import local_migrator
+from service.app.operators import operators_endpoint
+from service.app.tenants import owned_issuers, tenants_endpoint, turns_of
+from service.auth.published_keys import PublishedKeys
+from service.http.metrics import Metrics
+from service.http.routes import routes
+from service.operations.migrator import Migrator
+from service.settings import BadSettings, Settings, read
+from service.store.tables import Tables
+from service.tenancy.model import Tenant
+from service.tenancy.registry import Registry
+from service.usage.flushing import Flushing
+from service.usage.repository import Usages
+from service.usage.turn import Turns
+
+
+def production() -> Starlette:
+    """What `keyfence serve` serves; no way of starting it gets past the settings' problems."""
+    settings = read()
+    if problems := settings.problems() or obstacles(settings):
+        raise BadSettings(tuple(problems))
+    log.configure(as_json=settings.log_json)
+    vending = vending_from(settings, production_sts(settings), Pace(session=settings.session_seconds))
+    tables = tables_at(settings, production_wire(settings), vending)
+    return application(settings, tables, vending)
+
+
+def local(settings: Settings, sessions: Sessions) -> Starlette:
+    """What `keyfence dev` serves."""
+    log.configure(as_json=settings.log_json)
+    vending = local_vending(settings, sessions)
+    return application(settings, local_tables(settings, vending), vending, local_migrator(settings, sessions))
+
+
+def application(
+    settings: Settings,
+    tables: Tables,
+    vending: Vending,
+    migrator: Migrator | None = None,
+    published: PublishedKeys | None = None,
+    turns: Turns | None = None,
+) -> Starlette:
+    """The tenants' API and the operators' over these tables, with their probes.
+
+    Without a migrator offboarding is begun here and carried through by a command."""
+    turns = turns or turns_of(settings, tables)
+    ledger = turns.ledger
+    metrics = Metrics(tables.meter, vending.counts, ledger.counts, turns.refusals)
+    tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call, accounts=ledger.accounts)
+    usage = Flushing(ledger, Usages(tables.control(writes=True)), settings.usage_seconds)
+    registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
+    published = published or PublishedKeys()
+    owned = owned_issuers(settings, tables, published)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        sweep = Sweep(vending.renew_due)
+        sweep.start()
+        usage.start()
+        yield
+        await usage.stop()
+        sweep.stop()
+        vending.close()
+        published.close()
+        tables.client.close()
+        if migrator:
+            migrator.close()
+
+    def told(tenant: Tenant) -> None:
+        registry.learn(tenant)
+        owned.doubt(tenant.issuer)
+
+    counted = migrator and migrator.charged(ledger.accounts)
+    endpoint = tenants_endpoint(settings, tables, metrics, registry, owned, turns)
+    admin = operators_endpoint(settings, tables, metrics, told, warden(settings, vending), counted)
+    return routes(
+        endpoints={"/graphql": endpoint, "/admin/graphql": admin},
+        ready=_readiness(registry),
+        metrics=metrics,
+        lifespan=lifespan,
+    )
+
+
+def _readiness(registry: Registry) -> Callable[[], Awaitable[str | None]]:
+    async def ready() -> str | None:
+        await registry.reach()
+        return None
+
+    return ready

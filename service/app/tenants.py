@@ -1,0 +1,93 @@
+"""The tenants' endpoint: who is let in, by which quotas, to which table."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+
+from iam.vending.budget import Budget
+from service.auth.bearer import bearer
+from service.auth.owned_issuers import OwnedIssuers
+from service.auth.published_keys import PublishedKeys
+from service.auth.scopes import INTROSPECT
+from service.auth.tokens import tenant_verifier
+from service.domains.sessions.repository import Sessions as RevokedSessions
+from service.domains.sessions.standing import Standing as SessionStanding
+from service.graphql.context import Caller, Context
+from service.graphql.execution import GraphQLExecutor
+from service.graphql.request import RequestInfo
+from service.graphql.schema import schema
+from service.graphql.turns import cost_of, turn_of
+from service.http.endpoint import GraphQLEndpoint
+from service.http.graphiql import graphiql_page
+from service.http.metrics import Metrics
+from service.settings import Settings
+from service.store.tables import Tables
+from service.tenancy.identities import Identities
+from service.tenancy.registry import Registry
+from service.usage.allowances import Allowances
+from service.usage.ledger import Ledger
+from service.usage.prices import prices_in
+from service.usage.turn import Turns
+
+
+def tenants_endpoint(
+    settings: Settings, tables: Tables, metrics: Metrics, registry: Registry, owned: OwnedIssuers, turns: Turns
+) -> GraphQLEndpoint[Caller, Context]:
+    return GraphQLEndpoint(
+        authenticate=_admission(settings, registry, owned, turns),
+        turn=turn_of,
+        executor=GraphQLExecutor(schema),
+        context=_contexts(tables),
+        confirm=_sessions(settings, tables),
+        cost=partial(cost_of, prices_in(settings)),
+        introspection=lambda caller: settings.introspection or INTROSPECT in caller.principal.scopes,
+        page=graphiql_page if settings.graphiql else None,
+        metrics=metrics,
+    )
+
+
+def owned_issuers(settings: Settings, tables: Tables, published: PublishedKeys) -> OwnedIssuers:
+    return OwnedIssuers(
+        Identities(tables.control(writes=False)).find,
+        published.at,
+        Budget(settings.issuer_lookups_per_second),
+        max_age=settings.registry_seconds,
+    )
+
+
+def turns_of(settings: Settings, tables: Tables) -> Turns:
+    """One tenant takes at most half of the threads."""
+    allowances = Allowances(servers=settings.fleet, width=max(1, settings.data_threads // 2))
+    return Turns(allowances=allowances, ledger=Ledger(), total=tables.meter)
+
+
+def _admission(
+    settings: Settings, registry: Registry, owned: OwnedIssuers, turns: Turns
+) -> Callable[[str | None], Awaitable[Caller]]:
+    verifier = tenant_verifier(settings, owned=owned)
+
+    async def admit(authorization: str | None) -> Caller:
+        principal = await verifier.verify(bearer(authorization))
+        tenant = await registry.served(principal.tenant)
+        return Caller(principal, tenant, turns.begin(tenant))
+
+    return admit
+
+
+def _sessions(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitable[None]]:
+    """Read with what a query may do, and consistently, so that it holds from the next request on."""
+
+    def sessions(caller: Caller) -> RevokedSessions:
+        table = tables.tenant(caller.tenant.id, writes=False, meter=caller.turn, lane=caller.turn.lane)
+        return RevokedSessions(replace(table, consistent=True))
+
+    standing = SessionStanding(settings.revocation_seconds)
+    return lambda caller: standing.check(caller.tenant.id, caller.principal.token_id, partial(sessions, caller))
+
+
+def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:
+    def context(caller: Caller, request: RequestInfo) -> Context:
+        writes, turn = request.mutates, caller.turn
+        return Context(caller, tables.tenant(caller.tenant.id, writes=writes, meter=turn, lane=turn.lane))
+
+    return context

@@ -1,0 +1,4 @@
+"""Scopes that a token may carry."""
+
+INTROSPECT = "introspect"
+"""Whoever has it may read the schema."""

@@ -1,0 +1,93 @@
+"""offboardTenant: begun by the service, carried through by whoever may scan, and answered for ever after."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import SecretStr
+from starlette.applications import Starlette
+
+from iam.boundary import TenantId
+from service import app
+from service.operations.offboarding.certificate import checked, compare
+from service.operations.offboarding.signer import signer
+from tests.engine.leaving import fill, left, migrator, of
+from tests.world import World
+
+OFFBOARD = """mutation($id: ID!, $confirm: ID!) { offboardTenant(id: $id, confirm: $confirm) {
+  tenant { id status name } phase exportUri itemsExported itemsPurged certificate } }"""
+USERS = "{ users(first: 1) { edges { node { id } } } }"
+KEY = "k" * 43
+
+
+@pytest.fixture
+def attended(world: World, tmp_path: Path) -> Iterator[Starlette]:
+    """The service as it is under `keyfence dev`, where it may be the migrator too."""
+    settings = world.settings.model_copy(
+        update={"exports": tmp_path, "signing_key": SecretStr(KEY), "settle_seconds": 0.0}
+    )
+    with migrator(world) as by:
+        yield app.application(settings, world.tables, world.vending, by)
+
+
+async def offboarded(world: World, tenant: TenantId, application: Starlette | None = None) -> dict[str, Any]:
+    operator = replace(world.operator(), application=application or world.application)
+    answer: dict[str, Any] = (await operator.ask(OFFBOARD, id=tenant, confirm=tenant))["offboardTenant"]
+    return answer
+
+
+async def test_nobody_but_an_operator_offboards(world: World, tenant: TenantId) -> None:
+    owner = replace(world.session(tenant), path="/admin/graphql")
+    assert await owner.refusal(OFFBOARD, id=tenant, confirm=tenant) == "UNAUTHENTICATED"
+    await world.session(tenant).ask(USERS)
+
+
+async def test_a_slip_of_the_pen_offboards_nobody(world: World, tenant: TenantId) -> None:
+    other = await world.new_tenant()
+    for id, confirm, code in (
+        (tenant, other, "BAD_USER_INPUT"),
+        (tenant, "", "BAD_USER_INPUT"),
+        ("nobody-here", "nobody-here", "NOT_FOUND"),
+        ("NO ID", "NO ID", "BAD_USER_INPUT"),
+    ):
+        assert await world.operator().refusal(OFFBOARD, id=id, confirm=confirm) == code
+    for one in (tenant, other):
+        await world.session(one).ask(USERS)
+
+
+async def test_without_a_migrator_it_is_begun_and_the_answer_says_so(world: World, tenant: TenantId) -> None:
+    fill(world, tenant, 3)
+    session = world.session(tenant)
+    await session.ask(USERS)
+    world.calls()
+    for _ in range(2):
+        answer = await offboarded(world, tenant)
+        assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDING", "name": tenant.title()}
+        assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("SHUTTING", 0, 0)
+        assert (answer["exportUri"], answer["certificate"]) == (None, None)
+    assert {call.operation for call in world.calls()} <= {"GetItem", "TransactWriteItems"}
+    assert await session.refusal(USERS) == "FORBIDDEN"
+    assert len(of(left(world), tenant)) == 3
+    assert (
+        await world.operator().refusal("mutation($id: ID!) { resumeTenant(id: $id) { id } }", id=tenant) == "CONFLICT"
+    )
+
+
+async def test_with_a_migrator_it_is_done_in_the_call(
+    world: World, tenant: TenantId, attended: Starlette, tmp_path: Path
+) -> None:
+    fill(world, tenant, 8)
+    answer = await offboarded(world, tenant, attended)
+    assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDED", "name": tenant}
+    assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("FINISHED", 8, 8)
+    claims = checked(orjson.dumps(answer["certificate"]), signer(KEY).verifier)
+    compare(claims, tmp_path / claims["export"])
+    assert answer["exportUri"] == (tmp_path / claims["export"]).as_uri()
+    assert claims["operator"] == "an-operator"
+    assert of(left(world), tenant) == []
+    assert await offboarded(world, tenant) == answer, "any server answers with it, also one that cannot scan"
+    gone = replace(world.session(tenant), application=attended)
+    assert await gone.refusal(USERS) == "UNAUTHENTICATED"

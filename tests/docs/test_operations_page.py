@@ -1,0 +1,115 @@
+"""The operations page names what the code names: commands, metrics, log lines, events, tiers, phases, settings."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from graphql import parse, validate
+from typer.main import get_group
+
+from service.admin.schema import schema
+from service.cli import app
+from service.http.metrics import Metrics
+from service.operations.offboarding import attended, jobs
+from service.settings import Settings
+from service.tenancy.offboarding import Phase
+from service.tenancy.quotas import ALLOWANCES
+from service.usage.bucket import BURST_SECONDS
+from service.usage.model import RETENTION
+from service.usage.prices import LISTED
+from tests.docs.pages import DOCS, ROOT, blocks, prose, table
+
+PAGE = DOCS / "operations.md"
+TEXT = " ".join(PAGE.read_text().split())
+LOGGED = re.compile(r'log\.(?:warning|error|exception|critical)\(\s*"([^"]+)"')
+COMMANDS = re.findall(r"uv run keyfence ([^\n]*)", PAGE.read_text())
+
+
+def code_of(*places: str) -> Iterator[str]:
+    return (path.read_text() for place in places for path in (ROOT / place).rglob("*.py"))
+
+
+def names(heading: str) -> list[str]:
+    return [row[0].strip("`") for row in table(PAGE, heading)]
+
+
+def test_every_metric_is_there_and_no_other() -> None:
+    served = re.findall(r"^# TYPE (\w+)", Metrics().render(), re.MULTILINE)
+    assert sorted(names("metric")) == sorted(served)
+
+
+def test_every_line_that_is_logged_as_a_problem_is_there_and_no_other() -> None:
+    logged = {name for code in code_of("service", "iam") for name in LOGGED.findall(code)}
+    assert sorted(names("event")) == sorted(logged)
+
+
+def test_every_kind_of_event_is_there_and_no_other() -> None:
+    kinds = {kind for code in code_of("service") for kind in re.findall(r'"(tenant\.[a-z]+)"', code)}
+    assert sorted(names("kind")) == sorted(kinds)
+
+
+def test_the_tiers_have_their_allowances() -> None:
+    told = [(row[0].strip("`"), *(int(cell.replace(",", "")) for cell in row[1:])) for row in table(PAGE, "tier")]
+    assert told == [
+        (
+            tier.value,
+            one.requests_per_second,
+            one.read_units_per_second,
+            one.write_units_per_second,
+            one.users,
+            one.storage_mb,
+        )
+        for tier, one in ALLOWANCES.items()
+    ]
+
+
+def test_the_phases_of_an_offboarding_are_told_in_their_order() -> None:
+    assert names("phase") == list(Phase)
+
+
+def test_every_setting_that_is_named_exists() -> None:
+    settings = {f"KEYFENCE_{name.upper()}" for name in Settings.model_fields}
+    assert set(re.findall(r"KEYFENCE_[A-Z_]+", PAGE.read_text())) - settings - {"KEYFENCE_"} == set()
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_has_the_options_that_it_is_shown_with(line: str) -> None:
+    command: Any = get_group(app)
+    arguments = shlex.split(line)
+    while arguments and arguments[0] in getattr(command, "commands", {}):
+        command = command.commands[arguments.pop(0)]
+    command.make_context(line, arguments)
+
+
+def test_every_command_about_tenants_is_named() -> None:
+    tenant: Any = get_group(app).commands["tenant"]
+    words = set(re.findall(r"`(\w+)`", prose(PAGE))) | {line.split()[1] for line in COMMANDS}
+    assert set(tenant.commands) - words == set()
+
+
+@pytest.mark.parametrize("document", blocks(PAGE, "graphql"), ids=lambda text: text.split()[2].partition("(")[0])
+def test_a_document_fits_the_operators_schema(document: str) -> None:
+    assert validate(schema._schema, parse(document)) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"by default {LISTED.read} for reads and {LISTED.write} for writes, as listed for {LISTED.region}"
+        f" on {LISTED.as_of}",
+        f"of the last {RETENTION.days} days",
+        f"Usage, for {RETENTION.days} days after each hour",
+        f"as far as it comes within {attended.SECONDS:g} seconds",
+        f"loses its place after {jobs.LEASE.total_seconds():g} seconds",
+        f"within `KEYFENCE_REGISTRY_SECONDS`, which is {Settings.model_fields['registry_seconds'].default:g}",
+    ],
+)
+def test_a_number_is_the_codes_own(sentence: str) -> None:
+    assert sentence in TEXT
+
+
+def test_a_burst_is_two_seconds_worth() -> None:
+    assert BURST_SECONDS == 2
+    assert "at most two seconds' worth of it at once" in TEXT

@@ -1,0 +1,24 @@
+"""A demo tenant's journal is there to be read, newest first."""
+
+import pytest
+
+from iam.boundary import TenantId
+from service.local.people import TENANTS
+from service.local.stock import stock
+from service.local.trade import Trade
+from service.store import clock
+from tests.world import World
+
+JOURNAL = "{ activity(first: 100) { edges { node { id kind target by } } } }"
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+async def test_a_stocked_shop_has_a_journal(world: World, tenant: TenantId) -> None:
+    trade = Trade(TENANTS["globex"], clock.now())
+    await stock(world.table(tenant), trade)
+    shown = [edge["node"] for edge in (await world.session(tenant).ask(JOURNAL))["activity"]["edges"]]
+    told = sorted(trade.journal(), key=lambda one: one.created_at, reverse=True)
+    assert told
+    assert [(one["id"], one["kind"], one["target"], one["by"]) for one in shown] == [
+        (one.id, one.kind, one.target, one.by) for one in told
+    ]

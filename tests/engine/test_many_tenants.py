@@ -1,0 +1,109 @@
+"""A thousand tenants come in one run, are listed in the order in which they came, and each has its own login."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from iam.boundary import tenant_id
+from service import app
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Tier
+from service.tenancy.register import Register
+from tests.api.operating import Newcomer
+from tests.world import Session, World
+
+MANY = 1_000
+AT_ONCE = 8
+LIST = """query($first: Int!, $after: String, $status: TenantStatus) {
+  tenants(first: $first, after: $after, status: $status) {
+    edges { node { id createdAt } } pageInfo { hasNextPage endCursor } } }"""
+VIEWER = "{ viewer { tenant { id } user { email } } }"
+
+on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+
+@pytest.fixture
+def hurried(world: World) -> Iterator[World]:
+    """A server whose STS may be asked as often as it likes."""
+    settings = world.settings.model_copy(update={"sts_calls_per_second": 10_000.0})
+    vending = app.local_vending(settings, world.gate.sessions)
+    tables = app.local_tables(settings, vending)
+    yield replace(world, vending=vending, application=app.application(settings, tables, vending))
+    tables.client.close()
+    vending.close()
+
+
+async def in_turn(work: Callable[[Newcomer], Awaitable[None]], newcomers: list[Newcomer]) -> None:
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def one(newcomer: Newcomer) -> None:
+        async with turns:
+            await work(newcomer)
+
+    await asyncio.gather(*map(one, newcomers))
+
+
+async def listed(operator: Session, first: int, **arguments: Any) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    after = None
+    while True:
+        page = (await operator.ask(LIST, first=first, after=after, **arguments))["tenants"]
+        found += [edge["node"] for edge in page["edges"]]
+        after = page["pageInfo"]["endCursor"]
+        if not page["pageInfo"]["hasNextPage"]:
+            return found
+
+
+@on_dynoxide
+async def test_a_thousand_tenants_come_are_listed_and_log_in(hurried: World) -> None:
+    crowd = [Newcomer.called(f"crowd-{number}") for number in range(MANY)]
+    owners: dict[str, str] = {}
+
+    async def come(newcomer: Newcomer) -> None:
+        owners[newcomer.id] = (await newcomer.onboarded(hurried))["owner"]["id"]
+
+    async def log_in(newcomer: Newcomer) -> None:
+        seen = (await newcomer.session(hurried, user=owners[newcomer.id]).ask(VIEWER))["viewer"]
+        assert seen == {"tenant": {"id": newcomer.id}, "user": {"email": f"owner@{newcomer.id}.example"}}
+
+    await in_turn(come, crowd)
+    ours = {newcomer.id for newcomer in crowd}
+    found = [one for one in await listed(hurried.operator(), 100) if one["id"] in ours]
+    assert sorted(one["id"] for one in found) == sorted(newcomer.id for newcomer in crowd)
+    assert [one["createdAt"] for one in found] == sorted((one["createdAt"] for one in found), reverse=True)
+    await in_turn(log_in, crowd)
+
+
+def entered(number: int, month: datetime) -> Tenant:
+    at = month + timedelta(minutes=number)
+    return Tenant(
+        id=tenant_id(f"m{number}-{month:%Y%m}"),
+        name="A Shop",
+        tier=Tier.FREE,
+        status=TenantStatus.SUSPENDED if number % 2 else TenantStatus.ACTIVE,
+        created_at=at,
+        updated_at=at,
+    )
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+async def test_a_list_goes_on_over_months_with_and_without_tenants(world: World, size: int) -> None:
+    """Every page ends somewhere else: inside a month, at its end, before a month in which nobody came."""
+    months = [datetime(2026, month, 3, tzinfo=UTC) for month in (1, 2, 5, 6)]
+    register = Register(world.tables.control(writes=True), "somebody")
+    made = [entered(number, month) for month in months for number in range(4)]
+    for tenant in made:
+        if await register.find(tenant.id) is None:
+            await register.enter(tenant)
+    wanted = [tenant.id for tenant in sorted(made, key=lambda one: one.created_at, reverse=True)]
+    ours = set(wanted)
+    everybody = [one["id"] for one in await listed(world.operator(), size) if one["id"] in ours]
+    assert everybody == wanted
+    suspended = {tenant.id for tenant in made if tenant.status is TenantStatus.SUSPENDED}
+    found = [one["id"] for one in await listed(world.operator(), size, status="SUSPENDED") if one["id"] in ours]
+    assert found == [id for id in wanted if id in suspended]

@@ -1,0 +1,38 @@
+"""Ten thousand items of one tenant leave, and those of another stay."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.operations.migrator import Migrator
+from service.operations.offboarding.certificate import checked, compare
+from tests.engine.leaving import KEY, Time, fill, left, means, migrator, of, offboard, through
+from tests.world import Recorder, World
+
+COUNT = 10_000
+
+
+@pytest.fixture
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+async def test_ten_thousand_items_leave(world: World, by: Migrator, tmp_path: Path) -> None:
+    tenant, neighbour = await world.new_tenant("large"), await world.new_tenant("large1")
+    fill(world, tenant, COUNT, indexed=500)
+    fill(world, neighbour, 1_000, indexed=100)
+    before = of(left(world), neighbour)
+    recorder = Recorder(by.tables.client)
+    given = means(through(by, recorder), tmp_path, Time(), page=1_000)
+    job = await offboard(given, tenant)
+    assert (job.lines, job.purged, job.round) == (COUNT, COUNT, 2)
+    compare(checked(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    scanned = left(world)
+    assert of(scanned, tenant) == []
+    assert of(scanned, neighbour) == before
+    assert "the word of large " not in repr(scanned)
+    calls = [call.operation for call in recorder.calls]
+    assert calls.count("BatchWriteItem") == COUNT / 25

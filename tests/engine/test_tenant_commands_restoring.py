@@ -1,0 +1,88 @@
+"""A tenant's trade comes back from a table that was restored beside, as the operations page says."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from iam.boundary import TenantId
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from iam.policies.names import PROVISIONER
+from service.cli import app
+from service.local import becoming
+from service.local.gate_key import gate_key
+from service.store.client import Wire
+from service.store.schema import Administration
+from tests.engine.trade import Trade, kept
+from tests.world import World
+
+
+@pytest.fixture(autouse=True)
+def _terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("service.log.configure", lambda **_: None)
+
+
+def gate_of(world: World, table: str) -> Gate:
+    """With roles for that table alone, and its key in a directory of the table's name."""
+    data = Path(table)
+    data.mkdir()
+    return Gate.start(engine_url=world.engine_url, account=Account.of(Deployment(table=table)), key=gate_key(data))
+
+
+def run(gate: Gate, *arguments: str) -> tuple[int, str]:
+    table = gate.account.deployment.table
+    given = {"KEYFENCE_TABLE": table, "KEYFENCE_ENDPOINT_URL": gate.url, "KEYFENCE_DATA": table}
+    result = CliRunner().invoke(app, list(arguments), env=given)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stderr
+
+
+def created(gate: Gate) -> None:
+    maker = becoming.as_role(gate.sessions, PROVISIONER).credentials
+    wire = Wire(region="us-east-1", endpoint_url=gate.url)
+    Administration.connect(wire, gate.account.deployment.table, maker).create()
+
+
+def items(world: World) -> list[dict[str, Any]]:
+    pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table)
+    return [dict(item) for page in pages for item in page["Items"]]
+
+
+def lose(world: World, tenant: TenantId) -> None:
+    for item in items(world):
+        if item["PK"]["S"].startswith(f"TENANT#{tenant}#"):
+            key = {"PK": item["PK"], "SK": item["SK"]}
+            world.engine_client().delete_item(TableName=world.settings.table, Key=key)
+
+
+def test_what_one_tenant_lost_is_brought_back_and_nobody_else_is_touched(world: World) -> None:
+    tenant, other = asyncio.run(world.new_tenant()), asyncio.run(world.new_tenant())
+    for one in (tenant, other):
+        asyncio.run(Trade.on(world.table(one)).everything())
+    before = kept(world, tenant, other)
+    with gate_of(world, world.settings.table) as usual, gate_of(world, f"{world.settings.table}-restored") as restored:
+        created(restored)
+        for item in items(world):
+            world.engine_client().put_item(TableName=restored.account.deployment.table, Item=item)
+        lose(world, tenant)
+        assert run(restored, "export", "--tenant", tenant, "--out", "lines")[0] == 0
+        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0
+        assert kept(world, tenant, other) == before
+
+
+def test_a_suspended_tenant_is_not_imported_into(world: World) -> None:
+    tenant = asyncio.run(world.new_tenant())
+    Path("lines").write_text('{"type": "category", "path": ["office"], "createdAt": "2026-11-02T09:30:00Z"}\n')
+    with gate_of(world, world.settings.table) as usual:
+        assert run(usual, "tenant", "suspend", tenant, "--reason", "unpaid")[0] == 0
+        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 1
+        assert run(usual, "tenant", "resume", tenant)[0] == 0
+        assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0

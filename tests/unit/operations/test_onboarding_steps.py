@@ -1,0 +1,66 @@
+"""An onboarding opens only what it has set up itself."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from iam.boundary import tenant_id
+from service.errors import Conflict
+from service.operations.application import Application
+from service.operations.onboarding import _active, _same
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Tier
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+WANTED = Application(
+    id=tenant_id("acme"),
+    name="A Shop",
+    tier=Tier.FREE,
+    owner_email="owner@acme.example",
+    owner_name="First Owner",
+    issuer="https://id.acme.example",
+    jwks_uri="https://id.acme.example/keys",
+)
+
+
+def tenant(status: TenantStatus) -> Tenant:
+    return Tenant(
+        id=WANTED.id,
+        name=WANTED.name,
+        tier=WANTED.tier,
+        status=status,
+        request=WANTED.digest(),
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+@pytest.mark.parametrize("status", [one for one in TenantStatus if one is not TenantStatus.PROVISIONING])
+def test_what_is_not_being_set_up_stays_as_it_is(status: TenantStatus) -> None:
+    assert _active(tenant(status)) == tenant(status)
+
+
+def test_what_is_being_set_up_becomes_active() -> None:
+    assert _active(tenant(TenantStatus.PROVISIONING)) == tenant(TenantStatus.ACTIVE)
+
+
+@pytest.mark.parametrize("status", [TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED])
+def test_who_is_leaving_or_gone_is_not_given_again_to_the_same_request(status: TenantStatus) -> None:
+    with pytest.raises(Conflict):
+        _same(tenant(status), WANTED)
+
+
+OTHERS = {
+    "name": replace(WANTED, name="B"),
+    "owner": replace(WANTED, owner_name="X"),
+    "keys": replace(WANTED, jwks_uri="https://o.example"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_request_does_not_get_it(name: str) -> None:
+    assert _same(tenant(TenantStatus.ACTIVE), WANTED)
+    with pytest.raises(Conflict):
+        _same(tenant(TenantStatus.ACTIVE), OTHERS[name])

@@ -1,0 +1,26 @@
+"""Amounts are spelled exactly, and alike where they are equal."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.store.codec import encode
+from service.store.money import money
+
+AMOUNTS = st.decimals(min_value=0, max_value=Decimal(10) ** 12, places=2)
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [("10", "10.00"), ("10.00", "10.00"), ("149.9", "149.90"), ("1E+2", "100.00"), ("0", "0.00"), ("0.1250", "0.125")],
+)
+def test_an_amount_has_two_decimals_or_as_many_as_it_takes(amount: str, text: str) -> None:
+    assert money(Decimal(amount)) == text
+
+
+@given(AMOUNTS)
+def test_an_amount_is_spelled_the_same_before_it_is_kept_and_after(amount: Decimal) -> None:
+    kept = encode(amount.normalize())["N"]
+    assert money(Decimal(kept)) == money(amount) == f"{amount:.2f}"

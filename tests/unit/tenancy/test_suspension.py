@@ -1,0 +1,39 @@
+"""IAM's room for suspensions goes to those whose sessions may still live."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.policies.suspension import suspended
+from service.errors import Throttled
+from service.tenancy.suspension import SESSION, fitting
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+MANY = 1_000
+
+
+def crowd(count: int, age: timedelta) -> dict[str, datetime]:
+    return {f"tenant-{number:024d}": NOW - age - timedelta(seconds=number) for number in range(count)}
+
+
+def test_all_stay_while_there_is_room() -> None:
+    some = crowd(100, SESSION)
+    assert fitting(some, NOW) == some
+
+
+def test_those_who_were_shut_out_longest_leave_first() -> None:
+    kept = fitting(crowd(MANY, SESSION), NOW)
+    assert 0 < len(kept) < MANY
+    assert sorted(kept) == sorted(crowd(MANY, SESSION))[: len(kept)]
+    suspended(map(TenantId, kept))
+
+
+def test_nobody_leaves_who_may_have_a_session() -> None:
+    with pytest.raises(Throttled) as refusal:
+        fitting(crowd(MANY, timedelta()), NOW)
+    assert 0 < int(str(refusal.value.extensions["retryAfterMs"])) <= SESSION.total_seconds() * 1000
+
+
+def test_a_session_lives_no_longer_than_a_suspension_is_kept() -> None:
+    assert timedelta(hours=1) < SESSION

@@ -1,0 +1,44 @@
+"""Of two who publish at once, none undoes the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from iam.boundary import TenantId
+from service.tenancy.suspension import Suspended
+from service.tenancy.suspensions import Suspensions
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+A, B = TenantId("a1"), TenantId("a10")
+
+
+def listed(*tenants: TenantId) -> Suspended:
+    return Suspended(since=dict.fromkeys(tenants, NOW), created_at=NOW, updated_at=NOW, version=len(tenants))
+
+
+@dataclass(slots=True)
+class Register:
+    """A list that somebody else adds to and publishes while the first one is being published."""
+
+    now: Suspended | None
+    later: list[Suspended] = field(default_factory=list)
+    fence: Sequence[TenantId] = ()
+
+    async def find(self, _: object) -> Suspended | None:
+        return self.now
+
+    async def shut(self, tenants: Sequence[TenantId]) -> None:
+        if self.later:
+            self.now = self.later.pop()
+            self.fence = self.now.tenants
+        self.fence = tenants
+
+    def suspensions(self) -> Suspensions:
+        return Suspensions(cast("Any", self), self.shut)
+
+
+async def test_who_was_overtaken_while_publishing_publishes_what_is_newest() -> None:
+    register = Register(listed(A), later=[listed(A, B)])
+    await register.suspensions().publish()
+    assert list(register.fence) == [A, B]

@@ -1,0 +1,22 @@
+"""Every process of the fleet gives out its part of a quota, as the settings count them."""
+
+from typing import Any, cast
+
+import pytest
+
+from service.app.tenants import turns_of
+from service.settings import Settings
+from service.store.meter import Meter
+
+
+@pytest.mark.parametrize(
+    ("given", "servers"),
+    [({}, 1), ({"workers": 3}, 3), ({"servers": 4}, 4), ({"servers": 4, "workers": 3}, 4)],
+    ids=str,
+)
+def test_the_allowances_know_how_many_share_them(given: dict[str, int], servers: int) -> None:
+    class Tables:
+        meter = Meter()
+
+    turns = turns_of(Settings(**cast("Any", given)), cast("Any", Tables()))
+    assert turns.allowances.servers == servers

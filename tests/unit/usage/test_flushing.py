@@ -1,0 +1,65 @@
+"""Usage is written again and again, whatever happens, and never out of order."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from iam.boundary import TenantId
+from service.usage.flushing import Flushing
+from service.usage.ledger import Ledger
+from service.usage.model import UsageHour
+
+ACME = TenantId("acme")
+
+
+@dataclass(slots=True)
+class Usages:
+    """Puts that take as long as they are told to, or break."""
+
+    written: list[int] = field(default_factory=list)
+    slow: asyncio.Event | None = None
+    broken: int = 0
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def put(self, hours: Sequence[UsageHour]) -> None:
+        (hour,) = hours
+        requests = hour.operations["users"].requests
+        slow, self.slow = self.slow, None
+        if slow:
+            await slow.wait()
+        if self.broken:
+            self.broken -= 1
+            raise RuntimeError("nobody expected that")
+        self.written.append(requests)
+        self.done.set()
+
+
+def flushing(ledger: Ledger, usages: Usages, seconds: float = 10.0) -> Flushing:
+    return Flushing(ledger, cast("Any", usages), seconds)
+
+
+async def test_older_numbers_never_land_after_newer_ones() -> None:
+    ledger, usages = Ledger(), Usages(slow=asyncio.Event())
+    released = usages.slow
+    writing = flushing(ledger, usages)
+    ledger.line(ACME, "users").requests += 1
+    first = asyncio.ensure_future(writing.flush())
+    await asyncio.sleep(0)
+    ledger.line(ACME, "users").requests += 1
+    second = asyncio.ensure_future(writing.flush())
+    await asyncio.sleep(0)
+    assert released
+    released.set()
+    await asyncio.gather(first, second)
+    assert usages.written == [1, 2]
+
+
+async def test_a_flush_that_breaks_is_followed_by_one_that_writes() -> None:
+    ledger, usages = Ledger(), Usages(broken=2)
+    writing = flushing(ledger, usages, seconds=0.0)
+    ledger.line(ACME, "users").requests += 1
+    writing.start()
+    await usages.done.wait()
+    await writing.stop()
+    assert usages.written == [1]

@@ -1,0 +1,116 @@
+"""A turn lets a request in, meters it, charges its tenant, and is over when the request is."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from structlog.testing import capture_logs
+
+from service.store.meter import Meter, Spent
+from service.tenancy.model import Tenant
+from service.usage.allowance import MOST_WAITING, TOLD_SECONDS, OverQuota
+from service.usage.allowances import Allowances
+from service.usage.ledger import Ledger
+from service.usage.turn import Turns
+
+from .tenants import Clock, tenant
+
+
+@dataclass
+class Scene:
+    clock: Clock = field(default_factory=Clock)
+    width: int = 16
+    turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        allowances = Allowances(clock=self.clock, width=self.width)
+        self.turns = Turns(allowances=allowances, ledger=Ledger(), total=Meter())
+
+    def counts(self, who: Tenant) -> dict[str, tuple[int, int, float]]:
+        """Requests, refusals and units of each operation."""
+        (leaf,) = [leaf for leaf in self.turns.ledger.due() if leaf.tenant == who.id]
+        return {name: (one.requests, one.refused, one.read_units + one.write_units) for name, one in leaf.lines.items()}
+
+
+async def test_what_a_request_consumes_is_its_own_its_operations_its_tenants_and_everybodys() -> None:
+    scene, acme = Scene(), tenant()
+    turn, other = scene.turns.begin(acme), scene.turns.begin(acme)
+    async with turn.taken("users", writes=False), other.taken("createUser", writes=True):
+        turn.add(Spent("Query", 150.0))
+        other.add(Spent("TransactWriteItems", 0.0, 20.0))
+    turn.add(Spent("Query", 1.0))
+    assert (turn.read_units, turn.calls, other.write_units) == (151.0, {"Query": 2}, 20.0)
+    assert scene.counts(acme) == {"users": (1, 0, 151.0), "createUser": (1, 0, 20.0)}
+    assert (scene.turns.total.read_units, scene.turns.total.write_units) == (151.0, 20.0)
+    allowance = scene.turns.allowances.of(acme)
+    assert (allowance.read_units.balance, allowance.write_units.balance) == (200.0 - 151.0, 100.0 - 20.0)
+
+
+async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> None:
+    scene, acme = Scene(), tenant()
+    scene.turns.begin(acme).add(Spent("PutItem", 0.0, 101.0))
+    async with scene.turns.begin(acme).taken("users", writes=False):
+        pass
+    with pytest.raises(OverQuota):
+        async with scene.turns.begin(acme).taken("createUser", writes=True):
+            raise AssertionError("it was let in")
+    assert scene.counts(acme)["createUser"] == (0, 1, 0.0)
+    assert scene.turns.refusals == {"writeUnitsPerSecond": 1}
+
+
+async def test_no_more_requests_of_a_tenant_run_at_once_than_its_share_and_its_neighbours_do_not_wait() -> None:
+    scene, running, most = Scene(width=4), 0, 0
+    acme, neighbour = tenant(requests_per_second=10_000), tenant("acmecorp")
+
+    async def run() -> None:
+        nonlocal running, most
+        async with scene.turns.begin(acme).taken("users", writes=False):
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0)
+            running -= 1
+
+    crowd = asyncio.gather(*(run() for _ in range(50)))
+    await asyncio.sleep(0)
+    async with scene.turns.begin(neighbour).taken("users", writes=False):
+        assert running == 2
+    await crowd
+    assert most == 2
+    assert scene.counts(acme) == {"users": (50, 0, 0.0)}
+
+
+async def test_a_tenant_with_too_many_waiting_is_refused() -> None:
+    scene, acme, leave = Scene(width=1), tenant(requests_per_second=10_000), asyncio.Event()
+
+    async def run() -> None:
+        async with scene.turns.begin(acme).taken("users", writes=False):
+            await leave.wait()
+
+    crowd = [asyncio.ensure_future(run()) for _ in range(MOST_WAITING + 1)]
+    await asyncio.sleep(0)
+    with pytest.raises(OverQuota, match="at once"):
+        await asyncio.wait_for(run(), 5)
+    leave.set()
+    await asyncio.gather(*crowd)
+
+
+async def test_calls_of_a_tenant_share_a_lane_that_no_neighbour_is_in() -> None:
+    scene = Scene()
+    first, second = (scene.turns.begin(tenant()) for _ in range(2))
+    assert first.lane is second.lane
+    assert first.lane is not scene.turns.begin(tenant("acmecorp")).lane
+
+
+def test_a_tenant_over_its_quota_is_told_of_now_and_then() -> None:
+    scene, acme = Scene(), tenant(requests_per_second=1)
+    with capture_logs() as lines:
+        for _ in range(2):
+            for _ in range(20):
+                try:
+                    scene.turns.begin(acme)
+                except OverQuota:
+                    continue
+            scene.clock.now += TOLD_SECONDS
+    assert [(line["event"], line["tenant"], line["quota"]) for line in lines] == [
+        ("tenant_over_quota", "acme", "requestsPerSecond")
+    ] * 2
