@@ -32,8 +32,14 @@ def console() -> "Console":
 def lay(
     out: "Console", headings: Row, rows: Iterable[Row], *, widths: Sequence[int] = (), numbers: Sequence[str] = ()
 ) -> None:
+    out.print(columns(headings, rows, room=out.width, widths=widths, numbers=numbers))
+
+
+def columns(
+    headings: Row, rows: Iterable[Row], *, room: int, widths: Sequence[int] = (), numbers: Sequence[str] = ()
+) -> "Table":
     """Only the last column gives way on a narrow terminal. `widths` let tables below each other line up."""
-    cells, room = list(rows), out.width
+    cells = list(rows)
     made = _table(headed=any(headings))
     for at, heading in enumerate(headings):
         least = max([*widths[at : at + 1], len(heading), *(_width(row[at]) for row in cells)])
@@ -43,7 +49,7 @@ def lay(
         room -= least + GAP
     for row in cells:
         made.add_row(*row)
-    out.print(made)
+    return made
 
 
 def shown(text: str) -> str:

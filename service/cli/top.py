@@ -87,14 +87,14 @@ def _watch(gate: "GateTraffic", interval: float, rows: int, *, once: bool) -> No
     out, looks = console(), _looks(gate, interval, once=once)
     if once or not out.is_terminal:
         for seen in looks:
-            out.print(_screen(seen, rows))
+            out.print(_screen(seen, rows, out.width))
         return
-    with Live(_screen(next(looks), rows), console=out, auto_refresh=False, screen=True) as live:
+    with Live(_screen(next(looks), rows, out.width), console=out, auto_refresh=False, screen=True) as live:
         for seen in looks:
-            live.update(_screen(seen, rows), refresh=True)
+            live.update(_screen(seen, rows, out.width), refresh=True)
 
 
-def _screen(seen: dict[str, Any], rows: int) -> "Group":
+def _screen(seen: dict[str, Any], rows: int, room: int) -> "Group":
     from rich.console import Group
 
     from service.cli.tenant_table import columns
@@ -104,8 +104,8 @@ def _screen(seen: dict[str, Any], rows: int) -> "Group":
         f"A partition has {limits['read']:,.0f} read and {limits['write']:,.0f} write units a second,"
         f" and {limits['burstSeconds']:g} s of them in reserve. The last {seen['seconds']} seconds:\n"
     )
-    tenants = columns(TENANTS, [_tenant(one) for one in seen["tenants"][:rows]], numbers=NUMBERS)
-    partitions = columns(PARTITIONS, [_partition(one) for one in seen["partitions"][:rows]], numbers=NUMBERS)
+    tenants = columns(TENANTS, [_tenant(one) for one in seen["tenants"][:rows]], room=room, numbers=NUMBERS)
+    partitions = columns(PARTITIONS, [_partition(one) for one in seen["partitions"][:rows]], room=room, numbers=NUMBERS)
     return Group(said, tenants, "", partitions)
 
 
