@@ -25,6 +25,14 @@ def _quiet(_: str) -> None:
     """Progress that nobody follows."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def undisturbed_log() -> Iterator[None]:
+    """A service that is composed in a test does not take the log away from tests that look into it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.log.configure", lambda **_: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
