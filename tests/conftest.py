@@ -25,25 +25,37 @@ def _quiet(_: str) -> None:
     """Progress that nobody follows."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def undisturbed_log() -> Iterator[None]:
+    """A service that is composed in a test does not take the log away from tests that look into it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.log.configure", lambda **_: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
 
 
 class Engines:
-    """The engines of this test process, each started when it is first wanted."""
+    """The engines of a module of tests, each started when it is first wanted.
 
-    def __init__(self, directory: Path) -> None:
+    dynoxide grows slower with everything that was ever written to it and starts in no time, so every module has its
+    own; moto, which starts slowly, is one for all."""
+
+    def __init__(self, directory: Path, lasting: dict[str, Engine]) -> None:
         self._directory = directory
-        self._running: dict[str, Engine] = {}
+        self._lasting = lasting
+        self._own: dict[str, Engine] = {}
 
     def __getitem__(self, name: str) -> Engine:
-        if name not in self._running:
-            self._running[name] = moto.start(_quiet) if name == "moto" else self._dynoxide()
-        return self._running[name]
+        if name == "moto":
+            return self._lasting.get(name) or self._lasting.setdefault(name, moto.start(_quiet))
+        return self._own.get(name) or self._own.setdefault(name, self._dynoxide())
 
     def stop(self) -> None:
-        for engine in self._running.values():
+        for engine in self._own.values():
             engine.stop()
 
     def _dynoxide(self) -> Engine:
@@ -51,8 +63,16 @@ class Engines:
 
 
 @pytest.fixture(scope="session")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
-    started = Engines(tmp_path_factory.mktemp("dynoxide"))
+def lasting() -> Iterator[dict[str, Engine]]:
+    started: dict[str, Engine] = {}
+    yield started
+    for engine in started.values():
+        engine.stop()
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory, lasting: dict[str, Engine]) -> Iterator[Engines]:
+    started = Engines(tmp_path_factory.mktemp("dynoxide"), lasting)
     yield started
     started.stop()
 

@@ -21,7 +21,14 @@ from graphql import (
 from service.graphql.schema import schema
 
 DEPTH = 3
-NUMBERS: Mapping[str, Any] = {"Int": 1, "Float": 1.5, "Boolean": True, "JSON": {"shelf": 3}, "Decimal": "1.5"}
+NUMBERS: Mapping[str, Any] = {
+    "Int": 1,
+    "Float": 1.5,
+    "Boolean": True,
+    "JSON": {"shelf": 3},
+    "Decimal": "1.5",
+    "DateTime": "2026-11-16T00:00:00Z",
+}
 """What stands for a value that names nothing, where one is demanded."""
 USUAL = frozenset({"MEMBER", "CONFIRMED", "STANDARD", "ACTIVE", "POOL"})
 """Of each enum, a value that a call can succeed with."""
