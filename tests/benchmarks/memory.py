@@ -1,0 +1,124 @@
+"""What a server's memories of tenants weigh when they are full: `python -m tests.benchmarks.memory`.
+
+Each is filled beyond its limit, and told by how many it then holds and how many bytes that takes."""
+
+import asyncio
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.vending import Vending
+from iam.vending.budget import Budget
+from iam.vending.wanted import of_tenant
+from service.auth.token_cache import TokenCache, Verified
+from service.store.meter import Spent
+from service.tenancy import registry
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Tier
+from service.usage import allowances, ledger
+
+BEYOND = 1.1
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+SESSIONS = TOKENS = 10_000
+TOKEN = 800
+"""Characters of a session token, about as many as STS gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A memory, and how many it holds."""
+
+    name: str
+    limit: int
+    kept: object
+    count: int
+
+
+def tenants(limit: int) -> Iterator[Tenant]:
+    for number in range(int(limit * BEYOND)):
+        id = TenantId(f"tenant-{number:08d}")
+        yield Tenant(
+            id=id,
+            name=f"The shop of {id}",
+            tier=Tier.STANDARD,
+            status=TenantStatus.ACTIVE,
+            issuer=f"https://id.{id}.example",
+            owner_id="usr_01KA5Y5X9GZ5T4J5B4J5B4J5B4",
+            request="0" * 64,
+            created_at=NOW,
+            updated_at=NOW,
+        )
+
+
+def registered() -> Filled:
+    kept = registry.Registry(cast("Any", None))
+    for tenant in tenants(registry.LARGEST):
+        kept.learn(tenant)
+    return Filled("tenants", registry.LARGEST, kept, len(kept._known))
+
+
+def allowed() -> Filled:
+    kept = allowances.Allowances()
+    for tenant in tenants(allowances.LARGEST):
+        kept.of(tenant)
+    return Filled("allowances", allowances.LARGEST, kept, len(kept))
+
+
+def counted() -> Filled:
+    """As many as stay after a flush; what was written and is more than that leaves."""
+    kept = ledger.Ledger()
+    for tenant in tenants(int(ledger.LARGEST / BEYOND)):
+        kept.add(tenant.id, "users", Spent("Query", read_units=0.5))
+    return Filled("usage not yet written", ledger.LARGEST, kept, len(kept))
+
+
+def vended() -> Filled:
+    kept = Vending(
+        lambda wanted, _: Credentials(f"ASIA{wanted.tenant}", "s" * 40, str(wanted.tenant).ljust(TOKEN, "t")),
+        budget=Budget(1e9),
+        sessions=SESSIONS,
+    )
+
+    async def all_of_them() -> None:
+        for tenant in tenants(SESSIONS):
+            await kept.credentials(of_tenant(tenant.id, writes=False))
+
+    asyncio.run(all_of_them())
+    kept.close()
+    return Filled("sessions", SESSIONS, kept, len(kept._held))
+
+
+def verified() -> Filled:
+    kept: TokenCache[Any] = TokenCache(TOKENS)
+    for number in range(int(TOKENS * BEYOND)):
+        nobody = cast("Any", None)
+        one: Verified[Any] = Verified(caller=object(), key=nobody, issuer=nobody, checked_at=0.0, good_until=1.0)
+        kept.put(number.to_bytes(32, "big"), one)
+    return Filled("tokens", TOKENS, kept, len(kept))
+
+
+MEMORIES: tuple[Callable[[], Filled], ...] = (registered, allowed, counted, vended, verified)
+
+
+def main() -> None:
+    for fill in MEMORIES:
+        gc.collect()
+        tracemalloc.start()
+        filled = fill()
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        each = taken / max(1, filled.count)
+        print(
+            f"{filled.name:24} {filled.count:>8,} of {filled.limit:,}  {taken / 1e6:8.1f} MB  {each:8,.0f} bytes each"
+        )
+
+
+if __name__ == "__main__":
+    main()
