@@ -56,4 +56,4 @@ def _once(handler: DynamoHandler, token: str) -> ActionResult:
 
 
 def _digest(writes: list[dict[str, Any]]) -> bytes:
-    return sha256(json.dumps(writes, sort_keys=True).encode()).digest()
+    return sha256(json.dumps(writes, sort_keys=True, default=repr).encode()).digest()
