@@ -13,6 +13,9 @@ from service.usage.lane import Lane
 MOST_WAITING = 256
 """Requests of one tenant that may wait for its others to end."""
 
+REQUEST_SECONDS = 0.1
+"""A request is hardly ever longer under way, so that by its quota a tenant never needs more of them at once."""
+
 BUSY_SECONDS = 1.0
 TOLD_SECONDS = 10.0
 
@@ -30,9 +33,7 @@ class OverQuota(Throttled):
 
 @dataclass(slots=True)
 class Allowance:
-    """Three buckets and two lanes, which no other tenant takes from.
-
-    Half as many requests run at once as calls: more would only take turns on the one processor that Python uses."""
+    """Three buckets and two lanes, which no other tenant takes from."""
 
     tenant: Tenant
     quotas: Quotas
@@ -41,6 +42,7 @@ class Allowance:
     write_units: Bucket
     running: Lane
     calls: Lane
+    width: int
     told_at: float = -inf
 
     @classmethod
@@ -52,8 +54,9 @@ class Allowance:
             requests=Bucket.full(quotas.requests_per_second / servers, now, least=1.0),
             read_units=Bucket.full(quotas.read_units_per_second / servers, now),
             write_units=Bucket.full(quotas.write_units_per_second / servers, now),
-            running=Lane(max(1, width // 2)),
+            running=Lane(_at_once(quotas.requests_per_second / servers, width)),
             calls=Lane(width),
+            width=width,
         )
 
     def admit(self, now: float) -> None:
@@ -84,6 +87,7 @@ class Allowance:
         self.requests.fit(self.quotas.requests_per_second / servers, now)
         self.read_units.fit(self.quotas.read_units_per_second / servers, now)
         self.write_units.fit(self.quotas.write_units_per_second / servers, now)
+        self.running.fit(_at_once(self.quotas.requests_per_second / servers, self.width))
 
     def is_news(self, now: float) -> bool:
         """That it was refused something: once in so many seconds, however often that is."""
@@ -96,3 +100,8 @@ class Allowance:
         """It could be forgotten: a new one would be the same."""
         buckets = (self.requests, self.read_units, self.write_units)
         return self.running.empty and self.calls.empty and all(bucket.is_full(now) for bucket in buckets)
+
+
+def _at_once(per_second: float, width: int) -> int:
+    """Two, or what the quota needs, at most half as many as calls: a burst must not have the processor to itself."""
+    return max(1, min(width // 2, max(2, ceil(per_second * REQUEST_SECONDS))))

@@ -21,8 +21,16 @@ class Lane:
     def empty(self) -> bool:
         return self._free == self._width
 
+    def fit(self, width: int) -> None:
+        """Who is inside stays; a narrower lane lets nobody in until enough have left."""
+        self._free += width - self._width
+        self._width = width
+        while self._free > 0 and self._queue:
+            self._free -= 1
+            self._pass_on()
+
     async def __aenter__(self) -> None:
-        if self._free:
+        if self._free > 0:
             self._free -= 1
             return
         turn: Future[None] = get_running_loop().create_future()
@@ -44,7 +52,7 @@ class Lane:
             self._pass_on()
 
     def _pass_on(self) -> None:
-        while self._queue:
+        while self._free >= 0 and self._queue:
             turn = self._queue.popleft()
             if not turn.done():
                 turn.set_result(None)
