@@ -25,6 +25,8 @@ from service.local import becoming
 from service.local.issuer import LocalIssuer
 from service.settings import IssuerSettings, Settings
 from service.store.client import Answer, Client
+from service.store.home import Home
+from service.store.shards import UNSHARDED, ShardMap
 from service.store.table import Table
 from service.store.tables import Tables
 from service.tenancy.lifecycle import TenantStatus
@@ -187,8 +189,8 @@ class World:
     def operator(self, user: str = "an-operator") -> Session:
         return Session(self.application, self.issuer.admin_token(user=user), NO_TENANT, "/admin/graphql")
 
-    def table(self, tenant: TenantId, *, writes: bool = True) -> Table:
-        return self.tables.tenant(tenant, writes=writes)
+    def table(self, tenant: TenantId, *, writes: bool = True, shards: ShardMap = UNSHARDED) -> Table:
+        return self.tables.tenant(Home(tenant=tenant, shards=shards), writes=writes)
 
     def client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
         """A plain boto3 client that is this tenant, at the gate."""

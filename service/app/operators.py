@@ -22,6 +22,7 @@ from service.operations.offboarding.signer import signer
 from service.operations.onboarding import Onboarding
 from service.settings import Settings
 from service.store.tables import Tables
+from service.tenancy.home import home_of
 from service.tenancy.identities import Rotation
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
@@ -97,7 +98,7 @@ def onboarding(settings: Settings, register: Register, tables: Tables) -> Onboar
     """The owner is written with the tenant's own credentials, as everything of a tenant is."""
 
     def users_of(tenant: Tenant) -> Users:
-        return Users(replace(tables.tenant(tenant.id, writes=True), journal=journal(ONBOARDER)))
+        return Users(replace(tables.tenant(home_of(tenant), writes=True), journal=journal(ONBOARDER)))
 
     named = (*settings.issuers, *settings.admin_issuers)
     return Onboarding(register, users_of, frozenset(one.issuer for one in named))

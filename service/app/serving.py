@@ -21,6 +21,7 @@ from service.app.connections import (
     warden,
 )
 from service.app.examination import obstacles
+from service.app.heap import keep_for_good
 from service.app.migrators import local_migrator
 from service.app.operators import operators_endpoint
 from service.app.tenants import owned_issuers, tenants_endpoint, turns_of
@@ -45,7 +46,9 @@ def production() -> Starlette:
     log.configure(as_json=settings.log_json)
     vending = vending_from(settings, production_sts(settings), Pace(session=settings.session_seconds))
     tables = tables_at(settings, production_wire(settings), vending)
-    return application(settings, tables, vending)
+    served = application(settings, tables, vending)
+    keep_for_good()
+    return served
 
 
 def local(settings: Settings, sessions: Sessions) -> Starlette:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from iam.gate.sessions import Sessions
     from service.settings import Settings
     from service.store.table import Table
-    from service.store.tables import Tables
+    from service.tenancy.registry import Registry
 
 GATE = "http://127.0.0.1:8001"
 
@@ -34,12 +34,15 @@ async def reached(tenant: str, data: Path, endpoint_url: str | None, *, writes: 
     settings = reach_settings(endpoint_url)
     sessions = None if settings.roles else local_sessions(settings, data)
     from service.app import handles
+    from service.tenancy.home import kept_fresh
+    from service.tenancy.registry import Registry
     from service.usage.flushing import counted
 
     with handles(settings, sessions) as tables:
-        await _require(id, tables, settings)
-        async with counted(tables) as metered:
-            yield metered.tenant(id, writes=writes)
+        registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds)
+        await _require(id, registry, settings)
+        async with counted(tables) as metered, kept_fresh(registry, id) as home:
+            yield metered.tenant(home, writes=writes)
 
 
 def _checked(tenant: str) -> TenantId:
@@ -77,11 +80,9 @@ def local_sessions(settings: "Settings", data: Path) -> "Sessions":
     return Sessions(Account.of(Deployment(table=settings.table)), gate_key.gate_key(data))
 
 
-async def _require(tenant: TenantId, tables: "Tables", settings: "Settings") -> None:
-    from service.tenancy.registry import Registry
-
+async def _require(tenant: TenantId, registry: "Registry", settings: "Settings") -> None:
     try:
-        found = await Registry(tables.control(writes=False)).find(tenant)
+        found = await registry.find(tenant)
     except Internal as error:
         where = settings.endpoint_url or "AWS"
         raise BadInput(f"The register of tenants cannot be read at {where}: {error.message}.") from error

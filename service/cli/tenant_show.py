@@ -83,7 +83,8 @@ def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
 
 def _shards(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
     """Those that differ from one slot; there are many collections."""
-    from service.tenancy.shard_counts import ONE, every_collection
+    from service.store.shards import ONE
+    from service.tenancy.shard_counts import every_collection
 
     counts = every_collection(tenant.shards)
     grown = {name: one for name, one in counts.items() if one != ONE}

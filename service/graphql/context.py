@@ -31,6 +31,7 @@ from service.domains.stores.repository import Stores
 from service.domains.users.repository import Users
 from service.errors import Forbidden, QuotaExceeded
 from service.graphql.loaders import Loaders
+from service.store.home import Home
 from service.store.table import Table
 from service.tenancy.model import Tenant
 from service.usage.turn import Turn
@@ -45,6 +46,7 @@ class Caller:
     principal: Principal
     tenant: Tenant
     turn: Turn
+    home: Home
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from service.local.stock import stock
 from service.local.trade import Trade
 from service.store import clock
 from service.store.head import Attributes, Head
+from service.store.home import Home
 from service.store.table import Table
 from service.store.tables import Tables
 from service.store.write import put
@@ -33,8 +34,9 @@ async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
         tenant = tenant_id(name)
         if await register.find(tenant) is None:
             tell(f"loading the demo tenant {name}")
-            await _load(tables.tenant(tenant, writes=True), demo)
-            await stock(tables.tenant(tenant, writes=True), Trade(demo, clock.now()))
+            table = tables.tenant(Home(tenant=tenant), writes=True)
+            await _load(table, demo)
+            await stock(table, Trade(demo, clock.now()))
             await register.enter(_tenant(tenant, demo))
 
 

@@ -9,6 +9,7 @@ from iam.vending import Vending
 from service.operations.offboarding.signer import Signer
 from service.operations.offboarding.worker import Means
 from service.store.calls import CredentialSource, Patience
+from service.store.home import Home
 from service.store.sweep import Sweep
 from service.store.table import Table
 from service.store.tables import Accounts, Tables
@@ -45,7 +46,8 @@ class Migrator:
         return replace(self, tables=replace(self.tables, accounts=accounts))
 
     def tenant(self, tenant: TenantId) -> Table:
-        return _patient(self.tables.tenant(tenant, writes=True))
+        """It goes by the keys that items have, not by where they would be put."""
+        return _patient(self.tables.tenant(Home(tenant=tenant), writes=True))
 
     def means(self, *, by: str, exports: Path, signer: Signer, settle: float, rate: float) -> Means:
         control = self.control

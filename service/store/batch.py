@@ -19,6 +19,13 @@ async def get_many(caller: Caller, keys: Sequence[Item], *, consistent: bool) ->
     return [item for chunk in chunks for item in chunk]
 
 
+async def get_together(caller: Caller, keys: Sequence[Item]) -> list[Item]:
+    """The items that exist among these distinct keys, all of them as they were at one moment."""
+    gets = [{"Get": {"TableName": caller.table, "Key": key}} for key in keys]
+    answer = await caller.call("TransactGetItems", {"TransactItems": gets})
+    return [one["Item"] for one in answer["Responses"] if one.get("Item")]
+
+
 async def delete_many(caller: Caller, keys: Sequence[Item]) -> None:
     for chunk in _chunks(keys, WRITES):
         await _drain(caller, "BatchWriteItem", [{"DeleteRequest": {"Key": key}} for key in chunk])

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -10,8 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 import structlog
 
 from iam.credentials import Credentials
-from service.store.answers import BUSY, Refused
+from service.errors import Throttled
+from service.store.answers import BUSY, RETRY_AFTER_MS, Refused
 from service.store.client import Answer, Client
+from service.store.home import Home
 from service.store.meter import Meter
 
 CredentialSource = Callable[[], Awaitable[Credentials]]
@@ -54,6 +57,8 @@ class Caller:
     on_denied: Callable[[], None] = lambda: None
     lane: Lane = FREE
     """Where a call waits for its turn, so that no tenant takes all of the client's threads."""
+    home: Home = field(default_factory=Home)
+    clock: Callable[[], float] = time.monotonic
 
     async def call(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
         """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice."""
@@ -84,12 +89,18 @@ class Caller:
         metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         try:
             async with self.lane:
+                self._check_home()
                 answer = await self.client.call(operation, metered, credentials)
         except Refused as refusal:
             self.meter.refused(operation, refusal.consumed, throttled=refusal.meaning is BUSY)
             raise
         self.meter.record(operation, answer)
         return answer
+
+    def _check_home(self) -> None:
+        """Last thing before a call: items may lie elsewhere by now, and where they lie is not guessed."""
+        if self.clock() > self.home.until:
+            raise Throttled("this took too long to be sure where its items are; retry", retryAfterMs=RETRY_AFTER_MS)
 
     def _report(self, operation: str, refusal: Refused) -> None:
         """What the caller will not be told in full; a condition that does not hold is nobody's fault."""

@@ -83,17 +83,33 @@ class _Key:
         return KeyPair(self._partition(fence, values) + self._slot(shards, values), sort)
 
     def pairs(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
-        """Every key that an item with these values may have: one, or one for each slot."""
-        for partition in self.partitions(fence, shards, values):
-            yield KeyPair(partition, self.sort.render(values))
+        """Every key that an item with these values may have: one, or one for each slot that it may be in."""
+        plain, sort = self._partition(fence, values), self.sort.render(values)
+        if self.shard is None:
+            yield KeyPair(plain, sort)
+            return
+        counts = shards.of(self.shard.collection)
+        known = self.shard.by in values
+        for slot in counts.live(str(values[self.shard.by])) if known else range(counts.read_shards):
+            yield KeyPair(_in_slot(plain, slot), sort)
 
     def partitions(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[str]:
-        """Every partition in which items with these values may lie: one, or one for each slot."""
+        """Every partition in which items with these values may lie, in the order of waves."""
+        for wave in self.waves(fence, shards, values):
+            yield from wave
+
+    def waves(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[list[str]]:
+        """The partitions in which items with these values may lie, those first that have to be read first."""
         plain = self._partition(fence, values)
         if self.shard is None:
-            yield plain
+            yield [plain]
         else:
-            yield from (f"{plain}#{slot_text(slot)}" for slot in range(shards.count(self.shard.collection)))
+            for wave in shards.of(self.shard.collection).waves():
+                yield [_in_slot(plain, slot) for slot in wave]
+
+    def moving(self, shards: ShardMap) -> bool:
+        """Whether items may change their slots meanwhile."""
+        return self.shard is not None and shards.of(self.shard.collection).moving is not None
 
     def _partition(self, fence: Fence, values: Mapping[str, object]) -> str:
         if fence.realm != self.realm:
@@ -106,7 +122,8 @@ class _Key:
     def _slot(self, shards: ShardMap, values: Mapping[str, object]) -> str:
         if self.shard is None:
             return ""
-        return "#" + slot_text(slot_of(str(values[self.shard.by]), shards.count(self.shard.collection)))
+        count = shards.of(self.shard.collection).write_shards
+        return _in_slot("", slot_of(str(values[self.shard.by]), count))
 
     def __str__(self) -> str:
         start = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL
@@ -143,6 +160,10 @@ def _inside(realm: Realm, text: str) -> Template:
     if not isinstance(first, str) or not first.isupper() or first in SPELLED[realm]:
         raise BadTemplate(f"partition {text!r} must begin with an upper-case tag; the boundary before it is added")
     return template
+
+
+def _in_slot(plain: str, slot: int) -> str:
+    return f"{plain}#{slot_text(slot)}"
 
 
 def _blame(template: Template) -> str:

@@ -8,6 +8,7 @@ from service.store.codec import Item
 from service.store.cursor import Position, Scope
 from service.store.entity import M, Query, key_names
 from service.store.keys import Fence
+from service.store.merging import Order, Slot
 from service.store.shards import ShardMap
 from service.store.stretch import Stretch
 
@@ -23,6 +24,15 @@ class Reading(Generic[M]):
 
     def partitions(self, shards: ShardMap) -> Iterator[str]:
         return self.pattern.key.partitions(self.fence, shards, self.values)
+
+    def waves(self, shards: ShardMap, start: Position | None) -> list[list[Slot]]:
+        """The slots to read from this place on, those first that have to be read first."""
+        waves = self.pattern.key.waves(self.fence, shards, self.values)
+        return [[Slot(one, start and self.resume(one, start)) for one in wave] for wave in waves]
+
+    @property
+    def order(self) -> Order:
+        return Order(key_names(self.pattern.index).sort, self.pattern.newest_first)
 
     def scope(self) -> Scope:
         arguments = "|".join((self.pattern.key.partition.render(self.values), self.stretch.low, self.stretch.high))

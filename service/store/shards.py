@@ -2,9 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from hashlib import blake2b
+from itertools import pairwise
 
 LIMIT = 256
+
+_FACTOR = 2862933555777941757
+_WORD = 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,26 +20,81 @@ class Shard:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class ShardMap:
-    """How many slots each of a tenant's collections has; one, where nothing is said."""
+class Moving(StrEnum):
+    """Where a mover takes items to: UP to the slots that came last, DOWN from those that are to go."""
 
-    counts: Mapping[str, int] = field(default_factory=dict)
+    UP = "UP"
+    DOWN = "DOWN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardCounts:
+    """Reads look into `read_shards` slots, new items go into the first `write_shards`."""
+
+    read_shards: int = 1
+    write_shards: int = 1
+    generation: int = 1
+    former: tuple[int, ...] = ()
+    """The earlier `write_shards`, rising, by which items may still lie where they lie."""
+    moving: Moving | None = None
+    migration: str | None = None
+    """The migration that is changing it."""
 
     def __post_init__(self) -> None:
-        for collection, count in self.counts.items():
-            if not 1 <= count <= LIMIT:
-                raise ValueError(f"{collection} can have 1 to {LIMIT} slots, not {count}")
+        if not 1 <= self.write_shards <= self.read_shards <= LIMIT:
+            raise ValueError(f"a collection can have 1 to {LIMIT} slots, and is not written where it is not read")
 
-    def count(self, collection: str) -> int:
-        return self.counts.get(collection, 1)
+    def waves(self) -> tuple[range, ...]:
+        """All slots, in the order in which they have to be read: together, unless items move.
+
+        Then where they come from is read before where they go, so that none can be missed on its way. By the hash an
+        item only ever moves up into a slot that no earlier count had, and down out of one that is to go."""
+        match self.moving:
+            case None:
+                return (range(self.read_shards),)
+            case Moving.UP:
+                bounds = sorted({0, *self.former, self.write_shards, self.read_shards})
+                return tuple(range(low, high) for low, high in pairwise(bounds))
+            case Moving.DOWN:
+                return range(self.write_shards, self.read_shards), range(self.write_shards)
+
+    def live(self, value: str) -> tuple[int, ...]:
+        """The slots that an item with this value may be in: by every count that somebody may have written with."""
+        return tuple(sorted({slot_of(value, count) for count in (*self.former, self.write_shards, self.read_shards)}))
+
+
+ONE = ShardCounts()
+
+
+@dataclass(frozen=True, slots=True)
+class ShardMap:
+    """The slots of each of a tenant's collections; one, where nothing is said."""
+
+    counts: Mapping[str, ShardCounts] = field(default_factory=dict)
+
+    @classmethod
+    def even(cls, counts: Mapping[str, int]) -> "ShardMap":
+        """Of collections that have had so many slots from the first day."""
+        return cls({name: ShardCounts(read_shards=count, write_shards=count) for name, count in counts.items()})
+
+    def of(self, collection: str) -> ShardCounts:
+        return self.counts.get(collection, ONE)
 
 
 UNSHARDED = ShardMap()
 
 
 def slot_of(value: str, count: int) -> int:
-    return 0 if count == 1 else int.from_bytes(blake2b(value.encode(), digest_size=8).digest()) % count
+    """By jump consistent hashing (Lamping and Veach): with one slot more, an item stays or goes into the new one."""
+    if count == 1:
+        return 0
+    state = int.from_bytes(blake2b(value.encode(), digest_size=8).digest())
+    slot, ahead = 0, 0
+    while ahead < count:
+        slot = ahead
+        state = (state * _FACTOR + 1) % _WORD
+        ahead = int((slot + 1) * (2**31 / ((state >> 33) + 1)))
+    return slot
 
 
 def slot_text(slot: int) -> str:

@@ -1,30 +1,28 @@
 """The table as one tenant, or the control plane, sees it: nothing outside its fence can be named through it."""
 
-import asyncio
-import heapq
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import structlog
 
 from service.errors import Internal
 from service.store.answers import Refused
-from service.store.batch import delete_many, get_many, put_many
+from service.store.batch import delete_many, get_many, get_together, put_many
 from service.store.calls import Caller
 from service.store.codec import Item
 from service.store.cursor import Position, Sealer
-from service.store.entity import Entity, Get, M, Query, key_names
+from service.store.entity import Entity, Get, M, Query
 from service.store.family import Family, P
 from service.store.keys import Fence
+from service.store.merging import Slot, merged, swept
 from service.store.note import Journal, Note
 from service.store.page import Edge, Page, checked_size
 from service.store.reading import Reading
-from service.store.shards import UNSHARDED, ShardMap
+from service.store.shards import ShardMap
 from service.store.stretch import Span, Stretch
 from service.store.write import Write, table_key
 
@@ -40,13 +38,19 @@ class Table:
     fence: Fence
     caller: Caller
     sealer: Sealer
-    shards: ShardMap = UNSHARDED
     consistent: bool = False
     on_foreign: Callable[[], None] = lambda: None
     journal: Journal | None = None
     """Where notes on writes go; without one, nobody acts in whose name they could be kept."""
 
+    @property
+    def shards(self) -> ShardMap:
+        return self.caller.home.shards
+
     async def find(self, pattern: Get[M], **values: object) -> M | None:
+        if pattern.entity.keys["table"].shard:
+            (found,) = await self.find_everywhere(pattern, [values])
+            return found[0] if found else None
         key = table_key(pattern.entity, self.fence, self.shards, values)
         answer = await self._call("GetItem", {"Key": key, "ConsistentRead": self.consistent})
         return pattern.entity.read(answer["Item"]) if "Item" in answer else None
@@ -64,9 +68,15 @@ class Table:
         """For each key that was asked for, what is kept under it in any slot."""
         keys = [list(self._everywhere(pattern, values)) for values in wanted]
         with _meanings():
-            items = await get_many(self.caller, [key for some in keys for key in some], consistent=self.consistent)
+            items = await self._items(pattern, keys)
         found = {_address(item): pattern.entity.read(item) for item in items}
         return [[found[_address(key)] for key in some if _address(key) in found] for some in keys]
+
+    async def _items(self, pattern: Get[M], keys: Sequence[Sequence[Item]]) -> list[Item]:
+        """What moves between two reads would be met twice or not at all: while it may, a moment's state is read."""
+        if not pattern.entity.keys["table"].moving(self.shards):
+            return await get_many(self.caller, [key for some in keys for key in some], consistent=self.consistent)
+        return [item for some in keys for item in await get_together(self.caller, some)]
 
     def _everywhere(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:
         for pair in pattern.entity.keys["table"].pairs(self.fence, self.shards, values):
@@ -108,15 +118,15 @@ class Table:
         return next(iter(parents), None), page
 
     async def every(self, pattern: Query[M], *, span: Span | None = None, **values: object) -> AsyncIterator[M]:
+        """Slot by slot; an item that moved meanwhile may come twice."""
         reading = self._reading(pattern, values, pattern.stretch(span))
         for partition in reading.partitions(self.shards):
-            start: Item | None = None
-            while True:
-                answer = await self._call("Query", reading.query(partition, 100, start, consistent=self.consistent))
-                for item in self._own(answer["Items"]):
+            slot = Slot(partition)
+            while not slot.ended:
+                slot.items.clear()
+                await self._fetch(reading, slot, 100)
+                for item in slot.items:
                     yield pattern.entity.read(item)
-                if (start := answer.get("LastEvaluatedKey")) is None:
-                    break
 
     async def write(self, *writes: Write[Any], note: Note | None = None) -> None:
         """All of it and the note on it, or nothing; a retry after a lost answer does nothing twice."""
@@ -146,22 +156,19 @@ class Table:
 
     async def read(self, reading: Reading[M], limit: int, start: Position | None) -> list[Item]:
         """The next items of every slot, merged in sort order."""
-        partitions = reading.partitions(self.shards)
-        parts = await asyncio.gather(*(self._slot(reading, one, limit, start) for one in partitions))
-        sort = key_names(reading.pattern.index).sort
-        merged = heapq.merge(*parts, key=lambda item: item[sort]["S"], reverse=reading.pattern.newest_first)
-        return list(islice(merged, limit))
+        waves, fetch = reading.waves(self.shards, start), partial(self._fetch, reading)
+        if reading.pattern.key.moving(self.shards):
+            return await swept(waves, reading.order, limit, fetch)
+        return await merged([slot for wave in waves for slot in wave], reading.order, limit, fetch)
 
-    async def _slot(self, reading: Reading[M], partition: str, limit: int, start: Position | None) -> list[Item]:
-        items: list[Item] = []
-        resume = start and reading.resume(partition, start)
-        while True:
-            asked = reading.query(partition, limit - len(items), resume, consistent=self.consistent)
+    async def _fetch(self, reading: Reading[M], slot: Slot, count: int) -> None:
+        wanted = len(slot.items) + count
+        while not slot.ended and len(slot.items) < wanted:
+            asked = reading.query(slot.partition, wanted - len(slot.items), slot.resume, consistent=self.consistent)
             answer = await self._call("Query", asked)
-            items += self._own(answer["Items"])
-            resume = answer.get("LastEvaluatedKey")
-            if resume is None or len(items) >= limit:
-                return items
+            slot.items += self._own(answer["Items"])
+            slot.resume = answer.get("LastEvaluatedKey")
+            slot.ended = slot.resume is None
 
     def _own(self, items: Sequence[Item]) -> list[Item]:
         """IAM fences index reads by the index key alone, and a hostile writer may have put our prefix there."""

@@ -1,5 +1,6 @@
 """Handles on the one table: for a tenant, or for the control plane, each with its own fence and credentials."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -8,6 +9,7 @@ from iam.boundary import TenantId
 from service.store.calls import FREE, Caller, CredentialSource, Lane
 from service.store.client import Client
 from service.store.cursor import Sealer
+from service.store.home import Home
 from service.store.keys import Fence
 from service.store.meter import Account, Meter
 from service.store.table import Table
@@ -36,12 +38,17 @@ class Tables:
     """What all handles together have asked of DynamoDB."""
     accounts: Accounts = lambda _: ()
     """Whom a tenant's calls, or the control plane's own, are charged to where no request is."""
+    clock: Callable[[], float] = time.monotonic
+    """By which homes can be relied on."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
+    def tenant(self, home: Home, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
         """A request that writes also reads consistently, since it decides on what it reads."""
+        if home.tenant is None:
+            raise TypeError("this is no tenant's home")
+        credentials = self.credentials.tenant(home.tenant, writes=writes)
         return Table(
-            fence=Fence.around(tenant),
-            caller=self._caller(self.credentials.tenant(tenant, writes=writes), meter or self._meter(tenant), lane),
+            fence=Fence.around(home.tenant),
+            caller=self._caller(credentials, meter or self._meter(home.tenant), home, lane),
             sealer=self.sealer,
             consistent=writes,
             on_foreign=self.on_foreign,
@@ -49,13 +56,13 @@ class Tables:
 
     def control(self, *, writes: bool) -> Table:
         """Read consistently: how old what servers know of tenants may be is a promise."""
-        caller = self._caller(self.credentials.control(writes=writes), self._meter(None))
+        caller = self._caller(self.credentials.control(writes=writes), self._meter(None), Home())
         return Table(fence=Fence.control(), caller=caller, sealer=self.sealer, consistent=True)
 
     def _meter(self, tenant: TenantId | None) -> Meter:
         return Meter(accounts=(self.meter, *self.accounts(tenant)))
 
-    def _caller(self, credentials: CredentialSource, meter: Meter, lane: Lane | None = None) -> Caller:
+    def _caller(self, credentials: CredentialSource, meter: Meter, home: Home, lane: Lane | None = None) -> Caller:
         return Caller(
             client=self.client,
             table=self.name,
@@ -63,4 +70,6 @@ class Tables:
             meter=meter,
             on_denied=self.on_denied,
             lane=lane or FREE,
+            home=home,
+            clock=self.clock,
         )

@@ -7,9 +7,9 @@ from enum import StrEnum
 
 from iam.boundary import TenantId
 from service.inputs import checked_line
+from service.store.shards import ShardCounts
 from service.tenancy.lifecycle import TenantStatus
 from service.tenancy.quotas import NO_OVERRIDES, Overrides, Quotas, Tier, quotas_of
-from service.tenancy.shard_counts import ShardCounts
 
 NAME_LENGTH = 200
 REASON_LENGTH = 500

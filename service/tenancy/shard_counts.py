@@ -1,7 +1,8 @@
 """How many slots a tenant's collections have."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from service.store.shards import ONE, ShardCounts
 
 COLLECTIONS = (
     "users",
@@ -20,18 +21,6 @@ COLLECTIONS = (
     "counters",
 )
 """The sharded collections, by the names that operators use."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardCounts:
-    """Reads look into `read_shards` slots, new items go into the first `write_shards`."""
-
-    read_shards: int = 1
-    write_shards: int = 1
-    generation: int = 1
-
-
-ONE = ShardCounts()
 
 
 def every_collection(counts: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:

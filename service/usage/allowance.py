@@ -13,7 +13,7 @@ from service.usage.lane import Lane
 MOST_WAITING = 256
 """Requests of one tenant that may wait for its others to end."""
 
-REQUEST_SECONDS = 0.1
+REQUEST_SECONDS = 0.05
 """A request is hardly ever longer under way, so that by its quota a tenant never needs more of them at once."""
 
 BUSY_SECONDS = 1.0
@@ -104,4 +104,4 @@ class Allowance:
 
 def _at_once(per_second: float, width: int) -> int:
     """Two, or what the quota needs, at most half as many as calls: a burst must not have the processor to itself."""
-    return max(1, min(width // 2, max(2, ceil(per_second * REQUEST_SECONDS))))
+    return max(1, min(width // 2, ceil(per_second * REQUEST_SECONDS)))

@@ -17,6 +17,7 @@ from service.domains.users.repository import Users
 from service.errors import BadInput
 from service.store.client import Answer, Client
 from service.store.expression import Change
+from service.store.home import Home
 from service.store.meter import Meter
 from service.store.write import change
 from service.tenancy.access import tenants
@@ -262,8 +263,8 @@ async def test_a_server_writes_while_it_runs(world: World, owner: Session) -> No
 
 async def test_what_a_command_uses_is_its_tenants_when_it_ends(world: World, tenant: TenantId) -> None:
     async with counted(world.tables) as tables:
-        await Users(tables.tenant(tenant, writes=False)).newest(first=5, after=None)
-        await tables.tenant(tenant, writes=False).find(user_by_id, id="usr_nobody")
+        await Users(tables.tenant(Home(tenant=tenant), writes=False)).newest(first=5, after=None)
+        await tables.tenant(Home(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
     now = datetime.now(UTC)
     usages = Usages(world.tables.control(writes=False))
     found = await usages.between(tenant, now - timedelta(hours=2), now + timedelta(hours=1))

@@ -31,6 +31,8 @@ from service.local import dynoxide
 from service.local.binary import obtain, shared_cache
 from service.local.issuer import LocalIssuer
 from service.store.client import Answer
+from service.store.home import Home
+from service.tenancy.home import home_of
 from service.tenancy.registry import Registry
 from service.usage.allowances import Allowances
 from service.usage.ledger import Ledger
@@ -90,7 +92,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
     request = GraphQLRequest(query=QUERY)
     tenant = await Registry(world.tables.control(writes=False)).get(session.tenant)
     turns = Turns(allowances=Allowances(), ledger=Ledger(), total=world.tables.meter)
-    caller = Caller(await verifier.verify(session.token), tenant, turns.begin(tenant))
+    caller = Caller(await verifier.verify(session.token), tenant, turns.begin(tenant), home_of(tenant))
     table = world.table(session.tenant, writes=False)
     canned = await _canned(world, session)
 
@@ -98,7 +100,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
         return executor.prepare(request)
 
     async def execute() -> object:
-        table = canned.tables.tenant(session.tenant, writes=False, meter=caller.turn, lane=caller.turn.lane)
+        table = canned.tables.tenant(caller.home, writes=False, meter=caller.turn, lane=caller.turn.lane)
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 
     return {
@@ -121,7 +123,7 @@ async def _canned(world: World, session: Session) -> World:
             answers.append(await world.tables.client.call(*call))
             return answers[-1]
 
-    await Users(replace(world.tables, client=Tape({})).tenant(session.tenant, writes=False)).newest(
+    await Users(replace(world.tables, client=Tape({})).tenant(Home(tenant=session.tenant), writes=False)).newest(
         first=20, after=None
     )
     tables = replace(world.tables, client=Canned(answers[0]))

@@ -26,6 +26,7 @@ from iam.deployment import Deployment
 from iam.gate.account import Account
 from iam.gate.sessions import Sessions
 from service import app, log
+from service.app.heap import keep_for_good
 from service.auth.role import Role
 from service.domains.users.repository import Users
 from service.local import dynoxide
@@ -94,6 +95,7 @@ def main() -> None:
         try:
             quiet, noisy, free = asyncio.run(_tenants(world, given.quota))
             _refusals(world)
+            keep_for_good()
             _run(world, Path(directory), given, quiet, noisy, free)
         finally:
             world.close()
@@ -198,6 +200,7 @@ def _serve(plan: dict[str, Any]) -> None:
     vending = app.local_vending(settings, sessions)
     log.configure(as_json=True, file=Path(os.devnull).open("w"))  # noqa: SIM115
     application = app.application(settings, app.local_tables(settings, vending), vending)
+    keep_for_good()
     uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)
 
 

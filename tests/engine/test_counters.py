@@ -1,7 +1,6 @@
 """Counters are exact: whoever counts at once, in however many slots, and whatever becomes of the answers."""
 
 import asyncio
-from dataclasses import replace
 
 from iam.boundary import TenantId
 from iam.gate.faults.fault import Fault
@@ -39,7 +38,7 @@ async def test_a_lost_answer_does_not_count_twice(world: World, tenant: TenantId
 
 
 async def test_a_sum_over_slots_costs_one_batch_and_misses_none(world: World, tenant: TenantId) -> None:
-    wide = Counters(replace(world.table(tenant), shards=ShardMap({"counters": 8})))
+    wide = Counters(world.table(tenant, shards=ShardMap.even({"counters": 8})))
     for _ in range(24):
         await wide.add("a", SEEN)
     assert len(await slots(wide, "a")) >= 4

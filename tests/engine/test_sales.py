@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -62,7 +61,7 @@ async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: S
 
 
 async def test_the_best_of_all_slots_are_the_best(world: World, tenant: TenantId) -> None:
-    wide = Sales(replace(world.table(tenant), shards=ShardMap({"top_products": 4})))
+    wide = Sales(world.table(tenant, shards=ShardMap.even({"top_products": 4})))
     numbers = {f"p{number:02}": number * 7 % 31 + 1 for number in range(30)}
     await sell(wide, {Sold(NOVEMBER, product): number for product, number in numbers.items()})
     world.calls()

@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
-from iam.boundary import TenantId
 from iam.gate.faults.fault import Fault, Kind
 from service import app
 from service.store.calls import Lane, Patience
+from service.store.home import Home
 from service.store.meter import Meter
 from service.store.table import Table
 from service.store.tables import Tables
@@ -39,8 +39,8 @@ def code(answer: Answer) -> str:
 class Hasty(Tables):
     """Handles that give up at the first fault, so that it reaches whoever asked."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
-        table = Tables.tenant(self, tenant, writes=writes, meter=meter, lane=lane)
+    def tenant(self, home: Home, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
+        table = Tables.tenant(self, home, writes=writes, meter=meter, lane=lane)
         return replace(table, caller=replace(table.caller, patience=Patience(attempts=1)))
 
 

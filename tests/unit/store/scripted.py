@@ -10,7 +10,9 @@ from service.store.answers import Refused
 from service.store.calls import Caller, Patience
 from service.store.client import Answer, Client
 from service.store.cursor import Sealer
+from service.store.home import Home
 from service.store.keys import Fence
+from service.store.shards import UNSHARDED
 from service.store.table import Table
 
 NAME = "keyfence"
@@ -45,7 +47,9 @@ class Scripted:
 
 
 def table(client: Client, tenant: str = "acme", **given: Any) -> Table:
-    caller = Caller(client=client, table=NAME, credentials=credentials, patience=given.pop("patience", PATIENCE))
+    home = Home(tenant=tenant_id(tenant), shards=given.pop("shards", UNSHARDED))
+    patience = given.pop("patience", PATIENCE)
+    caller = Caller(client=client, table=NAME, credentials=credentials, patience=patience, home=home)
     return Table(
         **{
             "fence": Fence.around(tenant_id(tenant)),

@@ -42,7 +42,7 @@ COLLECTIONS = frozenset(
         "counters",
     }
 )
-SHARDS = ShardMap(dict.fromkeys(COLLECTIONS, 16))
+SHARDS = ShardMap.even(dict.fromkeys(COLLECTIONS, 16))
 
 each_entity = pytest.mark.parametrize("entity", ENTITIES, ids=lambda entity: entity.type)
 each_indexed = pytest.mark.parametrize(("entity", "index"), INDEXED, ids=lambda part: getattr(part, "type", part))

@@ -99,7 +99,7 @@ def test_different_values_in_partition_and_sort_key_never_make_one_pair(
     one: tuple[str, str, str], other: tuple[str, str, str]
 ) -> None:
     key = TenantKey("A#{a}#{b}", "C#{c}", shard=Shard("things", by="c"))
-    shards = ShardMap({"things": 16})
+    shards = ShardMap.even({"things": 16})
     pairs = [key.pair(ACME, shards, dict(zip("abc", values, strict=True))) for values in (one, other)]
     assert (pairs[0] == pairs[1]) == (one == other)
 
@@ -107,7 +107,7 @@ def test_different_values_in_partition_and_sort_key_never_make_one_pair(
 @given(TEXT, st.integers(1, 256))
 def test_a_sharded_item_lies_in_one_of_the_partitions_that_are_read(id: str, count: int) -> None:
     key = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
-    shards = ShardMap({"users": count})
+    shards = ShardMap.even({"users": count})
     assert key.pair(ACME, shards, {"id": id}).partition in set(key.partitions(ACME, shards, {}))
 
 

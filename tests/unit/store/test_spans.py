@@ -39,7 +39,7 @@ async def walked(handle: Table, span: Span, first: int) -> list[Book]:
 def test_a_span_is_the_part_of_the_list_between_its_ends(
     kept: list[Book], low: int | None, high: int | None, slots: int, first: int
 ) -> None:
-    shards = ShardMap({"books": slots})
+    shards = ShardMap.even({"books": slots})
     shelves = Shelves()
     shelves.keep(books, *kept, shards=shards)
     found = asyncio.run(walked(table(shelves, shards=shards), Span(low=day(low), high=day(high)), first))

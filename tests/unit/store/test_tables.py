@@ -12,6 +12,7 @@ from service.store.answers import Refused
 from service.store.calls import CredentialSource
 from service.store.cursor import Sealer
 from service.store.expression import Change, absent, present
+from service.store.home import Home
 from service.store.keys import Fence
 from service.store.meter import Meter, Spent
 from service.store.table import Table
@@ -160,8 +161,8 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
         client=Shelves(), name=NAME, sealer=Sealer([KEY]), credentials=vault, on_foreign=foreign, on_denied=denied
     )
     reading, writing, control = (
-        tables.tenant(TenantId("acme"), writes=False),
-        tables.tenant(TenantId("globex"), writes=True),
+        tables.tenant(Home(tenant=TenantId("acme")), writes=False),
+        tables.tenant(Home(tenant=TenantId("globex")), writes=True),
         tables.control(writes=False),
     )
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
@@ -181,10 +182,10 @@ def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that
         accounts=lambda tenant: (accounts[tenant],),
     )
     request, lane = Meter(), nullcontext()
-    tables.tenant(TenantId("acme"), writes=False).caller.meter.add(Spent("Query", 1.0))
-    tables.tenant(TenantId("acmecorp"), writes=True).caller.meter.add(Spent("PutItem", 0.0, 2.0))
+    tables.tenant(Home(tenant=TenantId("acme")), writes=False).caller.meter.add(Spent("Query", 1.0))
+    tables.tenant(Home(tenant=TenantId("acmecorp")), writes=True).caller.meter.add(Spent("PutItem", 0.0, 2.0))
     tables.control(writes=False).caller.meter.add(Spent("GetItem", 4.0))
-    asked = tables.tenant(TenantId("acme"), writes=False, meter=request, lane=lane).caller
+    asked = tables.tenant(Home(tenant=TenantId("acme")), writes=False, meter=request, lane=lane).caller
     assert [(one.read_units, one.write_units) for one in accounts.values()] == [(1.0, 0.0), (0.0, 2.0), (4.0, 0.0)]
     assert (tables.meter.read_units, tables.meter.write_units) == (5.0, 2.0)
     assert (asked.meter, asked.lane) == (request, lane)

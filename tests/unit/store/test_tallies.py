@@ -15,7 +15,7 @@ def part(name: str, number: int) -> Count:
 
 
 async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
-    shelves, shards = Shelves(), ShardMap({"counts": 4})
+    shelves, shards = Shelves(), ShardMap.even({"counts": 4})
     handle = table(shelves, shards=shards)
     for number in range(40):
         await handle.write(tally(counts, part("door", number), "total", 2))

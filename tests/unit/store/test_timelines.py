@@ -56,7 +56,7 @@ async def walked(handle: Table, pattern: Query[Visit], first: int, span: Span, *
 def test_a_timeline_is_what_happened_in_its_span_newest_first(
     hours: Sequence[int], low: datetime | None, high: datetime | None, first: int, slots: int, by_visitor: bool
 ) -> None:
-    shelves, shards = Shelves(page=3), ShardMap({"visits": slots})
+    shelves, shards = Shelves(page=3), ShardMap.even({"visits": slots})
     kept = [visit(hour) for hour in hours]
     shelves.keep(visits, *kept, shards=shards)
     handle, span = table(shelves, shards=shards), Span(low=low, high=high)

@@ -21,7 +21,7 @@ from .interpreter import holds, placeholders, updated
 from .models import models
 
 ACME = Fence.around(TenantId("acme"))
-SHARDS = ShardMap({"books": 8})
+SHARDS = ShardMap.even({"books": 8})
 KEY = {"PK": {"S": "TENANT#acme#BOOK#b1"}, "SK": {"S": "METADATA"}}
 RENAMED = Change(sets={("version",): 2}, removes=(("tags",),))
 

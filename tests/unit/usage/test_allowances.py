@@ -166,3 +166,23 @@ async def test_more_than_the_queue_holds_are_turned_away() -> None:
     entered.set()
     await asyncio.gather(*waiting)
     allowance.admit_running()
+
+
+@pytest.mark.parametrize(("per_second", "at_once"), [(1, 2), (20, 2), (21, 3), (70, 7), (10_000, 8)])
+async def test_no_more_requests_run_at_once_than_the_quota_needs(per_second: int, at_once: int) -> None:
+    allowances = Allowances(clock=Clock(), width=16)
+    running = allowances.of(tenant(requests_per_second=10)).running
+    assert allowances.of(tenant(requests_per_second=per_second)).running is running
+    leave, inside = asyncio.Event(), 0
+
+    async def run() -> None:
+        nonlocal inside
+        async with running:
+            inside += 1
+            await leave.wait()
+
+    crowd = [asyncio.ensure_future(run()) for _ in range(20)]
+    await asyncio.sleep(0)
+    assert inside == at_once
+    leave.set()
+    await asyncio.gather(*crowd)

@@ -88,3 +88,30 @@ def test_a_lane_outlives_an_event_loop() -> None:
     for _ in range(2):
         asyncio.run(crowd())
     assert lane.empty
+
+
+async def test_a_lane_that_is_widened_lets_the_next_in_at_once_and_one_that_is_narrowed_waits_for_enough_to_leave() -> (
+    None
+):
+    lane, inside, leave = Lane(1), set(), {number: asyncio.Event() for number in range(4)}
+
+    async def stay(number: int) -> None:
+        async with lane:
+            inside.add(number)
+            await leave[number].wait()
+        inside.remove(number)
+
+    crowd = [asyncio.ensure_future(stay(number)) for number in range(4)]
+    await settle()
+    assert inside == {0}
+    lane.fit(3)
+    await settle()
+    assert inside == {0, 1, 2}
+    lane.fit(1)
+    for number, left in ((0, {1, 2}), (1, {2}), (2, {3})):
+        leave[number].set()
+        await settle()
+        assert inside == left
+    leave[3].set()
+    await asyncio.gather(*crowd)
+    assert (lane.empty, lane.waiting) == (True, 0)
