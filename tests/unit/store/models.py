@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import StrEnum
@@ -10,6 +10,8 @@ from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+
+from service.store.shards import LIMIT, Moving, ShardCounts
 
 M = TypeVar("M")
 
@@ -28,6 +30,23 @@ _SCALARS: dict[Any, SearchStrategy[Any]] = {
     datetime: TIMES,
     date: st.dates(),
 }
+
+
+def shard_counts() -> SearchStrategy[ShardCounts]:
+    """More slots to read than to write, never fewer."""
+    some = st.integers(1, LIMIT)
+    return st.builds(
+        lambda one, other, former, moving: ShardCounts(
+            read_shards=max(one, other), write_shards=min(one, other), former=tuple(sorted(former)), moving=moving
+        ),
+        some,
+        some,
+        st.sets(some, max_size=3),
+        st.none() | st.sampled_from(Moving),
+    )
+
+
+_SCALARS[ShardCounts] = shard_counts()
 
 
 @st.composite
@@ -62,4 +81,4 @@ def values(hint: Any) -> SearchStrategy[Any]:
 def _scalar(hint: Any) -> SearchStrategy[Any]:
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return st.sampled_from(hint)
-    return models(hint) if isinstance(hint, type) and is_dataclass(hint) else _SCALARS[hint]
+    return _SCALARS[hint] if hint in _SCALARS else models(hint)

@@ -33,7 +33,7 @@ class Scene:
 
 
 async def test_what_a_request_consumes_is_its_own_its_operations_its_tenants_and_everybodys() -> None:
-    scene, acme = Scene(), tenant()
+    scene, acme = Scene(), tenant(requests_per_second=1_000)
     turn, other = scene.turns.begin(acme), scene.turns.begin(acme)
     async with turn.taken("users", writes=False), other.taken("createUser", writes=True):
         turn.add(Spent("Query", 150.0))
