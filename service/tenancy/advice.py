@@ -36,7 +36,7 @@ def recommended(peak_units_per_second: float, limit: float, current: int) -> int
 def recommended_for_reads(peak_units_per_second: float, limit: float, current: int, units_per_query: float) -> int:
     """A list asks every slot for its part of a page, so that more slots help only while the parts become cheaper.
 
-    Without this bound growth would feed itself: at the least that a Query costs, twice the slots are twice the units."""
+    Else growth would feed itself: at the least that a Query costs, twice the slots are twice the units."""
     cheaper = current * max(1, int(units_per_query / LEAST_QUERY))
     return min(cheaper, recommended(peak_units_per_second, limit, current))
 
