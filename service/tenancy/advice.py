@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from math import ceil
 
+from service.store.shards import LIMIT
 from service.tenancy.quotas import Tier
 
 FULL = 0.7
@@ -14,7 +15,7 @@ AIM = 0.5
 LEAST_QUERY = 0.5
 """Units that a Query costs however little it finds."""
 
-BOUNDS: Mapping[Tier, int] = {Tier.FREE: 1, Tier.STANDARD: 4, Tier.PREMIUM: 32, Tier.ENTERPRISE: 256}
+BOUNDS: Mapping[Tier, int] = {Tier.FREE: 1, Tier.STANDARD: 4, Tier.PREMIUM: 32, Tier.ENTERPRISE: LIMIT}
 """So many slots a collection may get without an operator."""
 
 
