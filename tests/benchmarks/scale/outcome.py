@@ -1,0 +1,59 @@
+"""What came of a run under one policy."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from service.usage.prices import LISTED, Prices
+
+MONTH = 30 * 86_400
+STEP = 10
+"""Seconds that are one point of the plot."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """Requests are items written and pages read; units are those of what was carried out.
+
+    Of what was throttled, a part was when the tenant had all the slots that it got in the run: those that its tier
+    allows, or fewer. The rest fell while it waited for them. Quiet tenants are those that never come near a limit."""
+
+    policy: str
+    seconds: int
+    burst_seconds: float
+    requests: float = 0.0
+    throttled_writes: float = 0.0
+    throttled_pages: float = 0.0
+    read_units: float = 0.0
+    write_units: float = 0.0
+    extra_read_units: float = 0.0
+    extra_of_quiet: float = 0.0
+    tenants_throttled: int = 0
+    tenants_widened: int = 0
+    slots: int = 0
+    stepped: int = 0
+    throttled_at_bound: float = 0.0
+    throttled_with_slots: float = 0.0
+    asked_by_step: list[float] = field(default_factory=list)
+    throttled_by_step: list[float] = field(default_factory=list)
+
+    @property
+    def throttled(self) -> float:
+        return self.throttled_writes + self.throttled_pages
+
+    @property
+    def share(self) -> float:
+        return self.throttled / self.requests
+
+    @property
+    def late_share(self) -> float:
+        """Of the last fifth; quiet tenants ask for as much in it as in any other."""
+        late = -max(1, len(self.asked_by_step) // 5)
+        quiet = (self.requests - sum(self.asked_by_step)) * -late / len(self.asked_by_step)
+        return sum(self.throttled_by_step[late:]) / (quiet + sum(self.asked_by_step[late:]))
+
+    def usd_a_month(self, prices: Prices = LISTED) -> Decimal:
+        return prices.of(self.read_units, self.write_units) * MONTH / self.seconds
+
+    def usd_a_billion(self, prices: Prices = LISTED) -> Decimal:
+        """For as many requests as were carried out: what is turned away costs nothing, and is no saving."""
+        return prices.of(self.read_units, self.write_units) * 10**9 / Decimal(self.requests - self.throttled)

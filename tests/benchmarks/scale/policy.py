@@ -1,0 +1,72 @@
+"""Ways to give slots: as many for everybody, or by what is seen."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from iam.gate.limits.buckets import Rates
+from service.tenancy.advice import recommended, recommended_for_reads, within
+from tests.benchmarks.scale.slots import page_units, query_units
+from tests.benchmarks.scale.tenant import Tenant
+
+WINDOW_SECONDS, WINDOWS = 10, 6
+"""A peak is the highest mean over one of these windows among the latest of them."""
+
+SETTLE_SECONDS = 30
+
+
+class Policy(Protocol):
+    """How many slots are read and written now; told every second what was asked for."""
+
+    read_slots: int
+    write_slots: int
+
+    def saw(self, second: int, writes: float, pages: float) -> None: ...
+
+
+class Fixed:
+    def __init__(self, slots: int) -> None:
+        self.read_slots = self.write_slots = slots
+
+    def saw(self, second: int, writes: float, pages: float) -> None:
+        pass
+
+
+class Autopilot:
+    """Begins with one slot. Reads widen at once, writes when every server certainly knows of it."""
+
+    def __init__(self, tenant: Tenant, rates: Rates) -> None:
+        self.read_slots = self.write_slots = 1
+        self._tier, self._rates, self._settled_at = tenant.tier, rates, 0
+        self._writes, self._pages = 0.0, 0.0
+        self._peaks: deque[tuple[float, float]] = deque(maxlen=WINDOWS)
+
+    def saw(self, second: int, writes: float, pages: float) -> None:
+        self._writes, self._pages = self._writes + writes, self._pages + pages
+        if self.write_slots < self.read_slots and second + 1 >= self._settled_at:
+            self.write_slots = self.read_slots
+        if (second + 1) % WINDOW_SECONDS == 0:
+            self._look(second + 1)
+
+    def _look(self, now: int) -> None:
+        self._peaks.append((self._writes / WINDOW_SECONDS, self._pages / WINDOW_SECONDS))
+        self._writes = self._pages = 0.0
+        wanted = within(self._tier, self.read_slots, self._wanted())
+        if self.write_slots == self.read_slots < wanted:
+            self.read_slots, self._settled_at = wanted, now + SETTLE_SECONDS
+
+    def _wanted(self) -> int:
+        slots = self.read_slots
+        writes, pages = (max(column) for column in zip(*self._peaks, strict=True))
+        read = pages * page_units(slots)
+        return max(
+            recommended(writes, self._rates.write, slots),
+            recommended_for_reads(read, self._rates.read, slots, query_units(slots)),
+        )
+
+
+POLICIES: dict[str, Callable[[Tenant, Rates], Policy]] = {
+    "fixed N=1": lambda tenant, rates: Fixed(1),
+    "fixed N=10": lambda tenant, rates: Fixed(10),
+    "autopilot": Autopilot,
+}

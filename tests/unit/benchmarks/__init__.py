@@ -1,0 +1,1 @@
+"""The scale model has known answers where the answer is known."""
