@@ -19,6 +19,9 @@ from iam.boundary import BadTenantId, tenant_id
 from service.development import LOCAL_ISSUER, MARK
 
 CURSOR_KEY_BYTES = 32
+GRACE_SECONDS = 10.0
+"""How long a request may go on by what was known of its tenant when it began."""
+
 ROLES = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]*", re.ASCII)
 ROLES_EXAMPLE = "arn:aws:iam::123456789012:role/keyfence-"
 
@@ -99,7 +102,8 @@ class Settings(BaseSettings):
     signing_key: SecretStr | None = None
     """Ed25519, as PEM or as 32 bytes in URL-safe base64: it signs the certificates of offboarding."""
     settle_seconds: float = Field(default=30.0, ge=0, le=600)
-    """How long after a tenant was shut out somebody may still write for it: caches, IAM, and what is under way."""
+    """How long after a change of the register somebody may still act on what it said: caches, IAM, and what is under
+    way."""
     migration_units_per_second: float = Field(default=1000.0, ge=1)
     """What may be scanned or purged in a second."""
 
@@ -173,8 +177,12 @@ class Settings(BaseSettings):
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
 
     def _time_problems(self) -> Iterator[str]:
-        if self.settle_seconds < self.registry_seconds:
-            yield "KEYFENCE_SETTLE_SECONDS is shorter than KEYFENCE_REGISTRY_SECONDS: a server might still be writing"
+        least = self.registry_seconds + GRACE_SECONDS + self.read_timeout
+        if self.settle_seconds < least:
+            yield (
+                f"KEYFENCE_SETTLE_SECONDS is shorter than {least:g}, which is KEYFENCE_REGISTRY_SECONDS, a request's"
+                f" {GRACE_SECONDS:g} s and KEYFENCE_READ_TIMEOUT: a server might still be writing"
+            )
 
     def _role_problems(self) -> Iterator[str]:
         if self.roles is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from iam.boundary import TenantId
 from service.errors import Forbidden, Unauthenticated
+from service.settings import GRACE_SECONDS
 from service.store.home import Home
 from service.store.table import Table
 from service.tenancy.access import tenant_by_id
@@ -15,9 +16,6 @@ from service.tenancy.lifecycle import TenantStatus
 from service.tenancy.model import Tenant
 
 MAX_AGE = 5.0
-GRACE = 10.0
-"""How long a request may go on by what was known when it began."""
-
 LARGEST = 10_000
 
 WORDS = {
@@ -82,7 +80,7 @@ class Registry:
     def home(self, tenant: Tenant) -> Home:
         """For a request that begins now. Of one that is not remembered any more, what is known is as old as can be."""
         read_at, _ = self._known.get(tenant.id, (self.clock() - self.max_age, None))
-        return home_of(tenant, until=read_at + self.max_age + GRACE)
+        return home_of(tenant, until=read_at + self.max_age + GRACE_SECONDS)
 
     async def find(self, tenant: TenantId) -> Tenant | None:
         return await self.table.find(tenant_by_id, id=tenant)

@@ -48,6 +48,10 @@ class Shelves:
         keys = [_address(key) for key in parameters["RequestItems"][NAME]["Keys"]]
         return {"Responses": {NAME: [self.items[key] for key in keys if key in self.items]}}
 
+    def _TransactGetItems(self, parameters: Mapping[str, Any]) -> Answer:
+        keys = [_address(one["Get"]["Key"]) for one in parameters["TransactItems"]]
+        return {"Responses": [{"Item": self.items[key]} if key in self.items else {} for key in keys]}
+
     def _BatchWriteItem(self, parameters: Mapping[str, Any]) -> Answer:
         for request in parameters["RequestItems"][NAME]:
             self.items.pop(_address(request["DeleteRequest"]["Key"]), None)

@@ -1,0 +1,176 @@
+"""A list stays whole while its items move from slot to slot under its readers."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from service.store.client import Answer
+from service.store.codec import Item
+from service.store.keys import Fence, KeyPair
+from service.store.shards import LIMIT, Moving, ShardCounts, ShardMap, slot_of, slot_text
+from service.store.table import Table
+
+from .bookshop import OPENING, Book, Count, Visit, book, books, count_by_name, counts, newest_books, oldest_books
+from .bookshop import visits as visit_entity
+from .scripted import table
+from .shelves import Shelves
+from .test_pages import in_order, walked
+
+ACME = Fence.around(TenantId("acme"))
+IDS = [f"b{number:02d}" for number in range(40)]
+
+
+@dataclass
+class Restless:
+    """Shelves on which, before every read, some items are put where they belong."""
+
+    shelves: Shelves
+    count: int
+    direction: Moving
+    plan: list[int]
+    partition: str = "GSI2PK"
+    moved: int = field(default=0)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        if operation in {"Query", "BatchGetItem"}:
+            for _ in range(self.plan.pop(0) if self.plan else 0):
+                self.move()
+        return await self.shelves.call(operation, parameters, credentials)
+
+    def close(self) -> None: ...
+
+    def move(self) -> None:
+        """The first that is not where it belongs."""
+        for address, item in self.shelves.items.items():
+            plain, _, slot = item[self.partition]["S"].rpartition("#")
+            wanted = slot_of(item["id"]["S"], self.count)
+            if wanted != int(slot, 16) and (self.direction is Moving.UP or int(slot, 16) >= self.count):
+                self.moved += 1
+                self.put(address, item, {"S": f"{plain}#{slot_text(wanted)}"})
+                return
+
+    def put(self, address: KeyPair, item: Item, partition: dict[str, Any]) -> None:
+        del self.shelves.items[address]
+        changed = {**item, self.partition: partition}
+        self.shelves.items[KeyPair(changed["PK"]["S"], changed["SK"]["S"])] = changed
+
+
+def kept_by(shelves: Shelves, entity: Any, models: list[Any], collection: str, by: list[int]) -> None:
+    """Each where one of the counts that there were put it."""
+    for number, model in enumerate(models):
+        shelves.keep(entity, model, shards=ShardMap.even({collection: by[number % len(by)]}))
+
+
+SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=30)
+PLAN = st.lists(st.integers(0, 4), max_size=60)
+FORMER = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(sorted)
+
+
+@settings(max_examples=150)
+@given(SHELF, FORMER, st.integers(0, 6), PLAN, st.integers(1, 7), st.booleans())
+def test_nothing_is_missed_or_met_twice_while_items_move_up(
+    kept: list[Book], former: list[int], more: int, plan: list[int], first: int, newest_first: bool
+) -> None:
+    count = former[-1] + more
+    shelves = Shelves(page=3)
+    kept_by(shelves, books, kept, "books", [*former, count])
+    moving = ShardCounts(read_shards=count, write_shards=count, former=tuple(former), moving=Moving.UP)
+    restless = Restless(shelves, count, Moving.UP, plan)
+    handle = table(restless, shards=ShardMap({"books": moving}))
+    pattern = newest_books if newest_first else oldest_books
+    assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
+
+
+@settings(max_examples=150)
+@given(SHELF, FORMER, st.integers(1, 6), PLAN, st.integers(1, 7), st.booleans())
+def test_nothing_is_missed_or_met_twice_while_items_move_down(
+    kept: list[Book], former: list[int], fewer: int, plan: list[int], first: int, newest_first: bool
+) -> None:
+    widest, count = former[-1] + fewer, former[-1]
+    shelves = Shelves(page=3)
+    kept_by(shelves, books, kept, "books", [*former, widest, count])
+    moving = ShardCounts(read_shards=widest, write_shards=count, former=tuple(former[:-1]), moving=Moving.DOWN)
+    restless = Restless(shelves, count, Moving.DOWN, plan)
+    handle = table(restless, shards=ShardMap({"books": moving}))
+    pattern = newest_books if newest_first else oldest_books
+    assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
+
+
+async def test_a_map_that_does_not_know_of_the_move_would_miss_items() -> None:
+    """So the test above can fail: the mover has to wait until every server knows."""
+    kept = [book(id) for id in IDS]
+    shelves = Shelves()
+    kept_by(shelves, books, kept, "books", [8])
+    handle = table(Restless(shelves, 1, Moving.DOWN, [0] + [40] * 7), shards=ShardMap.even({"books": 8}))
+    page = await handle.page(oldest_books, first=len(kept))
+    assert len(page.items) < len(kept)
+
+
+def visit(number: int) -> Visit:
+    return Visit(id=f"v{number:02d}", visitor="ann", created_at=OPENING, updated_at=OPENING)
+
+
+async def test_an_item_whose_own_key_has_the_slot_is_met_once_on_its_way() -> None:
+    kept = [visit(number) for number in range(30)]
+    shelves = Shelves()
+    kept_by(shelves, visit_entity, kept, "visits", [8])
+    counts = ShardCounts(read_shards=8, write_shards=3, moving=Moving.DOWN)
+    restless = Restless(shelves, 3, Moving.DOWN, [2] * 20, partition="PK")
+    handle = table(restless, shards=ShardMap({"visits": counts}))
+    pattern = visit_entity.query("table")
+    page = await handle.page(pattern, first=100, created_at=OPENING)
+    assert list(page.items) == kept
+    assert restless.moved
+
+
+async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_move() -> None:
+    shelves = Shelves()
+    moving = ShardCounts(read_shards=4, write_shards=2, moving=Moving.DOWN)
+    for number in range(20):
+        part = Count(name="door", part=f"p{number}", created_at=OPENING, updated_at=OPENING, total=1)
+        shelves.keep(counts, part, shards=ShardMap.even({"counts": 4}))
+    handle = table(shelves, shards=ShardMap({"counts": moving}))
+    (found,) = await handle.find_everywhere(count_by_name, [{"name": "door"}])
+    assert len(found) == 4
+    (call,) = shelves.calls
+    assert (call.operation, len(call.parameters["TransactItems"])) == ("TransactGetItems", 4)
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_an_item_whose_key_has_the_slot_is_found_wherever_an_earlier_count_put_it(known: bool) -> None:
+    ids = [f"v{number:02d}" for number in range(12)]
+    shelves = Shelves()
+    kept = [visit(number) for number in range(12)]
+    kept_by(shelves, visit_entity, kept, "visits", [1, 5, 16])
+    counts = ShardCounts(read_shards=16, write_shards=5, former=(1,))
+    handle: Table = table(shelves, shards=ShardMap({"visits": counts if known else ShardCounts(read_shards=16)}))
+    found = [await handle.find(visit_entity.get(), id=id, created_at=OPENING) for id in ids]
+    if known:
+        assert found == kept
+        asked = [len(call.parameters["RequestItems"]["keyfence"]["Keys"]) for call in shelves.calls]
+        assert max(asked) <= 3, "no more slots are looked into than there were counts"
+    else:
+        assert found != kept
+
+
+@given(st.text(), st.integers(1, LIMIT - 1))
+def test_with_one_slot_more_an_item_stays_or_goes_into_the_new_one(value: str, count: int) -> None:
+    assert slot_of(value, count + 1) in {slot_of(value, count), count}
+
+
+@given(st.text(), FORMER, st.integers(0, 40))
+def test_an_item_moves_up_only_into_a_later_wave(value: str, former: list[int], more: int) -> None:
+    count = former[-1] + more
+    waves = ShardCounts(read_shards=count, write_shards=count, former=tuple(former), moving=Moving.UP).waves()
+    assert [slot for wave in waves for slot in wave] == list(range(count))
+    for before in (*former, count):
+        old, new = slot_of(value, before), slot_of(value, count)
+        wave_of = {slot: number for number, wave in enumerate(waves) for slot in wave}
+        assert old == new or wave_of[old] < wave_of[new]
