@@ -17,6 +17,7 @@ from iam.credentials import Credentials
 from iam.deployment import Deployment
 from iam.gate.access_key import new_gate_key
 from iam.gate.account import Account
+from iam.gate.limits.limits import Limits
 from iam.gate.server import Gate
 from iam.vending import Vending
 from service import app
@@ -132,10 +133,10 @@ class World:
     engine_url: str
 
     @classmethod
-    def over(cls, engine_url: str, table: str, issuer: LocalIssuer) -> "World":
+    def over(cls, engine_url: str, table: str, issuer: LocalIssuer, limits: Limits | None = None) -> "World":
         account = Account.of(Deployment(table=table))
         key = new_gate_key()
-        gate = Gate.start(engine_url=engine_url, account=account, key=key)
+        gate = Gate.start(engine_url=engine_url, account=account, key=key, limits=limits)
         settings = Settings(
             table=table,
             region=account.deployment.region,

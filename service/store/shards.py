@@ -18,6 +18,8 @@ class Shard:
 
     collection: str
     by: str
+    folds: str | None = None
+    """The field of a number of which every slot has a part; parts of slots that go are added to others."""
 
 
 class Moving(StrEnum):

@@ -5,6 +5,8 @@ from service.store.entity import entity
 from service.store.keys import TenantKey
 from service.store.shards import Shard
 
-counters = entity(Counter, table=TenantKey("COUNTER#{name}", "METADATA", shard=Shard("counters", by="part")))
+counters = entity(
+    Counter, table=TenantKey("COUNTER#{name}", "METADATA", shard=Shard("counters", by="part", folds="total"))
+)
 
 counter_by_name = counters.get()

@@ -1,0 +1,182 @@
+"""A tenant that writes five times what a partition takes, before, during and after it gets eight slots; and a neighbour.
+
+The gate has DynamoDB's limits of partitions, the engine is dynoxide. Nothing is tried twice: every write that is turned
+away is counted. The loud tenant writes entries of its journal of 20 KB each, which are 40 units in a transaction.
+
+Run: uv run python -m tests.benchmarks.reshard [--seconds 15] [--units 5000] [--shards 8]
+"""
+
+import argparse
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from iam.boundary import TenantId
+from iam.gate.limits.buckets import Rates
+from iam.gate.limits.limits import Limits
+from service.app.heap import keep_for_good
+from service.domains.activity.access import activities
+from service.domains.activity.model import Activity, ActivityId
+from service.domains.activity.repository import Activities
+from service.errors import Throttled
+from service.local import dynoxide
+from service.local.binary import obtain, shared_cache
+from service.local.issuer import LocalIssuer
+from service.migrations.engine import carry_on
+from service.migrations.means import Means
+from service.migrations.records import Records
+from service.migrations.resharding import Resharding
+from service.operations.resharding import Reshards
+from service.settings import GRACE_SECONDS
+from service.store.calls import Patience
+from service.store.ids import new_id
+from service.store.sweep import Sweep
+from service.store.table import Table
+from service.store.write import put
+from service.tenancy.migration import Migration
+from service.tenancy.register import Register
+from service.tenancy.registry import Registry
+from tests.world import World
+
+KILOBYTES = 19
+UNITS = 2 * (KILOBYTES + 1)
+QUIET_RATE = 10.0
+REGISTRY_SECONDS = 1.0
+COLLECTION = "activity"
+
+
+@dataclass
+class Tenant:
+    """One that writes at a steady rate, whatever becomes of it."""
+
+    world: World
+    id: TenantId
+    registry: Registry
+    rate: float
+    phase: str = ""
+    sent: Counter[str] = field(default_factory=Counter)
+    throttled: Counter[str] = field(default_factory=Counter)
+    kept: set[str] = field(default_factory=set)
+
+    async def run(self, seconds: float, phase: str) -> None:
+        self.phase, start, tasks = phase, time.perf_counter(), set[asyncio.Task[None]]()
+        for number in range(int(self.rate * seconds)):
+            await asyncio.sleep(max(0.0, start + number / self.rate - time.perf_counter()))
+            task = asyncio.ensure_future(self._one(number))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        await asyncio.gather(*tasks)
+
+    async def table(self) -> Table:
+        home = self.registry.home(await self.registry.served(self.id))
+        table = self.world.tables.tenant(home, writes=True)
+        return replace(table, caller=replace(table.caller, patience=Patience(attempts=1)))
+
+    async def _one(self, number: int) -> None:
+        made, phase = _entry(number), self.phase
+        self.sent[phase] += 1
+        try:
+            await (await self.table()).write(put(activities, made))
+            self.kept.add(made.id)
+        except Throttled:
+            self.throttled[phase] += 1
+
+
+def _entry(number: int) -> Activity:
+    """By many, so that nobody's own list is what is too hot."""
+    now = datetime.now(UTC)
+    return Activity(
+        id=ActivityId(new_id("act")),
+        by=f"somebody-{number % 64}",
+        kind="benchmark.write",
+        detail="x" * (KILOBYTES * 1024),
+        ttl=int(now.timestamp()) + 86_400,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=15.0, help="how long each phase takes")
+    parser.add_argument("--units", type=int, default=5000, help="write units a second of the loud tenant")
+    parser.add_argument("--shards", type=int, default=8)
+    given = parser.parse_args()
+    with TemporaryDirectory() as directory:
+        engine = dynoxide.start(Path(directory), lambda _: None, obtain(shared_cache(), print))
+        issuer, limits = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())), Limits(Rates(burst_seconds=1.0))
+        world = World.over(engine.url, "reshard", issuer, limits)
+        try:
+            asyncio.run(_run(world, given))
+        finally:
+            world.close()
+            engine.stop()
+
+
+async def _run(world: World, given: argparse.Namespace) -> None:
+    keep_for_good()
+    loud, quiet = [await _tenant(world, name, rate) for name, rate in (("loud", given.units / UNITS), ("quiet", QUIET_RATE))]
+    await _together(loud, quiet, given.seconds, "1 slot")
+    await asyncio.gather(_resharded(world, loud.id, given.shards), _together(loud, quiet, _settle() + 3, "resharding"))
+    await _together(loud, quiet, given.seconds, f"{given.shards} slots")
+    _show(loud, quiet)
+    for tenant in (loud, quiet):
+        print(f"{tenant.id}: {len(tenant.kept):,} acknowledged, {await _listed(tenant):,} of them listed once")
+
+
+async def _tenant(world: World, name: str, rate: float) -> Tenant:
+    registry = Registry(world.tables.control(writes=False), max_age=REGISTRY_SECONDS)
+    return Tenant(world, await world.new_tenant(name), registry, rate)
+
+
+async def _together(loud: Tenant, quiet: Tenant, seconds: float, phase: str) -> None:
+    await asyncio.gather(loud.run(seconds, phase), quiet.run(seconds, phase))
+
+
+def _settle() -> float:
+    return REGISTRY_SECONDS + GRACE_SECONDS + 1
+
+
+async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
+    control = world.tables.control(writes=True)
+    register, made = Register(control, "benchmark"), list[Migration]()
+    await Reshards(register, carry_on=made.append)(tenant, COLLECTION, shards)
+
+    async def home(_: TenantId) -> object:
+        raise AssertionError("growing moves nothing")
+
+    means = Means(records=Records(control), sweep=Sweep(control.caller))
+    program = Resharding(register=register, home=home, as_tenant=world.tables.tenant, settle=timedelta(seconds=_settle()))
+    await carry_on(means, made[0].id, program)
+
+
+def _show(loud: Tenant, quiet: Tenant) -> None:
+    print(f"{'':<14}" + "".join(f"{one:>22}" for one in ("loud: writes", "throttled", "quiet: writes", "throttled")))
+    for phase in loud.sent:
+        columns = []
+        for tenant in (loud, quiet):
+            sent, away = tenant.sent[phase], tenant.throttled[phase]
+            columns += [f"{sent:,}", f"{away:,} ({away / sent:.2%})"]
+        print(f"{phase:<14}" + "".join(f"{one:>22}" for one in columns))
+
+
+async def _listed(tenant: Tenant) -> int:
+    listed, after = Counter[str](), None
+    table = await tenant.table()
+    table = replace(table, caller=replace(table.caller, patience=Patience(attempts=20)))
+    while True:
+        page = await Activities(table).latest(first=100, after=after)
+        listed.update(one.id for one in page.items)
+        if not page.has_next:
+            return sum(listed[id] == 1 for id in tenant.kept)
+        after = page.edges[-1].cursor()
+
+
+if __name__ == "__main__":
+    main()
