@@ -6,6 +6,9 @@ from pathlib import Path
 
 from iam.boundary import TenantId
 from iam.vending import Vending
+from service.migrations import means
+from service.migrations.keys import Rekeying
+from service.migrations.records import Records
 from service.operations.offboarding.signer import Signer
 from service.operations.offboarding.worker import Means
 from service.store.calls import CredentialSource, Patience
@@ -14,6 +17,7 @@ from service.store.sweep import Sweep
 from service.store.table import Table
 from service.store.tables import Accounts, Tables
 from service.tenancy.register import Register
+from service.tenancy.registry import Registry
 from service.tenancy.suspensions import Shut, Suspensions
 
 PATIENCE = Patience(attempts=12, first_pause=0.05, longest_pause=5.0)
@@ -47,7 +51,22 @@ class Migrator:
 
     def tenant(self, tenant: TenantId) -> Table:
         """It goes by the keys that items have, not by where they would be put."""
-        return _patient(self.tables.tenant(Home(tenant=tenant), writes=True))
+        return self.at(Home(tenant=tenant))
+
+    def at(self, home: Home) -> Table:
+        return _patient(self.tables.tenant(home, writes=True))
+
+    def migrations(self, *, rate: float) -> means.Means:
+        return means.Means(records=Records(self.control), sweep=self.sweep, rate=rate)
+
+    @property
+    def rekeying(self) -> Rekeying:
+        registry = Registry(self.control, clock=self.tables.clock)
+
+        async def home(tenant: TenantId) -> Home:
+            return registry.home(await registry.get(tenant))
+
+        return Rekeying(home=home, as_tenant=self.at)
 
     def means(self, *, by: str, exports: Path, signer: Signer, settle: float, rate: float) -> Means:
         control = self.control

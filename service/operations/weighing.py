@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from iam.boundary import BadTenantId, TenantId, tenant_id
+from iam.boundary import TenantId
 from service.store.codec import Item
 from service.store.expression import Change
+from service.store.owner import owner_of
 from service.store.rate import Rate
 from service.store.size import item_bytes
 from service.store.sweep import Sweep, Swept
@@ -75,12 +76,3 @@ class Weighing:
             await rate.wait(page.units)
             if (after := page.then) is None:
                 return scales
-
-
-def owner_of(partition: str) -> TenantId | None:
-    """Whose a partition is, if it is a tenant's."""
-    realm, _, rest = partition.partition("#")
-    try:
-        return tenant_id(rest.partition("#")[0]) if realm == "TENANT" else None
-    except BadTenantId:
-        return None

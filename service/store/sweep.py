@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from service.store.answers import Refused
 from service.store.calls import Caller
@@ -11,6 +11,16 @@ from service.store.entity import Index, key_names
 from service.store.keys import Fence
 
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
+
+
+class Part(NamedTuple):
+    """One of so many parts of equal right, which together are the whole and can be scanned at once."""
+
+    number: int
+    of: int
+
+
+WHOLE = Part(0, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +40,18 @@ class Sweep:
 
     caller: Caller
 
-    async def page(self, *, inside: Fence | None, index: Index = "table", after: Item | None, limit: int) -> Swept:
+    async def page(
+        self,
+        *,
+        inside: Fence | None,
+        index: Index = "table",
+        after: Item | None,
+        limit: int,
+        part: Part = WHOLE,
+    ) -> Swept:
         """Of the items that have a key inside the fence, be it the table's or an index's; of all where it is None."""
-        asked = {"TableName": self.caller.table, "Limit": limit, **_place(index), **_filter(index, inside)}
+        place = {"TableName": self.caller.table, **_place(index), **_part(part)}
+        asked = {**place, "Limit": limit, **_filter(index, inside)}
         try:
             answer = await self.caller.call("Scan", asked | ({"ExclusiveStartKey": after} if after else {}))
         except Refused as refusal:
@@ -48,6 +67,10 @@ class Sweep:
 def _place(index: Index) -> dict[str, Any]:
     """The table is read as it is now; no index can be."""
     return {"ConsistentRead": True} if index == "table" else {"IndexName": index.upper()}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {} if part == WHOLE else {"Segment": part.number, "TotalSegments": part.of}
 
 
 def _filter(index: Index, inside: Fence | None) -> dict[str, Any]:

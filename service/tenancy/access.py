@@ -4,8 +4,10 @@ from service.store.entity import entity
 from service.store.keys import ControlKey
 from service.tenancy.event import TenantEvent
 from service.tenancy.identity import Identity
+from service.tenancy.migration import Migration
 from service.tenancy.model import Listed, Tenant
 from service.tenancy.offboarding import Job
+from service.tenancy.segment import Segment
 from service.tenancy.suspension import Suspended
 
 _PLACE = ControlKey("TENANT#{id}", "METADATA")
@@ -18,11 +20,15 @@ identities = entity(Identity, table=ControlKey("ISSUER#{digest}", "CONSTRAINT"))
 events = entity(TenantEvent, table=ControlKey("TENANT#{tenant}", "EVENT#{id}"))
 suspensions = entity(Suspended, table=ControlKey("SUSPENSIONS", "METADATA"))
 jobs = entity(Job, table=ControlKey("MIGRATION#{id}", "METADATA"))
+migrations = entity(Migration, table=ControlKey("MIGRATION#{id}", "METADATA"))
+segments = entity(Segment, table=ControlKey("MIGRATION#{migration}", "SEGMENT#{name}#{number:03d}"))
 
 tenant_by_id = tenants.get()
 identity_by_digest = identities.get()
 suspended_tenants = suspensions.get()
 offboarding_by_id = jobs.get()
+migration_by_id = migrations.get()
+segment_by_number = segments.get()
 newest_tenants = listed_tenants.query("gsi2", newest_first=True)
 tenants_by_status = listed_tenants.query("gsi1", newest_first=True)
 events_of_tenant = events.query("table", begins_with="EVENT#", newest_first=True)

@@ -1,16 +1,13 @@
 """The jobs of offboarding, each held by one worker at a time."""
 
-import os
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from ulid import ULID
-
 from iam.boundary import TenantId
 from service.errors import Conflict
+from service.migrations.worker import has_ended, this_worker
 from service.store import clock
 from service.store.table import Table
 from service.store.write import revise
@@ -20,10 +17,6 @@ from service.tenancy.offboarding import Job, Phase, job_id
 LEASE = timedelta(seconds=60)
 
 TAKEN_OVER = partial(Conflict, "another worker has taken over")
-
-
-def this_worker() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}:{ULID()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +49,3 @@ class Jobs:
         kept = replace(after, leased_until=until, updated_at=self.now(), version=before.version + 1)
         await self.table.write(revise(jobs, before, kept, otherwise=TAKEN_OVER))
         return kept
-
-
-def has_ended(worker: str) -> bool:
-    """Whether it was a process of this machine that is no more: nobody needs to wait for its lease."""
-    host, _, rest = worker.rpartition(":")[0].rpartition(":")
-    if host != socket.gethostname() or not rest.isdecimal():
-        return False
-    try:
-        os.kill(int(rest), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False

@@ -2,7 +2,8 @@
 
 import pytest
 
-from service.operations.weighing import Scales, Weight, owner_of
+from service.operations.weighing import Scales, Weight
+from service.store.owner import owner_of
 
 
 @pytest.mark.parametrize(

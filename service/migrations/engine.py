@@ -1,0 +1,23 @@
+"""The engine: it takes a migration, runs its program from wherever another worker left it, and lets go of it."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from service.migrations.means import Means
+from service.migrations.run import Paused, Run
+from service.tenancy.migration import Migration, MigrationId
+
+Program = Callable[[Run], Awaitable[None]]
+
+
+async def carry_on(means: Means, id: MigrationId, program: Program) -> Migration:
+    """Until it is finished or told to stop; the migration as far as it has come."""
+    found = await means.records.get(id)
+    if found.finished_at:
+        return found
+    async with means.records.held(found) as taken:
+        run = Run(means, taken)
+        with suppress(Paused):
+            await program(run)
+            await run.finish()
+        return run.migration

@@ -1,0 +1,138 @@
+"""The migration of kind KEYS: every item into the index partitions that its declaration says.
+
+For an index that was added to an entity, or whose template changed, after items were written."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+import structlog
+
+from iam.boundary import TenantId
+from service.catalogue import entities
+from service.errors import BadInput, Unauthenticated
+from service.migrations.derivation import Unreadable, wrong_keys
+from service.migrations.done import Done, fingerprint
+from service.migrations.passage import Pass
+from service.migrations.run import Run
+from service.store import clock
+from service.store.codec import Item
+from service.store.entity import Entity
+from service.store.home import Home
+from service.store.keys import Fence
+from service.store.owner import owner_of
+from service.store.rekey import Keys, rekey
+from service.store.table import Table
+from service.tenancy.migration import EVERY_TENANT, Kind, Migration, new_migration
+
+AT_ONCE = 8
+"""How many items of a segment are changed at the same time."""
+
+log = structlog.get_logger(__name__)
+
+
+def declared() -> Mapping[str, Entity[Any]]:
+    """What tenants have, by the type that items carry."""
+    return {one.type: one for one in entities() if one.keys["table"].realm == "tenant"}
+
+
+def keys_migration(
+    tenant: TenantId | None,
+    *,
+    by: str,
+    type: str | None = None,
+    segments: int = 4,
+    dry_run: bool = False,
+    now: Callable[[], datetime] = clock.now,
+) -> Migration:
+    if type is not None and type not in declared():
+        raise BadInput(f"there is no type {type}; there are {', '.join(sorted(declared()))}", field="type")
+    detail = {"type": type, "dryRun": dry_run}
+    return new_migration(Kind.KEYS, tenant or EVERY_TENANT, by=by, at=now(), segments=segments, detail=detail)
+
+
+class Wrong(NamedTuple):
+    """An item whose keys are not what they should be, and what they should be."""
+
+    item: Item
+    home: Home
+    keys: Keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rekeying:
+    """The program. Items that it does not understand are counted, and not touched."""
+
+    home: Callable[[TenantId], Awaitable[Home]]
+    """Where a tenant's items are by now; Unauthenticated of a tenant that is not registered."""
+    as_tenant: Callable[[Home], Table]
+    entities: Mapping[str, Entity[Any]] = field(default_factory=declared)
+
+    async def __call__(self, run: Run) -> None:
+        asked = orjson.loads(run.migration.detail)
+        whose, only = run.migration.tenant, asked["type"]
+        one = _Steps(self, {only} if only else set(self.entities))
+        fence = None if whose == EVERY_TENANT else Fence.around(whose)
+        if asked["dryRun"]:
+            await run.over(Pass(name="COUNTING", step=one.count, inside=fence))
+            return
+        change = Pass(name="DERIVING", step=one.change, inside=fence)
+        await run.until_right(change, replace(change, name="VERIFYING", step=one.count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """What is done to a page."""
+
+    given: Rekeying
+    types: set[str]
+
+    async def count(self, items: Sequence[Item]) -> Done:
+        wrong, others = await self._sorted(items)
+        return Done(wrong=len(wrong), counts=others)
+
+    async def change(self, items: Sequence[Item]) -> Done:
+        wrong, others = await self._sorted(items)
+        turns = asyncio.Semaphore(AT_ONCE)
+        done = await asyncio.gather(*(self._change(one, turns) for one in wrong))
+        return sum(done, start=Done(counts=others))
+
+    async def _change(self, one: Wrong, turns: asyncio.Semaphore) -> Done:
+        async with turns:
+            table = self.given.as_tenant(one.home)
+            changed = await rekey(table, one.item, one.keys)
+        units = max(1.0, table.caller.meter.units["UpdateItem"])
+        if not changed:
+            return Done(counts={"contended": 1}, units=units)
+        keys = {name: {"S": value} for name, value in one.keys.items() if value}
+        return Done(changed=1, digest=fingerprint({"PK": one.item["PK"], "SK": one.item["SK"], **keys}), units=units)
+
+    async def _sorted(self, items: Sequence[Item]) -> tuple[list[Wrong], Counter[str]]:
+        """Those that are wrong, and how many of the others are not understood, and why."""
+        looked = [await self._look(item) for item in items]
+        reasons = Counter(one for one in looked if isinstance(one, str))
+        return [one for one in looked if isinstance(one, Wrong)], reasons
+
+    async def _look(self, item: Item) -> Wrong | str | None:
+        owner, type = owner_of(item["PK"]["S"]), item.get("type", {}).get("S", "")
+        if owner is None or (type in self.given.entities and type not in self.types):
+            return None
+        if type not in self.given.entities:
+            return _passed_over(item, "unknown", f"type {type!r}")
+        try:
+            home = await self.given.home(owner)
+            keys = wrong_keys(self.given.entities[type], item, Fence.around(owner), home.shards)
+        except Unauthenticated:
+            return _passed_over(item, "ownerless", f"there is no tenant {owner}")
+        except Unreadable as error:
+            return _passed_over(item, "unreadable", str(error))
+        return Wrong(item, home, keys) if keys else None
+
+
+def _passed_over(item: Item, reason: str, why: str) -> str:
+    log.info("item_passed_over", partition=item["PK"]["S"], sort=item["SK"]["S"], why=why)
+    return reason

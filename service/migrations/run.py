@@ -1,0 +1,139 @@
+"""One worker at one migration: what its program goes by, and what is kept of every step."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from service.errors import Conflict
+from service.migrations.done import Done
+from service.migrations.means import Means
+from service.migrations.passage import Pass
+from service.migrations.segments import advanced, place, total
+from service.store.rate import Rate
+from service.store.sweep import Part, Sweep
+from service.tenancy.migration import Migration
+from service.tenancy.segment import Segment
+
+DEFAULT_PAGE = 500
+MOST_ROUNDS = 5
+NAP = 5.0
+FINISHED = "FINISHED"
+
+T = TypeVar("T")
+
+
+class Paused(Exception):
+    """It was told to stop, and goes on from here when it is run again."""
+
+
+@dataclass(slots=True)
+class Run:
+    """A program is run from its beginning every time: what was done before is known by the record and passed over."""
+
+    means: Means
+    migration: Migration
+    rate: Rate = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rate = Rate(self.means.rate)
+
+    async def keep(self, moved: Sequence[tuple[Segment, Segment]] = (), **changes: Any) -> None:
+        """What the program wants to be known of the next worker; it renews the lease."""
+        after = replace(self.migration, **changes)
+        self.migration = await self.means.records.keep(self.migration, after, moved)
+        self.means.tell(self.migration)
+
+    async def over(self, one: Pass) -> Done:
+        """Page by page in all segments at once, each page kept when its step is done; nothing where all are done."""
+        segments: Sequence[Segment] = await self.means.records.segments(self.migration, one.name)
+        if self.migration.phase != one.name and not all(segment.done for segment in segments):
+            await self.keep(phase=one.name, items_scanned=0, counts={})
+        while not all(segment.done for segment in segments):
+            self.check()
+            segments = await _undisturbed(self._beat(one, segments))
+        return total(segments)
+
+    async def until_right(self, change: Pass, verify: Pass) -> Done:
+        """Both, again and again until verifying finds nothing wrong; a run does not try for ever."""
+        last = self.migration.round + MOST_ROUNDS
+        while True:
+            await self.over(replace(change, name=f"{change.name}-{self.migration.round}"))
+            found = await self.over(replace(verify, name=f"{verify.name}-{self.migration.round}"))
+            if not found.wrong:
+                return found
+            await self.keep(round=self.migration.round + 1)
+            if self.migration.round == last:
+                words = f"after {MOST_ROUNDS} rounds {found.wrong:,} items are still wrong; find out who writes them"
+                raise Conflict(words)
+
+    async def wait_until(self, moment: datetime) -> None:
+        """Holding the lease."""
+        while (left := (moment - self.means.records.now()).total_seconds()) > 0:
+            self.check()
+            await self.means.sleep(min(left, NAP))
+            await self.keep()
+
+    async def finish(self) -> None:
+        total = self.migration.items_total
+        copied = self.migration.items_copied if total is None else total
+        await self.keep(phase=FINISHED, items_total=copied, finished_at=self.means.records.now())
+
+    def check(self) -> None:
+        if self.means.stop():
+            raise Paused
+
+    async def _beat(self, one: Pass, segments: Sequence[Segment]) -> Sequence[Segment]:
+        """A page of each segment. Where some fail, what the others did is kept all the same."""
+        self.means.seam(f"before {one.name}")
+        due = [segment for segment in segments if not segment.done]
+        came = await asyncio.gather(*(self._page(one, segment) for segment in due), return_exceptions=True)
+        self.means.seam(f"stepped {one.name}")
+        moved = [(old, new) for old, new in zip(due, came, strict=True) if isinstance(new, Segment)]
+        newest = {segment.number: segment for segment in (*segments, *(new for _, new in moved))}
+        await self._keep_page(moved, total(newest.values()))
+        self.means.seam(f"kept {one.name}")
+        for failure in came:
+            if isinstance(failure, BaseException):
+                raise failure
+        return list(newest.values())
+
+    async def _keep_page(self, moved: Sequence[tuple[Segment, Segment]], so_far: Done) -> None:
+        copied = self.migration.items_copied + sum(new.changed - old.changed for old, new in moved)
+        counts = {**so_far.counts, **({"wrong": so_far.wrong} if so_far.wrong else {})}
+        await self.keep(moved, items_scanned=so_far.scanned, items_copied=copied, counts=counts)
+
+    async def _page(self, one: Pass, segment: Segment) -> Segment:
+        page = await self._sweep(one).page(
+            inside=one.inside,
+            index=one.index,
+            after=place(segment),
+            limit=self._limit,
+            part=Part(segment.number, segment.of),
+        )
+        await self.rate.wait(page.units)
+        own = [item for item in page.items if one.inside is None or one.inside.holds(item["PK"]["S"])]
+        done = await one.step(own) if own else Done()
+        await self.rate.wait(done.units)
+        return advanced(segment, page, done, self.means.records.now())
+
+    def _sweep(self, one: Pass) -> Sweep:
+        sweep = self.means.sweep
+        return replace(sweep, caller=replace(sweep.caller, table=one.table or sweep.caller.table))
+
+    @property
+    def _limit(self) -> int:
+        """About a second's worth of units, over all segments."""
+        second = DEFAULT_PAGE if self.means.rate is None else max(1, int(self.means.rate / self.migration.segments))
+        return self.means.page or second
+
+
+async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
+    """Whoever cancels it waits until the pages in hand are kept."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
