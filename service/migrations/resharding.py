@@ -130,7 +130,7 @@ class _Steps:
 
 
 def _arrived(one: Misplaced) -> Item:
-    return {**one.item, key_names(one.index).partition: {"S": one.partition}}
+    return {**one.item, key_names(one.place).partition: {"S": one.partition}}
 
 
 def _address(item: Item) -> tuple[str, str]:

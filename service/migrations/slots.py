@@ -19,7 +19,7 @@ class Misplaced(NamedTuple):
 
     item: Item
     entity: Entity[Any]
-    index: Index
+    place: Index
     shard: Shard
     partition: str
 
@@ -27,7 +27,9 @@ class Misplaced(NamedTuple):
 def misplaced(item: Item, entities: Entities, collection: str, counts: ShardCounts) -> Iterator[Misplaced]:
     """By its type; an item of no type that is known lies in no slot that anybody reads."""
     entity = entities.get(item.get("type", {}).get("S", ""))
-    for index, key in entity.keys.items() if entity else ():
+    if entity is None:
+        return
+    for index, key in entity.keys.items():
         if key.shard and key.shard.collection == collection and (partition := _elsewhere(item, index, key, counts)):
             yield Misplaced(item, entity, index, key.shard, partition)
 
@@ -50,8 +52,8 @@ def _has_to_go(here: int, there: int, shard: Shard, counts: ShardCounts) -> bool
 
 async def put_right(table: Table, one: Misplaced, counts: ShardCounts) -> bool:
     """Whether it is there now; False where somebody else changed it meanwhile."""
-    if one.index != "table":
-        return await rekey(table, one.item, {key_names(one.index).partition: one.partition})
+    if one.place != "table":
+        return await rekey(table, one.item, {key_names(one.place).partition: one.partition})
     if one.shard.folds is None:
         return await relocate(table, one.item, one.partition)
     shards = ShardMap({one.shard.collection: counts})

@@ -1,4 +1,4 @@
-"""A tenant that writes five times what a partition takes, before, during and after it gets eight slots; and a neighbour.
+"""A tenant that writes five times what a partition takes, before, while and after it gets eight slots; and a neighbour.
 
 The gate has DynamoDB's limits of partitions, the engine is dynoxide. Nothing is tried twice: every write that is turned
 away is counted. The loud tenant writes entries of its journal of 20 KB each, which are 40 units in a transaction.
@@ -121,7 +121,9 @@ def main() -> None:
 
 async def _run(world: World, given: argparse.Namespace) -> None:
     keep_for_good()
-    loud, quiet = [await _tenant(world, name, rate) for name, rate in (("loud", given.units / UNITS), ("quiet", QUIET_RATE))]
+    loud, quiet = [
+        await _tenant(world, name, rate) for name, rate in (("loud", given.units / UNITS), ("quiet", QUIET_RATE))
+    ]
     await _together(loud, quiet, given.seconds, "1 slot")
     await asyncio.gather(_resharded(world, loud.id, given.shards), _together(loud, quiet, _settle() + 3, "resharding"))
     await _together(loud, quiet, given.seconds, f"{given.shards} slots")
@@ -152,7 +154,9 @@ async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
         raise AssertionError("growing moves nothing")
 
     means = Means(records=Records(control), sweep=Sweep(control.caller))
-    program = Resharding(register=register, home=home, as_tenant=world.tables.tenant, settle=timedelta(seconds=_settle()))
+    program = Resharding(
+        register=register, home=home, as_tenant=world.tables.tenant, settle=timedelta(seconds=_settle())
+    )
     await carry_on(means, made[0].id, program)
 
 
