@@ -105,8 +105,15 @@ def _screen(seen: dict[str, Any], rows: int, room: int) -> "Group":
         f" and {limits['burstSeconds']:g} s of them in reserve. The last {seen['seconds']} seconds:\n"
     )
     tenants = columns(TENANTS, [_tenant(one) for one in seen["tenants"][:rows]], room=room, numbers=NUMBERS)
-    partitions = columns(PARTITIONS, [_partition(one) for one in seen["partitions"][:rows]], room=room, numbers=NUMBERS)
-    return Group(said, tenants, "", partitions)
+    headings, cells = _partitions(seen["partitions"], rows)
+    return Group(said, tenants, "", columns(headings, cells, room=room, numbers=NUMBERS))
+
+
+def _partitions(busy: list[dict[str, Any]], rows: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """With their tables where these are several: a tenant's partition is called the same in its silo."""
+    if len({one["table"] for one in busy}) <= 1:
+        return PARTITIONS, [_partition(one) for one in busy[:rows]]
+    return ("TABLE", *PARTITIONS), [(_printed(one["table"]), *_partition(one)) for one in busy[:rows]]
 
 
 def _tenant(one: dict[str, Any]) -> tuple[str, ...]:

@@ -43,6 +43,15 @@ def test_it_shows_tenants_and_partitions(run: Run, gate: Gate, tmp_path: Path) -
     assert ["TENANT#acme#OPEN#1f", "GSI2", "1f", "of", "1", "0.0", "900.0", "0.0", "9,000.0", "90%", "1"] in lines
 
 
+def test_partitions_of_several_tables_are_told_apart(run: Run, gate: Gate, limits: Limits, tmp_path: Path) -> None:
+    limits.charge((Claim(Partition("keyfence-silo-acme", "GSI2", "TENANT#acme#OPEN#1f"), "write", 100),))
+    said = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
+    lines = [line.split()[:3] for line in said.splitlines()]
+    assert ["TABLE", "PARTITION", "INDEX"] in lines
+    assert ["keyfence", "TENANT#acme#OPEN#1f", "GSI2"] in lines
+    assert ["keyfence-silo-acme", "TENANT#acme#OPEN#1f", "GSI2"] in lines
+
+
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["tables", "json"])
 def test_it_looks_again_and_again_until_it_is_told_to_end(gate: Gate, tmp_path: Path, form: list[str]) -> None:
     where = ("--data", str(tmp_path), "--endpoint-url", gate.url)
