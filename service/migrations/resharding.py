@@ -34,7 +34,7 @@ AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resharding:
-    """The program; where the map says that it was carried through, nothing is left to do. `told` hears of the tenant."""
+    """The program; where the map says that it is done, nothing is left to do. `told` hears of the tenant."""
 
     register: Register
     home: Callable[[TenantId], Awaitable[Home]]

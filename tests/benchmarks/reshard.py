@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -150,14 +151,13 @@ async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
     register, made = Register(control, "benchmark"), list[Migration]()
     await Reshards(register, carry_on=made.append)(tenant, COLLECTION, shards)
 
-    async def home(_: TenantId) -> object:
-        raise AssertionError("growing moves nothing")
-
     means = Means(records=Records(control), sweep=Sweep(control.caller))
-    program = Resharding(
-        register=register, home=home, as_tenant=world.tables.tenant, settle=timedelta(seconds=_settle())
-    )
-    await carry_on(means, made[0].id, program)
+    settle = timedelta(seconds=_settle())
+    await carry_on(means, made[0].id, Resharding(register=register, home=_moved, as_tenant=_moved, settle=settle))
+
+
+def _moved(_: object) -> Any:
+    raise AssertionError("growing moves nothing")
 
 
 def _show(loud: Tenant, quiet: Tenant) -> None:
