@@ -8,6 +8,7 @@ from strawberry.types import Info as StrawberryInfo
 from service.auth.principal import Operator
 from service.operations.offboarding.beginning import Offboard
 from service.operations.onboarding import Onboarding
+from service.operations.resharding import Reshards
 from service.tenancy.identities import Rotation
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
@@ -26,6 +27,7 @@ class Context:
     onboarding: Onboarding
     rotation: Rotation
     offboarding: Offboard
+    reshards: Reshards
     usages: Usages
     prices: Prices
     told: Callable[[Tenant], None]

@@ -6,6 +6,7 @@ from strawberry.schema.config import StrawberryConfig
 from service.admin.identity import IdentityMutations
 from service.admin.offboarding import OffboardingMutations
 from service.admin.onboarding import OnboardingMutations
+from service.admin.shards import ShardMutations
 from service.admin.standing import StandingMutations
 from service.admin.tenants import TenantQueries
 from service.admin.usage import UsageQueries
@@ -19,7 +20,7 @@ class Query(TenantQueries, UsageQueries):
 
 
 @strawberry.type
-class Mutation(OnboardingMutations, IdentityMutations, StandingMutations, OffboardingMutations):
+class Mutation(OnboardingMutations, IdentityMutations, StandingMutations, ShardMutations, OffboardingMutations):
     """What an operator can change."""
 
 

@@ -8,6 +8,7 @@ from strawberry.scalars import JSON
 
 from service.admin.context import Info
 from service.graphql.paging import Connection, connection, size
+from service.store.shards import ShardCounts
 from service.tenancy import event, model, quotas
 from service.tenancy.lifecycle import TenantStatus
 from service.tenancy.quotas import Tier
@@ -48,6 +49,17 @@ class CollectionShards:
     read_shards: int
     write_shards: int
     generation: int
+    migration: strawberry.ID | None = strawberry.field(description="What is changing them.")
+
+    @classmethod
+    def of(cls, collection: str, counts: ShardCounts) -> "CollectionShards":
+        return cls(
+            collection=collection,
+            read_shards=counts.read_shards,
+            write_shards=counts.write_shards,
+            generation=counts.generation,
+            migration=strawberry.ID(counts.migration) if counts.migration else None,
+        )
 
 
 @strawberry.type(description="Something that happened to a tenant.")
@@ -111,15 +123,7 @@ class Tenant:
 
     @strawberry.field(description="Every sharded collection.")
     def shards(self) -> list[CollectionShards]:
-        return [
-            CollectionShards(
-                collection=name,
-                read_shards=counts.read_shards,
-                write_shards=counts.write_shards,
-                generation=counts.generation,
-            )
-            for name, counts in every_collection(self.source.shards).items()
-        ]
+        return [CollectionShards.of(*one) for one in every_collection(self.source.shards).items()]
 
     @strawberry.field(description="Newest first.")
     async def events(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[TenantEvent]:

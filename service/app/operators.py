@@ -20,10 +20,12 @@ from service.operations.offboarding.attended import Attended
 from service.operations.offboarding.beginning import Beginning, Offboard
 from service.operations.offboarding.signer import signer
 from service.operations.onboarding import Onboarding
+from service.operations.resharding import Reshards, nobody
 from service.settings import Settings
 from service.store.tables import Tables
 from service.tenancy.home import home_of
 from service.tenancy.identities import Rotation
+from service.tenancy.migration import Migration
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
 from service.tenancy.standing import Standing
@@ -42,6 +44,7 @@ def operators_endpoint(
     told: Callable[[Tenant], None],
     shut: Shut,
     migrator: Migrator | None,
+    attendant: Callable[[Migration], None],
 ) -> GraphQLEndpoint[Operator, AdminContext]:
     verifier = operator_verifier(settings)
 
@@ -52,7 +55,7 @@ def operators_endpoint(
         authenticate=admit,
         executor=GraphQLExecutor(admin_schema),
         context=lambda operator, request: admin_context(
-            settings, operator, tables, told, shut, migrator, writes=request.mutates
+            settings, operator, tables, told, shut, migrator, attendant, writes=request.mutates
         ),
         introspection=lambda operator: settings.introspection or INTROSPECT in operator.scopes,
         page=graphiql_page if settings.graphiql else None,
@@ -67,6 +70,7 @@ def admin_context(
     told: Callable[[Tenant], None],
     shut: Shut,
     migrator: Migrator | None,
+    attendant: Callable[[Migration], None] = nobody,
     *,
     writes: bool,
 ) -> AdminContext:
@@ -79,6 +83,7 @@ def admin_context(
         onboarding=onboarding(settings, register, tables),
         rotation=Rotation(register, told),
         offboarding=_offboarding(settings, Beginning(register, suspensions, told), migrator),
+        reshards=Reshards(register, told, attendant),
         usages=Usages(control),
         prices=prices_in(settings),
         told=told,

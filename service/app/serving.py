@@ -11,6 +11,7 @@ from iam.vending import Vending
 from iam.vending.pace import Pace
 from iam.vending.sweep import Sweep
 from service import log
+from service.app.attending import attendant
 from service.app.connections import (
     local_tables,
     local_vending,
@@ -84,6 +85,7 @@ def application(
         sweep.start()
         usage.start()
         yield
+        await attended.stop()
         await usage.stop()
         sweep.stop()
         vending.close()
@@ -98,7 +100,8 @@ def application(
 
     counted = migrator and migrator.charged(ledger.accounts)
     endpoint = tenants_endpoint(settings, tables, metrics, registry, owned, turns)
-    admin = operators_endpoint(settings, tables, metrics, told, warden(settings, vending), counted)
+    attended = attendant(settings, tables, told, counted)
+    admin = operators_endpoint(settings, tables, metrics, told, warden(settings, vending), counted, attended)
     return routes(
         endpoints={"/graphql": endpoint, "/admin/graphql": admin},
         ready=_readiness(registry),

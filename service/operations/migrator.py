@@ -16,6 +16,7 @@ from service.store.home import Home
 from service.store.sweep import Sweep
 from service.store.table import Table
 from service.store.tables import Accounts, Tables
+from service.tenancy.home import home_of
 from service.tenancy.register import Register
 from service.tenancy.registry import Registry
 from service.tenancy.suspensions import Shut, Suspensions
@@ -58,6 +59,10 @@ class Migrator:
 
     def migrations(self, *, rate: float) -> means.Means:
         return means.Means(records=Records(self.control), sweep=self.sweep, rate=rate)
+
+    async def home(self, tenant: TenantId) -> Home:
+        """Where a tenant's items are now, and for good: whoever migrates them sees to it."""
+        return home_of(await Registry(self.control).get(tenant))
 
     @property
     def rekeying(self) -> Rekeying:

@@ -1,16 +1,25 @@
 """Which program carries a migration on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from datetime import timedelta
 
 from service.errors import Conflict
 from service.migrations.engine import Program
+from service.migrations.resharding import Resharding
 from service.operations.migrator import Migrator
 from service.tenancy.migration import Kind, Migration
+from service.tenancy.model import Tenant
+from service.tenancy.register import Register
 
-PROGRAMS: Mapping[Kind, Callable[[Migrator], Program]] = {Kind.KEYS: lambda migrator: migrator.rekeying}
 
-
-def program_of(migration: Migration, migrator: Migrator) -> Program:
-    if (made := PROGRAMS.get(migration.kind)) is None:
-        raise Conflict(f"a migration of kind {migration.kind} cannot be carried on here")
-    return made(migrator)
+def program_of(
+    migration: Migration, migrator: Migrator, *, settle: timedelta, told: Callable[[Tenant], None] = lambda _: None
+) -> Program:
+    """`settle` is how long after a change of the register somebody may still act on what it said."""
+    match migration.kind:
+        case Kind.KEYS:
+            return migrator.rekeying
+        case Kind.RESHARD:
+            register = Register(migrator.control, migration.by)
+            return Resharding(register=register, home=migrator.home, as_tenant=migrator.at, settle=settle, told=told)
+    raise Conflict(f"a migration of kind {migration.kind} cannot be carried on here")

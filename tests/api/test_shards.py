@@ -1,0 +1,131 @@
+"""Operators give a tenant's collections other shards while its users go on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service import app
+from service.app.migrators import local_migrator
+from tests.world import Session, World
+
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+RESHARD = """mutation ($tenant: ID!, $collection: String!, $shards: Int!, $rebalance: Boolean! = false) {
+  reshard(tenant: $tenant, collection: $collection, shards: $shards, rebalance: $rebalance) {
+    collection readShards writeShards generation migration
+  }
+}"""
+SHARDS = """query ($id: ID!) { tenant(id: $id) {
+  shards { collection readShards writeShards generation migration } events { edges { node { kind by detail } } }
+} }"""
+CREATE = """mutation ($email: String!) {
+  createUser(input: {email: $email, name: "Ann"}) { id }
+}"""
+
+
+@pytest.fixture
+async def operator(world: World, moving: bool) -> AsyncIterator[Session]:
+    """At a server that waits for nobody, with a migrator or without one."""
+    settings = world.settings.model_copy(update={"settle_seconds": 0.0})
+    migrator = local_migrator(settings, world.gate.sessions) if moving else None
+    application = app.application(settings, world.tables, world.vending, migrator)
+    yield replace(world.operator(), application=application)
+    if migrator:
+        migrator.close()
+
+
+async def shards_of(operator: Session, tenant: TenantId, collection: str = "users") -> dict[str, Any]:
+    answer = await operator.answer(SHARDS, id=tenant)
+    (found,) = [one for one in answer["data"]["tenant"]["shards"] if one["collection"] == collection]
+    return dict(found)
+
+
+async def ended(operator: Session, tenant: TenantId) -> dict[str, Any]:
+    for _ in range(400):
+        if (found := await shards_of(operator, tenant))["migration"] is None:
+            return found
+        await asyncio.sleep(0.02)
+    raise AssertionError("it never ended")
+
+
+@pytest.mark.parametrize("moving", [False, True])
+async def test_a_server_widens_a_collection_by_itself_and_tells_it_in_events(
+    world: World, operator: Session, tenant: TenantId
+) -> None:
+    begun = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
+    assert (begun["readShards"], begun["writeShards"]) == (4, 1)
+    assert begun["migration"].startswith("mig_")
+    again = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
+    assert again["migration"] in (begun["migration"], None)
+    found = await ended(operator, tenant)
+    assert (found["readShards"], found["writeShards"], found["generation"]) == (4, 4, 2)
+    events = (await operator.answer(SHARDS, id=tenant))["data"]["tenant"]["events"]["edges"]
+    assert [one["node"]["kind"] for one in events[:2]] == ["shards.grown", "shards.growing"]
+    assert {one["node"]["by"] for one in events[:2]} == {"an-operator"}
+    met = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4))["data"]["reshard"]
+    assert met == found
+
+
+@pytest.mark.parametrize("moving", [True])
+async def test_users_that_were_spread_are_listed_once_after_the_shards_are_fewer_again(
+    world: World, operator: Session, tenant: TenantId
+) -> None:
+    await operator.answer(RESHARD, tenant=tenant, collection="users", shards=8)
+    await ended(operator, tenant)
+    session = replace(world.session(tenant), application=operator.application)
+    for number in range(20):
+        assert "errors" not in await session.answer(CREATE, email=f"{number}@x.example")
+    slots = {item["GSI2PK"]["S"][-2:] for item in _users(world, tenant)}
+    assert len(slots) > 2
+    await operator.answer(RESHARD, tenant=tenant, collection="users", shards=2)
+    found = await ended(operator, tenant)
+    assert (found["readShards"], found["writeShards"]) == (2, 2)
+    assert {item["GSI2PK"]["S"][-2:] for item in _users(world, tenant)} == {"00", "01"}
+    answer = await session.answer("{ users(first: 50) { edges { node { email } } } }")
+    listed = [one["node"]["email"] for one in answer["data"]["users"]["edges"]]
+    assert sorted(listed) == sorted(f"{number}@x.example" for number in range(20))
+
+
+@pytest.mark.parametrize("moving", [False])
+async def test_what_moves_items_waits_for_the_migrator_and_nothing_else_may_begin(
+    world: World, operator: Session, tenant: TenantId
+) -> None:
+    await operator.answer(RESHARD, tenant=tenant, collection="users", shards=4)
+    await ended(operator, tenant)
+    begun = (await operator.answer(RESHARD, tenant=tenant, collection="users", shards=2))["data"]["reshard"]
+    await asyncio.sleep(0.2)
+    assert await shards_of(operator, tenant) == begun
+    refused = await operator.answer(RESHARD, tenant=tenant, collection="users", shards=8)
+    (error,) = refused["errors"]
+    assert error["extensions"]["code"] == "CONFLICT"
+    assert error["extensions"]["migration"] == begun["migration"]
+    other = await operator.answer(RESHARD, tenant=tenant, collection="customers", shards=2)
+    assert "errors" not in other, "another collection is another matter"
+
+
+@pytest.mark.parametrize("moving", [False])
+@pytest.mark.parametrize(
+    ("collection", "shards", "field"),
+    [("nothing", 2, "collection"), ("users", 0, "shards"), ("users", 257, "shards"), ("counters", 101, "shards")],
+)
+async def test_what_cannot_be_is_refused(
+    world: World, operator: Session, tenant: TenantId, collection: str, shards: int, field: str
+) -> None:
+    answer = await operator.answer(RESHARD, tenant=tenant, collection=collection, shards=shards)
+    (error,) = answer["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
+
+
+@pytest.mark.parametrize("moving", [False])
+async def test_a_tenant_that_does_not_exist_is_not_found(world: World, operator: Session) -> None:
+    answer = await operator.answer(RESHARD, tenant="nobody-here", collection="users", shards=2)
+    assert answer["errors"][0]["extensions"]["code"] == "NOT_FOUND"
+
+
+def _users(world: World, tenant: TenantId) -> list[Any]:
+    found = world.engine_client().scan(TableName=world.settings.table)["Items"]
+    return [item for item in found if item["PK"]["S"].startswith(f"TENANT#{tenant}#USER#") and "GSI2PK" in item]
