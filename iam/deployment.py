@@ -6,9 +6,14 @@ LOCAL_ACCOUNT = "000000000000"
 LOCAL_REGION = "us-east-1"
 
 
+def silo_table(table: str, tenant: str) -> str:
+    """The table of this tenant alone, beside the one that all share. Nothing follows the tenant: acme-1 has one too."""
+    return f"{table}-silo-{tenant}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """One table in one region of one account, and the prefix that its roles' names share."""
+    """One table in one region of one account, its tenants' silos, and the prefix that its roles' names share."""
 
     account: str = LOCAL_ACCOUNT
     region: str = LOCAL_REGION
@@ -20,10 +25,17 @@ class Deployment:
 
     @property
     def table_arn(self) -> str:
-        return f"arn:{self.partition}:dynamodb:{self.region}:{self.account}:table/{self.table}"
+        return self._table_arn(self.table)
 
     def index_arn(self, index: str) -> str:
         return f"{self.table_arn}/index/{index}"
+
+    def silo_table(self, tenant: str) -> str:
+        return silo_table(self.table, tenant)
+
+    def silo_arn(self, tenant: str) -> str:
+        """Of the tenant's own table; the tenant may also be the policy variable that stands for it."""
+        return self._table_arn(self.silo_table(tenant))
 
     def role_arn(self, role: str) -> str:
         return self.named_role_arn(f"{self.role_prefix}{role}")
@@ -35,3 +47,6 @@ class Deployment:
     def boundary_arn(self, role: str) -> str:
         """Of the managed policy that bounds this role."""
         return f"arn:{self.partition}:iam::{self.account}:policy/{self.role_prefix}{role}-boundary"
+
+    def _table_arn(self, table: str) -> str:
+        return f"arn:{self.partition}:dynamodb:{self.region}:{self.account}:table/{table}"

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 
 from iam.lint.finding import Finding, Rule
+from iam.lint.line import VARIABLE
+from iam.lint.partitions import OTHER_VARIABLE, TENANT_KEY
 from iam.lint.subject import Subject
+from iam.policies.actions import KEYED
 
 TABLE_WILDCARD = Rule("H29", "table-wildcard", "Write table/NAME and table/NAME/index/INDEX, each for itself.")
 ROLE_WILDCARD = Rule("H29", "role-wildcard", "List the roles that may be assumed.")
@@ -25,12 +28,24 @@ def check(subject: Subject) -> Iterator[Finding]:
     if subject.statement.not_resources:
         yield subject.finding(NOT_RESOURCE, "everything but the listed resources is granted")
     for resource in subject.statement.resources:
-        if _of(subject, "dynamodb:", WITHOUT_RESOURCE) and _wide_table(resource):
+        yield from _variables(subject, resource)
+        if _of(subject, "dynamodb:", WITHOUT_RESOURCE) and _wide_table(resource) and not _accepted(subject):
             yield subject.finding(
                 TABLE_WILDCARD, f"{resource}: '*' crosses '/' and takes in indexes, streams, other tables"
             )
         if _of(subject, "sts:") and _wide_role(resource):
             yield subject.finding(ROLE_WILDCARD, f"{resource} is more roles than one can name")
+
+
+def _variables(subject: Subject, resource: str) -> Iterator[Finding]:
+    for found in VARIABLE.finditer(resource):
+        if _of(subject, "dynamodb:") and found[1].lower() != TENANT_KEY:
+            yield subject.finding(OTHER_VARIABLE, f"{found[0]} in {resource} is not the tenant")
+
+
+def _accepted(subject: Subject) -> bool:
+    """Never for item calls: these are fenced by tables that are named."""
+    return subject.accepts(TABLE_WILDCARD) and not subject.granted(KEYED)
 
 
 def _of(subject: Subject, service: str, but: frozenset[str] = frozenset()) -> bool:

@@ -1,9 +1,10 @@
 """Holes around tags and variables: what happens when a tag is missing, empty, or spelled otherwise."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from iam.lint.finding import Finding, Rule
-from iam.lint.line import Line
+from iam.lint.line import VARIABLE, Line
 from iam.lint.subject import Subject
 from iam.lint.vocabulary import TAG_KEYS, known
 from iam.policies.tag import TENANT_TAG
@@ -21,13 +22,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     for action in subject.granted(("iam:TagRole",)):
         yield subject.finding(ROLE_TAGGING, f"{action} can give every session of a role a tenant of its choice")
     for line in subject.lines:
-        yield from _variables(subject, line)
+        yield from _variables(subject, line.variables)
         yield from _polarity(subject, line)
         yield from _spelling(subject, line)
+    named = [found for resource in subject.statement.resources for found in VARIABLE.finditer(resource)]
+    yield from _variables(subject, named)
+    yield from _spelled(subject, _tags(*(found[1] for found in named)))
 
 
-def _variables(subject: Subject, line: Line) -> Iterator[Finding]:
-    for variable in line.variables:
+def _variables(subject: Subject, variables: Iterable[re.Match[str]]) -> Iterator[Finding]:
+    for variable in variables:
         if not known(variable[1]):
             yield subject.finding(UNKNOWN_VARIABLE, f"{variable[0]} has no value in any request")
         elif variable[2] and subject.allows:
@@ -47,10 +51,16 @@ def _polarity(subject: Subject, line: Line) -> Iterator[Finding]:
 def _spelling(subject: Subject, line: Line) -> Iterator[Finding]:
     if line.leading and line.operator.family == "folded":
         yield subject.finding(CASE_IGNORED, f"{line.written} on {line.key}")
-    tags = [
-        key.partition("/")[2] for key in (line.key, *(found[1] for found in line.variables)) if "tag/" in key.lower()
-    ]
+    tags = _tags(line.key, *(found[1] for found in line.variables))
     if line.name == TAG_KEYS and not line.only_presence:
         tags += line.values
+    yield from _spelled(subject, tags)
+
+
+def _tags(*keys: str) -> list[str]:
+    return [key.partition("/")[2] for key in keys if "tag/" in key.lower()]
+
+
+def _spelled(subject: Subject, tags: list[str]) -> Iterator[Finding]:
     for tag in sorted({tag for tag in tags if tag.lower() == TENANT_TAG and tag != TENANT_TAG}):
         yield subject.finding(SPELLING, f"{tag} is the same tag as {TENANT_TAG} to IAM, but not in aws:TagKeys' values")

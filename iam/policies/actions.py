@@ -32,6 +32,17 @@ KEYED = (*READS, *WRITES)
 DATA = (*KEYED, SCAN, *PARTIQL, SEARCH)
 """Every call that reads or writes items of a table."""
 
+MAKING = (
+    "dynamodb:CreateTable",
+    "dynamodb:DescribeTable",
+    "dynamodb:UpdateTable",
+    "dynamodb:DescribeTimeToLive",
+    "dynamodb:UpdateTimeToLive",
+    "dynamodb:DescribeContinuousBackups",
+    "dynamodb:UpdateContinuousBackups",
+)
+"""Calls that make a table what its definition says."""
+
 ADMINISTRATION = (
     "dynamodb:CreateTable",
     "dynamodb:UpdateTable",

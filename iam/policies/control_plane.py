@@ -11,7 +11,7 @@ from iam.policies.role import RoleDefinition
 
 
 def identity(deployment: Deployment) -> Policy:
-    return Policy(statements=(*inside(deployment, CONTROL, (*READS, *WRITES)), UNSCANNED, UNFENCEABLE))
+    return Policy(statements=(*inside((deployment.table_arn,), CONTROL, (*READS, *WRITES)), UNSCANNED, UNFENCEABLE))
 
 
 def trusted(deployment: Deployment) -> Policy:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from iam.deployment import Deployment
 from iam.document import Condition, Statement
 from iam.policies.actions import COPIES, DATA, INDEX_READS, KEYED, PARTIQL, SCAN, SEARCH, STREAM_READS
 
@@ -11,25 +10,29 @@ LEADING_KEYS = "dynamodb:LeadingKeys"
 EVERYTHING = ("*",)
 
 
-def inside(deployment: Deployment, prefix: str, actions: tuple[str, ...]) -> tuple[Statement, ...]:
-    """These calls on partitions that begin with the prefix, of the table and of its indexes."""
+def inside(tables: tuple[str, ...], prefix: str, actions: tuple[str, ...]) -> tuple[Statement, ...]:
+    """These calls on partitions that begin with the prefix, of these tables and of their indexes."""
     return (
         Statement(
             effect="Allow",
             sid="ItemsInsideTheFence",
             actions=actions,
-            resources=(deployment.table_arn,),
+            resources=tables,
             conditions=leading(prefix),
         ),
         Statement(
             effect="Allow",
             sid="IndexesInsideTheFence",
             actions=INDEX_READS,
-            resources=tuple(deployment.index_arn(index) for index in INDEXES),
+            resources=indexes_of(*tables),
             conditions=leading(prefix),
         ),
         UNKEYED,
     )
+
+
+def indexes_of(*tables: str) -> tuple[str, ...]:
+    return tuple(f"{table}/index/{index}" for table in tables for index in INDEXES)
 
 
 def leading(prefix: str) -> tuple[Condition, ...]:

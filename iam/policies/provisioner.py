@@ -3,18 +3,9 @@
 from iam.deployment import Deployment
 from iam.document import Policy, Statement
 from iam.policies import trust
+from iam.policies.actions import MAKING
 from iam.policies.fence import NO_DATA
 from iam.policies.role import RoleDefinition
-
-MAKING = (
-    "dynamodb:CreateTable",
-    "dynamodb:DescribeTable",
-    "dynamodb:UpdateTable",
-    "dynamodb:DescribeTimeToLive",
-    "dynamodb:UpdateTimeToLive",
-    "dynamodb:DescribeContinuousBackups",
-    "dynamodb:UpdateContinuousBackups",
-)
 
 
 def identity(deployment: Deployment) -> Policy:

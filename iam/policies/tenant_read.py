@@ -1,19 +1,17 @@
 """tenant-read: the items of the tenant that the session is tagged with, to read."""
 
-from iam.boundary import tenant_boundary
 from iam.deployment import Deployment
 from iam.document import Policy
 from iam.policies import trust
 from iam.policies.actions import READS
-from iam.policies.fence import UNFENCEABLE, UNSCANNED, inside
+from iam.policies.fence import UNFENCEABLE, UNSCANNED
 from iam.policies.names import SERVICE_BASE
+from iam.policies.own import own
 from iam.policies.role import RoleDefinition
-from iam.policies.tag import TENANT_OF_SESSION
 
 
 def identity(deployment: Deployment) -> Policy:
-    own = inside(deployment, tenant_boundary(TENANT_OF_SESSION), READS)
-    return Policy(statements=(*own, UNSCANNED, UNFENCEABLE))
+    return Policy(statements=(*own(deployment, READS), UNSCANNED, UNFENCEABLE))
 
 
 def trusted(deployment: Deployment) -> Policy:

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedErro
 
 from iam.credentials import Credentials
 from iam.policies.tag import TENANT_TAG
-from iam.vending.narrowing import NARROWING
+from iam.vending.narrowing import narrowing
 from iam.vending.refusal import CutOff, NoSession, OverBudget
 from iam.vending.vending import THREADS
 from iam.vending.wanted import Wanted
@@ -28,10 +28,11 @@ _THROTTLES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}
 
 @dataclass(frozen=True, slots=True)
 class Sts:
-    """Sessions of the roles whose ARNs begin with `roles`."""
+    """Sessions of the roles whose ARNs begin with `roles`, narrowed as is wanted."""
 
     boto: "STSClient"
     roles: str
+    table: str
     name: str
 
     @classmethod
@@ -39,6 +40,7 @@ class Sts:
         cls,
         session: boto3.Session,
         roles: str,
+        table: str,
         *,
         region: str | None = None,
         endpoint_url: str | None = None,
@@ -59,7 +61,7 @@ class Sts:
             endpoint_url=endpoint_url,
             config=config.merge(Config(proxies={})) if plain else config,
         )
-        return cls(boto, roles, session_name())
+        return cls(boto, roles, table, session_name())
 
     def __call__(self, wanted: Wanted, seconds: int) -> Credentials:
         try:
@@ -74,7 +76,7 @@ class Sts:
 
     def _asked(self, wanted: Wanted, seconds: int) -> Any:
         tags = [{"Key": TENANT_TAG, "Value": wanted.tenant}] if wanted.tenant is not None else []
-        narrowed = NARROWING[wanted.profile]
+        narrowed = narrowing(self.roles, self.table)[wanted.profile]
         return {
             "RoleArn": f"{self.roles}{wanted.role}",
             "RoleSessionName": self.name,

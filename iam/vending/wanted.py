@@ -12,6 +12,21 @@ class Profile(StrEnum):
 
     WHOLE = "whole"
     READ_ONLY = "read-only"
+    POOL = "pool"
+    SILO = "silo"
+
+
+class Placement(StrEnum):
+    """Where a tenant's items lie: in the table that all share, in its own, or in both while it moves."""
+
+    POOL = "pool"
+    SILO = "silo"
+    BOTH = "both"
+
+    @property
+    def profile(self) -> Profile:
+        """A tenant's role reaches both tables and no more, so that for both it is used whole."""
+        return Profile.WHOLE if self is Placement.BOTH else Profile(self.value)
 
 
 class Wanted(NamedTuple):
@@ -22,13 +37,13 @@ class Wanted(NamedTuple):
     profile: Profile = Profile.WHOLE
 
 
-def of_tenant(tenant: TenantId, *, writes: bool) -> Wanted:
-    return Wanted(TENANT_WRITE if writes else TENANT_READ, tenant_id(tenant))
+def of_tenant(tenant: TenantId, *, writes: bool, placement: Placement = Placement.POOL) -> Wanted:
+    return Wanted(TENANT_WRITE if writes else TENANT_READ, tenant_id(tenant), placement.profile)
 
 
-def of_migration(tenant: TenantId) -> Wanted:
+def of_migration(tenant: TenantId, *, placement: Placement = Placement.POOL) -> Wanted:
     """To move or purge what is the tenant's, suspended or not; the migrator alone gets it."""
-    return Wanted(TENANT_MIGRATION, tenant_id(tenant))
+    return Wanted(TENANT_MIGRATION, tenant_id(tenant), placement.profile)
 
 
 def of_warden() -> Wanted:

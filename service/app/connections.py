@@ -69,6 +69,7 @@ def local_vending(settings: Settings, sessions: Sessions, role: str = SERVICE_BA
     sts = Sts.connect(
         running_as(role, sessions),
         sessions.account.deployment.role_arn(""),
+        settings.table,
         region=settings.region,
         endpoint_url=settings.sts_endpoint_url,
         read_timeout=LOCAL_PATIENCE_SECONDS,
@@ -80,6 +81,7 @@ def production_sts(settings: Settings) -> Sts:
     return Sts.connect(
         ambient(),
         settings.roles or "",
+        settings.table,
         region=settings.region or ambient_region(),
         endpoint_url=settings.sts_endpoint_url,
     )

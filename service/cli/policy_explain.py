@@ -39,6 +39,8 @@ def explain(
 
     [bold]Example:[/bold] keyfence policy explain --role tenant-write --tenant acme
     --call '{"GetItem": {"Key": {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}}}}'
+
+    [bold]Example:[/bold] keyfence policy explain --role migrator --call '{"Scan": {"TableName": "keyfence-silo-acme"}}'
     """
     import json
 

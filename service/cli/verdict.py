@@ -12,7 +12,7 @@ from iam.evaluator.decision import Allowed
 from iam.evaluator.evaluate import Policies
 from iam.evaluator.explanation import Explained, Explanation, Finding, explain
 from iam.evaluator.principal import Principal
-from iam.evaluator.requests import NotUnderstood, Place, TableKeys, expand
+from iam.evaluator.requests import NotUnderstood, Place, TableKeys, expand, tables_named
 from iam.evaluator.wording import denial
 from iam.policies import ROLES
 from iam.policies.tag import TENANT_TAG
@@ -95,12 +95,17 @@ class Verdict:
 def verdict(asker: Asker, operation: str, parameters: Mapping[str, Any]) -> Verdict:
     table = asker.deployment.table
     named = {"TableName": table, **parameters} if operation in _ON_ONE_TABLE else parameters
-    keys = {table: TableKeys.described(definition(table))}
     try:
-        questions = expand(operation, named, Place.of(asker.deployment), keys)
+        questions = expand(operation, named, Place.of(asker.deployment), _keys(asker.deployment, operation, named))
     except NotUnderstood as error:
         return Verdict(asker=asker, operation=operation, answers=(), not_understood=str(error))
     return Verdict(asker=asker, operation=operation, answers=tuple(_decided(asker, one) for one in questions))
+
+
+def _keys(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableKeys]:
+    """Silos have the keys of the pool, whosever they are."""
+    silos = (name for name in tables_named(operation, parameters) if name.startswith(deployment.silo_table("")))
+    return dict.fromkeys((deployment.table, *silos), TableKeys.described(definition(deployment.table)))
 
 
 def _decided(asker: Asker, asked: Authorisation) -> tuple[Authorisation, Explanation]:

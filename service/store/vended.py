@@ -7,19 +7,19 @@ from iam.boundary import TenantId
 from iam.credentials import Credentials
 from iam.vending import Vending
 from iam.vending.refusal import NoSession, OverBudget
-from iam.vending.wanted import Wanted, of_control_plane, of_migration, of_tenant
+from iam.vending.wanted import Placement, Wanted, of_control_plane, of_migration, of_tenant
 from service.errors import Internal, Throttled
 from service.store.calls import CredentialSource
 
 
 @dataclass(frozen=True, slots=True)
 class Vended:
-    """Who only reads gets a session that cannot write."""
+    """Who only reads gets a session that cannot write, and nobody one for a table that its items are not in."""
 
     vending: Vending
 
-    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
-        return Sessions(self.vending, of_tenant(tenant, writes=writes))
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement = Placement.POOL) -> CredentialSource:
+        return Sessions(self.vending, of_tenant(tenant, writes=writes, placement=placement))
 
     def control(self, *, writes: bool) -> CredentialSource:
         return Sessions(self.vending, of_control_plane(writes=writes))
@@ -31,10 +31,10 @@ class VendedToMigrator:
 
     vending: Vending
 
-    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement = Placement.POOL) -> CredentialSource:
         if not writes:
             raise TypeError("the migrator becomes tenants to write")
-        return Sessions(self.vending, of_migration(tenant))
+        return Sessions(self.vending, of_migration(tenant, placement=placement))
 
     def control(self, *, writes: bool) -> CredentialSource:
         return Sessions(self.vending, of_control_plane(writes=writes))

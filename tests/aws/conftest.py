@@ -42,12 +42,15 @@ class Aws:
     def client(self, caller: Caller) -> DynamoDBClient:
         if caller not in self._clients:
             tenant = None if caller.tenant is None else TenantId(caller.tenant)
-            self._clients[caller] = self._as(Sts.connect(self.session, self.roles)(Wanted(caller.role, tenant), 900))
+            self._clients[caller] = self._as(self._assumed(Wanted(caller.role, tenant)))
         return self._clients[caller]
 
     def warden(self) -> Warden:
-        credentials = Sts.connect(self.session, self.roles)(of_warden(), 900)
+        credentials = self._assumed(of_warden())
         return Warden.connect(credentials, self.roles.rpartition("/")[2], region=self.session.region_name)
+
+    def _assumed(self, wanted: Wanted) -> Credentials:
+        return Sts.connect(self.session, self.roles, self.table)(wanted, 900)
 
     def _as(self, credentials: Credentials) -> DynamoDBClient:
         return self.session.client(

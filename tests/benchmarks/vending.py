@@ -67,7 +67,8 @@ def _anew(times: int) -> float:
     account = Account.of(Deployment())
     with Gate.start(engine_url="http://127.0.0.1:9", account=account, key=new_gate_key()) as gate:
         session = running_as("service-base", gate.sessions)
-        sts = Sts.connect(session, account.deployment.role_arn(""), region="us-east-1", endpoint_url=gate.url)
+        deployment = account.deployment
+        sts = Sts.connect(session, deployment.role_arn(""), deployment.table, region="us-east-1", endpoint_url=gate.url)
         wanted = [of_tenant(tenant, writes=True) for tenant in TENANTS[:times]]
         sts(wanted[0], 900)
         start = time.perf_counter()

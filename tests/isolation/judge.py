@@ -1,7 +1,7 @@
 """The evaluator as a session meets it: policies, a tag, and a call as boto3 would make it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from iam.deployment import Deployment
@@ -16,6 +16,9 @@ from service.store.schema import INDEXES
 
 DEPLOYMENT = Deployment()
 KEYS = TableKeys(key_names("table").partition, {index.upper(): key_names(index).partition for index in INDEXES})
+SILOS = {tenant: DEPLOYMENT.silo_table(tenant) for tenant in ("a1", "a1-0", "a10", "zebra")}
+"""Of neighbours too whose names begin as the first one's."""
+KNOWN = dict.fromkeys((DEPLOYMENT.table, *SILOS.values()), KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,16 @@ class Judge:
         boundary = (bounded(DEPLOYMENT),) if bounded else None
         return cls(Policies(identity=(ROLES[role].identity(DEPLOYMENT),), boundary=boundary), tenant)
 
+    def narrowed(self, session: Policy) -> "Judge":
+        return Judge(replace(self.policies, session=(session,)), self.tenant)
+
     @classmethod
     def over(cls, identity: Policy, tenant: str | None) -> "Judge":
         return cls(Policies(identity=(identity,)), tenant)
 
     def allows(self, operation: str, parameters: Mapping[str, Any]) -> bool:
         """Every authorisation that the call asks for, as DynamoDB demands."""
-        asked = expand(operation, parameters, Place.of(DEPLOYMENT), {DEPLOYMENT.table: KEYS})
+        asked = expand(operation, parameters, Place.of(DEPLOYMENT), KNOWN)
         assert asked, "a call that asks for nothing would be allowed by nobody"
         return all(isinstance(evaluate(self.policies, self._tagged(one)), Allowed) for one in asked)
 

@@ -24,7 +24,7 @@ from tests.isolation.asking import (
     query,
     session,
 )
-from tests.isolation.judge import DEPLOYMENT, Judge
+from tests.isolation.judge import DEPLOYMENT, SILOS, Judge
 
 Check = Callable[[Policy], bool]
 
@@ -50,6 +50,22 @@ def opens_its_own_partitions(policy: Policy) -> bool:
 def shuts_the_neighbours(policy: Policy) -> bool:
     foreign = [call for other in (A10, OTHER, *NOBODYS) for call in (get(other), query(other), query(other, "GSI3"))]
     return not any(_allows(policy, call) for call in foreign)
+
+
+def opens_its_own_silo(policy: Policy) -> bool:
+    own = SILOS["a1"]
+    return all(_allows(policy, call) for call in (get(A1, TableName=own), query(A1, "GSI2", TableName=own)))
+
+
+def shuts_the_silos_of_others(policy: Policy) -> bool:
+    """Also to partitions that begin with its own name: nothing of a tenant lies in a neighbour's table."""
+    others = [table for tenant, table in SILOS.items() if tenant != "a1"]
+    calls = [call for table in others for call in (get(A1, TableName=table), query(A1, "GSI2", TableName=table))]
+    return not any(_allows(policy, call) for call in calls)
+
+
+def shuts_the_partitions_of_others_in_its_own_silo(policy: Policy) -> bool:
+    return not any(_allows(policy, get(other, TableName=SILOS["a1"])) for other in (A10, OTHER, *NOBODYS))
 
 
 def shuts_mixed_batches(policy: Policy) -> bool:
@@ -95,6 +111,9 @@ FENCE: Mapping[str, Check] = {
     for check in (
         opens_its_own_partitions,
         shuts_the_neighbours,
+        opens_its_own_silo,
+        shuts_the_silos_of_others,
+        shuts_the_partitions_of_others_in_its_own_silo,
         shuts_mixed_batches,
         shuts_calls_by_the_table,
         shuts_calls_without_keys_by_its_grants_alone,

@@ -8,6 +8,7 @@ from iam.document import Condition, Policy, Statement
 Bug = Callable[[Policy], Policy]
 
 LEADING = "dynamodb:LeadingKeys"
+OWN_SILO = "-silo-${aws:PrincipalTag/tenant}"
 
 
 def _in_allows(change: Callable[[Statement], Statement]) -> Bug:
@@ -28,6 +29,13 @@ def _in_conditions(change: Callable[[Condition], Condition | None]) -> Bug:
 
 def _in_fences(change: Callable[[Condition], Condition]) -> Bug:
     return _in_conditions(lambda one: change(one) if one.key == LEADING and one.operator != "Null" else one)
+
+
+def _in_silos(spelled: str) -> Bug:
+    def planted(statement: Statement) -> Statement:
+        return replace(statement, resources=tuple(one.replace(OWN_SILO, spelled) for one in statement.resources))
+
+    return _in_allows(planted)
 
 
 def _without(operator: str, key: str) -> Bug:
@@ -74,7 +82,12 @@ IN_THE_FENCE: Mapping[str, tuple[Bug, set[str]]] = {
     ),
     "the closing sign is dropped": (
         _in_fences(lambda one: replace(one, values=(one.values[0].removesuffix("#*") + "*",))),
-        {"shuts_the_neighbours", "shuts_mixed_batches", "gives_no_tenant_to_an_empty_tag"},
+        {
+            "shuts_the_neighbours",
+            "shuts_the_partitions_of_others_in_its_own_silo",
+            "shuts_mixed_batches",
+            "gives_no_tenant_to_an_empty_tag",
+        },
     ),
     "Scan is added": (_with_actions("dynamodb:Scan"), {"has_no_hole_that_its_text_shows"}),
     "Scan is added, unguarded and undenied": (
@@ -104,6 +117,17 @@ IN_THE_FENCE: Mapping[str, tuple[Bug, set[str]]] = {
     "the tag is not asked for": (
         _in_fences(lambda one: replace(one, values=("TENANT#*",))),
         {"shuts_the_neighbours", "gives_nothing_without_a_tenant", "gives_no_tenant_to_an_empty_tag"},
+    ),
+    "a wildcard follows the tenant of a silo": (_in_silos(f"{OWN_SILO}*"), {"shuts_the_silos_of_others"}),
+    "any silo is a tenant's": (_in_silos("-silo-*"), {"shuts_the_silos_of_others"}),
+    "the tenant of a silo has a default": (
+        _in_silos("-silo-${aws:PrincipalTag/tenant, 'a10'}"),
+        {"has_no_hole_that_its_text_shows"},
+    ),
+    "the tenant of a silo is another variable": (_in_silos("-silo-${aws:userid}"), {"opens_its_own_silo"}),
+    "the tenant of a silo is in capitals": (
+        _in_silos("-silo-${aws:PrincipalTag/Tenant}"),
+        {"has_no_hole_that_its_text_shows"},
     ),
     "the tag has a default": (
         _in_fences(lambda one: replace(one, values=("TENANT#${aws:PrincipalTag/tenant, 'a10'}#*",))),

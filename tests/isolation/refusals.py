@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WORDS = re.compile(
     r"User: arn:aws[a-z-]*:sts::\d{12}:assumed-role/(?P<role>[\w-]+)/\S+ is not authorized to perform:"
     r" (?P<action>dynamodb:\w+) on resource: arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/\S+"
-    r" (?:because no identity-based policy allows the (?P=action) action"
+    r" (?:because no (?P<lacking>identity-based|session) policy allows the (?P=action) action"
     r"|(?P<explicit>with an explicit deny in an identity-based policy)).*"
 )
 ACTIONS: Mapping[str, set[str]] = {

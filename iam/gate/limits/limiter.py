@@ -74,9 +74,15 @@ class Limiter:
 
 
 def _tables(call: Call) -> set[str]:
-    """A scan names its table without having to be led by anything, so that nobody has asked for its keys yet."""
-    named = {table_name(call.parameters["TableName"])} if call.operation == "Scan" else set()
-    return named | set(call.keys)
+    """Those that it names, not all that are known: one that is gone must not open the others.
+
+    A scan names its table without having to be led by anything, so that nobody has asked for its keys yet."""
+    named = {_table_of(asked.resource) for asked in call.asked}
+    return named if call.operation == "Scan" else named & set(call.keys)
+
+
+def _table_of(resource: str) -> str:
+    return resource.partition(":table/")[2].partition("/")[0]
 
 
 def _turn_away(limits: Limits, wanted: Asked, refused: Refused) -> None:

@@ -148,6 +148,20 @@ def test_explain_allows_the_own_item_and_denies_the_neighbours() -> None:
     )
 
 
+@pytest.mark.parametrize(("tenant", "decision"), [("acme", "allowed"), ("acme-1", "denied"), ("acmecorp", "denied")])
+def test_explain_allows_the_own_silo_and_denies_those_of_tenants_whose_names_go_on(tenant: str, decision: str) -> None:
+    call = OWN.replace('"Key"', f'"TableName": "keyfence-silo-{tenant}", "Key"')
+    assert explained("tenant-read", call, "--tenant", "acme")["decision"] == decision
+    scan = f'{{"Scan": {{"TableName": "keyfence-silo-{tenant}"}}}}'
+    assert explained("tenant-read", scan, "--tenant", "acme")["decision"] == "denied"
+    assert explained("migrator", scan)["decision"] == "allowed"
+
+
+def test_explain_knows_no_table_besides() -> None:
+    call = OWN.replace('"Key"', '"TableName": "another", "Key"')
+    assert explained("tenant-read", call, "--tenant", "acme")["notUnderstood"] == "unknown table: another"
+
+
 def test_explain_tells_of_each_statement_what_did_not_match() -> None:
     (asked,) = explained("tenant-read", NEIGHBOURS, "--tenant", "acme")["authorisations"]
     first = asked["statements"][0]

@@ -6,9 +6,9 @@ from iam.boundary import TenantId
 from iam.credentials import Credentials
 from iam.vending import Vending
 from iam.vending.refusal import NoSession, OverBudget
-from iam.vending.wanted import Wanted, of_control_plane, of_tenant
+from iam.vending.wanted import Placement, Wanted, of_control_plane, of_migration, of_tenant
 from service.errors import Internal, Throttled
-from service.store.vended import Sessions, Vended
+from service.store.vended import Sessions, Vended, VendedToMigrator
 
 ACME = TenantId("acme")
 
@@ -40,6 +40,21 @@ async def test_each_fence_gets_the_session_that_it_needs_and_no_more() -> None:
         of_control_plane(writes=False),
         of_control_plane(writes=True),
     ]
+
+
+async def test_a_fence_asks_for_the_placement_that_it_is_told_and_for_the_pool_unless_told() -> None:
+    sessions, asked = vended()
+    mover = VendedToMigrator(sessions.vending)
+    for placement in Placement:
+        await sessions.tenant(ACME, writes=True, placement=placement)()
+        await mover.tenant(ACME, writes=True, placement=placement)()
+    assert asked == [
+        wanted
+        for placement in Placement
+        for wanted in (of_tenant(ACME, writes=True, placement=placement), of_migration(ACME, placement=placement))
+    ]
+    await mover.tenant(ACME, writes=True)()
+    assert len(asked) == 6, "the pool's was in hand"
 
 
 async def test_no_session_is_our_fault_and_its_reason_is_for_the_log() -> None:

@@ -193,6 +193,18 @@ GOOD: dict[str, Json] = {
             [f"{TABLE}/index/GSI1", f"{TABLE}/index/*"],
         )
     ),
+    "a silo and its index": policy(
+        statement(
+            "Allow",
+            "dynamodb:Query",
+            {"ForAllValues:StringLike": {KEYS: OWN}} | GUARD,
+            [f"{TABLE}-silo-${{aws:PrincipalTag/tenant}}", f"{TABLE}-silo-${{aws:PrincipalTag/tenant}}/index/GSI1"],
+        )
+    ),
+    "silos of whomever, made and removed by who accepts it": policy(
+        statement("Allow", ["dynamodb:CreateTable", "dynamodb:DeleteTable"], None, f"{TABLE}-silo-*")
+        | {"Sid": "AcceptH19AcceptH29MakeSilos"}
+    ),
     "a refusal of everything by the table": policy(
         statement("Deny", ["dynamodb:Scan", "dynamodb:PartiQL*"], None, "*")
     ),

@@ -119,6 +119,28 @@ def test_a_wildcard_is_wide_where_it_takes_in_more_than_names(resource: str, wid
     assert ("table-wildcard" in found(document)) == wide
 
 
+@pytest.mark.parametrize(
+    ("tenant", "name"),
+    [
+        ("${aws:PrincipalTag/tenant}*", "table-wildcard"),
+        ("${aws:PrincipalTag/tenant}?", "table-wildcard"),
+        ("${aws:PrincipalTag/tenant}-*", "table-wildcard"),
+        ("*", "table-wildcard"),
+        ("${aws:username}", "fence-on-another-variable"),
+        ("${aws:RequestTag/tenant}", "fence-on-another-variable"),
+        ("${aws:PrincipalTag/tenant, 'acme'}", "variable-with-default"),
+        ("${aws:PrincipalTag/Tenant}", "tag-key-spelling"),
+    ],
+)
+@pytest.mark.parametrize("index", ["", "/index/GSI1"])
+def test_a_silo_that_is_not_the_tenants_alone_is_found(tenant: str, name: str, index: str) -> None:
+    condition = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": OWN}, "Null": {"dynamodb:LeadingKeys": "false"}}
+    document = policy(statement("Allow", "dynamodb:Query", condition, f"{TABLE}-silo-{tenant}{index}"))
+    assert found(document) == [name]
+    accepting = document["Statement"][0] | {"Sid": "AcceptH29"}
+    assert found(policy(accepting)) == [name], "no item call is exempt"
+
+
 def test_a_guard_alone_is_no_fence() -> None:
     document = policy(statement("Allow", "dynamodb:GetItem", {"Null": {"dynamodb:LeadingKeys": "false"}}))
     assert found(document) == ["unfenced-data-call"]

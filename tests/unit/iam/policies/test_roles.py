@@ -8,7 +8,7 @@ from iam.deployment import Deployment
 from iam.document import Policy, Statement, parse
 from iam.lint import lint
 from iam.policies import ROLES
-from iam.policies.actions import DATA, KEYED
+from iam.policies.actions import ADMINISTRATION, DATA, KEYED, MAKING
 from iam.policies.fence import INDEXES
 from iam.policies.size import INLINE, MANAGED, TRUST, size
 from service.store.schema import definition
@@ -92,18 +92,26 @@ def test_nothing_outside_the_deployments_table_and_roles_is_allowed(role: str) -
     elsewhere = Deployment(account="999999999999", region="eu-west-1", table="other", role_prefix="x-")
     for statement in allowing(ROLES[role].identity(elsewhere)):
         if statement.actions != ("dynamodb:ListStreams",):
-            assert all(re.search("table/other(/|$)|role/x-", resource) for resource in statement.resources)
+            ours = r"table/other(-silo-(\$\{aws:PrincipalTag/tenant\}|\*))?(/|$)|role/x-"
+            assert all(re.search(ours, resource) for resource in statement.resources)
 
 
 def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> None:
     accepting = {
-        (role, *re.findall(r"Accept(H\d+)", statement.sid or ""), statement.actions)
+        (role, tuple(re.findall(r"Accept(H\d+)", statement.sid or "")), statement.actions, statement.resources)
         for role, identity in IDENTITIES.items()
         for statement in identity(LOCAL).statements
         if "Accept" in (statement.sid or "")
     }
     streams = ("dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords")
-    assert accepting == {("migrator", "H1", ("dynamodb:Scan",)), ("stream-worker", "H19", streams)}
+    pool = (LOCAL.table_arn, *(LOCAL.index_arn(index) for index in INDEXES))
+    silos = (f"{LOCAL.table_arn}-silo-*",)
+    assert accepting == {
+        ("migrator", ("H1",), ("dynamodb:Scan",), pool),
+        ("migrator", ("H1", "H29"), ("dynamodb:Scan",), silos),
+        ("migrator", ("H19", "H29"), (*MAKING, "dynamodb:DeleteTable"), silos),
+        ("stream-worker", ("H19",), streams, (f"{LOCAL.table_arn}/stream/*",)),
+    }
 
 
 @pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "warden"])
@@ -116,14 +124,39 @@ def test_a_role_without_items_allows_no_item_call_and_denies_them_all(role: str)
     assert deny.actions == ("dynamodb:*",) or set(deny.actions) >= set(DATA)
 
 
-@pytest.mark.parametrize("role", ["tenant-read", "tenant-write", "tenant-migration", "control-plane", "migrator"])
-def test_item_calls_are_allowed_on_the_table_and_queries_on_each_index_by_name(role: str) -> None:
+SILO = f"{LOCAL.table_arn}-silo-${{aws:PrincipalTag/tenant}}"
+
+
+@pytest.mark.parametrize(
+    ("role", "tables"),
+    [
+        ("tenant-read", (LOCAL.table_arn, SILO)),
+        ("tenant-write", (LOCAL.table_arn, SILO)),
+        ("tenant-migration", (LOCAL.table_arn, SILO)),
+        ("control-plane", (LOCAL.table_arn,)),
+        ("migrator", (LOCAL.table_arn,)),
+    ],
+)
+def test_item_calls_are_allowed_on_tables_and_queries_on_each_index_by_name(role: str, tables: tuple[str, ...]) -> None:
     keyed = [one for one in allowing(ROLES[role].identity(LOCAL)) if set(one.actions) & set(KEYED)]
     assert [one.resources for one in keyed] == [
-        (LOCAL.table_arn,),
-        tuple(LOCAL.index_arn(index) for index in INDEXES),
+        tables,
+        tuple(f"{table}/index/{index}" for table in tables for index in INDEXES),
     ]
     assert keyed[1].actions == ("dynamodb:Query",)
+
+
+def test_the_migrator_changes_and_removes_silos_and_never_the_pool() -> None:
+    statements = ROLES["migrator"].identity(LOCAL).statements
+    granted = {
+        resource
+        for one in statements
+        if one.effect == "Allow" and set(one.actions) & {*ADMINISTRATION, *MAKING}
+        for resource in one.resources
+    }
+    refused = [one for one in statements if one.effect == "Deny" and one.resources == (LOCAL.table_arn,)]
+    assert granted == {f"{LOCAL.table_arn}-silo-*"}
+    assert [(one.actions, one.conditions) for one in refused] == [(ADMINISTRATION, ())]
 
 
 def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:

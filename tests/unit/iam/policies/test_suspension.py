@@ -39,7 +39,7 @@ def test_a_suspension_of_nobody_is_refused() -> None:
 
 
 def test_a_suspension_that_iam_has_no_room_for_is_refused_with_its_size() -> None:
-    with pytest.raises(BadSuspension, match=r"1000 tenants take 3\d,\d{3} characters, and a policy has 7,168"):
+    with pytest.raises(BadSuspension, match=r"1000 tenants take 3\d,\d{3} characters, and a policy has 5,760"):
         suspended(LONG_NAMED)
 
 

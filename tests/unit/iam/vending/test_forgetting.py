@@ -3,7 +3,7 @@
 import asyncio
 
 from iam.boundary import TenantId
-from iam.vending.wanted import Wanted, of_control_plane, of_migration, of_warden
+from iam.vending.wanted import Profile, Wanted, of_control_plane, of_migration, of_warden
 
 from .scripted import Scene, reads, writes
 
@@ -59,5 +59,5 @@ async def test_a_tenant_that_comes_back_is_served_as_before(stage: Scene) -> Non
 
 
 def test_the_mover_and_the_warden_have_roles_of_their_own() -> None:
-    assert of_migration(A1) == Wanted("tenant-migration", A1)
+    assert of_migration(A1) == Wanted("tenant-migration", A1, Profile.POOL)
     assert of_warden() == Wanted("warden")

@@ -5,12 +5,14 @@ from itertools import combinations
 import pytest
 
 from iam.boundary import BadTenantId, TenantId
-from iam.vending.wanted import Profile, Wanted, of_control_plane, of_tenant
+from iam.vending.wanted import Placement, Profile, Wanted, of_control_plane, of_migration, of_tenant
 
 from .scripted import Scene, reads, scene, writes
 
 NEIGHBOURS = [
     *(want(tenant) for tenant in ("a1", "a10", "a1-0", "tenant-read", "read-only") for want in (reads, writes)),
+    *(of_tenant(TenantId("a1"), writes=False, placement=placement) for placement in (Placement.SILO, Placement.BOTH)),
+    *(of_migration(TenantId("a1"), placement=placement) for placement in Placement),
     of_control_plane(writes=False),
     of_control_plane(writes=True),
 ]
@@ -42,10 +44,18 @@ async def test_profiles_of_one_role_share_no_session_whichever_is_asked_for_firs
 
 
 def test_who_reads_gets_the_reading_role_and_who_writes_the_writing_one() -> None:
-    assert reads("a1") == Wanted("tenant-read", TenantId("a1"), Profile.WHOLE)
-    assert writes("a1") == Wanted("tenant-write", TenantId("a1"), Profile.WHOLE)
+    assert reads("a1") == Wanted("tenant-read", TenantId("a1"), Profile.POOL)
+    assert writes("a1") == Wanted("tenant-write", TenantId("a1"), Profile.POOL)
     assert of_control_plane(writes=False) == Wanted("control-plane", None, Profile.READ_ONLY)
     assert of_control_plane(writes=True) == Wanted("control-plane", None, Profile.WHOLE)
+
+
+def test_a_placement_narrows_the_role_and_both_together_are_the_whole_of_it() -> None:
+    wanted = {placement: of_tenant(TenantId("a1"), writes=True, placement=placement) for placement in Placement}
+    moved = {placement: of_migration(TenantId("a1"), placement=placement) for placement in Placement}
+    assert [one.profile for one in wanted.values()] == [Profile.POOL, Profile.SILO, Profile.WHOLE]
+    assert [one.profile for one in moved.values()] == [Profile.POOL, Profile.SILO, Profile.WHOLE]
+    assert len({*wanted.values(), *moved.values()}) == 6
 
 
 @pytest.mark.parametrize("name", ["", "A1", "a*", "a1#", "${aws:username}", "a1\n"])

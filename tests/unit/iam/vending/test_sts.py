@@ -10,12 +10,13 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, NoCredentialsError
 from botocore.stub import Stubber
 
+from iam.boundary import TenantId
 from iam.credentials import Credentials
 from iam.vending.refusal import CutOff, NoSession, OverBudget
 from iam.vending.sts import Sts, ambient, session_name
-from iam.vending.wanted import Wanted, of_control_plane
+from iam.vending.wanted import Placement, Wanted, of_control_plane, of_migration, of_tenant
 
-from .scripted import reads, writes
+from .scripted import reads
 
 ROLES = "arn:aws:iam::123456789012:role/keyfence-"
 ISSUED = {
@@ -31,7 +32,7 @@ ISSUED = {
 @pytest.fixture
 def sts() -> Sts:
     session = boto3.Session("AKIA", "secret", region_name="eu-west-1")
-    return Sts.connect(session, ROLES, region="eu-west-1")
+    return Sts.connect(session, ROLES, "keyfence", region="eu-west-1")
 
 
 @pytest.fixture
@@ -41,7 +42,18 @@ def stub(sts: Sts) -> Iterator[Stubber]:
         stubber.assert_no_pending_responses()
 
 
-@pytest.mark.parametrize(("wanted", "role"), [(reads("acme"), "tenant-read"), (writes("acme"), "tenant-write")])
+ACME, TABLES = TenantId("acme"), "arn:aws:dynamodb:*:123456789012:table/keyfence"
+OWN_SILO = f"{TABLES}-silo-${{aws:PrincipalTag/tenant}}"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "role"),
+    [
+        (of_tenant(ACME, writes=False, placement=Placement.BOTH), "tenant-read"),
+        (of_tenant(ACME, writes=True, placement=Placement.BOTH), "tenant-write"),
+        (of_migration(ACME, placement=Placement.BOTH), "tenant-migration"),
+    ],
+)
 def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
     sts: Sts, stub: Stubber, wanted: Wanted, role: str
 ) -> None:
@@ -53,6 +65,19 @@ def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
     }
     stub.add_response("assume_role", ISSUED, expected)
     assert sts(wanted, 900) == Credentials("ASIA0123456789ABCDEF", "secret", "token")
+
+
+@pytest.mark.parametrize(("placement", "table"), [(Placement.POOL, TABLES), (Placement.SILO, OWN_SILO)])
+def test_a_tenants_session_is_narrowed_to_the_table_that_its_items_are_in(
+    sts: Sts, placement: Placement, table: str
+) -> None:
+    wanted = [of_tenant(ACME, writes=writes, placement=placement) for writes in (False, True)]
+    for one in (*wanted, of_migration(ACME, placement=placement)):
+        asked = sts._asked(one, 900)
+        (statement,) = json.loads(asked["Policy"])["Statement"]
+        assert statement["Resource"] == [table, f"{table}/index/*"]
+        assert asked["Tags"] == [{"Key": "tenant", "Value": "acme"}]
+        assert "acme" not in asked["Policy"], "one text for all tenants"
 
 
 def test_the_control_plane_is_assumed_without_tags(sts: Sts, stub: Stubber) -> None:
@@ -114,7 +139,7 @@ def test_the_region_has_its_own_endpoint_also_where_the_world_had_one(monkeypatc
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_STS_REGIONAL_ENDPOINTS", "legacy")
-    made = Sts.connect(ambient(), ROLES, region="us-east-1")
+    made = Sts.connect(ambient(), ROLES, "keyfence", region="us-east-1")
     assert made.boto.meta.endpoint_url == "https://sts.us-east-1.amazonaws.com"
 
 

@@ -1,0 +1,81 @@
+"""The pool, the silos of three tenants whose names begin alike, and sessions of the first as the service gets them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from iam.boundary import TenantId, tenant_boundary
+from iam.deployment import silo_table
+from iam.vending import Vending
+from iam.vending.wanted import Placement, Wanted, of_migration, of_tenant
+from service import app
+from service.local import becoming
+from service.store.client import Wire
+from service.store.keys import Fence
+from service.store.schema import Administration
+from tests.world import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TENANT, HYPHENED, LONGER = TenantId("acme"), TenantId("acme-1"), TenantId("acmecorp")
+NEIGHBOURS = (HYPHENED, LONGER)
+OWN, FOREIGN = (Fence("tenant", tenant_boundary(tenant)) for tenant in (TENANT, LONGER))
+
+
+def key(tenant: TenantId, name: str = "1") -> dict[str, Any]:
+    return {"PK": {"S": f"{tenant_boundary(tenant)}USER#{name}"}, "SK": {"S": "PROFILE"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Silos:
+    """Beside the pool of a world; `mover` is where the migrator gets its sessions."""
+
+    world: World
+    mover: Vending
+
+    @property
+    def pool(self) -> str:
+        return self.world.tables.name
+
+    def of(self, tenant: TenantId) -> str:
+        return silo_table(self.pool, tenant)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return self.pool, *(self.of(tenant) for tenant in (TENANT, *NEIGHBOURS))
+
+    def reached(self, placement: Placement) -> set[str]:
+        own = {Placement.POOL: [self.pool], Placement.SILO: [self.of(TENANT)]}
+        return {*own.get(placement, (self.pool, self.of(TENANT)))}
+
+    async def client(self, placement: Placement, tenant: TenantId = TENANT, *, writes: bool = True) -> "DynamoDBClient":
+        return await self._client(self.world.vending, of_tenant(tenant, writes=writes, placement=placement))
+
+    async def migrating(self, placement: Placement, tenant: TenantId = TENANT) -> "DynamoDBClient":
+        return await self._client(self.mover, of_migration(tenant, placement=placement))
+
+    def items(self) -> dict[str, list[dict[str, Any]]]:
+        """Everything in every table, asked of the engine itself."""
+        engine = self.world.engine_client()
+        return {table: engine.scan(TableName=table)["Items"] for table in self.tables}
+
+    def making(self, table: str, role: str = "migrator") -> Administration:
+        """The table as this role makes it, through the gate."""
+        settings = self.world.settings
+        wire = Wire(region=settings.region, endpoint_url=settings.endpoint_url)
+        return Administration.connect(wire, table, becoming.as_role(self.world.gate.sessions, role).credentials)
+
+    async def _client(self, vending: Vending, wanted: Wanted) -> "DynamoDBClient":
+        return self.world.client_of(await vending.credentials(wanted))
+
+
+@contextmanager
+def silos(world: World) -> Iterator[Silos]:
+    mover = app.local_vending(world.settings, world.gate.sessions, "migrator")
+    made = Silos(world, mover)
+    for tenant in (TENANT, *NEIGHBOURS):
+        made.making(made.of(tenant)).create()
+    yield made
+    mover.close()

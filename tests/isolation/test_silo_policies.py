@@ -1,0 +1,69 @@
+"""A session reaches the table that its placement names and of it its own partitions, by every call of the catalogue."""
+
+import pytest
+
+from iam.document import parse_text
+from iam.policies import ROLES
+from iam.vending.narrowing import narrowing
+from iam.vending.wanted import Placement
+from tests.isolation.calls import Call, calls
+from tests.isolation.judge import DEPLOYMENT, SILOS, Judge
+from tests.isolation.places import PLACES, TENANT, Caller
+
+CALLS = tuple(calls())
+OWN_TABLES = {
+    Placement.POOL: {DEPLOYMENT.table},
+    Placement.SILO: {SILOS[TENANT]},
+    Placement.BOTH: {DEPLOYMENT.table, SILOS[TENANT]},
+}
+TABLES = (DEPLOYMENT.table, *SILOS.values())
+TENANT_ROLES = ("tenant-read", "tenant-write", "tenant-migration")
+MAKING = ("CreateTable", "DescribeTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "DescribeTimeToLive")
+
+
+def judge(role: str, placement: Placement) -> Judge:
+    text = narrowing(DEPLOYMENT.role_arn(""), DEPLOYMENT.table)[placement.profile]
+    whole = Judge.of(role, TENANT)
+    return whole.narrowed(parse_text(text)) if text else whole
+
+
+@pytest.mark.parametrize("placement", Placement)
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_a_session_reaches_its_own_partitions_where_it_is_placed_and_nothing_more(
+    placement: Placement, call: Call
+) -> None:
+    for role in TENANT_ROLES:
+        one, caller = judge(role, placement), Caller(role, TENANT)
+        for table in TABLES:
+            for place, fence in PLACES.items():
+                allowed = one.allows(call.operation, call.parameters(table, fence))
+                assert allowed == (table in OWN_TABLES[placement] and caller.may(call, place)), (role, table, place)
+
+
+@pytest.mark.parametrize("role", sorted(ROLES.keys() - {*TENANT_ROLES}))
+@pytest.mark.parametrize("silo", SILOS.values())
+def test_no_other_role_reaches_an_item_of_a_silo_by_its_key(role: str, silo: str) -> None:
+    for call in CALLS:
+        for fence in PLACES.values():
+            assert not Judge.of(role, None).allows(call.operation, call.parameters(silo, fence)), call
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_only_the_migrator_makes_removes_and_scans_silos_and_it_does_not_touch_the_pool(role: str) -> None:
+    one = Judge.of(role, None)
+    for silo in SILOS.values():
+        assert {one.allows(operation, {"TableName": silo}) for operation in MAKING} == {role == "migrator"}
+        for place in ({}, {"IndexName": "GSI1"}, {"Segment": 1, "TotalSegments": 4}):
+            assert one.allows("Scan", {"TableName": silo, **place}) == (role == "migrator")
+    if role != "provisioner":
+        assert not any(one.allows(operation, {"TableName": DEPLOYMENT.table}) for operation in MAKING)
+
+
+@pytest.mark.parametrize("tag", ["a1/index/GSI1", "a1*", "*", "", "a1-0/index/GSI1"])
+@pytest.mark.parametrize("role", TENANT_ROLES)
+def test_a_tag_that_is_no_tenant_opens_no_tenants_silo(role: str, tag: str) -> None:
+    one = Judge.of(role, tag)
+    for silo in SILOS.values():
+        for call in CALLS:
+            for place in ("its own", "the neighbour that a careless prefix lets in", "no tenant"):
+                assert not one.allows(call.operation, call.parameters(silo, PLACES[place])), (call, place)

@@ -1,0 +1,153 @@
+"""Silos behind the gate: a session reaches its tenant's table where it is placed, and no other, on both engines."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from iam.vending.wanted import Placement
+from service import app
+from service.tenancy.suspensions import Shut
+from tests.isolation.calls import kinds
+from tests.isolation.refusals import made, refused
+from tests.isolation.silos import FOREIGN, HYPHENED, LONGER, NEIGHBOURS, OWN, TENANT, Silos, key, silos
+from tests.world import World
+
+CALLS = tuple(call for call in kinds() if call.realm == "tenant")
+each_placement = pytest.mark.parametrize("placement", Placement)
+
+
+@pytest.fixture(scope="module")
+def beside(world: World) -> Iterator[Silos]:
+    with silos(world) as made:
+        yield made
+
+
+@pytest.fixture
+async def shut(world: World) -> AsyncIterator[Shut]:
+    shut = app.warden(world.settings, world.vending)
+    yield shut
+    await shut([])
+
+
+@each_placement
+@pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
+async def test_every_kind_of_call_is_answered_in_the_table_of_the_placement_alone(
+    beside: Silos, placement: Placement, writes: bool
+) -> None:
+    client, reached = await beside.client(placement, writes=writes), beside.reached(placement)
+    for call in CALLS:
+        for table in beside.tables:
+            own = call.parameters(table, OWN)
+            if table in reached and (writes or not call.writes):
+                made(client, call.operation, own)
+            else:
+                refusal = refused(client, call.operation, own)
+                theirs = table in {beside.of(neighbour) for neighbour in NEIGHBOURS}
+                narrowed = not theirs and (writes or not call.writes)
+                assert refusal["lacking"] == ("session" if narrowed else "identity-based")
+            refused(client, call.operation, call.parameters(table, FOREIGN))
+
+
+@each_placement
+async def test_the_migrator_is_held_to_the_same_tables_as_the_tenant_that_it_becomes(
+    beside: Silos, placement: Placement
+) -> None:
+    client, reached = await beside.migrating(placement), beside.reached(placement)
+    for call in CALLS:
+        for table in beside.tables:
+            (made if table in reached else refused)(client, call.operation, call.parameters(table, OWN))
+            refused(client, call.operation, call.parameters(table, FOREIGN))
+
+
+async def test_a_neighbour_whose_name_goes_on_reaches_its_own_silo_and_not_ours(beside: Silos) -> None:
+    for neighbour in NEIGHBOURS:
+        client = await beside.client(Placement.SILO, neighbour)
+        made(client, "PutItem", {"TableName": beside.of(neighbour), "Item": key(neighbour)})
+        for table in (beside.pool, beside.of(TENANT)):
+            refused(client, "PutItem", {"TableName": table, "Item": key(neighbour)})
+            refused(client, "GetItem", {"TableName": table, "Key": key(TENANT)})
+
+
+async def test_a_move_writes_both_tables_in_one_transaction_and_reads_them_in_one(beside: Silos) -> None:
+    item = {**key(TENANT, "both"), "note": {"S": "kept twice"}}
+    both = (beside.pool, beside.of(TENANT))
+    client = await beside.client(Placement.BOTH)
+    made(client, "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": one, "Item": item}} for one in both]})
+    reads: Any = {"TransactItems": [{"Get": {"TableName": one, "Key": key(TENANT, "both")}} for one in both]}
+    assert [one["Item"] for one in client.transact_get_items(**reads)["Responses"]] == [item, item]
+    batch: Any = {"RequestItems": {one: {"Keys": [key(TENANT, "both")]} for one in both}}
+    assert client.batch_get_item(**batch)["Responses"] == {one: [item] for one in both}
+
+
+Shape = Callable[[str, Mapping[str, Any]], tuple[str, Mapping[str, Any]]]
+TRANSACTED: Mapping[str, Shape] = {
+    "a put": lambda table, item: ("TransactItems", {"Put": {"TableName": table, "Item": item}}),
+    "a deletion": lambda table, item: ("TransactItems", {"Delete": {"TableName": table, "Key": item}}),
+    "a check": lambda table, item: (
+        "TransactItems",
+        {"ConditionCheck": {"TableName": table, "Key": item, "ConditionExpression": "attribute_not_exists(nothing)"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", TRANSACTED)
+@pytest.mark.parametrize("place", ["another's silo", "another's partition of the pool", "another's in its own silo"])
+async def test_one_foreign_member_shuts_a_whole_transaction_over_two_tables(
+    beside: Silos, shape: str, place: str
+) -> None:
+    foreign = {
+        "another's silo": (beside.of(HYPHENED), key(TENANT)),
+        "another's partition of the pool": (beside.pool, key(LONGER)),
+        "another's in its own silo": (beside.of(TENANT), key(HYPHENED)),
+    }[place]
+    name, member = TRANSACTED[shape](*foreign)
+    own = [{"Put": {"TableName": table, "Item": key(TENANT, "never")}} for table in (beside.pool, beside.of(TENANT))]
+    client, before = await beside.client(Placement.BOTH), beside.items()
+    for members in ([*own, member], [member, *own], [own[0], member, own[1]]):
+        refused(client, "TransactWriteItems", {name: members})
+    assert beside.items() == before
+
+
+@pytest.mark.parametrize("placement", [Placement.POOL, Placement.SILO])
+async def test_a_session_of_one_table_writes_and_reads_nothing_across_two(beside: Silos, placement: Placement) -> None:
+    both, client, before = (beside.pool, beside.of(TENANT)), await beside.client(placement), beside.items()
+    item = key(TENANT, "never")
+    for tables in (both, both[::-1]):
+        puts = [{"Put": {"TableName": table, "Item": item}} for table in tables]
+        refused(client, "TransactWriteItems", {"TransactItems": puts})
+        gets = [{"Get": {"TableName": table, "Key": item}} for table in tables]
+        refused(client, "TransactGetItems", {"TransactItems": gets})
+        requests = {table: [{"PutRequest": {"Item": item}}] for table in tables}
+        refused(client, "BatchWriteItem", {"RequestItems": requests})
+        refused(client, "BatchGetItem", {"RequestItems": {table: {"Keys": [item]} for table in tables}})
+    assert beside.items() == before
+
+
+@pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
+async def test_what_names_no_partition_is_refused_in_a_silo_too(beside: Silos, writes: bool) -> None:
+    client = await beside.client(Placement.SILO, writes=writes)
+    for table in beside.tables:
+        for place in ({}, {"IndexName": "GSI1"}, {"Segment": 0, "TotalSegments": 2}):
+            assert refused(client, "Scan", {"TableName": table, **place})["explicit"]
+        assert refused(client, "ExecuteStatement", {"Statement": f'SELECT * FROM "{table}"'})["explicit"]
+
+
+@each_placement
+async def test_a_suspended_tenant_is_refused_in_its_silo_with_the_sessions_that_it_has(
+    beside: Silos, shut: Shut, placement: Placement
+) -> None:
+    clients = [await beside.client(placement, writes=writes) for writes in (False, True)]
+    neighbour = await beside.client(Placement.SILO, HYPHENED)
+    mover = await beside.migrating(placement)
+    await shut([TENANT])
+    for call in CALLS:
+        for table in beside.tables:
+            for client in clients:
+                assert refused(client, call.operation, call.parameters(table, OWN))["explicit"]
+            if table in beside.reached(placement):
+                made(mover, call.operation, call.parameters(table, OWN))
+    made(neighbour, "GetItem", {"TableName": beside.of(HYPHENED), "Key": key(HYPHENED)})
+    await shut([])
+    for table in beside.reached(placement):
+        made(clients[0], "GetItem", {"TableName": table, "Key": key(TENANT)})
