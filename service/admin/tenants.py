@@ -11,13 +11,14 @@ from service.graphql.paging import Connection, connection, size
 from service.store.shards import ShardCounts
 from service.tenancy import event, model, quotas
 from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.move import Placement
 from service.tenancy.quotas import Tier
 from service.tenancy.register import checked_tenant
 from service.tenancy.shard_counts import every_collection
 
 strawberry.enum(TenantStatus)
 strawberry.enum(Tier)
-strawberry.enum(model.Placement)
+strawberry.enum(Placement)
 
 
 @strawberry.type(description="What a tenant may use.")
@@ -91,7 +92,7 @@ class Tenant:
     name: str
     status: TenantStatus
     tier: Tier
-    placement: model.Placement
+    placement: Placement
     issuer: str
     reason: str | None = strawberry.field(description="Why it is suspended.")
     stored_bytes: float = strawberry.field(description="When its items were last weighed.")

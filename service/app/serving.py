@@ -73,7 +73,13 @@ def application(
     turns = turns or turns_of(settings, tables)
     ledger = turns.ledger
     metrics = Metrics(tables.meter, vending.counts, ledger.counts, turns.refusals)
-    tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call, accounts=ledger.accounts)
+    tables = replace(
+        tables,
+        on_foreign=metrics.foreign_item,
+        on_denied=metrics.denied_call,
+        on_difference=metrics.difference,
+        accounts=ledger.accounts,
+    )
     usage = Flushing(ledger, Usages(tables.control(writes=True)), settings.usage_seconds)
     registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
     published = published or PublishedKeys()

@@ -10,7 +10,7 @@ from service.store.entity import Entity, Get, Model
 from service.store.expression import absent
 from service.store.note import Note
 from service.store.rate import Rate
-from service.store.table import TRANSACTION, Table
+from service.store.table import PORTION, Table
 from service.store.write import Write, put
 
 
@@ -42,9 +42,9 @@ class Writer:
 
         Nobody sees parts before the thing that they belong to. Those that an interrupted import left are good if they
         are the same."""
-        room = TRANSACTION - 1 - beside
-        for start in range(room, len(parts), TRANSACTION):
-            some = parts[start : start + TRANSACTION]
+        room = max(0, PORTION - 1 - beside)
+        for start in range(room, len(parts), PORTION):
+            some = parts[start : start + PORTION]
             try:
                 await self.write(*some)
             except There:

@@ -32,6 +32,7 @@ class Metrics:
         self._seconds = 0.0
         self._foreign_items = 0
         self._denied_calls = 0
+        self._differences: Counter[str] = Counter()
 
     def request(self, status: int, seconds: float) -> None:
         self._requests[status] += 1
@@ -48,6 +49,10 @@ class Metrics:
     def denied_call(self) -> None:
         """IAM refused what our own code should never have asked."""
         self._denied_calls += 1
+
+    def difference(self, _tenant: str, operation: str) -> None:
+        """The two tables of a tenant that is being moved did not say the same."""
+        self._differences[operation] += 1
 
     def render(self) -> str:
         return "\n".join((*self._counters(), *self._histogram(), ""))
@@ -75,6 +80,8 @@ class Metrics:
         yield f"keyfence_foreign_items_total {self._foreign_items}"
         yield "# TYPE keyfence_denied_calls_total counter"
         yield f"keyfence_denied_calls_total {self._denied_calls}"
+        yield "# TYPE keyfence_shadow_differs_total counter"
+        yield from (f'keyfence_shadow_differs_total{{operation="{o}"}} {n}' for o, n in self._differences.items())
         yield "# TYPE keyfence_sessions_total counter"
         yield from (f'keyfence_sessions_total{{event="{e}"}} {n}' for e, n in self._sessions.items())
 

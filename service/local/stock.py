@@ -17,7 +17,7 @@ from service.domains.sales.access import monthly_sales
 from service.domains.sales.model import MonthlySales, Sold, deltas
 from service.domains.stores.access import stores
 from service.local.trade import Trade
-from service.store.table import TRANSACTION, Table
+from service.store.table import PORTION, Table
 from service.store.write import Write, put
 
 
@@ -27,8 +27,8 @@ async def stock(table: Table, trade: Trade) -> None:
     What stands in no list comes first: engines are slower the more there is in their indexes. The journal comes last
     and at once, since what is told of the bin is told anew each time."""
     writes = sorted(_writes(trade), key=lambda write: len(write.entity.keys))
-    for start in range(0, len(writes), TRANSACTION):
-        await table.write(*writes[start : start + TRANSACTION])
+    for start in range(0, len(writes), PORTION):
+        await table.write(*writes[start : start + PORTION])
     await table.write(*(put(activities, one) for one in trade.journal()))
 
 

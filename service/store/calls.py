@@ -100,7 +100,7 @@ class Caller:
     def _check_home(self) -> None:
         """Last thing before a call: items may lie elsewhere by now, and where they lie is not guessed."""
         if self.clock() > self.home.until:
-            raise Throttled("this took too long to be sure where its items are; retry", retryAfterMs=RETRY_AFTER_MS)
+            raise Throttled(self.home.ended, retryAfterMs=RETRY_AFTER_MS)
 
     def _report(self, operation: str, refusal: Refused) -> None:
         """What the caller will not be told in full; a condition that does not hold is nobody's fault."""

@@ -4,15 +4,31 @@ from dataclasses import dataclass
 from math import inf
 
 from iam.boundary import TenantId
+from iam.vending.wanted import Placement
 from service.store.shards import UNSHARDED, ShardMap
+
+TOO_OLD = "this took too long to be sure where its items are; retry"
 
 
 @dataclass(slots=True, kw_only=True)
 class Home:
-    """The slots of a tenant's collections; after `until`, by the clock of its caller, nobody acts on it any more.
+    """The table that a tenant's items are read from and the slots of its collections; after `until`, by the clock of
+    its caller, nobody acts on it any more.
 
-    Whoever works longer than that keeps it fresh: what is asked next goes by what it says then."""
+    Whoever works longer than that keeps it fresh: what is asked next goes by what it says then. Only the tables stay
+    what they were when the handle was made."""
 
     tenant: TenantId | None = None
+    reads: Placement = Placement.POOL
+    also: Placement | None = None
+    """What is written is written there too: the tenant is being moved."""
+    shadow: bool = False
+    """What is read is read there too, and compared."""
     shards: ShardMap = UNSHARDED
     until: float = inf
+    ended: str = TOO_OLD
+    """What is said after that."""
+
+    @property
+    def placement(self) -> Placement:
+        return Placement.BOTH if self.also else self.reads

@@ -27,6 +27,8 @@ from service.store.stretch import Span, Stretch
 from service.store.write import Write, table_key
 
 TRANSACTION = 100
+PORTION = 50
+"""The writes of what may be cut into several transactions: each is two where a tenant is being moved."""
 
 log = structlog.get_logger(__name__)
 

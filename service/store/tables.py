@@ -2,16 +2,19 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
 from iam.boundary import TenantId
+from iam.deployment import silo_table
+from iam.vending.wanted import Placement
 from service.store.calls import FREE, Caller, CredentialSource, Lane
 from service.store.client import Client
 from service.store.cursor import Sealer
 from service.store.home import Home
 from service.store.keys import Fence
 from service.store.meter import Account, Meter
+from service.store.mirror import Mirror, OnDifference, unheard
 from service.store.table import Table
 
 Accounts = Callable[[TenantId | None], tuple[Account, ...]]
@@ -20,7 +23,7 @@ Accounts = Callable[[TenantId | None], tuple[Account, ...]]
 class Credentialed(Protocol):
     """Where the credentials of a fence come from."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource: ...
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource: ...
     def control(self, *, writes: bool) -> CredentialSource: ...
 
 
@@ -40,15 +43,17 @@ class Tables:
     """Whom a tenant's calls, or the control plane's own, are charged to where no request is."""
     clock: Callable[[], float] = time.monotonic
     """By which homes can be relied on."""
+    on_difference: OnDifference = unheard
+    """Hears of the tenant and the operation where the two tables of a move do not say the same."""
 
     def tenant(self, home: Home, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
         """A request that writes also reads consistently, since it decides on what it reads."""
         if home.tenant is None:
             raise TypeError("this is no tenant's home")
-        credentials = self.credentials.tenant(home.tenant, writes=writes)
+        credentials = self.credentials.tenant(home.tenant, writes=writes, placement=home.placement)
         return Table(
             fence=Fence.around(home.tenant),
-            caller=self._caller(credentials, meter or self._meter(home.tenant), home, lane),
+            caller=self._placed(home.tenant, self._caller(credentials, meter or self._meter(home.tenant), home, lane)),
             sealer=self.sealer,
             consistent=writes,
             on_foreign=self.on_foreign,
@@ -58,6 +63,19 @@ class Tables:
         """Read consistently: how old what servers know of tenants may be is a promise."""
         caller = self._caller(self.credentials.control(writes=writes), self._meter(None), Home())
         return Table(fence=Fence.control(), caller=caller, sealer=self.sealer, consistent=True)
+
+    def table_of(self, tenant: TenantId, placement: Placement) -> str:
+        if placement is Placement.BOTH:
+            raise TypeError("that is two tables")
+        return self.name if placement is Placement.POOL else silo_table(self.name, tenant)
+
+    def _placed(self, tenant: TenantId, caller: Caller) -> Caller:
+        """At the table that its home says, or at both while the tenant moves."""
+        placed, also = replace(caller, table=self.table_of(tenant, caller.home.reads)), caller.home.also
+        if also is None:
+            return placed
+        shared = {one.name: getattr(placed, one.name) for one in fields(placed)}
+        return Mirror(**shared, also=self.table_of(tenant, also), on_difference=self.on_difference)
 
     def _meter(self, tenant: TenantId | None) -> Meter:
         return Meter(accounts=(self.meter, *self.accounts(tenant)))

@@ -7,14 +7,27 @@ from math import inf
 from typing import Protocol
 
 from iam.boundary import TenantId
+from iam.vending.wanted import Placement
 from service.errors import KeyfenceError
 from service.store.home import Home
 from service.store.shards import ShardMap
 from service.tenancy.model import Tenant
+from service.tenancy.move import MovePhase
+
+MOVED = "the tenant's items are being moved to another table; run the command again"
 
 
 def home_of(tenant: Tenant, *, until: float = inf) -> Home:
-    return Home(tenant=tenant.id, shards=ShardMap(tenant.shards), until=until)
+    """While it moves, what is written goes to both tables, so that either of them can be read."""
+    home = Home(tenant=tenant.id, reads=_session(tenant.placement), shards=ShardMap(tenant.shards), until=until)
+    if (move := tenant.move) is not None:
+        home.reads, home.also = _session(move.reads), _session(move.reads.other)
+        home.shadow = move.phase is MovePhase.SHADOW
+    return home
+
+
+def _session(placement: str) -> Placement:
+    return Placement[placement]
 
 
 class Source(Protocol):
@@ -44,4 +57,12 @@ async def _keep_fresh(registry: Source, tenant: TenantId, home: Home) -> None:
         await asyncio.sleep(registry.max_age / 2)
         with suppress(KeyfenceError):
             newest = registry.home(await registry.served(tenant))
-            home.shards, home.until = newest.shards, newest.until
+            _renew(home, newest)
+
+
+def _renew(home: Home, newest: Home) -> None:
+    """A handle is bound to its tables: where others are to be used, it is of no use any more."""
+    if (home.reads, home.also) != (newest.reads, newest.also):
+        home.until, home.ended = -inf, MOVED
+    elif home.until != -inf:
+        home.shards, home.shadow, home.until = newest.shards, newest.shadow, newest.until

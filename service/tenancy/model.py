@@ -3,23 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from iam.boundary import TenantId
 from service.inputs import checked_line
 from service.store.shards import ShardCounts
 from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.move import Move, Placement
 from service.tenancy.quotas import NO_OVERRIDES, Overrides, Quotas, Tier, quotas_of
 
 NAME_LENGTH = 200
 REASON_LENGTH = 500
-
-
-class Placement(StrEnum):
-    """Where a tenant's items are: among the others', or in a table of their own."""
-
-    POOL = "POOL"
-    SILO = "SILO"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +29,8 @@ class Tenant:
     updated_at: datetime
     version: int = 1
     placement: Placement = Placement.POOL
+    move: Move | None = None
+    """To where its items are being moved."""
     issuer: str = ""
     owner_id: str = ""
     request: str = ""

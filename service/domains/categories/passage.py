@@ -17,13 +17,13 @@ from service.errors import BadInput, Conflict
 from service.store.expression import Change, Condition, absent, equals
 from service.store.note import Note
 from service.store.path import Path
-from service.store.table import Table
+from service.store.table import PORTION, Table
 from service.store.write import Write, change, check, delete, put
 
 Carry = Callable[[Path, Path, Write[Any]], Awaitable[None]]
 """Brings what stands in one category into another, in transactions that contain the given check."""
 
-CHUNK = 45
+CHUNK = (PORTION - 1) // 2
 
 
 class Over(Conflict):

@@ -14,7 +14,7 @@ from service.store.expression import Change, Condition, absent, equals, present
 from service.store.ids import new_id
 from service.store.page import Page
 from service.store.retry import unless_stale
-from service.store.table import TRANSACTION
+from service.store.table import PORTION
 from service.store.write import Stale, Write, change, check
 
 LINGER = timedelta(days=1)
@@ -86,7 +86,7 @@ class RecycleBin:
 
     async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
         guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), otherwise=Stale)
-        for some in _chunks(list(_parts(order, written)), TRANSACTION - 1):
+        for some in _chunks(list(_parts(order, written)), PORTION - 1):
             await self.orders.table.write(guard, *some)
 
 

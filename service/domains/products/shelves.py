@@ -19,10 +19,10 @@ from service.errors import BadInput, Conflict, KeyfenceError, Throttled
 from service.store import clock
 from service.store.expression import Change, absent
 from service.store.path import Path
-from service.store.table import Table
+from service.store.table import PORTION, Table
 from service.store.write import Stale, Write, change, revise
 
-CHUNK = 45
+CHUNK = (PORTION - 3) // 2
 ROUNDS = 50
 
 

@@ -16,7 +16,8 @@ from service.store.expression import absent
 from service.store.write import Write, put
 from service.tenancy.access import jobs, offboarding_by_id
 from service.tenancy.lifecycle import TenantStatus, check_step
-from service.tenancy.model import Placement, Tenant
+from service.tenancy.model import Tenant
+from service.tenancy.move import Placement
 from service.tenancy.offboarding import Job, job_id
 from service.tenancy.register import Register
 from service.tenancy.suspensions import Suspensions
@@ -82,6 +83,8 @@ class Beginning:
 def leaving(tenant: Tenant) -> Tenant:
     if tenant.status in GOING:
         return tenant
+    if tenant.move is not None:
+        raise Conflict("the tenant is being moved to another table: end that first")
     if tenant.placement is not Placement.POOL:
         raise Conflict("the tenant has a table of its own: bring it back first")
     check_step(tenant.status, TenantStatus.OFFBOARDING)

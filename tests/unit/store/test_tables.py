@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from iam.boundary import TenantId
+from iam.vending.wanted import Placement
 from service.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
 from service.store.answers import Refused
 from service.store.calls import CredentialSource
@@ -146,7 +147,7 @@ class Vault:
     def __init__(self) -> None:
         self.asked: list[Any] = []
 
-    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource:
         self.asked.append((tenant, writes))
         return credentials
 

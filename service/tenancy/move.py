@@ -1,0 +1,37 @@
+"""Where a tenant's items are, and the move that brings them elsewhere while it is served."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Placement(StrEnum):
+    """Where a tenant's items are: among the others', or in a table of their own."""
+
+    POOL = "POOL"
+    SILO = "SILO"
+
+    @property
+    def other(self) -> "Placement":
+        return Placement.POOL if self is Placement.SILO else Placement.SILO
+
+
+class MovePhase(StrEnum):
+    """How far a move has come. Whoever serves by one of them gets along with whoever serves by the next."""
+
+    DUAL = "DUAL"
+    BACKFILL = "BACKFILL"
+    SHADOW = "SHADOW"
+    SWITCHED = "SWITCHED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """Under way from the other placement to `target`; `migration` is the record of what carries it out."""
+
+    target: Placement
+    phase: MovePhase
+    migration: str
+
+    @property
+    def reads(self) -> Placement:
+        return self.target if self.phase is MovePhase.SWITCHED else self.target.other
