@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from strawberry.types import Info as StrawberryInfo
 
 from service.auth.principal import Operator
+from service.operations.moving import Moves
 from service.operations.offboarding.beginning import Offboard
 from service.operations.onboarding import Onboarding
 from service.operations.resharding import Reshards
@@ -28,6 +29,7 @@ class Context:
     rotation: Rotation
     offboarding: Offboard
     reshards: Reshards
+    moves: Moves
     usages: Usages
     prices: Prices
     told: Callable[[Tenant], None]

@@ -4,6 +4,7 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from service.admin.identity import IdentityMutations
+from service.admin.moves import MoveMutations
 from service.admin.offboarding import OffboardingMutations
 from service.admin.onboarding import OnboardingMutations
 from service.admin.shards import ShardMutations
@@ -20,7 +21,9 @@ class Query(TenantQueries, UsageQueries):
 
 
 @strawberry.type
-class Mutation(OnboardingMutations, IdentityMutations, StandingMutations, ShardMutations, OffboardingMutations):
+class Mutation(
+    OnboardingMutations, IdentityMutations, StandingMutations, ShardMutations, MoveMutations, OffboardingMutations
+):
     """What an operator can change."""
 
 

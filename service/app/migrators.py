@@ -22,6 +22,7 @@ from service.operations.migrator import Migrator
 from service.settings import Settings
 from service.store.client import Wire
 from service.store.own import Own, Running
+from service.store.silos import Silos
 from service.store.vended import VendedToMigrator
 
 
@@ -39,4 +40,6 @@ def production_migrator(settings: Settings) -> Migrator:
 
 def _migrator(settings: Settings, wire: Wire, vending: Vending, running: Running) -> Migrator:
     tables = replace(tables_at(settings, wire, vending), credentials=VendedToMigrator(vending))
-    return Migrator(tables=tables, own=Own(running), shut=warden(settings, vending), vending=vending)
+    own = Own(running)
+    silos = Silos(wire, settings.table, own)
+    return Migrator(tables=tables, own=own, silos=silos, shut=warden(settings, vending), vending=vending)

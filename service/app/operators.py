@@ -16,6 +16,7 @@ from service.http.endpoint import GraphQLEndpoint
 from service.http.graphiql import graphiql_page
 from service.http.metrics import Metrics
 from service.operations.migrator import Migrator
+from service.operations.moving import Moves
 from service.operations.offboarding.attended import Attended
 from service.operations.offboarding.beginning import Beginning, Offboard
 from service.operations.offboarding.signer import signer
@@ -84,6 +85,7 @@ def admin_context(
         rotation=Rotation(register, told),
         offboarding=_offboarding(settings, Beginning(register, suspensions, told), migrator),
         reshards=Reshards(register, told, attendant),
+        moves=Moves(register, told, attendant),
         usages=Usages(control),
         prices=prices_in(settings),
         told=told,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -67,10 +67,8 @@ class Resharding:
         tenant = run.migration.tenant
         home = await self.home(tenant)
         steps = _Steps(self.as_tenant(home), self.entities, collection, counts)
-        fence = Fence.around(tenant)
-        await run.until_right(
-            Pass(name="MOVING", step=steps.move, inside=fence), Pass(name="VERIFYING", step=steps.count, inside=fence)
-        )
+        one = Pass(name="MOVING", step=steps.move, inside=Fence.around(tenant), table=steps.table.caller.table)
+        await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))
 
     async def _publish(self, run: Run, way: Way, collection: str, shards: int) -> None:
         id = run.migration.id

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from iam.boundary import TenantId
 from iam.vending import Vending
+from iam.vending.wanted import Placement as SessionPlacement
 from service.migrations import means
 from service.migrations.keys import Rekeying
 from service.migrations.records import Records
@@ -13,10 +14,12 @@ from service.operations.offboarding.signer import Signer
 from service.operations.offboarding.worker import Means
 from service.store.calls import CredentialSource, Patience
 from service.store.home import Home
+from service.store.silos import Silos
 from service.store.sweep import Sweep
 from service.store.table import Table
 from service.store.tables import Accounts, Tables
 from service.tenancy.home import home_of
+from service.tenancy.move import Placement
 from service.tenancy.register import Register
 from service.tenancy.registry import Registry
 from service.tenancy.suspensions import Shut, Suspensions
@@ -31,6 +34,7 @@ class Migrator:
 
     tables: Tables
     own: CredentialSource
+    silos: Silos
     shut: Shut
     vending: Vending
 
@@ -56,6 +60,19 @@ class Migrator:
 
     def at(self, home: Home) -> Table:
         return _patient(self.tables.tenant(home, writes=True))
+
+    def placed(self, tenant: TenantId, placement: Placement) -> Table:
+        """At the one table or at the other, wherever the tenant is."""
+        return self.at(Home(tenant=tenant, reads=SessionPlacement[placement]))
+
+    def at_both(self, tenant: TenantId) -> Table:
+        """Asks one table at a time, on credentials that reach both."""
+        table = self.tenant(tenant)
+        both = self.tables.credentials.tenant(tenant, writes=True, placement=SessionPlacement.BOTH)
+        return replace(table, caller=replace(table.caller, credentials=both))
+
+    def table_of(self, tenant: TenantId, placement: Placement) -> str:
+        return self.tables.table_of(tenant, SessionPlacement[placement])
 
     def migrations(self, *, rate: float) -> means.Means:
         return means.Means(records=Records(self.control), sweep=self.sweep, rate=rate)

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from service.errors import Conflict
 from service.migrations.engine import Program
+from service.migrations.moving import Moving
 from service.migrations.resharding import Resharding
 from service.operations.migrator import Migrator
+from service.tenancy.differences import Differences
 from service.tenancy.migration import Kind, Migration
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
@@ -22,4 +23,15 @@ def program_of(
         case Kind.RESHARD:
             register = Register(migrator.control, migration.by)
             return Resharding(register=register, home=migrator.home, as_tenant=migrator.at, settle=settle, told=told)
-    raise Conflict(f"a migration of kind {migration.kind} cannot be carried on here")
+        case Kind.MOVE:
+            register = Register(migrator.control, migration.by)
+            return Moving(
+                register=register,
+                differences=Differences(migrator.control),
+                silos=migrator.silos,
+                table_of=migrator.table_of,
+                at=migrator.placed,
+                at_both=migrator.at_both,
+                settle=settle,
+                told=told,
+            )

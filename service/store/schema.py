@@ -97,6 +97,15 @@ class Administration:
         self._recover()
         return created
 
+    def drop(self) -> None:
+        """And wait until it is gone; a table that is not there is gone."""
+        try:
+            self.boto.delete_table(TableName=self.table)
+        except self.boto.exceptions.ResourceNotFoundException:
+            return
+        waiter = self.boto.get_waiter("table_not_exists")
+        waiter.wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+
     def check(self) -> None:
         if problems := self.differences():
             raise TableDiffers("\n".join((f"The table {self.table} differs:", *(f"  {one}" for one in problems))))

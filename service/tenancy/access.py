@@ -2,6 +2,7 @@
 
 from service.store.entity import entity
 from service.store.keys import ControlKey
+from service.tenancy.difference import Difference
 from service.tenancy.event import TenantEvent
 from service.tenancy.identity import Identity
 from service.tenancy.migration import Migration
@@ -21,6 +22,7 @@ events = entity(TenantEvent, table=ControlKey("TENANT#{tenant}", "EVENT#{id}"))
 suspensions = entity(Suspended, table=ControlKey("SUSPENSIONS", "METADATA"))
 jobs = entity(Job, table=ControlKey("MIGRATION#{id}", "METADATA"))
 migrations = entity(Migration, table=ControlKey("MIGRATION#{id}", "METADATA"))
+differences = entity(Difference, table=ControlKey("MIGRATION#{migration}", "DIFFERENCES"))
 segments = entity(Segment, table=ControlKey("MIGRATION#{migration}", "SEGMENT#{name}#{number:03d}"))
 
 tenant_by_id = tenants.get()
@@ -28,6 +30,7 @@ identity_by_digest = identities.get()
 suspended_tenants = suspensions.get()
 offboarding_by_id = jobs.get()
 migration_by_id = migrations.get()
+difference_by_migration = differences.get()
 segment_by_number = segments.get()
 newest_tenants = listed_tenants.query("gsi2", newest_first=True)
 tenants_by_status = listed_tenants.query("gsi1", newest_first=True)

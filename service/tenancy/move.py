@@ -18,10 +18,12 @@ class Placement(StrEnum):
 class MovePhase(StrEnum):
     """How far a move has come. Whoever serves by one of them gets along with whoever serves by the next."""
 
+    PLAN = "PLAN"
     DUAL = "DUAL"
     BACKFILL = "BACKFILL"
     SHADOW = "SHADOW"
     SWITCHED = "SWITCHED"
+    CLEARING = "CLEARING"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,14 @@ class Move:
     target: Placement
     phase: MovePhase
     migration: str
+    back: bool = False
+    """It was called off: what was copied goes, and the tenant stays where it was."""
 
     @property
     def reads(self) -> Placement:
-        return self.target if self.phase is MovePhase.SWITCHED else self.target.other
+        arrived = self.phase in {MovePhase.SWITCHED, MovePhase.CLEARING}
+        return self.target if arrived else self.target.other
+
+    @property
+    def writes_both(self) -> bool:
+        return self.phase not in {MovePhase.PLAN, MovePhase.CLEARING}

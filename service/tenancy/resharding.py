@@ -96,9 +96,11 @@ def with_counts(tenant: Tenant, collection: str, counts: ShardCounts) -> Tenant:
 
 
 def reshardable(tenant: Tenant) -> Tenant:
-    """One that leaves, or is not there yet, keeps its slots."""
+    """One that leaves, moves, or is not there yet, keeps its slots."""
     if tenant.status not in {TenantStatus.ACTIVE, TenantStatus.SUSPENDED}:
         raise Conflict(f"the tenant is {tenant.status}: its shards cannot be changed")
+    if tenant.move is not None:
+        raise Conflict(f"the tenant is being moved by {tenant.move.migration}: wait for that")
     return tenant
 
 

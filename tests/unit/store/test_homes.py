@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from iam.boundary import TenantId
+from iam.vending.wanted import Placement
 from service.errors import Throttled
 from service.store.calls import CredentialSource
 from service.store.home import Home
@@ -73,7 +74,7 @@ def made() -> Tables:
 class Nobody:
     """Gives no credentials to anybody."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool) -> CredentialSource:
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource:
         raise AssertionError(tenant)
 
     def control(self, *, writes: bool) -> CredentialSource:

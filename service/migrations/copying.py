@@ -1,0 +1,115 @@
+"""Two tables that are to have the same items of a tenant: what is done to a page of one of them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from service.errors import Internal
+from service.migrations.done import Done, fingerprint
+from service.store.answers import Refused
+from service.store.batch import get_many
+from service.store.calls import Caller
+from service.store.codec import Item
+from service.store.likeness import Likeness, Outcome, same
+from service.store.table import Table
+
+AT_ONCE = 8
+TRIES = 10
+"""An item that is written all the time is looked at again so often before another round is needed."""
+
+
+class Pair(NamedTuple):
+    """What the two tables said of one key, one after the other."""
+
+    key: Item
+    model: Item | None
+    copy: Item | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copying:
+    """`table` is a handle whose credentials reach both tables; the target is to have what the source has."""
+
+    table: Table
+    source: str
+    target: str
+
+    async def copy(self, items: Sequence[Item]) -> Done:
+        """A page of the source: what the target lacks, or has otherwise, is made there."""
+        return await self._made(await self._ahead(items))
+
+    async def clear(self, items: Sequence[Item]) -> Done:
+        """A page of the target: what the source does not have goes."""
+        return await self._made(await self._behind(items))
+
+    async def compare(self, items: Sequence[Item]) -> Done:
+        return await self._counted(items, await self._ahead(items))
+
+    async def compare_back(self, items: Sequence[Item]) -> Done:
+        return await self._counted(items, await self._behind(items))
+
+    async def _ahead(self, items: Sequence[Item]) -> list[Pair]:
+        found = await self._others(items, self.target)
+        return [Pair(_key(one), one, other) for one, other in found if not same(one, other)]
+
+    async def _behind(self, items: Sequence[Item]) -> list[Pair]:
+        found = await self._others(items, self.source)
+        return [Pair(_key(one), other, one) for one, other in found if not same(one, other)]
+
+    async def _others(self, items: Sequence[Item], at: str) -> list[tuple[Item, Item | None]]:
+        keys = [_key(item) for item in items]
+        found = {_address(one): one for one in await get_many(replace(self._caller, table=at), keys, consistent=True)}
+        return [(item, found.get(_address(item))) for item in items]
+
+    async def _made(self, pairs: Sequence[Pair]) -> Done:
+        before, turns = self._caller.meter.write_units, asyncio.Semaphore(AT_ONCE)
+        made = await asyncio.gather(*(self._one(pair, turns) for pair in pairs))
+        units = max(float(len(pairs)), self._caller.meter.write_units - before)
+        digest = sum(fingerprint(pair.model) for pair in pairs if pair.model)
+        return Done(changed=sum(made), digest=digest, units=units if pairs else 0.0)
+
+    async def _one(self, pair: Pair, turns: asyncio.Semaphore) -> bool:
+        """Whether it had to be made; what is never still is left to the next round."""
+        likeness = Likeness(caller=self._caller, source=self.source, target=self.target)
+        async with turns:
+            try:
+                outcome = await likeness.write(*pair)
+                for _ in range(TRIES):
+                    if outcome is not Outcome.CHANGED:
+                        return outcome is Outcome.MADE
+                    outcome = await likeness.make(pair.key)
+            except Refused as refusal:
+                raise refusal.error() from refusal
+        return False
+
+    async def _counted(self, items: Sequence[Item], pairs: Sequence[Pair]) -> Done:
+        wrong = [pair for pair in pairs if not await self._agree(pair.key)]
+        return Done(wrong=len(wrong), digest=sum(map(fingerprint, items)), counts={"compared": len(items)})
+
+    async def _agree(self, key: Item) -> bool:
+        """Both are read one after the other: somebody may have written between."""
+        for _ in range(TRIES):
+            one, other = [await self._found(key, at) for at in (self.source, self.target)]
+            if same(one, other):
+                return True
+            await asyncio.sleep(0.01)
+        return False
+
+    async def _found(self, key: Item, at: str) -> Item | None:
+        return next(iter(await get_many(replace(self._caller, table=at), [key], consistent=True)), None)
+
+    @property
+    def _caller(self) -> Caller:
+        caller = self.table.caller
+        if type(caller) is not Caller:
+            raise Internal("copies are made by a handle that asks one table at a time")
+        return caller
+
+
+def _key(item: Item) -> Item:
+    return {"PK": item["PK"], "SK": item["SK"]}
+
+
+def _address(item: Item) -> tuple[str, str]:
+    return item["PK"]["S"], item["SK"]["S"]

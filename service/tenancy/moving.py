@@ -1,0 +1,74 @@
+"""The steps by which a tenant is moved; each is a new state of the tenant, and an event."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from service.errors import Conflict
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.move import Move, MovePhase, Placement
+
+BEGUN = "tenant.move_planned"
+CALLED_OFF = "tenant.move_called_off"
+TURNED_BACK = "tenant.move_turned_back"
+DONE = "tenant.moved"
+PUBLISHED: Mapping[MovePhase, str] = {
+    MovePhase.DUAL: "tenant.move_writes_both",
+    MovePhase.BACKFILL: "tenant.move_copies",
+    MovePhase.SHADOW: "tenant.move_compares",
+    MovePhase.SWITCHED: "tenant.move_switched",
+    MovePhase.CLEARING: "tenant.move_clears",
+}
+"""The events."""
+
+Changed = Callable[[Tenant], Tenant]
+
+
+def planned(tenant: Tenant, target: Placement, migration: str) -> Tenant:
+    if tenant.status is not TenantStatus.ACTIVE:
+        raise Conflict(f"the tenant is {tenant.status}: only one that is ACTIVE can be moved")
+    if busy := [one.migration for one in tenant.shards.values() if one.migration]:
+        raise Conflict(f"its shards are being changed by {busy[0]}: wait for that", migration=busy[0])
+    return replace(tenant, move=Move(target=target, phase=MovePhase.PLAN, migration=migration))
+
+
+def called_off(tenant: Tenant) -> Tenant:
+    """While there is a way back: until what was left behind is cleared away."""
+    if tenant.move is None:
+        raise Conflict("the tenant is not being moved")
+    if tenant.move.phase is MovePhase.CLEARING and not tenant.move.back:
+        raise Conflict("the tenant has arrived: wait until it is done, and move it back then")
+    return replace(tenant, move=replace(tenant.move, back=True))
+
+
+def in_phase(migration: str, phase: MovePhase) -> Changed:
+    """Only the migration that the move belongs to takes it further, and only while nobody has called it off."""
+
+    def changed(tenant: Tenant) -> Tenant:
+        move = _own(tenant, migration)
+        if move is None or (move.back and phase is not MovePhase.BACKFILL):
+            return tenant
+        placed = replace(tenant, move=replace(move, phase=phase))
+        return replace(placed, placement=move.target) if phase is MovePhase.CLEARING else placed
+
+    return changed
+
+
+def retreating(migration: str) -> Changed:
+    """What was the target is what is to be cleared away."""
+
+    def changed(tenant: Tenant) -> Tenant:
+        move = _own(tenant, migration)
+        if move is None or not move.back or move.phase in {MovePhase.SWITCHED, MovePhase.CLEARING}:
+            return tenant
+        return replace(tenant, move=replace(move, target=move.target.other, phase=MovePhase.CLEARING))
+
+    return changed
+
+
+def arrived(migration: str) -> Changed:
+    return lambda tenant: replace(tenant, move=None) if _own(tenant, migration) else tenant
+
+
+def _own(tenant: Tenant, migration: str) -> Move | None:
+    return tenant.move if tenant.move and tenant.move.migration == migration else None
