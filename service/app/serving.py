@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from starlette.applications import Starlette
 
+from iam.boundary import TenantId
 from iam.gate.sessions import Sessions
 from iam.vending import Vending
 from iam.vending.pace import Pace
@@ -30,8 +31,10 @@ from service.auth.published_keys import PublishedKeys
 from service.http.metrics import Metrics
 from service.http.routes import routes
 from service.operations.migrator import Migrator
+from service.operations.shadows import Shadows
 from service.settings import BadSettings, Settings, read
 from service.store.tables import Tables
+from service.tenancy.differences import Differences
 from service.tenancy.model import Tenant
 from service.tenancy.registry import Registry
 from service.usage.flushing import Flushing
@@ -73,17 +76,16 @@ def application(
     turns = turns or turns_of(settings, tables)
     ledger = turns.ledger
     metrics = Metrics(tables.meter, vending.counts, ledger.counts, turns.refusals)
-    tables = replace(
-        tables,
-        on_foreign=metrics.foreign_item,
-        on_denied=metrics.denied_call,
-        on_difference=metrics.difference,
-        accounts=ledger.accounts,
-    )
+    tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call, accounts=ledger.accounts)
     usage = Flushing(ledger, Usages(tables.control(writes=True)), settings.usage_seconds)
     registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
+    shadows = Shadows(registry, Differences(tables.control(writes=True)))
     published = published or PublishedKeys()
     owned = owned_issuers(settings, tables, published)
+
+    def differs(tenant: TenantId, operation: str) -> None:
+        metrics.difference(tenant, operation)
+        shadows(tenant)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -92,6 +94,7 @@ def application(
         usage.start()
         yield
         await attended.stop()
+        await shadows.stop()
         await usage.stop()
         sweep.stop()
         vending.close()
@@ -105,7 +108,8 @@ def application(
         owned.doubt(tenant.issuer)
 
     counted = migrator and migrator.charged(ledger.accounts)
-    endpoint = tenants_endpoint(settings, tables, metrics, registry, owned, turns)
+    compared = replace(tables, on_difference=differs)
+    endpoint = tenants_endpoint(settings, compared, metrics, registry, owned, turns)
     attended = attendant(settings, tables, told, counted)
     admin = operators_endpoint(settings, tables, metrics, told, warden(settings, vending), counted, attended)
     return routes(

@@ -33,7 +33,7 @@ class Moves:
         tenant = await self.register.get(id)
         if tenant.move is None:
             return await self._begin(tenant, to)
-        if to is not (tenant.placement.other if not tenant.move.back else tenant.placement):
+        if to is not tenant.move.goal:
             tenant = await self.register.change(id, CALLED_OFF, called_off, detail={"to": to})
             self.told(tenant)
         return await self._go_on(tenant)

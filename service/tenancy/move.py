@@ -44,3 +44,8 @@ class Move:
     @property
     def writes_both(self) -> bool:
         return self.phase not in {MovePhase.PLAN, MovePhase.CLEARING}
+
+    @property
+    def goal(self) -> Placement:
+        """Where the tenant will be in the end; one that turned back has it for its target when it is there."""
+        return self.target.other if self.back and self.phase is not MovePhase.CLEARING else self.target

@@ -36,7 +36,9 @@ def called_off(tenant: Tenant) -> Tenant:
     """While there is a way back: until what was left behind is cleared away."""
     if tenant.move is None:
         raise Conflict("the tenant is not being moved")
-    if tenant.move.phase is MovePhase.CLEARING and not tenant.move.back:
+    if tenant.move.back:
+        raise Conflict("the move was called off: wait until the tenant is back, and move it then")
+    if tenant.move.phase is MovePhase.CLEARING:
         raise Conflict("the tenant has arrived: wait until it is done, and move it back then")
     return replace(tenant, move=replace(tenant.move, back=True))
 

@@ -1,0 +1,35 @@
+"""What servers see of a move: answers of its two tables that differ, told to whoever carries it out."""
+
+import asyncio
+
+import structlog
+
+from iam.boundary import TenantId
+from service.errors import KeyfenceError
+from service.tenancy.differences import Differences
+from service.tenancy.registry import Registry
+
+log = structlog.get_logger(__name__)
+
+
+class Shadows:
+    """Told beside the request that saw it, which is answered all the same."""
+
+    def __init__(self, registry: Registry, differences: Differences) -> None:
+        self._registry, self._differences = registry, differences
+        self._telling: set[asyncio.Task[None]] = set()
+
+    def __call__(self, tenant: TenantId) -> None:
+        task = asyncio.ensure_future(self._tell(tenant))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _tell(self, tenant: TenantId) -> None:
+        try:
+            if move := (await self._registry.get(tenant)).move:
+                await self._differences.add(move.migration)
+        except KeyfenceError as error:
+            log.warning("shadow_untold", tenant=tenant, why=error.message)
+
+    async def stop(self) -> None:
+        await asyncio.gather(*self._telling, return_exceptions=True)

@@ -1,0 +1,282 @@
+"""A tenant that is served goes to a table of its own and comes back, and nobody loses anything."""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.app.migrators import local_migrator
+from service.auth.role import Role
+from service.domains.users.repository import Users
+from service.errors import Conflict
+from service.migrations.engine import carry_on
+from service.operations.migrator import Migrator
+from service.operations.moving import Moves
+from service.operations.programs import program_of
+from service.store.home import Home
+from service.tenancy import registry
+from service.tenancy.differences import Differences
+from service.tenancy.home import home_of
+from service.tenancy.migration import Migration
+from service.tenancy.model import Tenant
+from service.tenancy.move import MovePhase, Placement
+from service.tenancy.register import Register
+from tests.engine.bustle import AGES, Bustle
+from tests.engine.dying import Died
+from tests.world import World
+
+GRACE = 0.3
+on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Whoever moves tenants of this world."""
+
+    migrator: Migrator
+
+    @property
+    def register(self) -> Register:
+        return Register(self.migrator.control, "an-operator")
+
+    async def begin(self, tenant: TenantId, to: Placement) -> Migration:
+        return await Moves(self.register)(tenant, to)
+
+    async def carry_on(
+        self, made: Migration, settle: float = 0.0, seam: Callable[[str], None] = lambda _: None
+    ) -> Migration:
+        means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam)
+        return await carry_on(means, made.id, program_of(made, self.migrator, settle=timedelta(seconds=settle)))
+
+    async def moved(self, tenant: TenantId, to: Placement, settle: float = 0.0) -> Migration:
+        return await self.carry_on(await self.begin(tenant, to), settle)
+
+    async def get(self, tenant: TenantId) -> Tenant:
+        return await self.register.get(tenant)
+
+
+@pytest.fixture
+def mover(world: World) -> Iterator[Mover]:
+    made = local_migrator(world.settings, world.gate.sessions)
+    yield Mover(made)
+    made.close()
+
+
+def items(world: World, tenant: TenantId, table: str) -> dict[tuple[str, str], Any]:
+    client, found = world.engine_client(), list[Any]()
+    if table not in client.list_tables()["TableNames"]:
+        return {}
+    for page in client.get_paginator("scan").paginate(TableName=table):
+        found += page["Items"]
+    return {(one["PK"]["S"], one["SK"]["S"]): one for one in found if one["PK"]["S"].startswith(f"TENANT#{tenant}#")}
+
+
+def places(world: World, tenant: TenantId) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
+    pool = world.settings.table
+    return items(world, tenant, pool), items(world, tenant, f"{pool}-silo-{tenant}")
+
+
+async def populated(world: World, name: str, count: int = 12) -> TenantId:
+    tenant = await world.new_tenant(name)
+    for number in range(count):
+        await Users(world.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)
+    return tenant
+
+
+async def emails(world: World, mover: Mover, tenant: TenantId) -> list[str]:
+    table = world.tables.tenant(home_of(await mover.get(tenant)), writes=False)
+    return [user.email for user in (await Users(table).newest(first=100, after=None)).items]
+
+
+async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_stay(world: World, mover: Mover) -> None:
+    tenant, neighbour = await populated(world, "moving"), await populated(world, "moving-1")
+    before, others = places(world, tenant)[0], places(world, neighbour)
+    listed = await emails(world, mover, tenant)
+    gone = await mover.moved(tenant, Placement.SILO)
+    assert places(world, tenant) == ({}, before)
+    assert (gone.phase, gone.items_copied, gone.items_total) == ("FINISHED", len(before), len(before))
+    found = await mover.get(tenant)
+    assert (found.placement, found.move) == (Placement.SILO, None)
+    assert await emails(world, mover, tenant) == listed
+    back = await mover.moved(tenant, Placement.POOL)
+    assert places(world, tenant) == (before, {})
+    assert back.items_copied == len(before)
+    assert await emails(world, mover, tenant) == listed
+    assert places(world, neighbour) == others
+    kinds = [one.node.kind for one in (await mover.register.events(tenant, first=50, after=None)).edges]
+    assert kinds[:6] == [
+        "tenant.moved",
+        "tenant.move_clears",
+        "tenant.move_switched",
+        "tenant.move_compares",
+        "tenant.move_copies",
+        "tenant.move_writes_both",
+    ]
+
+
+@on_dynoxide
+async def test_a_cursor_taken_before_the_move_goes_on_after_it(world: World, mover: Mover) -> None:
+    tenant = await populated(world, "cursors")
+    listed = await emails(world, mover, tenant)
+    first = await Users(world.table(tenant, writes=False)).newest(first=5, after=None)
+    await mover.moved(tenant, Placement.SILO)
+    table = world.tables.tenant(home_of(await mover.get(tenant)), writes=False)
+    rest = await Users(table).newest(first=50, after=first.edges[-1].cursor())
+    assert [user.email for user in (*first.items, *rest.items)] == listed
+
+
+@on_dynoxide
+async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(world: World, mover: Mover) -> None:
+    tenant = await populated(world, "stays", 1)
+    with pytest.raises(Conflict, match="already"):
+        await mover.begin(tenant, Placement.POOL)
+    first = await mover.begin(tenant, Placement.SILO)
+    assert (await mover.begin(tenant, Placement.SILO)).id == first.id
+
+
+@on_dynoxide
+@pytest.mark.parametrize("at", [one for one in MovePhase if one is not MovePhase.CLEARING])
+async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
+    world: World, mover: Mover, at: MovePhase
+) -> None:
+    tenant = await populated(world, f"back-{at.lower()}")
+    before = places(world, tenant)[0]
+    made = await mover.begin(tenant, Placement.SILO)
+    event = {MovePhase.PLAN: "before tenant.move_writes_both", MovePhase.DUAL: "after tenant.move_writes_both"}
+    event |= {MovePhase.BACKFILL: "after tenant.move_copies", MovePhase.SHADOW: "after tenant.move_compares"}
+    event |= {MovePhase.SWITCHED: "after tenant.move_switched"}
+    await _torn(mover, made, event[at])
+    move = (await mover.get(tenant)).move
+    assert move
+    assert move.phase is at
+    assert (await mover.begin(tenant, Placement.POOL)).id == made.id
+    await mover.carry_on(made)
+    found = await mover.get(tenant)
+    assert (found.placement, found.move) == (Placement.POOL, None)
+    assert places(world, tenant) == (before, {})
+
+
+@on_dynoxide
+async def test_one_that_has_arrived_is_not_called_off(world: World, mover: Mover) -> None:
+    tenant = await populated(world, "arrived")
+    made = await mover.begin(tenant, Placement.SILO)
+    await _torn(mover, made, "after tenant.move_clears")
+    with pytest.raises(Conflict, match="has arrived"):
+        await mover.begin(tenant, Placement.POOL)
+    await mover.carry_on(made)
+    assert (await mover.get(tenant)).placement is Placement.SILO
+
+
+async def _torn(mover: Mover, made: Migration, where: str) -> None:
+    def seam(name: str) -> None:
+        if name == where:
+            raise Died
+
+    with pytest.raises(Died):
+        await mover.carry_on(made, seam=seam)
+
+
+@on_dynoxide
+async def test_a_worker_may_die_at_any_seam(world: World, mover: Mover) -> None:
+    seams = list[str]()
+    tenant = await populated(world, "torn-count")
+    await mover.carry_on(await mover.begin(tenant, Placement.SILO), seam=seams.append)
+    assert len(seams) > 20
+    for number, to in enumerate((Placement.SILO, Placement.POOL)):
+        torn = await populated(world, f"torn-{number}")
+        before = places(world, torn)[0]
+        if to is Placement.POOL:
+            await mover.moved(torn, Placement.SILO)
+        made, deaths, left = await mover.begin(torn, to), 0, iter(range(10_000))
+        died = True
+        while died:
+            died = await _dies_at(mover, made, next(left))
+            deaths += died
+        assert deaths > 15
+        assert places(world, torn) == (({}, before) if to is Placement.SILO else (before, {}))
+        assert (await mover.get(torn)).move is None
+
+
+async def _dies_at(mover: Mover, made: Migration, nth: int) -> bool:
+    """At the first seam that no worker before has passed: each comes one further."""
+    passed = list[str]()
+
+    def seam(name: str) -> None:
+        passed.append(name)
+        if len(passed) > 1 + nth % 3:
+            raise Died
+
+    try:
+        await mover.carry_on(made, seam=seam)
+    except Died:
+        return True
+    return False
+
+
+@on_dynoxide
+async def test_answers_that_differ_send_the_move_back_to_copying(world: World, mover: Mover) -> None:
+    tenant = await populated(world, "differs")
+    made = await mover.begin(tenant, Placement.SILO)
+    told, phases = False, list[str]()
+
+    def seam(name: str) -> None:
+        phases.append(name)
+
+    differences = Differences(mover.migrator.control)
+
+    class Once:
+        """Hears of one difference while servers compare."""
+
+        async def count(self, migration: str) -> int:
+            nonlocal told
+            if not told:
+                told = True
+                await differences.add(migration)
+            return await differences.count(migration)
+
+        forget = staticmethod(differences.forget)
+
+    program: Any = program_of(made, mover.migrator, settle=timedelta(0))
+    means = replace(mover.migrator.migrations(rate=100_000.0), seam=seam)
+    await carry_on(means, made.id, replace(program, differences=Once()))
+    assert phases.count("after tenant.move_copies") == 2
+    assert (await mover.get(tenant)).placement is Placement.SILO
+
+
+@on_dynoxide
+async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(
+    world: World, mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "GRACE_SECONDS", GRACE)
+    tenant = await populated(world, "busy", 5)
+    bustle = Bustle.over(world, tenant)
+    bustle.acknowledged = set(await bustle.final())
+    bustle.numbers = itertools.count(100)
+    async with bustle.going_on():
+        for to in (Placement.SILO, Placement.POOL):
+            await mover.moved(tenant, to, settle=max(AGES) + GRACE + 0.3)
+    assert bustle.wrong == []
+    assert len(bustle.acknowledged) > 100
+    assert min(bustle.walks.values()) > 1
+    await asyncio.sleep(max(AGES))
+    final = await bustle.final()
+    assert len(final) == len(set(final))
+    assert bustle.acknowledged <= set(final)
+    assert set(final) <= bustle.acknowledged | bustle.begun
+    assert not places(world, tenant)[1]
+
+
+@on_dynoxide
+async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_holds(world: World, mover: Mover) -> None:
+    """So the wait is what it takes: who went on by an old home would write where nobody reads."""
+    tenant = await populated(world, "stale", 1)
+    await mover.moved(tenant, Placement.SILO)
+    stale = world.tables.tenant(Home(tenant=tenant, until=0.0), writes=True)
+    with pytest.raises(Exception, match="where its items are"):
+        await Users(stale).create(email="late@x.example", name="A", role=Role.MEMBER)
+    assert places(world, tenant)[0] == {}
