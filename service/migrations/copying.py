@@ -88,16 +88,14 @@ class Copying:
         return Done(wrong=len(wrong), digest=sum(map(fingerprint, items)), counts={"compared": len(items)})
 
     async def _agree(self, key: Item) -> bool:
-        """Both are read one after the other: somebody may have written between."""
-        for _ in range(TRIES):
-            one, other = [await self._found(key, at) for at in (self.source, self.target)]
-            if same(one, other):
-                return True
-            await asyncio.sleep(0.01)
-        return False
-
-    async def _found(self, key: Item, at: str) -> Item | None:
-        return next(iter(await get_many(replace(self._caller, table=at), [key], consistent=True)), None)
+        """At one moment: of what is written all the time, two reads would never say the same."""
+        gets = [{"Get": {"TableName": at, "Key": key}} for at in (self.source, self.target)]
+        try:
+            answer = await self._caller.call("TransactGetItems", {"TransactItems": gets})
+        except Refused as refusal:
+            raise refusal.error() from refusal
+        one, other = [said.get("Item") or None for said in answer["Responses"]]
+        return same(one, other)
 
     @property
     def _caller(self) -> Caller:

@@ -84,22 +84,29 @@ class Moving:
 
     async def _backfill(self, run: Run, move: Move) -> None:
         """What servers wrote before all of them wrote to both is put right too, and what they deleted goes."""
-        await self._alike(run, move, "BACKFILL")
+        steps, there, back = self._ways(run, move)
+        await self._unless_called_off(run)
+        await run.until_right(replace(there, step=steps.copy), replace(there, name="COMPARING", step=steps.compare))
+        await self._unless_called_off(run)
+        await run.until_right(replace(back, step=steps.clear), replace(back, name="BACK", step=steps.compare_back))
         await self.differences.forget(run.migration.id)
         await self._publish(run, MovePhase.SHADOW)
 
     async def _shadow(self, run: Run, move: Move) -> None:
         """Servers answer from both and compare, and everything is compared once more."""
         await self._settled(run, MovePhase.SHADOW)
-        await self._alike(run, move, "SHADOW")
-        if differing := await self.differences.count(run.migration.id):
+        steps, there, back = self._ways(run, move)
+        named = [f"SHADOW-{way}-{run.migration.round}" for way in ("THERE", "BACK")]
+        found = await run.over(replace(there, name=named[0], step=steps.compare))
+        found += await run.over(replace(back, name=named[1], step=steps.compare_back))
+        if differing := found.wrong + await self.differences.count(run.migration.id):
             await self._again(run, differing)
         else:
             await self._publish(run, MovePhase.SWITCHED)
 
     async def _again(self, run: Run, differing: int) -> None:
         if run.migration.round >= MOST_ROUNDS:
-            words = f"servers had {differing:,} answers that differ; look for `shadow_differs` in their logs"
+            words = f"{differing:,} items or answers differ; look for `shadow_differs` in the logs of servers"
             raise Conflict(f"{words}, and go on, or call the move off")
         await run.keep(round=run.migration.round + 1)
         await self._publish(run, MovePhase.BACKFILL)
@@ -130,17 +137,13 @@ class Moving:
         kind = TURNED_BACK if move.back else DONE
         await self._change(run, kind, arrived(run.migration.id))
 
-    async def _alike(self, run: Run, move: Move, name: str) -> None:
-        tenant = run.migration.tenant
+    def _ways(self, run: Run, move: Move) -> tuple[Copying, Pass, Pass]:
+        """What is done to a page, over the source and over the target."""
+        tenant, fence = run.migration.tenant, Fence.around(run.migration.tenant)
         source, target = self.table_of(tenant, move.target.other), self.table_of(tenant, move.target)
         steps = Copying(table=self.at_both(tenant), source=source, target=target)
-        fence = Fence.around(tenant)
-        there = Pass(name=f"{name}-THERE", step=steps.copy, inside=fence, table=source)
-        back = Pass(name=f"{name}-BACK", step=steps.clear, inside=fence, table=target)
-        await self._unless_called_off(run)
-        await run.until_right(there, replace(there, name=f"{name}-COMPARING", step=steps.compare))
-        await self._unless_called_off(run)
-        await run.until_right(back, replace(back, name=f"{name}-COMPARING-BACK", step=steps.compare_back))
+        there = Pass(name="COPYING", step=steps.copy, inside=fence, table=source)
+        return steps, there, Pass(name="TIDYING", step=steps.clear, inside=fence, table=target)
 
     async def _unless_called_off(self, run: Run) -> None:
         move = await self._move(run)

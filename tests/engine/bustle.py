@@ -72,7 +72,7 @@ class Bustle:
     async def _write(self) -> None:
         while not self.stopped:
             await self._tried(self._create)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.5)
 
     async def _create(self) -> None:
         email = f"{next(self.numbers)}@x.example"
@@ -84,12 +84,12 @@ class Bustle:
     async def _read(self, first: int) -> None:
         while not self.stopped:
             await self._tried(lambda: self._walk(first))
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.1)
 
     async def _walk(self, first: int) -> None:
         """Every page from another server; a small page size does not walk for ever."""
         known, found, after = set(self.acknowledged), list[str](), None
-        for _ in range(200):
+        for _ in range(40):
             users = Users(await self.any_server().table(self.tenant, writes=False))
             page = await users.newest(first=first, after=after)
             found += [user.email for user in page.items]

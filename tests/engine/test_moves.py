@@ -26,7 +26,7 @@ from service.tenancy.migration import Migration
 from service.tenancy.model import Tenant
 from service.tenancy.move import MovePhase, Placement
 from service.tenancy.register import Register
-from tests.engine.bustle import AGES, Bustle
+from tests.engine.bustle import AGES, PAGES, Bustle
 from tests.engine.dying import Died
 from tests.world import World
 
@@ -208,7 +208,7 @@ async def _dies_at(mover: Mover, made: Migration, nth: int) -> bool:
 
     def seam(name: str) -> None:
         passed.append(name)
-        if len(passed) > 1 + nth % 3:
+        if len(passed) > 1 + nth % 7:
             raise Died
 
     try:
@@ -261,8 +261,8 @@ async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_ther
         for to in (Placement.SILO, Placement.POOL):
             await mover.moved(tenant, to, settle=max(AGES) + GRACE + 0.3)
     assert bustle.wrong == []
-    assert len(bustle.acknowledged) > 100
-    assert min(bustle.walks.values()) > 1
+    assert len(bustle.acknowledged) > 50
+    assert set(bustle.walks) == set(PAGES)
     await asyncio.sleep(max(AGES))
     final = await bustle.final()
     assert len(final) == len(set(final))
