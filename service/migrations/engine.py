@@ -20,4 +20,4 @@ async def carry_on(means: Means, id: MigrationId, program: Program) -> Migration
         with suppress(Paused):
             await program(run)
             await run.finish()
-        return run.migration
+    return await means.records.get(id)
