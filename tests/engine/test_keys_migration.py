@@ -108,6 +108,26 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
 
 
 @FAST
+async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_page_was_read(
+    world: World, by: Migrator, tenant: TenantId
+) -> None:
+    eight, asked = ShardMap.even({"users": 8}), 0
+    right = right_items(tenant, COUNT, eight)
+    put(world, without_keys(right))
+
+    async def home(whose: TenantId) -> Any:
+        nonlocal asked
+        asked += whose == tenant
+        found = await by.rekeying.home(whose)
+        return replace(found, shards=eight) if asked > COUNT else found
+
+    given = means(by, Time(), page=5_000)
+    made = await given.records.add(keys_migration(tenant, by=OPERATOR, segments=1))
+    await carry_on(given, made.id, replace(by.rekeying, home=home))
+    assert users_of(world, tenant) == right
+
+
+@FAST
 async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_right(
     world: World, by: Migrator, tenant: TenantId
 ) -> None:
