@@ -191,6 +191,26 @@ async def test_writers_meanwhile_lose_nothing(world: World, by: Migrator, tenant
     assert (ended.round, ended.items_copied) == (2, COUNT)
 
 
+class Deleting(Meddling):
+    """Whoever has no keys has none afterwards either: only the version tells that there is nothing to be set."""
+
+    async def revise(self, id: str) -> None:
+        before = await self.table.find(user_by_id, id=id)
+        assert before
+        after = replace(before, deleted_at=before.created_at, version=before.version + 1)
+        await self.table.write(revise(users, before, after))
+
+
+@FAST
+async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: Migrator, tenant: TenantId) -> None:
+    fill_unkeyed(world, tenant, 5)
+    given, meddled = means(by, Time()), through(by, Deleting(by.tables.client, world, tenant))
+    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
+    ended = await carry_on(given, made.id, meddled.rekeying)
+    assert (ended.round, ended.items_copied) == (1, 0)
+    assert not any("GSI1PK" in item for item in users_of(world, tenant))
+
+
 @FAST
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: Migrator) -> None:
     """Nothing is changed that is right already, so that nothing is done twice."""

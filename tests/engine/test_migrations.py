@@ -20,8 +20,8 @@ from service.store.codec import Item
 from service.store.keys import Fence
 from service.store.rate import Rate
 from service.tenancy.migration import Kind, Migration, new_migration
-from tests.engine.leaving import OPERATOR, Time, fill, left, migrator, of
-from tests.engine.migrating import means
+from tests.engine.leaving import OPERATOR, Time, fill, left, migrator, of, put
+from tests.engine.migrating import means, right_items
 from tests.world import World
 
 COUNT = 40
@@ -65,6 +65,8 @@ async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours
     neighbour = await world.new_tenant(f"{tenant}x")
     fill(world, tenant, COUNT)
     fill(world, neighbour, 5)
+    (stray,) = right_items(neighbour, 1)
+    put(world, [{**stray, "GSI1PK": {"S": f"TENANT#{tenant}#EMAIL#a"}}])
     seen = Seen()
 
     async def program(run: Run) -> None:
