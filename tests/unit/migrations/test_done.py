@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.migrations.done import Done, fingerprint
+from service.store.codec import Item
 
 parts = st.builds(
     Done,
@@ -29,8 +30,8 @@ def test_a_sum_of_fingerprints_tells_an_item_that_is_there_twice() -> None:
 
 
 def test_the_same_item_has_the_same_fingerprint_however_it_is_given() -> None:
-    item = {"a": {"SS": ["x", "y"]}, "b": {"M": {"c": {"NS": ["1", "2"]}, "d": {"L": [{"S": "p"}, {"S": "q"}]}}}}
-    again = {"b": {"M": {"d": {"L": [{"S": "p"}, {"S": "q"}]}, "c": {"NS": ["2", "1"]}}}, "a": {"SS": ["y", "x"]}}
-    turned = {**item, "b": {"M": {"c": {"NS": ["1", "2"]}, "d": {"L": [{"S": "q"}, {"S": "p"}]}}}}
+    item: Item = {"a": {"SS": ["x", "y"]}, "b": {"M": {"c": {"NS": ["1", "2"]}, "d": {"L": [{"S": "p"}, {"S": "q"}]}}}}
+    again: Item = {"b": {"M": {"d": {"L": [{"S": "p"}, {"S": "q"}]}, "c": {"NS": ["2", "1"]}}}, "a": {"SS": ["y", "x"]}}
+    turned: Item = {**item, "b": {"M": {"c": {"NS": ["1", "2"]}, "d": {"L": [{"S": "q"}, {"S": "p"}]}}}}
     assert fingerprint(item) == fingerprint(again)
     assert fingerprint(item) != fingerprint(turned), "a list has an order"
