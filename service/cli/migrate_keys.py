@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.cli import migrated
-from service.cli.migrating import AsJson, UnitRate, migrating
+from service.cli.migrating import AsJson, UnitRate, migrating, settling
 from service.cli.options import Data
 from service.cli.reach import EndpointUrl
 from service.cli.tenant_operator import By, operator
@@ -54,7 +54,7 @@ def keys(
     made = keys_migration(whose, by=operator(by), type=type, segments=segments, dry_run=dry_run)
     with migrating(data, endpoint_url) as (migrator, settings):
         means = migrator.migrations(rate=rate or settings.migration_units_per_second)
-        ended = _run(means, migrator, made.id, made)
+        ended = _run(means, migrator, settling(settings), made.id, made)
     migrated.told(ended, as_json=json)
 
 
@@ -69,11 +69,13 @@ def resume(
 
     with migrating(data, endpoint_url) as (migrator, settings):
         means = migrator.migrations(rate=rate or settings.migration_units_per_second)
-        ended = _run(means, migrator, checked_migration(id))
+        ended = _run(means, migrator, settling(settings), checked_migration(id))
     migrated.told(ended, as_json=json)
 
 
-def _run(means: "Means", migrator: "Migrator", id: "MigrationId", made: "Migration | None" = None) -> "Migration":
+def _run(
+    means: "Means", migrator: "Migrator", settle: float, id: "MigrationId", made: "Migration | None" = None
+) -> "Migration":
     import asyncio
     from dataclasses import replace
 
@@ -88,7 +90,7 @@ def _run(means: "Means", migrator: "Migrator", id: "MigrationId", made: "Migrati
 
     try:
         with interruptible(), migrated.followed() as tell:
-            return asyncio.run(_work(replace(means, tell=heard), migrator, id, made))
+            return asyncio.run(_work(replace(means, tell=heard), migrator, settle, id, made))
     except KeyboardInterrupt:
         typer.echo(migrated.stopped("Interrupted", last), err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -96,10 +98,14 @@ def _run(means: "Means", migrator: "Migrator", id: "MigrationId", made: "Migrati
         raise KeyfenceError(migrated.stopped(error.message, last)) if last else error from error
 
 
-async def _work(means: "Means", migrator: "Migrator", id: "MigrationId", made: "Migration | None") -> "Migration":
+async def _work(
+    means: "Means", migrator: "Migrator", settle: float, id: "MigrationId", made: "Migration | None"
+) -> "Migration":
+    from datetime import timedelta
+
     from service.migrations.engine import carry_on
     from service.operations.programs import program_of
 
     migration = await means.records.add(made) if made else await means.records.get(id)
-    program: Program = program_of(migration, migrator)
+    program: Program = program_of(migration, migrator, settle=timedelta(seconds=settle))
     return await carry_on(means, migration.id, program)

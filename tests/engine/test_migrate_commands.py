@@ -62,7 +62,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
 def record(world: World, tenant: TenantId) -> dict[str, Any]:
     """The newest migration of the tenant."""
     mine = [item for item in left(world) if item.get("type") == {"S": "Migration"} and item["tenant"]["S"] == tenant]
-    newest = max(mine, key=lambda item: str(item["id"]["S"]), default={})
+    newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
     return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}
 
 
