@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from strawberry.types import Info as StrawberryInfo
 
 from service.auth.principal import Operator
+from service.migrations.records import Records
 from service.operations.moving import Moves
 from service.operations.offboarding.beginning import Offboard
 from service.operations.onboarding import Onboarding
@@ -30,6 +31,7 @@ class Context:
     offboarding: Offboard
     reshards: Reshards
     moves: Moves
+    migrations: Records
     usages: Usages
     prices: Prices
     told: Callable[[Tenant], None]

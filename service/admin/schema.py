@@ -4,6 +4,7 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from service.admin.identity import IdentityMutations
+from service.admin.migrations import MigrationQueries
 from service.admin.moves import MoveMutations
 from service.admin.offboarding import OffboardingMutations
 from service.admin.onboarding import OnboardingMutations
@@ -16,7 +17,7 @@ from service.graphql.scalars import SCALARS
 
 
 @strawberry.type
-class Query(TenantQueries, UsageQueries):
+class Query(TenantQueries, UsageQueries, MigrationQueries):
     """What an operator can ask."""
 
 

@@ -15,6 +15,7 @@ from service.graphql.execution import GraphQLExecutor
 from service.http.endpoint import GraphQLEndpoint
 from service.http.graphiql import graphiql_page
 from service.http.metrics import Metrics
+from service.migrations.records import Records
 from service.operations.migrator import Migrator
 from service.operations.moving import Moves
 from service.operations.offboarding.attended import Attended
@@ -86,6 +87,7 @@ def admin_context(
         offboarding=_offboarding(settings, Beginning(register, suspensions, told), migrator),
         reshards=Reshards(register, told, attendant),
         moves=Moves(register, told, attendant),
+        migrations=Records(control),
         usages=Usages(control),
         prices=prices_in(settings),
         told=told,

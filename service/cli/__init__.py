@@ -8,6 +8,7 @@ from service.cli.dev import dev
 from service.cli.exporting import export
 from service.cli.gate import gate
 from service.cli.importing import import_
+from service.cli.migrate import migrate
 from service.cli.patterns import patterns
 from service.cli.policy import policy
 from service.cli.schema import schema
@@ -32,3 +33,4 @@ app.command("import")(import_)
 
 app.add_typer(policy)
 app.add_typer(tenant)
+app.add_typer(migrate)

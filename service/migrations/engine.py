@@ -17,7 +17,8 @@ async def carry_on(means: Means, id: MigrationId, program: Program) -> Migration
         return found
     async with means.records.held(found) as taken:
         run = Run(means, taken)
+        means.tell(taken)
         with suppress(Paused):
             await program(run)
             await run.finish()
-        return run.migration
+    return await means.records.get(id)

@@ -98,13 +98,18 @@ class _Steps:
     async def change(self, items: Sequence[Item]) -> Done:
         wrong, others = await self._sorted(items)
         turns = asyncio.Semaphore(AT_ONCE)
-        done = await asyncio.gather(*(self._change(one, turns) for one in wrong))
+        done = await asyncio.gather(*(self._change(one.item, turns) for one in wrong))
         return sum(done, start=Done(counts=others))
 
-    async def _change(self, one: Wrong, turns: asyncio.Semaphore) -> Done:
+    async def _change(self, item: Item, turns: asyncio.Semaphore) -> Done:
+        """By where the tenant's items are when it is this one's turn: a page can take longer than that is known for."""
         async with turns:
-            table = self.given.as_tenant(one.home)
-            changed = await rekey(table, one.item, one.keys)
+            found = await self._look(item)
+            return await self._rekey(found) if isinstance(found, Wrong) else Done()
+
+    async def _rekey(self, one: Wrong) -> Done:
+        table = self.given.as_tenant(one.home)
+        changed = await rekey(table, one.item, one.keys)
         units = max(1.0, table.caller.meter.units["UpdateItem"])
         if not changed:
             return Done(counts={"contended": 1}, units=units)

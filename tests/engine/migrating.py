@@ -1,0 +1,67 @@
+"""Migrations for tests: what they are run with, and tenants whose items lie in the wrong partitions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from iam.boundary import TenantId
+from service.auth.role import Role
+from service.domains.users.access import users
+from service.domains.users.model import User, UserId
+from service.migrations.engine import carry_on
+from service.migrations.keys import keys_migration
+from service.migrations.means import Means
+from service.operations.migrator import Migrator
+from service.store.codec import Item
+from service.store.keys import Fence
+from service.store.shards import UNSHARDED, ShardMap
+from service.tenancy.migration import Migration
+from tests.engine.leaving import OPERATOR, Time, left, of, put
+from tests.world import World
+
+BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
+INDEXED = ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
+
+
+def means(by: Migrator, time: Time, **changes: Any) -> Means:
+    made = by.migrations(rate=5.0)
+    records = replace(made.records, now=time.now)
+    return replace(made, **{"records": records, "sleep": time.sleep, "rate": None, **changes})
+
+
+async def rekeyed(by: Migrator, means: Means, tenant: TenantId | None, **asked: Any) -> Migration:
+    made = await means.records.add(keys_migration(tenant, by=OPERATOR, now=means.records.now, **asked))
+    return await carry_on(means, made.id, by.rekeying)
+
+
+def user(number: int) -> User:
+    return User(
+        id=UserId(f"usr_{number:026}"),
+        email=f"user{number}@example.com",
+        name=f"User {number}",
+        role=Role.MEMBER,
+        created_at=BEGAN,
+        updated_at=BEGAN,
+    )
+
+
+def right_items(tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> list[Item]:
+    fence = Fence.around(tenant)
+    return [users.item(user(number), fence, shards) for number in range(count)]
+
+
+def without_keys(items: Sequence[Item]) -> list[Item]:
+    """As they were before there was an index."""
+    return [{name: value for name, value in item.items() if name not in INDEXED} for item in items]
+
+
+def fill_unkeyed(world: World, tenant: TenantId, count: int) -> list[Item]:
+    """Users who stand in no index; as they should be."""
+    right = right_items(tenant, count)
+    put(world, without_keys(right))
+    return sorted(right, key=lambda item: item["PK"]["S"])
+
+
+def users_of(world: World, tenant: TenantId) -> list[Any]:
+    return [item for item in of(left(world), tenant) if item.get("type") == {"S": "User"}]

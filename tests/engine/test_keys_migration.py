@@ -1,0 +1,258 @@
+"""Index keys are derived anew where they are not what the declaration says, and nowhere else."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from service.domains.users.access import newest_users, user_by_id, users
+from service.errors import Conflict, Forbidden
+from service.migrations.engine import carry_on
+from service.migrations.keys import keys_migration
+from service.operations.migrator import Migrator
+from service.store.client import Answer, Client
+from service.store.codec import Item
+from service.store.rekey import rekey
+from service.store.shards import ShardMap
+from service.store.write import revise
+from tests.engine.dying import Died
+from tests.engine.leaving import OPERATOR, Mortal, Time, migrator, put, through
+from tests.engine.migrating import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys
+from tests.world import World
+
+COUNT = 30
+FAST = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+
+@pytest.fixture
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+async def test_items_without_keys_get_them_and_the_neighbours_stay_as_they_are(
+    world: World, by: Migrator, tenant: TenantId
+) -> None:
+    neighbour = await world.new_tenant(f"{tenant}corp")
+    right = fill_unkeyed(world, tenant, COUNT)
+    fill_unkeyed(world, neighbour, 5)
+    untouched = users_of(world, neighbour)
+    ended = await rekeyed(by, means(by, Time(), page=10), tenant)
+    assert users_of(world, tenant) == right
+    assert users_of(world, neighbour) == untouched
+    assert (ended.phase, ended.items_copied, ended.round, ended.counts) == ("FINISHED", COUNT, 1, {})
+    listed = await world.table(tenant).page(newest_users, first=50)
+    assert len(listed.items) == COUNT
+    again = await rekeyed(by, means(by, Time(), page=10), tenant)
+    assert (again.items_copied, again.items_total) == (0, 0)
+
+
+async def test_a_dry_run_counts_and_touches_nothing(world: World, by: Migrator, tenant: TenantId) -> None:
+    fill_unkeyed(world, tenant, COUNT)
+    before = users_of(world, tenant)
+    ended = await rekeyed(by, means(by, Time()), tenant, dry_run=True)
+    assert (ended.counts, ended.items_copied, ended.phase) == ({"wrong": COUNT}, 0, "FINISHED")
+    assert users_of(world, tenant) == before
+
+
+@FAST
+async def test_what_is_not_understood_is_counted_and_left_alone(world: World, by: Migrator, tenant: TenantId) -> None:
+    one, two, three, four, fine = without_keys(right_items(tenant, 5))
+    strange: list[Item] = [
+        {**one, "type": {"S": "Unheard"}},
+        {name: value for name, value in two.items() if name != "email"},
+        {**three, "PK": {"S": three["PK"]["S"] + "-elsewhere"}},
+        {name: value for name, value in four.items() if name != "type"},
+    ]
+    put(world, [*strange, fine])
+    (nobodys,) = without_keys(right_items(TenantId(f"{tenant}-gone"), 1))
+    put(world, [nobodys])
+    ended = await rekeyed(by, means(by, Time()), None)
+    assert ended.counts == {"unknown": 2, "unreadable": 2, "ownerless": 1}
+    kept = [item for item in users_of(world, tenant) if "GSI1PK" not in item]
+    assert len(kept) == 2, "of those that still say that they are users"
+    world.engine_client().delete_item(TableName=world.settings.table, Key={"PK": nobodys["PK"], "SK": nobodys["SK"]})
+
+
+@FAST
+async def test_a_type_that_was_not_asked_for_is_left_alone(world: World, by: Migrator, tenant: TenantId) -> None:
+    fill_unkeyed(world, tenant, 3)
+    before = users_of(world, tenant)
+    ended = await rekeyed(by, means(by, Time()), tenant, type="Group")
+    assert (ended.items_copied, users_of(world, tenant)) == (0, before)
+
+
+@FAST
+async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
+    world: World, by: Migrator, tenant: TenantId
+) -> None:
+    eight = ShardMap.even({"users": 8})
+    right, old = right_items(tenant, 20, eight), right_items(tenant, 20)
+    put(world, [*old[:10], *without_keys(right[10:])])
+
+    async def home(asked: TenantId) -> Any:
+        found = await by.rekeying.home(asked)
+        return replace(found, shards=eight) if asked == tenant else found
+
+    given = means(by, Time())
+    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
+    ended = await carry_on(given, made.id, replace(by.rekeying, home=home))
+    assert ended.items_copied == 10
+    assert users_of(world, tenant) == [*old[:10], *right[10:]]
+    assert len({item["GSI2PK"]["S"] for item in right[10:]}) > 2
+
+
+@FAST
+async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_page_was_read(
+    world: World, by: Migrator, tenant: TenantId
+) -> None:
+    eight, asked = ShardMap.even({"users": 8}), 0
+    right = right_items(tenant, COUNT, eight)
+    put(world, without_keys(right))
+
+    async def home(whose: TenantId) -> Any:
+        nonlocal asked
+        asked += whose == tenant
+        found = await by.rekeying.home(whose)
+        return replace(found, shards=eight) if asked > COUNT else found
+
+    given = means(by, Time(), page=5_000)
+    made = await given.records.add(keys_migration(tenant, by=OPERATOR, segments=1))
+    await carry_on(given, made.id, replace(by.rekeying, home=home))
+    assert users_of(world, tenant) == right
+
+
+@FAST
+async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_right(
+    world: World, by: Migrator, tenant: TenantId
+) -> None:
+    alive, wrong, outside = right_items(tenant, 3)
+    gone = users.item(replace(user(9), deleted_at=user(9).created_at), by.tenant(tenant).fence, ShardMap())
+    left_over = {**gone, **{name: alive[name] for name in ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")}}
+    unread = {**outside, "GSI2PK": {"S": outside["GSI2PK"]["S"][:-2] + "7f"}}
+    put(world, [alive, {**wrong, "GSI1SK": {"S": "USERS"}, "GSI3PK": wrong["PK"]}, unread, left_over])
+    ended = await rekeyed(by, means(by, Time()), tenant)
+    assert (ended.items_copied, users_of(world, tenant)) == (3, [alive, wrong, outside, gone])
+
+
+async def test_no_key_outside_the_fence_is_written(world: World, by: Migrator, tenant: TenantId) -> None:
+    (item,) = right_items(tenant, 1)
+    put(world, [item])
+    for keys in ({"GSI1PK": "TENANT#other#X"}, {"GSI2PK": f"TENANT#{tenant}x#USERS#00"}):
+        with pytest.raises(Forbidden):
+            await rekey(by.tenant(tenant), item, keys)
+    with pytest.raises(Forbidden):
+        await rekey(by.tenant(await world.new_tenant()), item, {"GSI1PK": None})
+    assert users_of(world, tenant) == [item]
+
+
+class Meddling:
+    """Somebody who revises each item once, right before the migrator changes it."""
+
+    def __init__(self, client: Client, world: World, tenant: TenantId) -> None:
+        self.client, self.table = client, world.table(tenant)
+        self.met: set[str] = set()
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        if operation == "UpdateItem":
+            id = parameters["Key"]["PK"]["S"].rpartition("#")[2]
+            if id not in self.met:
+                self.met.add(id)
+                await self.revise(id)
+        return await self.client.call(operation, parameters, credentials)
+
+    async def revise(self, id: str) -> None:
+        before = await self.table.find(user_by_id, id=id)
+        assert before
+        after = replace(before, email=f"new-{before.email}", version=before.version + 1)
+        await self.table.write(revise(users, before, after))
+
+    def close(self) -> None: ...
+
+
+@FAST
+async def test_writers_meanwhile_lose_nothing(world: World, by: Migrator, tenant: TenantId) -> None:
+    fill_unkeyed(world, tenant, COUNT)
+    given = means(through(by, Meddling(by.tables.client, world, tenant)), Time(), page=10)
+    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
+    meddled = through(by, Meddling(by.tables.client, world, tenant))
+    ended = await carry_on(given, made.id, meddled.rekeying)
+    fence = by.tenant(tenant).fence
+    expected = [
+        users.item(replace(one, email=f"new-{one.email}", version=2), fence, ShardMap())
+        for one in (user(number) for number in range(COUNT))
+    ]
+    assert users_of(world, tenant) == expected
+    assert (ended.round, ended.items_copied) == (2, COUNT)
+
+
+class Deleting(Meddling):
+    """Whoever has no keys has none afterwards either: only the version tells that there is nothing to be set."""
+
+    async def revise(self, id: str) -> None:
+        before = await self.table.find(user_by_id, id=id)
+        assert before
+        after = replace(before, deleted_at=before.created_at, version=before.version + 1)
+        await self.table.write(revise(users, before, after))
+
+
+@FAST
+async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: Migrator, tenant: TenantId) -> None:
+    fill_unkeyed(world, tenant, 5)
+    given, meddled = means(by, Time()), through(by, Deleting(by.tables.client, world, tenant))
+    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
+    ended = await carry_on(given, made.id, meddled.rekeying)
+    assert (ended.round, ended.items_copied) == (1, 0)
+    assert not any("GSI1PK" in item for item in users_of(world, tenant))
+
+
+@FAST
+async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: Migrator) -> None:
+    """Nothing is changed that is right already, so that nothing is done twice."""
+    places: set[str] = set()
+    for at in range(0, 1_000, 3):
+        tenant, time = await world.new_tenant(f"torn-{at}"), Time()
+        right = fill_unkeyed(world, tenant, 9)
+        mortal = Mortal(by.tables.client, at)
+        torn = through(by, mortal)
+        healthy = means(by, time, page=500)
+        made = await healthy.records.add(keys_migration(tenant, by=OPERATOR, segments=2, now=time.now))
+        with suppress(Died):
+            await carry_on(means(torn, time, page=500, seam=mortal.place), made.id, torn.rekeying)
+        if mortal.dead:
+            places.add(mortal.places[-1])
+            await time.sleep(61)
+        ended = await carry_on(healthy, made.id, by.rekeying)
+        assert users_of(world, tenant) == right
+        assert (ended.phase, ended.worker, ended.round) == ("FINISHED", None, 1)
+        if not mortal.dead:
+            assert ended.items_copied == 9
+            break
+        clear(world)
+    assert {"asking UpdateItem", "answered UpdateItem"} & places
+    assert any(place.startswith(("before", "stepped", "kept")) for place in places)
+
+
+def clear(world: World) -> None:
+    client, table = world.engine_client(), world.settings.table
+    for page in client.get_paginator("scan").paginate(TableName=table):
+        for item in page["Items"]:
+            client.delete_item(TableName=table, Key={"PK": item["PK"], "SK": item["SK"]})
+
+
+@FAST
+async def test_two_commands_at_one_migration_do_not_meet(world: World, by: Migrator, tenant: TenantId) -> None:
+    right = fill_unkeyed(world, tenant, COUNT)
+    given = means(by, Time(), page=5)
+    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
+    other = means(by, Time(), page=5)
+    both = await asyncio.gather(
+        carry_on(given, made.id, by.rekeying), carry_on(other, made.id, by.rekeying), return_exceptions=True
+    )
+    assert sorted(isinstance(one, Conflict) for one in both) == [False, True]
+    assert users_of(world, tenant) == right

@@ -1,0 +1,268 @@
+"""A pass gives every item to its step once, whoever begins it and whoever ends it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from iam.boundary import TenantId
+from service.errors import Conflict, Throttled
+from service.migrations.done import Done, fingerprint
+from service.migrations.engine import carry_on
+from service.migrations.means import Means
+from service.migrations.passage import Pass
+from service.migrations.run import Run
+from service.operations.migrator import Migrator
+from service.store.codec import Item
+from service.store.keys import Fence
+from service.store.rate import Rate
+from service.tenancy.migration import Kind, Migration, new_migration
+from tests.engine.leaving import OPERATOR, Time, fill, left, migrator, of, put
+from tests.engine.migrating import means, right_items
+from tests.world import World
+
+COUNT = 40
+FAST = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+
+@pytest.fixture
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+@pytest.fixture
+def given(by: Migrator) -> Means:
+    return means(by, Time(), page=3)
+
+
+class Seen:
+    """A step that changes nothing and remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.keys: Counter[tuple[str, str]] = Counter()
+
+    async def __call__(self, items: Sequence[Item]) -> Done:
+        self.keys.update((item["PK"]["S"], item["SK"]["S"]) for item in items)
+        return Done(changed=len(items), digest=sum(fingerprint(item) for item in items), counts={"seen": len(items)})
+
+
+async def begun(means: Means, tenant: TenantId, segments: int = 4) -> Migration:
+    now = means.records.now()
+    return await means.records.add(new_migration(Kind.MOVE, tenant, by=OPERATOR, at=now, segments=segments))
+
+
+def once_over(step: Seen, tenant: TenantId) -> Pass:
+    return Pass(name="LOOKING", step=step, inside=Fence.around(tenant))
+
+
+async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours(
+    world: World, given: Means, tenant: TenantId
+) -> None:
+    neighbour = await world.new_tenant(f"{tenant}x")
+    fill(world, tenant, COUNT)
+    fill(world, neighbour, 5)
+    (stray,) = right_items(neighbour, 1)
+    put(world, [{**stray, "GSI1PK": {"S": f"TENANT#{tenant}#EMAIL#a"}}])
+    seen = Seen()
+
+    async def program(run: Run) -> None:
+        done = await run.over(once_over(seen, tenant))
+        assert (done.changed, done.counts) == (COUNT, {"seen": COUNT})
+        assert done.scanned >= COUNT + 5
+        again = await run.over(once_over(seen, tenant))
+        assert again == done, "what was done is known, and not done again"
+
+    ended = await carry_on(given, (await begun(given, tenant)).id, program)
+    assert seen.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in of(left(world), tenant))
+    assert (ended.phase, ended.items_copied, ended.items_total, ended.worker) == ("FINISHED", COUNT, COUNT, None)
+    assert await given.records.get(ended.id) == ended
+
+
+async def test_it_stops_between_pages_and_goes_on_from_there(world: World, given: Means, tenant: TenantId) -> None:
+    fill(world, tenant, COUNT)
+    seen, runs = Seen(), 0
+
+    async def program(run: Run) -> None:
+        await run.over(once_over(seen, tenant))
+
+    migration = await begun(given, tenant)
+    while not (migration := await _one_page(given, migration, program)).finished_at:
+        runs += 1
+        assert (migration.phase, migration.worker) == ("LOOKING", None)
+    assert runs > 2
+    assert (set(seen.keys.values()), len(seen.keys), migration.items_copied) == ({1}, COUNT, COUNT)
+
+
+async def _one_page(given: Means, migration: Migration, program: object) -> Migration:
+    pages = iter([False])
+    stopping = replace(given, stop=lambda: next(pages, True))
+    assert callable(program)
+    return await carry_on(stopping, migration.id, program)
+
+
+@FAST
+async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: Means, tenant: TenantId) -> None:
+    fill(world, tenant, COUNT)
+    seen, reached = Seen(), asyncio.Event()
+
+    async def slow(items: Sequence[Item]) -> Done:
+        reached.set()
+        await asyncio.sleep(0.05)
+        return await seen(items)
+
+    async def program(run: Run) -> None:
+        await run.over(replace(once_over(seen, tenant), step=slow))
+
+    migration = await begun(given, tenant)
+    work = asyncio.ensure_future(carry_on(given, migration.id, program))
+    await reached.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    kept = await given.records.get(migration.id)
+    assert kept.items_copied == sum(seen.keys.values()) > 0
+    assert kept.worker is None
+    await carry_on(given, migration.id, program)
+    assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
+
+
+@FAST
+async def test_a_segment_that_fails_loses_nothing_of_the_others(world: World, given: Means, tenant: TenantId) -> None:
+    fill(world, tenant, COUNT)
+    seen, bad = Seen(), {of(left(world), tenant)[7]["PK"]["S"]}
+
+    async def step(items: Sequence[Item]) -> Done:
+        if any(item["PK"]["S"] in bad for item in items):
+            raise Throttled("too busy")
+        return await seen(items)
+
+    async def program(run: Run) -> None:
+        await run.over(replace(once_over(seen, tenant), step=step))
+
+    migration = await begun(given, tenant)
+    with pytest.raises(Throttled):
+        await carry_on(given, migration.id, program)
+    assert (await given.records.get(migration.id)).items_copied == sum(seen.keys.values())
+    bad.clear()
+    await carry_on(given, migration.id, program)
+    assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
+
+
+@FAST
+async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
+    world: World, by: Migrator, tenant: TenantId
+) -> None:
+    fill(world, tenant, COUNT)
+    time, seen = Time(), Seen()
+    first, second = means(by, time, page=3), means(by, time, page=3)
+    migration = await begun(first, tenant, segments=1)
+
+    async def program(run: Run) -> None:
+        await run.over(once_over(seen, tenant))
+
+    async def meanwhile(items: Sequence[Item]) -> Done:
+        if not seen.keys:
+            with pytest.raises(Conflict, match="another worker"):
+                await carry_on(second, migration.id, program)
+            await time.sleep(61)
+            await carry_on(second, migration.id, program)
+        return Done(changed=1_000)
+
+    async def slow(run: Run) -> None:
+        await run.over(replace(once_over(seen, tenant), step=meanwhile))
+
+    with pytest.raises(Conflict, match="taken over"):
+        await carry_on(first, migration.id, slow)
+    ended = await first.records.get(migration.id)
+    assert (ended.phase, ended.items_copied, set(seen.keys.values())) == ("FINISHED", COUNT, {1})
+
+
+@FAST
+async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
+    world: World, given: Means, tenant: TenantId
+) -> None:
+    fill(world, tenant, 1)
+    wrong = iter([3, 2, 0, 1, 1, 1, 1, 7, 0])
+    happened: list[str] = []
+
+    async def change(_: Sequence[Item]) -> Done:
+        happened.append("changed")
+        return Done()
+
+    async def verify(_: Sequence[Item]) -> Done:
+        happened.append("verified")
+        return Done(wrong=next(wrong))
+
+    async def program(run: Run) -> None:
+        inside = Fence.around(tenant)
+        made = Pass(name="DOING", step=change, inside=inside)
+        await run.until_right(made, Pass(name="VERIFYING", step=verify, inside=inside))
+
+    assert (await carry_on(given, (await begun(given, tenant)).id, program)).round == 3
+    assert happened == ["changed", "verified"] * 3
+    endless = await begun(given, tenant)
+    with pytest.raises(Conflict, match="after 5 rounds 7 items are still wrong"):
+        await carry_on(given, endless.id, program)
+    assert (await given.records.get(endless.id)).round == 6
+    assert (await carry_on(given, endless.id, program)).finished_at, "who runs it again has five rounds more"
+
+
+@FAST
+async def test_units_of_all_segments_wait_in_one_line(world: World, by: Migrator, tenant: TenantId) -> None:
+    fill(world, tenant, COUNT)
+    waited: list[float] = []
+
+    async def step(items: Sequence[Item]) -> Done:
+        return Done(changed=len(items), units=100.0)
+
+    class Line(Rate):
+        async def wait(self, items: float) -> None:
+            waited.append(items)
+
+    async def program(run: Run) -> None:
+        run.rate = Line(run.rate.per_second)
+        await run.over(Pass(name="SPENDING", step=step, inside=Fence.around(tenant)))
+
+    given = means(by, Time(), rate=8.0)
+    ended = await carry_on(given, (await begun(given, tenant, 4)).id, program)
+    assert ended.items_copied == COUNT
+    assert waited.count(100.0) >= COUNT / 2, "a second's worth of 8 units is 2 items of each of 4 segments"
+
+
+@FAST
+async def test_a_wait_holds_the_lease(given: Means, by: Migrator, tenant: TenantId) -> None:
+    time = Time()
+    waiting, other = means(by, time), means(by, time)
+    migration = await begun(waiting, tenant)
+
+    async def nothing(_: Run) -> None: ...
+
+    async def program(run: Run) -> None:
+        await run.wait_until(time.now() + timedelta(seconds=120))
+        with pytest.raises(Conflict, match="another worker"):
+            await carry_on(other, migration.id, nothing)
+
+    ended = await carry_on(waiting, migration.id, program)
+    assert sum(time.slept) == 120
+    assert ended.finished_at == time.now()
+
+
+@FAST
+async def test_two_thousand_items_in_seven_segments(world: World, given: Means, tenant: TenantId) -> None:
+    fill(world, tenant, 2_000, indexed=0)
+    seen, alone = Seen(), Seen()
+    digests = []
+
+    async def program(run: Run) -> None:
+        digests.append((await run.over(once_over(seen if run.migration.segments > 1 else alone, tenant))).digest)
+
+    for segments in (7, 1):
+        await carry_on(replace(given, page=50), (await begun(given, tenant, segments)).id, program)
+    assert set(seen.keys.values()) == {1}
+    assert len(seen.keys) == 2_000
+    assert seen.keys == alone.keys
+    assert digests[0] == digests[1], "in whatever order"
