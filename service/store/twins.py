@@ -44,6 +44,8 @@ class Twins:
 
     def told(self, refusal: Refused) -> Refused:
         """As if there were no twins: a member is busy if its twin is."""
+        if not refusal.reasons:
+            return refusal
         own, others = self._reasons(refusal)
         reasons = tuple(
             others[at] if reason == FINE and _passing(others.get(at, "")) else reason for at, reason in enumerate(own)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from service.store.home import Home
 from service.store.likeness import Likeness, Outcome
 from service.store.table import PORTION, Table
 from service.store.tables import Tables
-from service.store.write import Write, change, check, delete, put, revise, tally
+from service.store.write import Stale, Write, change, check, delete, put, revise, tally
 
 from .bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
 from .cabinet import ACME, DUAL, POOLED, SILO, SILOED, SWITCHED, Cabinet, Open, handle
@@ -80,7 +81,7 @@ async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: Home) -> 
     assert len(cabinet.tables[NAME]) == 2
     found = await table.find(book_by_id, id="b1")
     assert found
-    assert (found.shelf, found.version, found.tags) == ("s2", 3, {"new", "read"})
+    assert (found.shelf, found.version, found.tags) == ("s2", 3, frozenset({"new", "read"}))
 
 
 async def test_an_item_that_the_other_table_lacks_is_copied_before_it_is_changed() -> None:
@@ -164,7 +165,7 @@ async def test_a_busy_twin_is_busy_and_nothing_worse() -> None:
     cabinet = Cabinet()
     reasons = ("None", "None", "ThrottlingError")
     cabinet.refusing[SILO] = Refused("TransactionCanceledException", "", reasons)
-    guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), otherwise=Conflict)
+    guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), otherwise=Stale)
     with pytest.raises(Throttled, match="too busy"):
         await hasty(handle(cabinet, DUAL)).write(guard, put(books, ONE))
 
@@ -206,7 +207,7 @@ async def test_a_copy_is_not_made_of_what_changes_meanwhile() -> None:
     likeness = Likeness(caller=pool.caller, source=NAME, target=SILO, attributes=frozenset({"lift"}))
     whole = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
     for added in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
-        cabinet.interludes = [None, None, lambda added=added: cabinet.tables[NAME].update({key: before[key] | added})]
+        cabinet.interludes = [None, None, partial(cabinet.tables[NAME].update, {key: before[key] | added})]
         assert await likeness.make(whole) is Outcome.CHANGED
         assert cabinet.tables[SILO] == {}
         cabinet.tables[NAME] = dict(before)

@@ -13,7 +13,7 @@ from service.errors import KeyfenceError
 from service.store.expression import Change, absent, present
 from service.store.home import Home
 from service.store.table import Table
-from service.store.write import Write, change, check, delete, put, revise, tally
+from service.store.write import Stale, Write, change, check, delete, put, revise, tally
 
 from .bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
 from .cabinet import DUAL, POOLED, SILO, SWITCHED, Cabinet, Items, backfilled, handle
@@ -42,7 +42,7 @@ async def writes(table: Table, step: Step) -> list[Write[Any]]:
         "place": [change(books, {"id": id}, Change(sets={("place", "b"): number}), when=present("place"))],
         "delete": [delete(books, {"id": id})],
         "tally": [tally(counts, _count(which), "total", number)],
-        "chapter": [put(chapters, chapter(number, id)), check(books, {"id": id}, when=present(), otherwise=KeyError)],
+        "chapter": [put(chapters, chapter(number, id)), check(books, {"id": id}, when=present(), otherwise=Stale)],
         "all": [tally(counts, _count(which), "total", number), delete(chapters, {"book_id": id, "number": number})],
     }
     return [*made.get(kind, []), *([there[kind](found)] if found and kind in there else [])]
@@ -60,7 +60,7 @@ async def carried_out(table: Table, steps: Sequence[Step]) -> list[str]:
             if some := await writes(table, step):
                 await table.write(*some)
             outcomes.append("done")
-        except (KeyfenceError, KeyError) as error:
+        except KeyfenceError as error:
             outcomes.append(type(error).__name__)
     return outcomes
 
