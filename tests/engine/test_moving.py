@@ -13,6 +13,9 @@ from iam.gate.limits.limits import Limits
 from iam.vending.wanted import Placement as Reach
 from service.auth.role import Role
 from service.domains.counters.repository import Counters
+from service.domains.groups.memberships import Memberships
+from service.domains.groups.model import GroupRole, MemberId
+from service.domains.groups.repository import Groups
 from service.domains.orders.lines import Wanted
 from service.domains.orders.model import OrderStatus
 from service.domains.users.repository import Users
@@ -95,6 +98,19 @@ async def test_orders_go_through_their_states_in_both_tables(moving: Moving) -> 
     await moving.backfill()
     switched = replace(shop, table=await moving.table(*SWITCHED))
     assert await switched.lists() == await shop.lists()
+
+
+async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: Moving) -> None:
+    table = await moving.table(*DUAL)
+    user = await Users(table).create(email="u@x.example", name="U", role=Role.OWNER)
+    group = await Groups(table).create(name="G", description=None)
+    for partition, sort in moving.items(moving.silo):
+        moving.world.engine_client().update_item(
+            TableName=moving.silo, Key={"PK": {"S": partition}, "SK": {"S": sort}}, UpdateExpression="REMOVE head"
+        )
+    await Memberships(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
+    kept, copied = moving.both()
+    assert kept == copied
 
 
 async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_has_to_wait(moving: Moving) -> None:

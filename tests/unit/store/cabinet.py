@@ -21,7 +21,7 @@ from service.store.shadow import asked_of
 from service.store.table import Table
 from service.store.tables import Tables
 
-from .interpreter import BadExpression, holds, updated
+from .interpreter import BadExpression, holds, placeholders, updated
 from .scripted import CREDENTIALS, KEY, NAME, Call
 from .shelves import Shelves
 
@@ -74,6 +74,8 @@ class Cabinet:
 
     def _ended(self, verb: str, body: Mapping[str, Any], table: str, key: KeyPair) -> Item | str | None:
         """The item afterwards, None where there is none, or why it cannot be."""
+        used, defined = placeholders(body)
+        assert used == defined
         item = self.tables[table].get(key)
         if not holds(body, item or {}):
             return "ConditionalCheckFailed"

@@ -18,6 +18,7 @@ from service.store.home import Home
 from service.store.likeness import Likeness, Outcome
 from service.store.table import PORTION, Table
 from service.store.tables import Tables
+from service.store.twins import Twins
 from service.store.write import Stale, Write, change, check, delete, put, revise, tally
 
 from .bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
@@ -109,6 +110,26 @@ async def test_an_older_copy_that_cannot_take_the_change_is_replaced() -> None:
     await pool.write(change(books, {"id": "b1"}, Change(sets={("place",): {"a": 1}})))
     await handle(cabinet, DUAL).write(change(books, {"id": "b1"}, Change(sets={("place", "b"): 2})))
     assert both(cabinet)
+
+
+async def test_what_only_the_other_table_has_is_in_nobodys_way() -> None:
+    cabinet = Cabinet()
+    await handle(cabinet, DUAL).write(put(books, ONE), put(chapters, chapter(1)))
+    pool = handle(cabinet, POOLED)
+    await pool.write(delete(books, {"id": "b1"}), delete(chapters, {"book_id": "b1", "number": 1}))
+    gone = delete(chapters, {"book_id": "b1", "number": 1}, when=absent())
+    await handle(cabinet, DUAL).write(put(books, replace(ONE, title="New"), when=absent()), gone)
+    assert both(cabinet)
+    assert len(cabinet.tables[NAME]) == 1
+
+
+def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
+    members: list[Any] = [{"ConditionCheck": {}}, {"Put": {"Item": {}}}, {"Delete": {"Key": {}}}]
+    twins = Twins.of(members, SILO)
+    given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
+    refusal = twins.told(Refused("TransactionCanceledException", "", given))
+    assert refusal.reasons == ("None", "ThrottlingError", "TransactionConflict")
+    assert twins.behind(refusal) == {}
 
 
 async def test_only_the_writes_themselves_are_blamed() -> None:
