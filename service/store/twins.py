@@ -35,15 +35,18 @@ class Twins:
         """The keys of the items, by place, that the other table has to be given before this can be tried again.
 
         Where a member is itself at fault there are none: it would be again."""
+        keys: dict[int, Item] = {at: twin["Update"]["Key"] for at, twin in self.twins.items() if "Update" in twin}
         if refusal.code == "ValidationException":
-            return {at: self._key(at) for at, twin in self.twins.items() if "Update" in twin}
+            return keys
         own, others = self._reasons(refusal)
         if any(not _passing(reason) for reason in own):
             return {}
-        return {at: self._key(at) for at, reason in others.items() if reason in BEHIND}
+        return {at: key for at, key in keys.items() if others.get(at) in BEHIND}
 
     def told(self, refusal: Refused) -> Refused:
         """As if there were no twins: a member is busy if its twin is."""
+        if not refusal.reasons:
+            return refusal
         own, others = self._reasons(refusal)
         reasons = tuple(
             others[at] if reason == FINE and _passing(others.get(at, "")) else reason for at, reason in enumerate(own)
@@ -53,10 +56,6 @@ class Twins:
     def _reasons(self, refusal: Refused) -> tuple[tuple[str, ...], dict[int, str]]:
         own, others = refusal.reasons[: len(self.members)], refusal.reasons[len(self.members) :]
         return own, dict(zip(self.twins, others, strict=False))
-
-    def _key(self, at: int) -> Item:
-        key: Item = self.members[at]["Update"]["Key"]
-        return key
 
 
 def _passing(reason: str) -> bool:

@@ -1,0 +1,88 @@
+"""A tenant that is being moved, and everything that its two tables hold, as the engine itself has it."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from iam.boundary import TenantId, tenant_boundary
+from iam.deployment import silo_table
+from iam.vending.wanted import Placement as Reach
+from service import app
+from service.local import becoming
+from service.store.client import Wire
+from service.store.home import Home
+from service.store.likeness import Likeness, Outcome
+from service.store.schema import Administration
+from service.store.table import Table
+from service.tenancy.home import home_of
+from service.tenancy.model import Tenant
+from service.tenancy.move import Move, MovePhase, Placement
+from service.tenancy.register import Register
+from tests.world import Session, World
+
+Items = dict[tuple[str, str], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """From the pool to the silo; `servers` are new ones, which know what was published last."""
+
+    world: World
+    tenant: TenantId
+
+    @classmethod
+    async def begun(cls, world: World) -> "Moving":
+        made = cls(world, await world.new_tenant())
+        wire = Wire(region=world.settings.region, endpoint_url=world.settings.endpoint_url)
+        migrator = becoming.as_role(world.gate.sessions, "migrator").credentials
+        Administration.connect(wire, made.silo, migrator).create()
+        return made
+
+    @property
+    def pool(self) -> str:
+        return self.world.tables.name
+
+    @property
+    def silo(self) -> str:
+        return silo_table(self.pool, self.tenant)
+
+    async def publish(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Tenant:
+        move = phase and Move(target=placement.other, phase=phase, migration="mig_test")
+        register = Register(self.world.tables.control(writes=True), "the-tests")
+        return await register.change(
+            self.tenant,
+            "tenant.moved",
+            lambda tenant: replace(tenant, placement=placement, move=move or None),
+            detail={},
+        )
+
+    async def home(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Home:
+        return home_of(await self.publish(phase, placement))
+
+    async def table(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Table:
+        return self.world.tables.tenant(await self.home(phase, placement), writes=True)
+
+    def server(self) -> Session:
+        application = app.application(self.world.settings, self.world.tables, self.world.vending)
+        return replace(self.world.session(self.tenant), application=application)
+
+    def items(self, table: str) -> Items:
+        pages = self.world.engine_client().get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+        own = tenant_boundary(self.tenant)
+        found: list[Any] = [item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(own)]
+        return {(item["PK"]["S"], item["SK"]["S"]): _sorted(item) for item in found}
+
+    def both(self) -> tuple[Items, Items]:
+        return self.items(self.pool), self.items(self.silo)
+
+    async def backfill(self) -> None:
+        home = Home(tenant=self.tenant, also=Reach.SILO)
+        caller = self.world.tables.tenant(home, writes=True).caller
+        likeness = Likeness(caller=caller, source=self.pool, target=self.silo)
+        for partition, sort in {key for items in self.both() for key in items}:
+            outcome = await likeness.make({"PK": {"S": partition}, "SK": {"S": sort}})
+            assert outcome is not Outcome.CHANGED
+
+
+def _sorted(item: dict[str, Any]) -> dict[str, Any]:
+    """Sets have no order."""
+    return {name: {"SS": sorted(value["SS"])} if "SS" in value else value for name, value in item.items()}

@@ -1,0 +1,206 @@
+"""A tenant is served while it moves: servers that are a step apart lose nothing, and no write is in one table alone."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId, tenant_boundary
+from iam.gate.limits.claim import Claim, Partition
+from iam.gate.limits.limits import Limits
+from iam.vending.wanted import Placement as Reach
+from service.auth.role import Role
+from service.domains.counters.repository import Counters
+from service.domains.groups.memberships import Memberships
+from service.domains.groups.model import GroupRole, MemberId
+from service.domains.groups.repository import Groups
+from service.domains.orders.lines import Wanted
+from service.domains.orders.model import OrderStatus
+from service.domains.users.repository import Users
+from service.errors import Forbidden, Internal, KeyfenceError, Throttled
+from service.store.calls import CredentialSource, Patience
+from service.store.home import Home
+from service.store.note import Note
+from service.store.table import Table
+from service.tenancy.move import MovePhase, Placement
+from tests.engine.moving import Moving
+from tests.engine.shop import PEN, Shop
+from tests.world import World
+
+pytestmark = pytest.mark.engine
+
+POOL, SILO = (None, Placement.POOL), (None, Placement.SILO)
+DUAL, SWITCHED = (MovePhase.DUAL, Placement.POOL), (MovePhase.SWITCHED, Placement.POOL)
+COUNTED = Note("counted", "x", {})
+ROUNDS = 3
+
+
+@pytest.fixture
+async def moving(world: World) -> Moving:
+    return await Moving.begun(world)
+
+
+async def busy(table: Table, user: Any, hand: int) -> None:
+    """One of those who change the same things at the same time."""
+    users, counters = Users(table), Counters(table)
+    for at in range(ROUNDS):
+        await counters.add("door", COUNTED)
+        await users.put_setting(user, f"s{at}", f"{hand}")
+        await users.put_setting(user, f"of{hand}", at)
+        await users.create(email=f"{hand}-{at}@x.example", name="N", role=Role.MEMBER)
+
+
+async def outcome(table: Table, user: Any) -> tuple[list[int], set[str], int]:
+    found = await Users(table).get(user)
+    named = {setting.name for setting in (await Users(table).settings_of([found]))[0]}
+    assert named == found.setting_names
+    page = await Users(table).newest(first=100, after=None)
+    return await Counters(table).totals(["door"]), named, len(page.items)
+
+
+@pytest.mark.parametrize(
+    ("one", "next_one"), [(POOL, DUAL), (DUAL, SWITCHED), (SWITCHED, SILO)], ids=["dual", "switch", "end"]
+)
+async def test_servers_that_are_a_step_apart_lose_nothing(moving: Moving, one: Any, next_one: Any) -> None:
+    pool = await moving.table(*POOL)
+    user = (await Users(pool).create(email="u@x.example", name="U", role=Role.OWNER)).id
+    await Counters(pool).add("door", COUNTED)
+    if one is not POOL:
+        await moving.backfill()
+    tables = [await moving.table(*step) for step in (one, next_one, one, next_one)]
+    await asyncio.gather(*(busy(table, user, hand) for hand, table in enumerate(tables)))
+    if one is POOL:
+        await moving.backfill()
+    named = {*(f"s{at}" for at in range(ROUNDS)), *(f"of{hand}" for hand in range(4))}
+    expected = ([1 + 4 * ROUNDS], named, 1 + 4 * ROUNDS)
+    assert await outcome(await moving.table(*next_one), user) == expected
+    kept, copied = moving.both()
+    assert (kept == copied) is (next_one is not SILO), "only who has arrived writes to one table alone"
+    if next_one is not SILO:
+        assert await outcome(await moving.table(*one), user) == expected
+
+
+async def test_orders_go_through_their_states_in_both_tables(moving: Moving) -> None:
+    shop = await Shop.opened(await moving.table(*POOL))
+    early = await shop.place(key="early")
+    before = moving.items(moving.pool)
+    shop = replace(shop, table=replace(await moving.table(*DUAL), journal=shop.table.journal))
+    late = await shop.place(key="late")
+    for order in (early, late):
+        await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
+        await shop.bin.delete(order.id)
+    await shop.bin.restore(early.id)
+    kept, copied = moving.both()
+    assert {key: kept[key] for key in copied} == copied
+    assert {key: before.get(key) for key in kept if key not in copied}.items() <= kept.items(), "they were not touched"
+    await moving.backfill()
+    switched = replace(shop, table=await moving.table(*SWITCHED))
+    assert await switched.lists() == await shop.lists()
+
+
+async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: Moving) -> None:
+    table = await moving.table(*DUAL)
+    user = await Users(table).create(email="u@x.example", name="U", role=Role.OWNER)
+    group = await Groups(table).create(name="G", description=None)
+    for partition, sort in moving.items(moving.silo):
+        moving.world.engine_client().update_item(
+            TableName=moving.silo, Key={"PK": {"S": partition}, "SK": {"S": sort}}, UpdateExpression="REMOVE head"
+        )
+    await Memberships(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
+    kept, copied = moving.both()
+    assert kept == copied
+
+
+async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_has_to_wait(moving: Moving) -> None:
+    shop = await Shop.opened(await moving.table(*DUAL))
+    await shop.place(*[Wanted(PEN, 1)] * 44, key="fits")
+    before = moving.both()
+    assert before[0] == before[1]
+    with pytest.raises(Throttled, match="until it has arrived"):
+        await shop.place(*[Wanted(PEN, 1)] * 45, key="large")
+    assert moving.both() == before
+
+
+class PoolOnly:
+    """Credentials that reach the pool, whatever was asked for."""
+
+    def __init__(self, world: World) -> None:
+        self.given = world.tables.credentials
+
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Reach) -> CredentialSource:
+        return self.given.tenant(tenant, writes=writes, placement=Reach.POOL)
+
+    def control(self, *, writes: bool) -> CredentialSource:
+        return self.given.control(writes=writes)
+
+
+async def refused(table: Table, *error: type[KeyfenceError]) -> None:
+    once = replace(table, caller=replace(table.caller, patience=Patience(attempts=2, first_pause=0.0)))
+    with pytest.raises(error):
+        await Users(once).create(email="n@x.example", name="N", role=Role.MEMBER)
+    with pytest.raises(error):
+        await Counters(once).add("door", COUNTED)
+
+
+async def test_a_write_that_the_other_table_denies_changes_nothing(moving: Moving) -> None:
+    await Counters(await moving.table(*DUAL)).add("door", COUNTED)
+    before = moving.both()
+    narrow = replace(moving.world.tables, credentials=PoolOnly(moving.world))
+    await refused(narrow.tenant(await moving.home(*DUAL), writes=True), Forbidden)
+    assert moving.both() == before
+
+
+@pytest.fixture
+def limits(world: World) -> Iterator[Limits]:
+    world.gate.limits = Limits(now=lambda: 1000.0)
+    yield world.gate.limits
+    world.gate.limits = None
+
+
+async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(moving: Moving, limits: Limits) -> None:
+    table = await moving.table(*DUAL)
+    await Counters(table).add("door", COUNTED)
+    await Users(table).create(email="u@x.example", name="U", role=Role.OWNER)
+    before = moving.both()
+    assert before[0] == before[1]
+    units = limits.rates.write * limits.rates.burst_seconds + 1
+    for partition, _ in before[1]:
+        limits.buckets.take([Claim(Partition(moving.silo, None, partition), "write", units)])
+    await refused(table, Throttled)
+    assert moving.both() == before
+
+
+async def test_a_write_where_there_is_no_other_table_changes_nothing(world: World) -> None:
+    lost = Moving(world, await world.new_tenant())
+    await refused(await lost.table(*DUAL), Forbidden, Internal)
+    assert lost.items(lost.pool) == {}
+
+
+async def test_a_cursor_of_the_pool_goes_on_in_the_silo(moving: Moving) -> None:
+    users = Users(await moving.table(*POOL))
+    for at in range(5):
+        await users.create(email=f"{at}@x.example", name="N", role=Role.MEMBER)
+    await moving.backfill()
+    first = await users.newest(first=2, after=None)
+    for step in (DUAL, SWITCHED, SILO):
+        rest = await Users(await moving.table(*step)).newest(first=10, after=first.edges[-1].cursor())
+        assert [user.email[0] for user in (*first.items, *rest.items)] == ["4", "3", "2", "1", "0"]
+
+
+async def test_who_has_arrived_reaches_the_silo_alone(moving: Moving) -> None:
+    table = await moving.table(*SILO)
+    await Users(table).create(email="u@x.example", name="U", role=Role.OWNER)
+    kept, copied = moving.both()
+    assert kept == {}
+    assert copied
+    stray = replace(table, caller=replace(table.caller, table=moving.pool))
+    with pytest.raises(Forbidden):
+        await Users(stray).newest(first=1, after=None)
+    neighbour = Home(tenant=await moving.world.new_tenant(), reads=Reach.SILO)
+    elsewhere = moving.world.tables.tenant(neighbour, writes=True)
+    foreign = replace(elsewhere, caller=replace(elsewhere.caller, table=moving.silo))
+    with pytest.raises(Forbidden):
+        await Users(foreign).newest(first=1, after=None)
+    assert tenant_boundary(moving.tenant) == table.fence.prefix

@@ -1,0 +1,134 @@
+"""A stand-in for DynamoDB that keeps two tables, and the handles on them while a tenant moves."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from iam.vending.wanted import Placement
+from service.store.answers import Refused
+from service.store.calls import CredentialSource
+from service.store.client import Answer
+from service.store.codec import Item
+from service.store.cursor import Sealer
+from service.store.home import Home
+from service.store.keys import KeyPair
+from service.store.likeness import Likeness, Outcome
+from service.store.mirror import OnDifference, unheard
+from service.store.shadow import asked_of
+from service.store.table import Table
+from service.store.tables import Tables
+
+from .interpreter import BadExpression, holds, placeholders, updated
+from .scripted import CREDENTIALS, KEY, NAME, Call
+from .shelves import Shelves
+
+ACME = TenantId("acme")
+SILO = f"{NAME}-silo-{ACME}"
+Items = dict[KeyPair, Item]
+
+
+@dataclass
+class Cabinet:
+    """Transactions go over both tables. `refusing` has what a table's calls are refused with, and `interludes` what
+    happens right before the calls to come."""
+
+    tables: dict[str, Items] = field(default_factory=lambda: {NAME: {}, SILO: {}})
+    calls: list[Call] = field(default_factory=list)
+    refusing: dict[str, Refused] = field(default_factory=dict)
+    interludes: list[Callable[[], object] | None] = field(default_factory=list)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        await asyncio.sleep(0)
+        self.calls.append(Call(operation, parameters))
+        if self.interludes and (interlude := self.interludes.pop(0)):
+            interlude()
+        for table in _tables(operation, parameters):
+            if table in self.refusing:
+                raise self.refusing[table]
+        if operation == "TransactWriteItems":
+            return self._transact(parameters["TransactItems"])
+        (table,) = _tables(operation, parameters)
+        answer = await Shelves(self.tables[table]).call(operation, asked_of(NAME, parameters), credentials)
+        if "Responses" in answer:
+            return {"Responses": {table: answer["Responses"][NAME]}}
+        return answer
+
+    def close(self) -> None: ...
+
+    def _transact(self, members: list[Any]) -> Answer:
+        pairs = [(verb, body) for member in members for verb, body in member.items()]
+        subjects = [(body["TableName"], address(body.get("Key") or body["Item"])) for _, body in pairs]
+        assert len(set(subjects)) == len(subjects) <= 100
+        ended = [self._ended(verb, body, *subject) for (verb, body), subject in zip(pairs, subjects, strict=True)]
+        if any(isinstance(one, str) for one in ended):
+            reasons = tuple(one if isinstance(one, str) else "None" for one in ended)
+            raise Refused("TransactionCanceledException", "", reasons)
+        for (table, key), item in zip(subjects, ended, strict=True):
+            self.tables[table].pop(key, None)
+            if isinstance(item, dict):
+                self.tables[table][key] = item
+        return {}
+
+    def _ended(self, verb: str, body: Mapping[str, Any], table: str, key: KeyPair) -> Item | str | None:
+        """The item afterwards, None where there is none, or why it cannot be."""
+        used, defined = placeholders(body)
+        assert used == defined
+        item = self.tables[table].get(key)
+        if not holds(body, item or {}):
+            return "ConditionalCheckFailed"
+        try:
+            after = updated(body, item or dict(body["Key"])) if verb == "Update" else item
+        except BadExpression:
+            return "ValidationError"
+        given: Item | None = {"Put": body.get("Item"), "Delete": None}.get(verb, after)
+        return given
+
+
+def address(item: Item) -> KeyPair:
+    return KeyPair(item["PK"]["S"], item["SK"]["S"])
+
+
+def _tables(operation: str, parameters: Mapping[str, Any]) -> list[str]:
+    if operation == "TransactWriteItems":
+        return [body["TableName"] for member in parameters["TransactItems"] for body in member.values()]
+    return list(parameters["RequestItems"]) if "RequestItems" in parameters else [parameters["TableName"]]
+
+
+class Open:
+    """Credentials for everybody; `asked` are the placements."""
+
+    def __init__(self) -> None:
+        self.asked: list[Placement] = []
+
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource:
+        self.asked.append(placement)
+        return self._given
+
+    def control(self, *, writes: bool) -> CredentialSource:
+        return self._given
+
+    async def _given(self) -> Credentials:
+        return CREDENTIALS
+
+
+POOLED = Home(tenant=ACME)
+DUAL = Home(tenant=ACME, also=Placement.SILO)
+SHADOW = Home(tenant=ACME, also=Placement.SILO, shadow=True)
+SWITCHED = Home(tenant=ACME, reads=Placement.SILO, also=Placement.POOL)
+SILOED = Home(tenant=ACME, reads=Placement.SILO)
+
+
+def handle(cabinet: Cabinet, home: Home, on_difference: OnDifference = unheard, *, writes: bool = True) -> Table:
+    tables = Tables(client=cabinet, name=NAME, sealer=Sealer([KEY]), credentials=Open(), on_difference=on_difference)
+    return tables.tenant(home, writes=writes)
+
+
+async def backfilled(cabinet: Cabinet) -> None:
+    """Every item of either table, as the mover copies them."""
+    likeness = Likeness(caller=handle(cabinet, DUAL).caller, source=NAME, target=SILO)
+    for key in {*cabinet.tables[NAME], *cabinet.tables[SILO]}:
+        outcome = await likeness.make({"PK": {"S": key.partition}, "SK": {"S": key.sort}})
+        assert outcome is not Outcome.CHANGED

@@ -1,0 +1,270 @@
+"""While a tenant moves, what is written is written to both tables or to neither, and neither write can be told."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from iam.vending.wanted import Placement
+from service.errors import Conflict, Forbidden, KeyfenceError, NotFound, Throttled
+from service.store.answers import Refused
+from service.store.calls import Patience
+from service.store.cursor import Sealer
+from service.store.expression import Change, absent, equals, present
+from service.store.home import Home
+from service.store.likeness import Likeness, Outcome
+from service.store.table import PORTION, Table
+from service.store.tables import Tables
+from service.store.twins import Twins
+from service.store.write import Stale, Write, change, check, delete, put, revise, tally
+
+from .bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
+from .cabinet import ACME, DUAL, POOLED, SILO, SILOED, SWITCHED, Cabinet, Open, handle
+from .scripted import KEY, NAME
+
+ONE = book("b1", tags=frozenset({"new"}))
+TALLIED = Count(name="door", part="p", created_at=OPENING, updated_at=OPENING)
+NOTED = Change(sets={("version",): 2}, adds={("tags",): frozenset({"read"})})
+BUSY = Refused("ProvisionedThroughputExceededException", "")
+
+
+def hasty(table: Table) -> Table:
+    return replace(table, caller=replace(table.caller, patience=Patience(attempts=2, first_pause=0.0)))
+
+
+def both(cabinet: Cabinet) -> bool:
+    return cabinet.tables[NAME] == cabinet.tables[SILO]
+
+
+def transactions(cabinet: Cabinet) -> list[Any]:
+    return [call.parameters for call in cabinet.calls if call.operation == "TransactWriteItems"]
+
+
+@pytest.mark.parametrize(
+    ("home", "read", "placement"),
+    [
+        (POOLED, NAME, Placement.POOL),
+        (DUAL, NAME, Placement.BOTH),
+        (SWITCHED, SILO, Placement.BOTH),
+        (SILOED, SILO, Placement.SILO),
+    ],
+    ids=["pool", "dual", "switched", "silo"],
+)
+async def test_a_handle_reads_the_table_of_its_home_on_credentials_for_no_other_than_it_needs(
+    home: Home, read: str, placement: Placement
+) -> None:
+    cabinet, vault = Cabinet(), Open()
+    tables = Tables(client=cabinet, name=NAME, sealer=Sealer([KEY]), credentials=vault)
+    await tables.tenant(home, writes=True).find(book_by_id, id="b1")
+    assert [call.parameters["TableName"] for call in cabinet.calls] == [read]
+    assert vault.asked == [placement]
+
+
+@pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
+async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: Home) -> None:
+    cabinet = Cabinet()
+    table = handle(cabinet, home)
+    steps: list[Write[Any]] = [
+        put(books, ONE, when=absent()),
+        put(chapters, chapter(1)),
+        change(books, {"id": "b1"}, NOTED),
+        revise(books, replace(ONE, version=2), replace(ONE, version=3, shelf="s2")),
+        tally(counts, TALLIED, "total", 3),
+        tally(counts, TALLIED, "total", 4),
+        delete(chapters, {"book_id": "b1", "number": 1}),
+    ]
+    for step in steps:
+        await table.write(step)
+        assert both(cabinet)
+    assert len(cabinet.tables[NAME]) == 2
+    found = await table.find(book_by_id, id="b1")
+    assert found
+    assert (found.shelf, found.version, found.tags) == ("s2", 3, frozenset({"new", "read"}))
+
+
+async def test_an_item_that_the_other_table_lacks_is_copied_before_it_is_changed() -> None:
+    cabinet = Cabinet()
+    await handle(cabinet, POOLED).write(put(books, ONE))
+    await handle(cabinet, DUAL).write(change(books, {"id": "b1"}, NOTED), put(chapters, chapter(1)))
+    assert both(cabinet)
+    _, first, copy, second = transactions(cabinet)
+    assert first["ClientRequestToken"] == second["ClientRequestToken"], "it is the same transaction"
+    assert [next(iter(member)) for member in copy["TransactItems"]] == ["ConditionCheck", "Put"]
+
+
+async def test_what_neither_table_has_is_made_in_both_by_another_transaction() -> None:
+    cabinet = Cabinet()
+    await handle(cabinet, DUAL).write(tally(counts, TALLIED, "total", 3))
+    first, second = transactions(cabinet)
+    assert both(cabinet)
+    assert first["ClientRequestToken"] != second["ClientRequestToken"]
+
+
+async def test_an_older_copy_that_cannot_take_the_change_is_replaced() -> None:
+    cabinet = Cabinet()
+    pool = handle(cabinet, POOLED)
+    await handle(cabinet, DUAL).write(put(books, ONE))
+    await pool.write(change(books, {"id": "b1"}, Change(sets={("place",): {"a": 1}})))
+    await handle(cabinet, DUAL).write(change(books, {"id": "b1"}, Change(sets={("place", "b"): 2})))
+    assert both(cabinet)
+
+
+async def test_what_only_the_other_table_has_is_in_nobodys_way() -> None:
+    cabinet = Cabinet()
+    await handle(cabinet, DUAL).write(put(books, ONE), put(chapters, chapter(1)))
+    pool = handle(cabinet, POOLED)
+    await pool.write(delete(books, {"id": "b1"}), delete(chapters, {"book_id": "b1", "number": 1}))
+    gone = delete(chapters, {"book_id": "b1", "number": 1}, when=absent())
+    await handle(cabinet, DUAL).write(put(books, replace(ONE, title="New"), when=absent()), gone)
+    assert both(cabinet)
+    assert len(cabinet.tables[NAME]) == 1
+
+
+def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
+    members: list[Any] = [{"ConditionCheck": {}}, {"Put": {"Item": {}}}, {"Delete": {"Key": {}}}]
+    twins = Twins.of(members, SILO)
+    given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
+    refusal = twins.told(Refused("TransactionCanceledException", "", given))
+    assert refusal.reasons == ("None", "ThrottlingError", "TransactionConflict")
+    assert twins.behind(refusal) == {}
+
+
+async def test_only_the_writes_themselves_are_blamed() -> None:
+    cabinet = Cabinet()
+    table = handle(cabinet, DUAL)
+    await table.write(put(books, ONE))
+    missing, taken = NotFound("no such chapter"), Conflict("there is one")
+    guard = check(chapters, {"book_id": "b1", "number": 1}, when=present(), otherwise=lambda: missing)
+    kept = cabinet.tables[NAME].copy()
+    with pytest.raises(NotFound) as error:
+        await table.write(change(books, {"id": "b1"}, NOTED), guard)
+    assert error.value is missing
+    with pytest.raises(Conflict) as conflict:
+        await table.write(put(chapters, chapter(2)), put(books, ONE, when=absent(), otherwise=lambda: taken))
+    assert conflict.value is taken
+    assert cabinet.tables == {NAME: kept, SILO: kept}
+
+
+async def test_a_write_that_its_own_condition_forbids_copies_nothing() -> None:
+    cabinet = Cabinet()
+    await handle(cabinet, POOLED).write(put(books, ONE))
+    with pytest.raises(Conflict):
+        await handle(cabinet, DUAL).write(change(books, {"id": "b1"}, NOTED, when=equals("version", 7)))
+    assert cabinet.tables[SILO] == {}
+
+
+@pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
+@pytest.mark.parametrize(
+    ("refusal", "error"),
+    [(BUSY, Throttled), (Refused("AccessDeniedException", ""), Forbidden)],
+    ids=["busy", "denied"],
+)
+async def test_where_the_other_table_cannot_be_written_nothing_is(
+    home: Home, refusal: Refused, error: type[KeyfenceError]
+) -> None:
+    cabinet = Cabinet()
+    table = hasty(handle(cabinet, home))
+    await table.write(put(books, ONE))
+    kept = cabinet.tables[NAME].copy()
+    cabinet.refusing[NAME if home is SWITCHED else SILO] = refusal
+    acts: list[Callable[[], Any]] = [
+        lambda: table.write(put(books, book("b2"))),
+        lambda: table.write(change(books, {"id": "b1"}, NOTED)),
+        lambda: table.put_many(books, [book("b3")]),
+        lambda: table.delete_many(book_by_id, [{"id": "b1"}]),
+    ]
+    for act in acts:
+        with pytest.raises(error):
+            await act()
+    assert cabinet.tables == {NAME: kept, SILO: kept}
+
+
+async def test_a_busy_twin_is_busy_and_nothing_worse() -> None:
+    cabinet = Cabinet()
+    reasons = ("None", "None", "ThrottlingError")
+    cabinet.refusing[SILO] = Refused("TransactionCanceledException", "", reasons)
+    guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), otherwise=Stale)
+    with pytest.raises(Throttled, match="too busy"):
+        await hasty(handle(cabinet, DUAL)).write(guard, put(books, ONE))
+
+
+async def test_batches_are_written_to_both_tables_too() -> None:
+    cabinet = Cabinet()
+    table = handle(cabinet, DUAL)
+    some = [chapter(number) for number in range(1, 60)]
+    await table.put_many(chapters, some)
+    assert both(cabinet)
+    await table.delete_many(chapter_by_number, [{"book_id": "b1", "number": one.number} for one in some[1:]])
+    assert both(cabinet)
+    assert len(cabinet.tables[SILO]) == 1
+
+
+async def test_a_portion_fits_and_what_does_not_is_refused_and_says_for_how_long() -> None:
+    cabinet = Cabinet()
+    table = handle(cabinet, DUAL)
+    await table.write(*(put(chapters, chapter(number)) for number in range(PORTION)))
+    assert both(cabinet)
+    with pytest.raises(Throttled, match="until it has arrived"):
+        await table.write(*(put(chapters, chapter(number)) for number in range(100, 101 + PORTION)))
+    assert len(cabinet.tables[NAME]) == PORTION
+
+
+async def test_an_operation_that_is_not_known_is_not_made() -> None:
+    cabinet = Cabinet()
+    with pytest.raises(TypeError, match="two tables"):
+        await handle(cabinet, DUAL).caller.call("PutItem", {"TableName": NAME, "Item": {}})
+    assert cabinet.calls == []
+
+
+async def test_a_copy_is_not_made_of_what_changes_meanwhile() -> None:
+    cabinet = Cabinet()
+    pool = handle(cabinet, POOLED)
+    await pool.write(put(books, ONE))
+    before = dict(cabinet.tables[NAME])
+    (key,) = before
+    likeness = Likeness(caller=pool.caller, source=NAME, target=SILO, attributes=frozenset({"lift"}))
+    whole = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
+    for added in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
+        cabinet.interludes = [None, None, partial(cabinet.tables[NAME].update, {key: before[key] | added})]
+        assert await likeness.make(whole) is Outcome.CHANGED
+        assert cabinet.tables[SILO] == {}
+        cabinet.tables[NAME] = dict(before)
+    cabinet.interludes = [None, None, lambda: cabinet.tables[SILO].update({key: before[key] | {"note": {"S": "n"}}})]
+    assert await likeness.make(whole) is Outcome.CHANGED
+    cabinet.tables[SILO].clear()
+    assert await likeness.make(whole) is Outcome.MADE
+    assert await likeness.make(whole) is Outcome.SAME
+    cabinet.tables[NAME].clear()
+    assert await likeness.make(whole) is Outcome.MADE, "what the source lacks goes from the target"
+    assert await likeness.make(whole) is Outcome.NOWHERE
+
+
+async def test_many_who_change_one_item_that_was_not_copied_yet_lose_nothing() -> None:
+    cabinet = Cabinet()
+    await handle(cabinet, POOLED).write(put(books, ONE), tally(counts, TALLIED, "total", 1))
+    tables = [handle(cabinet, DUAL) for _ in range(8)]
+    tags = [Change(adds={("tags",): frozenset({f"t{at}"})}) for at in range(8)]
+    await asyncio.gather(
+        *(
+            table.write(change(books, {"id": "b1"}, tag), tally(counts, TALLIED, "total", 1))
+            for table, tag in zip(tables, tags, strict=True)
+        )
+    )
+    assert both(cabinet)
+    found = await tables[0].find(book_by_id, id="b1")
+    assert found
+    assert found.tags == {"new", *(f"t{at}" for at in range(8))}
+    assert [item["total"]["N"] for item in cabinet.tables[SILO].values() if "total" in item] == ["9"]
+
+
+async def test_a_home_that_ran_out_says_why() -> None:
+    table = handle(Cabinet(), replace_home(until=float("-inf"), ended="run it again"))
+    with pytest.raises(Throttled, match="run it again"):
+        await table.find(book_by_id, id="b1")
+
+
+def replace_home(**given: Any) -> Home:
+    return Home(**{"tenant": ACME, **given})

@@ -1,0 +1,133 @@
+"""Whatever is written while a tenant moves, both tables come out the same, and what is read is as if nothing moved."""
+
+import asyncio
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import KeyfenceError
+from service.store.expression import Change, absent, present
+from service.store.home import Home
+from service.store.table import Table
+from service.store.write import Stale, Write, change, check, delete, put, revise, tally
+
+from .bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
+from .cabinet import DUAL, POOLED, SILO, SWITCHED, Cabinet, Items, backfilled, handle
+from .scripted import NAME
+
+Step = tuple[str, int, int]
+KINDS = ("put", "make", "revise", "tag", "shelve", "place", "delete", "tally", "chapter", "all")
+STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integers(1, 5)), max_size=12)
+
+
+async def writes(table: Table, step: Step) -> list[Write[Any]]:
+    """What somebody does who reads first, as the service does."""
+    kind, which, number = step
+    id = f"b{which}"
+    found: Book | None = await table.find(book_by_id, id=id)
+    place = Change(sets={("place",): {"a": number}})
+    there = {
+        "revise": lambda before: revise(books, before, replace(before, note=f"n{number}", version=before.version + 1)),
+        "all": lambda before: revise(books, before, replace(before, shelf=f"s{number}", version=before.version + 1)),
+    }
+    made: dict[str, list[Write[Any]]] = {
+        "put": [put(books, book(id, tags=frozenset({f"t{number}"})))],
+        "make": [put(books, book(id), when=absent())],
+        "tag": [change(books, {"id": id}, Change(adds={("tags",): frozenset({f"t{number}"})}))],
+        "shelve": [change(books, {"id": id}, place)],
+        "place": [change(books, {"id": id}, Change(sets={("place", "b"): number}), when=present("place"))],
+        "delete": [delete(books, {"id": id})],
+        "tally": [tally(counts, _count(which), "total", number)],
+        "chapter": [put(chapters, chapter(number, id)), check(books, {"id": id}, when=present(), otherwise=Stale)],
+        "all": [tally(counts, _count(which), "total", number), delete(chapters, {"book_id": id, "number": number})],
+    }
+    return [*made.get(kind, []), *([there[kind](found)] if found and kind in there else [])]
+
+
+def _count(which: int) -> Count:
+    return Count(name=f"c{which}", part="p", created_at=OPENING, updated_at=OPENING)
+
+
+async def carried_out(table: Table, steps: Sequence[Step]) -> list[str]:
+    """What came of each."""
+    outcomes = []
+    for step in steps:
+        try:
+            if some := await writes(table, step):
+                await table.write(*some)
+            outcomes.append("done")
+        except KeyfenceError as error:
+            outcomes.append(type(error).__name__)
+    return outcomes
+
+
+async def prepared(older: Sequence[Step], newer: Sequence[Step], copied: Sequence[bool]) -> tuple[Cabinet, Items]:
+    """A pool, and some of the items that it had at an earlier time."""
+    cabinet = Cabinet()
+    await carried_out(handle(cabinet, POOLED), older)
+    earlier = copy.deepcopy(cabinet.tables[NAME])
+    await carried_out(handle(cabinet, POOLED), newer)
+    return cabinet, {key: item for (key, item), some in zip(earlier.items(), copied, strict=False) if some}
+
+
+@given(STEPS, STEPS, STEPS, st.lists(st.booleans(), min_size=12, max_size=12))
+def test_after_copying_both_tables_are_equal_and_the_pool_is_what_it_would_be_without_the_move(
+    older: list[Step], newer: list[Step], steps: list[Step], copied: list[bool]
+) -> None:
+    async def run() -> None:
+        cabinet, silo = await prepared(older, newer, copied)
+        alone = Cabinet({NAME: copy.deepcopy(cabinet.tables[NAME]), SILO: {}})
+        cabinet.tables[SILO] = silo
+        outcomes = await carried_out(handle(cabinet, DUAL), steps)
+        assert outcomes == await carried_out(handle(alone, POOLED), steps)
+        assert cabinet.tables[NAME] == alone.tables[NAME]
+        await backfilled(cabinet)
+        assert cabinet.tables[SILO] == alone.tables[NAME]
+
+    asyncio.run(run())
+
+
+@given(STEPS, STEPS, st.lists(st.booleans(), min_size=12, max_size=12), st.booleans())
+def test_what_was_copied_once_stays_the_same_in_both_tables_without_being_copied_again(
+    older: list[Step], steps: list[Step], copied: list[bool], back: bool
+) -> None:
+    async def run() -> None:
+        cabinet, some = await prepared(older, [], copied)
+        read, other, home = (SILO, NAME, SWITCHED) if back else (NAME, SILO, DUAL)
+        cabinet.tables[read], cabinet.tables[other] = cabinet.tables[NAME], some
+        await carried_out(handle(cabinet, home), steps)
+        assert {key: cabinet.tables[read].get(key) for key in cabinet.tables[other]} == cabinet.tables[other]
+        untouched = {key: item for key, item in cabinet.tables[read].items() if key not in cabinet.tables[other]}
+        before = await prepared(older, [], copied)
+        assert untouched.items() <= before[0].tables[NAME].items()
+
+    asyncio.run(run())
+
+
+@given(st.lists(STEPS, min_size=2, max_size=4), STEPS)
+def test_servers_on_both_sides_of_the_switch_leave_two_equal_tables(hands: list[list[Step]], older: list[Step]) -> None:
+    async def run() -> None:
+        cabinet, _ = await prepared(older, [], [])
+        await backfilled(cabinet)
+        homes: list[Home] = [DUAL, SWITCHED] * 2
+        before = _total(cabinet.tables[NAME])
+        outcomes = await asyncio.gather(
+            *(carried_out(handle(cabinet, home), steps) for home, steps in zip(homes, hands, strict=False))
+        )
+        assert cabinet.tables[NAME] == cabinet.tables[SILO]
+        assert _total(cabinet.tables[NAME]) - before == sum(map(_tallied, hands, outcomes))
+
+    asyncio.run(run())
+
+
+def _total(items: Items) -> int:
+    return sum(int(item["total"]["N"]) for item in items.values() if "total" in item)
+
+
+def _tallied(steps: Sequence[Step], outcomes: Sequence[str]) -> int:
+    done = [step for step, outcome in zip(steps, outcomes, strict=True) if outcome == "done"]
+    return sum(number for kind, _, number in done if kind in {"tally", "all"})

@@ -1,0 +1,156 @@
+"""Shadow reads: made on both tables, answered by one, and told of only where the tables differ for good."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from service.store.answers import Refused
+from service.store.calls import Patience
+from service.store.client import Answer
+from service.store.meter import Meter
+from service.store.shadow import asked_of, said
+from service.store.table import Table
+from service.store.write import put
+
+from .bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books
+from .cabinet import DUAL, SHADOW, SILO, Cabinet, handle
+from .scripted import NAME
+
+
+class Told(list[tuple[str, str]]):
+    """Differences, as they are reported."""
+
+    def __call__(self, tenant: str, operation: str) -> None:
+        self.append((tenant, operation))
+
+
+async def shadowed(cabinet: Cabinet, told: Told, *, writes: bool = False) -> Table:
+    await handle(cabinet, DUAL).write(
+        *(put(books, book(f"b{at}", day=at)) for at in range(3)), put(chapters, chapter(1))
+    )
+    cabinet.calls.clear()
+    table = handle(cabinet, SHADOW, told, writes=writes)
+    return replace(table, caller=replace(table.caller, patience=Patience(attempts=1, first_pause=0.0)))
+
+
+async def read(table: Table, way: str) -> object:
+    match way:
+        case "GetItem":
+            return await table.find(book_by_id, id="b1")
+        case "Query":
+            return (await table.page(oldest_books, first=2)).items
+    return await table.find_many(chapter_by_number, [{"book_id": f"b{at}", "number": 1} for at in (2, 1)])
+
+
+every_way = pytest.mark.parametrize("way", ["GetItem", "Query", "BatchGetItem"])
+
+
+@every_way
+async def test_a_read_is_made_once_on_each_table_where_they_agree(way: str) -> None:
+    cabinet, told = Cabinet(), Told()
+    table = await shadowed(cabinet, told)
+    assert await read(table, way) == await read(handle(cabinet, DUAL), way)
+    assert sorted(_table(call.parameters) for call in cabinet.calls[:2]) == [NAME, SILO]
+    assert [call.operation for call in cabinet.calls] == [way] * 3
+    assert told == []
+
+
+@every_way
+async def test_a_lasting_difference_is_told_once_and_the_answer_is_that_of_the_table_that_is_read(way: str) -> None:
+    cabinet, told = Cabinet(), Told()
+    table = await shadowed(cabinet, told)
+    expected = await read(handle(cabinet, DUAL), way)
+    for key, item in cabinet.tables[SILO].items():
+        cabinet.tables[SILO][key] = {**item, "version": {"N": "7"}}
+    assert await read(table, way) == expected
+    assert told == [("acme", way)]
+
+
+async def test_an_item_that_is_missing_in_the_other_table_is_a_difference_and_one_that_is_missing_in_both_is_none() -> (
+    None
+):
+    cabinet, told = Cabinet(), Told()
+    table = await shadowed(cabinet, told)
+    await table.find(book_by_id, id="b9")
+    assert told == []
+    cabinet.tables[SILO].clear()
+    await table.find(book_by_id, id="b1")
+    assert told == [("acme", "GetItem")]
+
+
+async def test_a_write_between_the_two_reads_is_no_difference() -> None:
+    cabinet, told = Cabinet(), Told()
+    table = await shadowed(cabinet, told)
+
+    def written() -> None:
+        for items in cabinet.tables.values():
+            items.update({key: {**item, "title": {"S": f"again {len(cabinet.calls)}"}} for key, item in items.items()})
+
+    for interludes in ([None, written], [written] * 12):
+        cabinet.interludes = list(interludes)
+        await table.find(book_by_id, id="b1")
+    assert told == []
+
+
+async def test_doubt_reads_what_is_there_now_where_that_can_be_asked() -> None:
+    cabinet, told = Cabinet(), Told()
+    table = await shadowed(cabinet, told)
+    cabinet.tables[SILO].clear()
+    await read(table, "GetItem")
+    assert [call.parameters["ConsistentRead"] for call in cabinet.calls[:2]] == [False, False]
+    assert all(call.parameters["ConsistentRead"] for call in cabinet.calls[2:])
+    cabinet.calls.clear()
+    await read(table, "Query")
+    assert not any("ConsistentRead" in call.parameters for call in cabinet.calls), "no index can be"
+
+
+async def test_a_shadow_that_cannot_be_read_harms_no_reader_and_counts_as_a_difference() -> None:
+    cabinet, told = Cabinet(), Told()
+    table = await shadowed(cabinet, told)
+    cabinet.refusing[SILO] = Refused("AccessDeniedException", "")
+    assert await read(table, "GetItem")
+    assert told == [("acme", "GetItem")]
+
+
+async def test_what_both_tables_consumed_is_counted() -> None:
+    cabinet, told = Cabinet(), Told()
+    table = await shadowed(cabinet, told)
+    await read(table, "GetItem")
+    assert isinstance(table.caller.meter, Meter)
+    assert table.caller.meter.calls["GetItem"] == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ({"Item": {"a": {"SS": ["x", "y"]}}}, {"Item": {"a": {"SS": ["y", "x"]}}}, True),
+        ({"Item": {"a": {"L": [{"S": "x"}, {"S": "y"}]}}}, {"Item": {"a": {"L": [{"S": "y"}, {"S": "x"}]}}}, False),
+        (
+            {"Items": [{"a": {"S": "1"}}]},
+            {"Items": [{"a": {"S": "1"}}], "ConsumedCapacity": {"CapacityUnits": 9}},
+            True,
+        ),
+        ({"Items": [{"a": {"S": "1"}}, {"a": {"S": "2"}}]}, {"Items": [{"a": {"S": "2"}}, {"a": {"S": "1"}}]}, False),
+        ({}, {"Item": {"a": {"S": "1"}}}, False),
+        ({"Responses": [{"Item": {"a": {"S": "1"}}}, {}]}, {"Responses": [{}, {"Item": {"a": {"S": "1"}}}]}, False),
+    ],
+    ids=["sets", "lists", "costs", "order", "missing", "together"],
+)
+def test_answers_are_compared_for_what_they_say(one: Answer, other: Answer, alike: bool) -> None:
+    assert (said(one, NAME) == said(other, SILO)) is alike
+
+
+def test_a_batch_says_the_same_in_any_order_and_half_a_batch_says_nothing() -> None:
+    some: list[Any] = [{"PK": {"S": "p"}, "SK": {"S": sort}} for sort in "ab"]
+    assert said({"Responses": {NAME: some}}, NAME) == said({"Responses": {SILO: some[::-1]}}, SILO)
+    assert said({"Responses": {NAME: some}, "UnprocessedKeys": {NAME: {}}}, NAME) is None
+
+
+def test_a_moments_state_is_asked_of_the_other_table_too() -> None:
+    gets = {"TransactItems": [{"Get": {"TableName": NAME, "Key": {}}}]}
+    assert asked_of(SILO, gets, surely=True) == {"TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]}
+
+
+def _table(parameters: Any) -> str:
+    return str(parameters.get("TableName") or next(iter(parameters["RequestItems"])))

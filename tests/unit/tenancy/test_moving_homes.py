@@ -1,0 +1,101 @@
+"""Where a tenant's items are read and written, by its placement and by how far its move has come."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import inf
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.vending.wanted import Placement as Reach
+from service.store.codec import decode_model, encode_model
+from service.store.home import Home
+from service.tenancy.home import home_of, kept_fresh
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.move import Move, MovePhase, Placement
+from service.tenancy.quotas import Tier
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+POOL, SILO = Placement.POOL, Placement.SILO
+
+
+def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **given: Any) -> Tenant:
+    move = phase and Move(target=placement.other, phase=phase, migration="mig_1")
+    kept: Any = {"name": "A", "tier": Tier.FREE, "status": TenantStatus.ACTIVE, "created_at": NOW, "updated_at": NOW}
+    return Tenant(id=TenantId("acme"), placement=placement, move=move or None, **kept, **given)
+
+
+@pytest.mark.parametrize(
+    ("known", "reads", "also", "shadow", "session"),
+    [
+        (tenant(), Reach.POOL, None, False, Reach.POOL),
+        (tenant(POOL, MovePhase.PLAN), Reach.POOL, None, False, Reach.POOL),
+        (tenant(POOL, MovePhase.DUAL), Reach.POOL, Reach.SILO, False, Reach.BOTH),
+        (tenant(POOL, MovePhase.BACKFILL), Reach.POOL, Reach.SILO, False, Reach.BOTH),
+        (tenant(POOL, MovePhase.SHADOW), Reach.POOL, Reach.SILO, True, Reach.BOTH),
+        (tenant(POOL, MovePhase.SWITCHED), Reach.SILO, Reach.POOL, False, Reach.BOTH),
+        (tenant(POOL, MovePhase.CLEARING), Reach.SILO, None, False, Reach.SILO),
+        (tenant(SILO), Reach.SILO, None, False, Reach.SILO),
+        (tenant(SILO, MovePhase.DUAL), Reach.SILO, Reach.POOL, False, Reach.BOTH),
+        (tenant(SILO, MovePhase.BACKFILL), Reach.SILO, Reach.POOL, False, Reach.BOTH),
+        (tenant(SILO, MovePhase.SHADOW), Reach.SILO, Reach.POOL, True, Reach.BOTH),
+        (tenant(SILO, MovePhase.SWITCHED), Reach.POOL, Reach.SILO, False, Reach.BOTH),
+    ],
+    ids=lambda value: f"{value.placement}-{value.move and value.move.phase}" if isinstance(value, Tenant) else "",
+)
+def test_a_home_says_which_table_is_read_and_which_is_written_too(
+    known: Tenant, reads: Reach, also: Reach | None, shadow: bool, session: Reach
+) -> None:
+    home = home_of(known, until=7.0)
+    assert (home.reads, home.also, home.shadow, home.placement, home.until) == (reads, also, shadow, session, 7.0)
+
+
+def test_a_move_is_kept_with_its_tenant() -> None:
+    moving = tenant(POOL, MovePhase.SHADOW)
+    assert decode_model(Tenant, encode_model(moving)) == moving
+    assert "move" not in encode_model(tenant())
+
+
+@dataclass(slots=True)
+class Source:
+    """A registry that is told what it knows."""
+
+    known: Tenant
+    max_age: float = 0.0
+    reads: int = 0
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def served(self, _: TenantId) -> Tenant:
+        self.reads += 1
+        self.turn.set()
+        return self.known
+
+    def home(self, tenant: Tenant) -> Home:
+        return home_of(tenant, until=float(self.reads))
+
+    async def know(self, known: Tenant) -> None:
+        """And be asked for it, twice to be sure that the first answer was taken."""
+        self.known = known
+        for _ in range(2):
+            self.turn.clear()
+            await self.turn.wait()
+
+
+async def test_a_home_that_is_kept_fresh_follows_what_needs_no_other_tables() -> None:
+    source = Source(tenant(POOL, MovePhase.DUAL))
+    async with kept_fresh(source, TenantId("acme")) as home:
+        await source.know(tenant(POOL, MovePhase.SHADOW))
+        assert home.shadow
+        assert 1.0 < home.until < inf
+
+
+async def test_a_home_runs_out_for_good_when_other_tables_are_to_be_used() -> None:
+    source = Source(tenant())
+    async with kept_fresh(source, TenantId("acme")) as home:
+        for known in (tenant(POOL, MovePhase.DUAL), tenant()):
+            await source.know(known)
+            assert home.until == -inf
+            assert "run the command again" in home.ended
