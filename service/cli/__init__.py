@@ -9,8 +9,10 @@ from service.cli.exporting import export
 from service.cli.gate import gate
 from service.cli.importing import import_
 from service.cli.migrate import migrate
+from service.cli.move import move
 from service.cli.patterns import patterns
 from service.cli.policy import policy
+from service.cli.reshard import reshard
 from service.cli.schema import schema
 from service.cli.serve import serve
 from service.cli.table import table
@@ -26,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (dev, serve, gate, top, table, token, credentials, export, schema, patterns):
+for command in (dev, serve, gate, top, table, token, credentials, export, schema, patterns, reshard, move):
     app.command()(command)
 
 app.command("import")(import_)

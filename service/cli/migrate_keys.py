@@ -5,20 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.cli import migrated
-from service.cli.migrating import AsJson, UnitRate, migrating, settling
+from service.cli.carrying import carried
+from service.cli.migrating import AsJson, UnitRate
 from service.cli.options import Data
 from service.cli.reach import EndpointUrl
 from service.cli.tenant_operator import By, operator
-from service.errors import KeyfenceError
 from service.local.directory import DEFAULT
 
 if TYPE_CHECKING:
-    from service.migrations.engine import Program
-    from service.migrations.means import Means
     from service.operations.migrator import Migrator
-    from service.tenancy.migration import Migration, MigrationId
-
-INTERRUPTED = 130
+    from service.tenancy.migration import Migration
 
 Only = Annotated[str | None, typer.Option("--tenant", metavar="TENANT", help="Of one tenant, not of all.")]
 Type = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Of one type, such as User.")]
@@ -48,14 +44,16 @@ def keys(
     [bold]Example:[/bold] keyfence migrate keys --tenant acme --type User --rate 200 --json
     """
     from service.migrations.keys import keys_migration
+    from service.migrations.records import Records
     from service.tenancy.register import checked_tenant
 
     whose = checked_tenant(tenant, "tenant") if tenant else None
     made = keys_migration(whose, by=operator(by), type=type, segments=segments, dry_run=dry_run)
-    with migrating(data, endpoint_url) as (migrator, settings):
-        means = migrator.migrations(rate=rate or settings.migration_units_per_second)
-        ended = _run(means, migrator, settling(settings), made.id, made)
-    migrated.told(ended, as_json=json)
+
+    async def begin(migrator: "Migrator") -> "Migration":
+        return await Records(migrator.control).add(made)
+
+    migrated.told(carried(begin, data, endpoint_url, rate), as_json=json)
 
 
 def resume(
@@ -65,47 +63,11 @@ def resume(
 
     [bold]Example:[/bold] keyfence migrate resume mig_01M7HHHGKHN6S6V7032B0W8CKZ
     """
-    from service.migrations.records import checked_migration
+    from service.migrations.records import Records, checked_migration
 
-    with migrating(data, endpoint_url) as (migrator, settings):
-        means = migrator.migrations(rate=rate or settings.migration_units_per_second)
-        ended = _run(means, migrator, settling(settings), checked_migration(id))
-    migrated.told(ended, as_json=json)
+    wanted = checked_migration(id)
 
+    async def find(migrator: "Migrator") -> "Migration":
+        return await Records(migrator.control).get(wanted)
 
-def _run(
-    means: "Means", migrator: "Migrator", settle: float, id: "MigrationId", made: "Migration | None" = None
-) -> "Migration":
-    import asyncio
-    from dataclasses import replace
-
-    from service.cli.signals import interruptible
-
-    last: Migration | None = None
-
-    def heard(migration: "Migration") -> None:
-        nonlocal last
-        last = migration
-        tell(migration)
-
-    try:
-        with interruptible(), migrated.followed() as tell:
-            return asyncio.run(_work(replace(means, tell=heard), migrator, settle, id, made))
-    except KeyboardInterrupt:
-        typer.echo(migrated.stopped("Interrupted", last), err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    except KeyfenceError as error:
-        raise KeyfenceError(migrated.stopped(error.message, last)) if last else error from error
-
-
-async def _work(
-    means: "Means", migrator: "Migrator", settle: float, id: "MigrationId", made: "Migration | None"
-) -> "Migration":
-    from datetime import timedelta
-
-    from service.migrations.engine import carry_on
-    from service.operations.programs import program_of
-
-    migration = await means.records.add(made) if made else await means.records.get(id)
-    program: Program = program_of(migration, migrator, settle=timedelta(seconds=settle))
-    return await carry_on(means, migration.id, program)
+    migrated.told(carried(find, data, endpoint_url, rate), as_json=json)

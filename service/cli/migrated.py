@@ -48,7 +48,10 @@ def stopped(why: str, migration: "Migration | None") -> str:
     return f"{why.rstrip('.')}. {migration.items_copied:,} items are changed; keyfence migrate resume {migration.id}"
 
 
-def told(migration: "Migration", *, as_json: bool) -> None:
+def told(migration: "Migration | None", *, as_json: bool, nothing: str = "There is nothing to do.") -> None:
+    if migration is None:
+        typer.echo(json.dumps({"id": None}) if as_json else nothing)
+        return
     if as_json:
         typer.echo(json.dumps(_json(migration)))
         return

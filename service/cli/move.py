@@ -1,0 +1,53 @@
+"""keyfence move: a tenant to a table of its own, and back, while it is served."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.cli import migrated
+from service.cli.carrying import carried
+from service.cli.migrating import AsJson, UnitRate
+from service.cli.options import Data
+from service.cli.reach import EndpointUrl
+from service.cli.tenant_operator import By, operator
+from service.local.directory import DEFAULT
+from service.tenancy.move import Placement
+
+if TYPE_CHECKING:
+    from service.operations.migrator import Migrator
+    from service.tenancy.migration import Migration
+
+Id = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant that moves.")]
+To = Annotated[Placement, typer.Argument(case_sensitive=False, help="A table of its own, or the one of all.")]
+
+
+def move(
+    tenant: Id,
+    to: To,
+    rate: UnitRate = None,
+    by: By = None,
+    json: AsJson = False,
+    data: Data = DEFAULT,
+    endpoint_url: EndpointUrl = None,
+) -> None:
+    """Move a tenant to a table of its own (SILO), or back among the others (POOL), while it is served.
+
+    Its servers write to both tables, everything is copied and compared, they read the new table, and what is left in
+    the old one goes. Until then the move can be called off: ask for where the tenant came from. On AWS it runs as the
+    migrator. It can be interrupted at any time: the same command goes on.
+
+    [bold]Example:[/bold] keyfence move acme silo
+
+    [bold]Example:[/bold] keyfence move acme pool --rate 500 --json
+    """
+    from service.tenancy.register import checked_tenant
+
+    id = checked_tenant(tenant, "tenant")
+
+    async def begin(migrator: "Migrator") -> "Migration":
+        from service.operations.moving import Moves
+        from service.tenancy.register import Register
+
+        return await Moves(Register(migrator.control, operator(by)))(id, to)
+
+    migrated.told(carried(begin, data, endpoint_url, rate), as_json=json)
