@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
@@ -127,6 +127,10 @@ class Settings(BaseSettings):
     """How many processes serve the table, on all machines together; the workers of this one when it is not said."""
     usage_seconds: float = Field(default=10.0, gt=0)
     """How often what tenants used is written down; a crash loses no more than this."""
+    traffic_seconds: float = Field(default=10.0, gt=0, le=30)
+    """How often hot partitions are told to the other servers and attended to."""
+    autopilot: Literal["off", "dry-run", "on"] = "dry-run"
+    """Whether collections get more slots without an operator; in a dry run tenants' events say what would be done."""
     prices: Annotated[PriceSettings | None, NoDecode] = None
     """As JSON, for a million units: {"region": "us-east-1", "as_of": "2024-11-01", "read": 0.125, "write": 0.625}."""
     connect_timeout: float = Field(default=1.0, gt=0)

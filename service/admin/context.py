@@ -15,6 +15,7 @@ from service.tenancy.identities import Rotation
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
 from service.tenancy.standing import Standing
+from service.traffic.hot_partition import HotPartitions
 from service.usage.prices import Prices
 from service.usage.repository import Usages
 
@@ -34,6 +35,7 @@ class Context:
     migrations: Records
     usages: Usages
     prices: Prices
+    hot: HotPartitions
     told: Callable[[Tenant], None]
     """Hears of tenants that changed, so that this very process knows at once."""
 

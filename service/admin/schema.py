@@ -3,6 +3,7 @@
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
+from service.admin.hot_partitions import HotPartitionQueries
 from service.admin.identity import IdentityMutations
 from service.admin.migrations import MigrationQueries
 from service.admin.moves import MoveMutations
@@ -17,7 +18,7 @@ from service.graphql.scalars import SCALARS
 
 
 @strawberry.type
-class Query(TenantQueries, UsageQueries, MigrationQueries):
+class Query(TenantQueries, UsageQueries, MigrationQueries, HotPartitionQueries):
     """What an operator can ask."""
 
 

@@ -32,6 +32,8 @@ from service.tenancy.model import Tenant
 from service.tenancy.register import Register
 from service.tenancy.standing import Standing
 from service.tenancy.suspensions import Shut, Suspensions
+from service.traffic.hot_partition import HotPartitions
+from service.traffic.repository import FleetTraffic
 from service.usage.prices import prices_in
 from service.usage.repository import Usages
 
@@ -90,6 +92,7 @@ def admin_context(
         migrations=Records(control),
         usages=Usages(control),
         prices=prices_in(settings),
+        hot=HotPartitions(control, FleetTraffic(control)),
         told=told,
     )
 

@@ -27,6 +27,7 @@ from service.app.heap import keep_for_good
 from service.app.migrators import local_migrator
 from service.app.operators import operators_endpoint
 from service.app.tenants import owned_issuers, tenants_endpoint, turns_of
+from service.app.traffic import traffic_of
 from service.auth.published_keys import PublishedKeys
 from service.http.metrics import Metrics
 from service.http.routes import routes
@@ -37,6 +38,8 @@ from service.store.tables import Tables
 from service.tenancy.differences import Differences
 from service.tenancy.model import Tenant
 from service.tenancy.registry import Registry
+from service.traffic.autopilot import Grow
+from service.traffic.watching import Traffic
 from service.usage.flushing import Flushing
 from service.usage.repository import Usages
 from service.usage.turn import Turns
@@ -69,14 +72,24 @@ def application(
     migrator: Migrator | None = None,
     published: PublishedKeys | None = None,
     turns: Turns | None = None,
+    grow: Grow | None = None,
 ) -> Starlette:
     """The tenants' API and the operators' over these tables, with their probes.
 
-    Without a migrator offboarding is begun here and carried through by a command."""
+    Without a migrator offboarding is begun here and carried through by a command. Without a way to grow, the autopilot
+    says what it would do."""
     turns = turns or turns_of(settings, tables)
     ledger = turns.ledger
     metrics = Metrics(tables.meter, vending.counts, ledger.counts, turns.refusals)
-    tables = replace(tables, on_foreign=metrics.foreign_item, on_denied=metrics.denied_call, accounts=ledger.accounts)
+    watching = Traffic()
+    tables = replace(
+        tables,
+        on_foreign=metrics.foreign_item,
+        on_denied=metrics.denied_call,
+        accounts=ledger.accounts,
+        watcher=watching,
+    )
+    traffic = traffic_of(settings, tables, watching.window, grow)
     usage = Flushing(ledger, Usages(tables.control(writes=True)), settings.usage_seconds)
     registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
     shadows = Shadows(registry, Differences(tables.control(writes=True)))
@@ -92,9 +105,11 @@ def application(
         sweep = Sweep(vending.renew_due)
         sweep.start()
         usage.start()
+        traffic.start()
         yield
         await attended.stop()
         await shadows.stop()
+        await traffic.stop()
         await usage.stop()
         sweep.stop()
         vending.close()

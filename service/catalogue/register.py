@@ -20,6 +20,7 @@ from service.domains.users import access as users
 from service.store.entity import Entity, Get, Query
 from service.store.family import Family
 from service.tenancy import access as tenancy
+from service.traffic import access as traffic
 from service.usage import access as usage
 
 ACCESS: tuple[ModuleType, ...] = (
@@ -36,6 +37,7 @@ ACCESS: tuple[ModuleType, ...] = (
     activity,
     tenancy,
     usage,
+    traffic,
 )
 
 

@@ -7,6 +7,7 @@ from service.cli.credentials import credentials
 from service.cli.dev import dev
 from service.cli.exporting import export
 from service.cli.gate import gate
+from service.cli.hot import hot
 from service.cli.importing import import_
 from service.cli.migrate import migrate
 from service.cli.move import move
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for command in (dev, serve, gate, top, table, token, credentials, export, schema, patterns, reshard, move):
+for command in (dev, serve, gate, top, hot, table, token, credentials, export, schema, patterns, reshard, move):
     app.command()(command)
 
 app.command("import")(import_)

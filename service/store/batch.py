@@ -44,7 +44,7 @@ async def _drain(caller: Caller, operation: str, wanted: Any) -> list[Item]:
     """Ask until nothing is left over; each round must fit the caller's patience."""
     items: list[Item] = []
     for attempt in range(caller.patience.attempts):
-        answer = await caller.call(operation, {"RequestItems": {caller.table: wanted}})
+        answer = await caller.call(operation, {"RequestItems": {caller.table: wanted}}, again=attempt > 0)
         items += answer.get("Responses", {}).get(caller.table, [])
         left = answer.get("UnprocessedKeys") or answer.get("UnprocessedItems") or {}
         if not left:

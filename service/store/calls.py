@@ -12,10 +12,11 @@ import structlog
 
 from iam.credentials import Credentials
 from service.errors import Throttled
-from service.store.answers import BUSY, RETRY_AFTER_MS, Refused
+from service.store.answers import BROKEN, BUSY, RETRY_AFTER_MS, Refused
 from service.store.client import Answer, Client
 from service.store.home import Home
 from service.store.meter import Meter
+from service.store.watcher import NOBODY, Asked, Watcher
 
 CredentialSource = Callable[[], Awaitable[Credentials]]
 Lane = AbstractAsyncContextManager[object]
@@ -59,17 +60,25 @@ class Caller:
     """Where a call waits for its turn, so that no tenant takes all of the client's threads."""
     home: Home = field(default_factory=Home)
     clock: Callable[[], float] = time.monotonic
+    watcher: Watcher = NOBODY
 
-    async def call(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
-        """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice."""
+    async def call(self, operation: str, parameters: Mapping[str, Any], *, again: bool = False) -> Answer:
+        """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice.
+
+        `again` is for what is left over of an earlier call."""
+        asked = Asked(self.home.tenant, operation, parameters, again)
         for attempt in range(self.patience.attempts):
             try:
-                return await self._once(operation, parameters)
+                answer = await self._once(operation, parameters)
             except Refused as refusal:
+                asked = self._show(asked, refusal)
                 if not refusal.meaning.retry or attempt == self.patience.attempts - 1:
                     self._report(operation, refusal)
                     raise
                 log.debug("dynamodb_retry", operation=operation, code=refusal.code, attempt=attempt + 1)
+            else:
+                self.watcher.answered(asked, answer)
+                return answer
             await asyncio.sleep(self.patience.pause(attempt))
         raise AssertionError("patience needs at least one attempt")
 
@@ -101,6 +110,11 @@ class Caller:
         """Last thing before a call: items may lie elsewhere by now, and where they lie is not guessed."""
         if self.clock() > self.home.until:
             raise Throttled(self.home.ended, retryAfterMs=RETRY_AFTER_MS)
+
+    def _show(self, asked: Asked, refusal: Refused) -> Asked:
+        """As it is asked the next time: what was lost on the way may never have reached a partition."""
+        self.watcher.refused(asked, refusal)
+        return asked if refusal.meaning is BROKEN else asked._replace(again=True)
 
     def _report(self, operation: str, refusal: Refused) -> None:
         """What the caller will not be told in full; a condition that does not hold is nobody's fault."""

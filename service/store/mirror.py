@@ -38,14 +38,14 @@ class Mirror(Caller):
     also: str
     on_difference: OnDifference = unheard
 
-    async def call(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
+    async def call(self, operation: str, parameters: Mapping[str, Any], *, again: bool = False) -> Answer:
         match operation:
             case "TransactWriteItems":
                 return await self._transact(parameters)
             case "BatchWriteItem":
                 return await self._transact(_together(parameters))
             case "GetItem" | "Query" | "BatchGetItem" | "TransactGetItems":
-                return await self._read(operation, parameters)
+                return await self._read(operation, parameters, again=again)
         raise TypeError(f"{operation} is not made on two tables")
 
     async def _transact(self, parameters: Mapping[str, Any]) -> Answer:
@@ -77,11 +77,11 @@ class Mirror(Caller):
     def _likeness(self) -> Likeness:
         return Likeness(caller=self, source=self.table, target=self.also)
 
-    async def _read(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
+    async def _read(self, operation: str, parameters: Mapping[str, Any], *, again: bool) -> Answer:
         if not self.home.shadow:
-            return await Caller.call(self, operation, parameters)
+            return await Caller.call(self, operation, parameters, again=again)
         answer, other = await asyncio.gather(
-            Caller.call(self, operation, parameters), self._said(self.also, operation, parameters)
+            Caller.call(self, operation, parameters, again=again), self._said(self.also, operation, parameters)
         )
         if said(answer, self.table) not in (None, other):
             await self._doubt(operation, parameters)

@@ -16,6 +16,7 @@ from service.store.keys import Fence
 from service.store.meter import Account, Meter
 from service.store.mirror import Mirror, OnDifference, unheard
 from service.store.table import Table
+from service.store.watcher import NOBODY, Watcher
 
 Accounts = Callable[[TenantId | None], tuple[Account, ...]]
 
@@ -45,6 +46,8 @@ class Tables:
     """By which homes can be relied on."""
     on_difference: OnDifference = unheard
     """Hears of the tenant and the operation where the two tables of a move do not say the same."""
+    watcher: Watcher = NOBODY
+    """Is shown the calls of all handles."""
 
     def tenant(self, home: Home, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
         """A request that writes also reads consistently, since it decides on what it reads."""
@@ -90,4 +93,5 @@ class Tables:
             lane=lane or FREE,
             home=home,
             clock=self.clock,
+            watcher=self.watcher,
         )
