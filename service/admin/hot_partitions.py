@@ -3,6 +3,7 @@
 import strawberry
 
 from service.admin.context import Info
+from service.graphql.paging import size
 from service.traffic import hot_partition
 
 
@@ -39,5 +40,5 @@ class HotPartitionQueries:
     """Questions about traffic."""
 
     @strawberry.field(description="Of all servers together, the hottest first.")
-    async def hot_partitions(self, info: Info, first: int = 20) -> list[HotPartition]:
-        return [HotPartition.of(one) for one in await info.context.hot.hottest(first=first)]
+    async def hot_partitions(self, info: Info, first: int | None = 20) -> list[HotPartition]:
+        return [HotPartition.of(one) for one in await info.context.hot.hottest(first=size(first))]

@@ -1,0 +1,118 @@
+"""What a call asks of partitions is told as DynamoDB counts it, and as the gate charges it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iam.boundary import tenant_id
+from iam.gate.limits.layout import Layout
+from iam.gate.limits.target import Target
+from iam.gate.limits.write import Write as Charged
+from service.auth.role import Role
+from service.domains.users.access import users
+from service.domains.users.model import User, UserId
+from service.store.answers import Refused
+from service.store.expression import Change, present
+from service.store.keys import Fence
+from service.store.schema import definition
+from service.store.shards import UNSHARDED
+from service.store.write import Write, change, check, delete, put, revise
+from service.traffic.claims import blamed, members, turned_away
+
+NAME = "keyfence"
+FENCE = Fence.around(tenant_id("acme"))
+LAYOUT = Layout.described(definition(NAME))
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+ANN = User(id=UserId("usr_1"), email="ann@x.example", name="Ann", role=Role.OWNER, created_at=NOW, updated_at=NOW)
+TABLE = "TENANT#acme#USER#usr_1"
+EMAIL, LIST = ("GSI1", "TENANT#acme#EMAIL#ann@x.example"), ("GSI2", "TENANT#acme#USERS#00")
+
+
+def asked(*writes: Write[Any]) -> list[tuple[tuple[str, str, float, float], ...]]:
+    call = {"TransactItems": [write.render(NAME, FENCE, UNSHARDED) for write in writes]}
+    return [*members("TransactWriteItems", call, 0.0)]
+
+
+def charged(item: dict[str, Any], factor: int) -> list[tuple[str, str, float, float]]:
+    target = Target(NAME, LAYOUT, LAYOUT.key_of(item))
+    claims = Charged(target=target, verb="Put", item=item, factor=factor).claims(None)
+    return [(claim.partition.index or "table", claim.partition.key, 0.0, claim.units) for claim in claims]
+
+
+@given(st.integers(1, 6_000), st.sampled_from(["a", "é", "\\", "\n", "🙂"]), st.booleans())
+def test_a_put_costs_each_of_its_partitions_what_the_gate_charges(length: int, letter: str, transacted: bool) -> None:
+    item = users.item(replace(ANN, name=letter * length), FENCE, UNSHARDED)
+    call = (
+        {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}
+        if transacted
+        else {"RequestItems": {NAME: [{"PutRequest": {"Item": item}}]}}
+    )
+    (member,) = members("TransactWriteItems" if transacted else "BatchWriteItem", call, 0.0)
+    assert sorted(member) == sorted(charged(item, 2 if transacted else 1))
+
+
+@given(st.integers(1, 3_000))
+def test_what_an_index_does_not_carry_costs_it_nothing(length: int) -> None:
+    item = users.item(ANN, FENCE, UNSHARDED) | {"settingNames": {"SS": ["x" * length]}}
+    (member,) = members("TransactWriteItems", {"TransactItems": [{"Put": {"Item": item}}]}, 0.0)
+    assert sorted(member) == sorted(charged(item, 2))
+    assert {units for where, _, _, units in member if where != "table"} == {1.0}
+
+
+def test_a_change_costs_the_item_and_the_index_partitions_that_it_puts_it_into() -> None:
+    renamed = replace(ANN, email="bob@x.example", name="Bob", version=2)
+    (member,) = asked(revise(users, ANN, renamed))
+    assert member == (("table", TABLE, 0.0, 2), ("GSI1", "TENANT#acme#EMAIL#bob@x.example", 0.0, 1.0))
+
+
+def test_other_members_of_a_transaction_cost_their_items_partition() -> None:
+    key = {"id": "usr_1"}
+    plain = change(users, key, Change(sets={("role",): "OWNER"}))
+    for write in (plain, delete(users, key), check(users, key, when=present(), otherwise=plain.otherwise)):
+        assert asked(write) == [(("table", TABLE, 0.0, 2),)]
+
+
+def test_reads_are_of_the_partitions_that_they_name() -> None:
+    key = {"PK": {"S": TABLE}, "SK": {"S": "PROFILE"}}
+    here = (("table", TABLE, 1.5, 0.0),)
+    assert [*members("GetItem", {"Key": key}, 1.5)] == [here]
+    assert [*members("BatchGetItem", {"RequestItems": {NAME: {"Keys": [key, key]}}}, 1.5)] == [here, here]
+    assert [*members("TransactGetItems", {"TransactItems": [{"Get": {"Key": key}}]}, 1.5)] == [here]
+    query = {"IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": LIST[1]}}}
+    assert [*members("Query", query, 1.5)] == [((*LIST, 1.5, 0.0),)]
+    assert [*members("Query", {"ExpressionAttributeValues": {":p": {"S": TABLE}}}, 1.5)] == [here]
+    assert [*members("Scan", {}, 1.5)] == []
+
+
+def test_of_a_batch_what_is_left_over_was_turned_away() -> None:
+    items = [users.item(replace(ANN, id=UserId(f"usr_{number}")), FENCE, UNSHARDED) for number in range(4)]
+    requests = [{"PutRequest": {"Item": one}} for one in items[:3]]
+    requests.append({"DeleteRequest": {"Key": {name: items[3][name] for name in ("PK", "SK")}}})
+    call = {"RequestItems": {NAME: requests}}
+    assert turned_away(call, {}) == ()
+    assert turned_away(call, {"UnprocessedItems": {}}) == ()
+    assert turned_away(call, {"UnprocessedItems": {NAME: [requests[3], requests[1]]}}) == [1, 3]
+    keys = [{name: one[name] for name in ("PK", "SK")} for one in items]
+    reads = {"RequestItems": {NAME: {"Keys": keys}}}
+    assert turned_away(reads, {"UnprocessedKeys": {NAME: {"Keys": keys[2:3]}}}) == [2]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "numbers"),
+    [
+        ((), [0, 1, 2]),
+        (("None", "ProvisionedThroughputExceeded", "None"), [1]),
+        (("ThrottlingError", "ConditionalCheckFailed", "TransactionConflict"), [0]),
+    ],
+)
+def test_of_a_transaction_those_members_are_blamed_that_it_names(reasons: tuple[str, ...], numbers: list[int]) -> None:
+    assert [*blamed(Refused("any", "", reasons), 3)] == numbers
+
+
+def test_a_put_stands_where_its_entity_says() -> None:
+    (member,) = asked(put(users, ANN))
+    assert [(where, partition) for where, partition, _, _ in member] == [("table", TABLE), EMAIL, LIST]

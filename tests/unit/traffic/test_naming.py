@@ -1,0 +1,67 @@
+"""A partition is told by the name of its collection, whatever its tenant filled into its key."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iam.boundary import TenantId
+from service import catalogue
+from service.store.entity import Entity, Index
+from service.store.keys import Fence, TenantKey
+from service.store.shards import LIMIT, ShardMap
+from service.tenancy.shard_counts import COLLECTIONS
+from service.traffic.naming import Naming
+from service.traffic.place import Place
+from tests.unit.store.models import models
+
+NAMING = Naming.of(catalogue.entities())
+KEYS = [
+    (entity, index, key)
+    for entity in catalogue.entities()
+    for index, key in entity.keys.items()
+    if isinstance(key, TenantKey)
+]
+each_key = pytest.mark.parametrize(
+    ("entity", "index", "key"), KEYS, ids=[f"{entity.type}-{index}" for entity, index, _ in KEYS]
+)
+SHARDS = ShardMap.even(dict.fromkeys(COLLECTIONS, LIMIT))
+ACME = TenantId("acme")
+
+
+@each_key
+@settings(max_examples=30)
+@given(data=st.data())
+def test_every_key_of_the_catalogue_has_its_collections_name_or_none(
+    data: st.DataObject, entity: Entity[Any], index: Index, key: TenantKey
+) -> None:
+    pair = entity.pair(index, data.draw(models(entity.model)), Fence.around(ACME), SHARDS)
+    if pair is None:
+        return
+    place = Place(ACME, "table" if index == "table" else index.upper(), pair.partition)
+    found = NAMING.find(place)
+    assert (found.collection if found else None) == (key.shard.collection if key.shard else None)
+    if found:
+        assert pair.partition.rpartition("#")[0] == found.whole.partition
+        assert place in list(found.slots())
+
+
+def test_the_catalogues_sharded_collections_are_known_by_their_names() -> None:
+    declared = {key.shard.collection for _, _, key in KEYS if key.shard}
+    assert {shape.collection for shape in NAMING.shapes} == declared <= set(COLLECTIONS)
+    assert len(declared) >= 12
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place(ACME, "GSI1", "TENANT#acme#OPEN#00"),
+        Place(ACME, "GSI2", "TENANT#acme#OPEN"),
+        Place(ACME, "GSI2", "TENANT#acme#OPEN#0g"),
+        Place(ACME, "GSI2", "CONTROL#OPEN#00"),
+        Place(ACME, "table", "TENANT#acme#GROUP#grp_1"),
+    ],
+)
+def test_what_only_looks_like_a_collection_is_in_none(place: Place) -> None:
+    assert NAMING.find(place) is None

@@ -1,0 +1,139 @@
+"""Every call is seen once for what it asks, and every time that it is turned away."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.store.answers import Refused
+from service.store.calls import Caller
+from service.store.client import Answer
+from service.store.home import Home
+from service.store.watcher import Asked
+from service.traffic.place import Place
+from service.traffic.units import Units
+from service.traffic.watching import Traffic
+from service.traffic.window import Window
+from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials
+
+from .clock import ACME, Clock, open_orders
+
+BUSY = Refused("ProvisionedThroughputExceededException", "")
+CUSTOMER = Place(ACME, "table", "TENANT#acme#CUST#cus_1")
+
+
+def order() -> dict[str, Any]:
+    """An order's row: in its customer's partition and in the list of open orders."""
+    return {
+        "PK": {"S": CUSTOMER.partition},
+        "SK": {"S": "ORDER#1"},
+        "GSI2PK": {"S": open_orders().partition},
+        "GSI2SK": {"S": "1"},
+    }
+
+
+PLACING = {"TransactItems": [{"Put": {"Item": order()}}]}
+LIST = {"IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": open_orders().partition}}}
+
+
+def away(*reasons: str) -> Refused:
+    return Refused("TransactionCanceledException", "", reasons or ("ProvisionedThroughputExceeded",))
+
+
+def seen(traffic: Traffic, place: Place) -> Units:
+    (found,) = traffic.window.steps(place).values() or (Units(),)
+    return found
+
+
+async def called(traffic: Traffic, operation: str, call: Mapping[str, Any], *answers: Answer | Refused) -> None:
+    caller = Caller(
+        client=Scripted([*answers]),
+        table=NAME,
+        credentials=credentials,
+        patience=PATIENCE,
+        home=Home(tenant=ACME),
+        watcher=traffic,
+    )
+    await caller.call(operation, call)
+
+
+@pytest.fixture
+def traffic() -> Traffic:
+    return Traffic(Window(Clock()))
+
+
+async def test_a_page_is_its_partitions_units(traffic: Traffic) -> None:
+    for units in (0.5, 4.0):
+        await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": units}})
+    assert seen(traffic, open_orders()) == Units(4.5, 0.0, 2, 0)
+
+
+async def test_a_call_that_is_turned_away_asks_once_however_often_it_is_tried(traffic: Traffic) -> None:
+    await called(traffic, "TransactWriteItems", PLACING, away(), away(), {})
+    assert seen(traffic, CUSTOMER).write == 2.0
+    assert seen(traffic, open_orders()).write == 1.0
+    assert seen(traffic, CUSTOMER).throttled + seen(traffic, open_orders()).throttled == 2
+
+
+async def test_a_call_that_is_lost_on_the_way_asks_when_it_arrives(traffic: Traffic) -> None:
+    await called(traffic, "TransactWriteItems", PLACING, Refused("ConnectionLost", ""), {})
+    assert (seen(traffic, CUSTOMER).write, seen(traffic, CUSTOMER).throttled) == (2.0, 0)
+
+
+async def test_what_is_turned_away_for_good_was_asked_for_all_the_same(traffic: Traffic) -> None:
+    with pytest.raises(Refused):
+        await called(traffic, "TransactWriteItems", PLACING, *[away()] * PATIENCE.attempts)
+    assert seen(traffic, open_orders()).write == 1.0
+
+
+async def test_the_busiest_of_an_items_partitions_is_blamed_also_when_a_step_has_just_begun(traffic: Traffic) -> None:
+    clock = traffic.window.clock
+    assert isinstance(clock, Clock)
+    for number in range(9):
+        call = {"TransactItems": [{"Put": {"Item": order() | {"PK": {"S": f"TENANT#acme#CUST#cus_{number}"}}}}]}
+        await called(traffic, "TransactWriteItems", call, {})
+    clock.seconds += 10
+    await called(traffic, "TransactWriteItems", PLACING, away(), {})
+    assert [one.throttled for one in traffic.window.steps(open_orders()).values()] == [0, 1]
+    assert [one.throttled for one in traffic.window.steps(CUSTOMER).values()] == [0, 0]
+
+
+async def test_a_condition_that_does_not_hold_is_asked_for_and_not_throttled(traffic: Traffic) -> None:
+    with pytest.raises(Refused):
+        await called(traffic, "TransactWriteItems", PLACING, away("ConditionalCheckFailed"))
+    assert seen(traffic, CUSTOMER) == Units(0.0, 2.0)
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException", "InternalServerError"])
+async def test_what_never_reached_a_partition_asks_nothing_of_it(traffic: Traffic, code: str) -> None:
+    with pytest.raises(Refused):
+        await called(traffic, "TransactWriteItems", PLACING, *[Refused(code, "")] * PATIENCE.attempts)
+    assert len(traffic.window.now) == 0
+
+
+async def test_a_page_in_vain_counts_as_much_as_those_that_were_given(traffic: Traffic) -> None:
+    await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": 6.0}})
+    with pytest.raises(Refused):
+        await called(traffic, "Query", LIST, *[BUSY] * PATIENCE.attempts)
+    assert seen(traffic, open_orders()) == Units(12.0, 0.0, 2, PATIENCE.attempts)
+
+
+async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_away(traffic: Traffic) -> None:
+    places = [Place(ACME, "table", f"TENANT#acme#CUST#cus_{number}") for number in range(3)]
+    keys = [{"PK": {"S": one.partition}, "SK": {"S": "PROFILE"}} for one in places]
+    left = {"UnprocessedKeys": {NAME: {"Keys": keys[2:]}}, "ConsumedCapacity": [{"CapacityUnits": 3.0}]}
+    await called(traffic, "BatchGetItem", {"RequestItems": {NAME: {"Keys": keys}}}, left)
+    assert [seen(traffic, one) for one in places] == [Units(1.5, 0.0, 1), Units(1.5, 0.0, 1), Units(1.5, 0.0, 1, 1)]
+
+
+def test_what_belongs_to_no_tenant_is_the_services_own(traffic: Traffic) -> None:
+    key = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "METADATA"}}
+    traffic.answered(Asked(None, "GetItem", {"Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}})
+    assert seen(traffic, Place(TenantId("-"), "table", "CONTROL#TENANT#acme")) == Units(1.0, 0.0, 1)
+
+
+def test_a_call_that_nobody_understands_does_no_harm(traffic: Traffic) -> None:
+    traffic.answered(Asked(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
+    traffic.refused(Asked(ACME, "GetItem", {}), BUSY)
+    assert len(traffic.window.now) == 0
