@@ -1,0 +1,218 @@
+"""A hammered collection shows up with what was asked of it, and a quiet neighbour does not."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.gate.limits.limits import Limits
+from service import catalogue
+from service.domains.stores.access import stores
+from service.domains.stores.model import Store, StoreId
+from service.errors import Throttled
+from service.store.calls import Patience
+from service.store.home import Home
+from service.store.shards import UNSHARDED, ShardMap
+from service.store.table import Table
+from service.tenancy.access import events_of_tenant
+from service.tenancy.register import Register
+from service.traffic.autopilot import NAME, Autopilot
+from service.traffic.flushing import Flushing
+from service.traffic.hot_partition import HotPartition, HotPartitions
+from service.traffic.hottest import Hottest
+from service.traffic.naming import Naming
+from service.traffic.repository import FleetTraffic
+from service.traffic.units import STEP, WINDOW
+from service.traffic.watching import Traffic
+from service.traffic.window import Window
+from tests.world import World
+
+pytestmark = [pytest.mark.engine, pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
+
+NAMING = Naming.of(catalogue.entities())
+START = datetime(2026, 11, 16, 12, tzinfo=UTC)
+UNITS = 59
+"""Of a store with a name of 60,000 letters, in the table and in the index that carries its name."""
+
+
+_hours = itertools.count()
+
+
+@dataclass
+class Clock:
+    """Stands until it is moved; for the gate's limits, for windows and for items alike."""
+
+    seconds: float
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def moment(self) -> datetime:
+        return datetime.fromtimestamp(self.seconds, UTC)
+
+
+@dataclass
+class Server:
+    """A process as far as traffic goes."""
+
+    world: World
+    clock: Clock
+    traffic: Traffic = field(init=False)
+    flushing: Flushing = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.traffic = Traffic(Window(self.clock))
+        control = self.world.tables.control(writes=True)
+        register = Register(control, NAME, self.clock.moment)
+        fleet = FleetTraffic(control, self.clock.moment)
+        autopilot = Autopilot(register=register, now=self.clock.moment)
+        self.flushing = Flushing(Hottest(self.traffic.window, NAMING), fleet, autopilot)
+
+    def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
+        tables = replace(self.world.tables, watcher=self.traffic)
+        made = tables.tenant(Home(tenant=tenant, shards=shards), writes=True)
+        return replace(made, caller=replace(made.caller, patience=Patience(attempts=2, first_pause=0.0)))
+
+    async def open(self, tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> None:
+        table = self.table(tenant, shards)
+        for start in range(0, count, 25):
+            with contextlib.suppress(Throttled):
+                await table.put_many(stores, some_stores(range(start, min(count, start + 25))))
+
+    async def told(self) -> None:
+        await self.flushing.flush()
+
+
+def some_stores(numbers: Sequence[int]) -> list[Store]:
+    return [
+        Store(
+            id=StoreId(f"str_{number:05d}"),
+            name="n" * 60_000,
+            latitude=Decimal(0),
+            longitude=Decimal(0),
+            geohash="s00000000",
+            created_at=START,
+            updated_at=START,
+        )
+        for number in numbers
+    ]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Hours after what other servers have told."""
+    return Clock(START.timestamp() + 3600 * next(_hours))
+
+
+@pytest.fixture
+def limits(world: World, clock: Clock) -> Iterator[Limits]:
+    world.gate.limits = Limits(now=clock)
+    yield world.gate.limits
+    world.gate.limits = None
+
+
+@pytest.fixture
+def server(world: World, clock: Clock, limits: Limits) -> Server:
+    """Asked for after the limits, so that whoever has a server has limits."""
+    return Server(world, clock)
+
+
+async def hottest(world: World, clock: Clock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
+    control = world.tables.control(writes=False)
+    found = await HotPartitions(control, FleetTraffic(control, clock.moment)).hottest(first=first)
+    return [one for one in found if one.spot.place.tenant in tenants]
+
+
+def seen(limits: Limits, partition: str) -> dict[str, Any]:
+    (found,) = (one for one in limits.seen()["partitions"] if one["key"] == partition)
+    return found
+
+
+async def kinds(world: World, tenant: TenantId) -> list[str]:
+    page = await world.tables.control(writes=False).page(events_of_tenant, first=20, tenant=tenant)
+    return [one.kind for one in page.items if one.kind.startswith("shards.")]
+
+
+async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots_and_a_quiet_neighbour_does_not(
+    world: World, tenant: TenantId, clock: Clock, limits: Limits, server: Server
+) -> None:
+    neighbour = await world.new_tenant(f"{tenant}1")
+    await server.open(neighbour, 5)
+    await server.open(tenant, 400)
+    await server.told()
+    (hot,) = await hottest(world, clock, tenant, neighbour)
+    place = hot.spot.place
+    assert (place.tenant, place.where, place.partition) == (tenant, "GSI3", f"TENANT#{tenant}#GEO#00")
+    assert (hot.spot.collection, hot.spot.write, hot.spot.read) == ("stores", 400 * UNITS / STEP, 0.0)
+    assert hot.spot.throttled == seen(limits, place.partition)["throttles"] > 300
+    assert hot.recommended_shards == 3
+    assert (await kinds(world, tenant), await kinds(world, neighbour)) == (["shards.advised"], [])
+
+
+async def test_what_is_asked_of_the_slots_of_a_collection_is_summed(
+    world: World, tenant: TenantId, clock: Clock, server: Server
+) -> None:
+    await server.open(tenant, 400, ShardMap.even({"stores": 2}))
+    await server.told()
+    one, other = await hottest(world, clock, tenant)
+    assert one.spot.write + other.spot.write == 400 * UNITS / STEP
+    assert one.spot.write < 0.6 * 400 * UNITS / STEP
+    assert (one.recommended_shards, other.recommended_shards) == (3, 3)
+
+
+async def test_what_servers_see_is_summed_and_a_server_that_is_quiet_drops_out(
+    world: World, tenant: TenantId, clock: Clock, server: Server
+) -> None:
+    other = Server(world, clock)
+    await server.open(tenant, 100)
+    await other.open(tenant, 200)
+    for one in (server, other, server):
+        await one.told()
+    (hot,) = await hottest(world, clock, tenant)
+    assert (hot.spot.write, hot.recommended_shards) == (300 * UNITS / STEP, 2)
+    clock.seconds += WINDOW - STEP
+    await other.open(tenant, 50)
+    await other.told()
+    (hot,) = await hottest(world, clock, tenant)
+    assert hot.spot.write == 300 * UNITS / STEP, "the window still holds it"
+    clock.seconds += STEP
+    await server.told()
+    (hot,) = await hottest(world, clock, tenant)
+    assert hot.spot.write == 50 * UNITS / STEP
+
+
+async def test_nothing_is_written_or_read_while_nothing_is_hot(
+    world: World, tenant: TenantId, clock: Clock, server: Server
+) -> None:
+    await server.open(tenant, 5)
+    world.calls()
+    await server.told()
+    assert world.calls() == []
+
+
+async def test_a_server_that_ends_takes_its_word_along(
+    world: World, tenant: TenantId, clock: Clock, server: Server
+) -> None:
+    await server.open(tenant, 50)
+    await server.told()
+    assert len(await hottest(world, clock, tenant)) == 1
+    await server.flushing.stop()
+    assert await hottest(world, clock, tenant) == []
+
+
+async def test_only_the_hottest_are_told_and_in_their_order(
+    world: World, tenant: TenantId, clock: Clock, server: Server
+) -> None:
+    neighbour = await world.new_tenant(f"{tenant}1")
+    await server.open(tenant, 50)
+    await server.open(neighbour, 75)
+    await server.told()
+    assert [one.spot.place.tenant for one in await hottest(world, clock, tenant, neighbour)] == [neighbour, tenant]
+    (first,) = await hottest(world, clock, tenant, neighbour, first=1)
+    assert first.spot.place.tenant == neighbour

@@ -1,0 +1,203 @@
+"""Advice is told once, and acted on once, by one server, when it lasts, within the tier's bound."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.errors import Conflict
+from service.store.calls import Caller
+from service.store.cursor import Sealer
+from service.store.keys import Fence
+from service.store.shards import ShardCounts
+from service.store.table import Table
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.quotas import Tier
+from service.tenancy.register import Register
+from service.traffic.autopilot import Autopilot, Mode
+from service.traffic.hottest import Hot
+from service.traffic.persistence import QUIET
+from service.traffic.place import Place
+from service.traffic.spot import Spot
+from service.traffic.units import STEP, WINDOW, Units
+from tests.unit.store.scripted import KEY, NAME, credentials
+from tests.unit.store.shelves import Shelves
+
+from .clock import ACME, Clock
+
+
+def writing(units: float, tenant: TenantId = ACME) -> Hot:
+    """So many write units a second to the open orders."""
+    place = Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
+    return Hot(lists=(Spot(place, "open_orders", {1: Units(write=units * STEP)}),))
+
+
+@dataclass
+class Fleet:
+    """Servers that share a register and a clock."""
+
+    shelves: Shelves = field(default_factory=Shelves)
+    clock: Clock = field(default_factory=Clock)
+    grown: list[tuple[str, str, int]] = field(default_factory=list)
+    failing: Exception | None = None
+
+    @property
+    def register(self) -> Register:
+        caller = Caller(client=self.shelves, table=NAME, credentials=credentials)
+        table = Table(fence=Fence.control(), caller=caller, sealer=Sealer([KEY]), consistent=True)
+        return Register(table, "keyfence", self.clock.moment)
+
+    def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:
+        grow = self.grow if wired else None
+        return Autopilot(register=self.register, mode=mode, grow=grow, now=self.clock.moment)
+
+    async def grow(self, tenant: TenantId, collection: str, shards: int) -> None:
+        self.grown.append((tenant, collection, shards))
+        if self.failing:
+            raise self.failing
+
+    async def tenant(self, tier: Tier = Tier.PREMIUM, **given: Any) -> None:
+        now = self.clock.moment()
+        made = Tenant(
+            id=ACME, name="Acme", tier=tier, status=TenantStatus.ACTIVE, created_at=now, updated_at=now, shards={}
+        )
+        await self.register.enter(replace(made, **given))
+
+    async def looked(self, server: Autopilot, units: float, seconds: int, every: int = STEP) -> None:
+        """Looks at the same for so long."""
+        for _ in range(0, seconds, every):
+            await server.look(writing(units))
+            await asyncio.sleep(0)
+            self.clock.seconds += every
+
+    async def events(self) -> list[tuple[str, dict[str, Any]]]:
+        page = await self.register.events(ACME, first=50, after=None)
+        found = [(one.kind, json.loads(one.detail), one.by) for one in reversed(page.items)]
+        assert all(by == "keyfence" for _, _, by in found)
+        return [(kind, detail) for kind, detail, _ in found if kind.startswith("shards.")]
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet()
+
+
+async def test_what_is_full_is_advised_on_at_once_and_once(fleet: Fleet) -> None:
+    await fleet.tenant()
+    await fleet.looked(fleet.server("off"), 2_000, WINDOW)
+    told = {"collection": "open_orders", "from": 1, "to": 4, "peak": 2_000.0, "units": "write"}
+    assert await fleet.events() == [("shards.advised", told)]
+
+
+async def test_what_has_room_is_not_advised_on(fleet: Fleet) -> None:
+    await fleet.tenant(shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
+    await fleet.looked(fleet.server(), 2_000, WINDOW * 3)
+    await fleet.looked(fleet.server(), 700, WINDOW * 3)
+    assert await fleet.events() == []
+
+
+async def test_more_than_was_advised_is_told_and_less_or_the_same_only_after_a_while(fleet: Fleet) -> None:
+    await fleet.tenant()
+    server = fleet.server("off")
+    for units in (2_000, 1_500, 2_500, 2_000):
+        await fleet.looked(server, units, STEP)
+    assert [detail["to"] for _, detail in await fleet.events()] == [4, 5]
+    fleet.clock.seconds += QUIET.total_seconds()
+    await fleet.looked(server, 2_000, STEP)
+    assert [detail["to"] for _, detail in await fleet.events()] == [4, 5, 4]
+
+
+async def test_a_dry_run_says_what_it_would_do_once_two_windows_in_a_row_ask_for_it(fleet: Fleet) -> None:
+    await fleet.tenant()
+    server = fleet.server()
+    await fleet.looked(server, 2_000, WINDOW)
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+    await fleet.looked(server, 2_000, WINDOW * 3)
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]
+    assert fleet.grown == []
+
+
+async def test_a_burst_grows_nothing(fleet: Fleet) -> None:
+    """It is in every window of the next minute, and then in none."""
+    await fleet.tenant()
+    server = fleet.server("on")
+    for _ in range(5):
+        await fleet.looked(server, 2_000, WINDOW)
+        fleet.clock.seconds += WINDOW * 2
+    assert fleet.grown == []
+
+
+async def test_growth_is_begun_once_by_one_of_all_servers(fleet: Fleet) -> None:
+    await fleet.tenant()
+    servers = [fleet.server("on") for _ in range(5)]
+    for _ in range(0, WINDOW * 3, STEP):
+        await asyncio.gather(*(one.look(writing(2_000)) for one in servers))
+        fleet.clock.seconds += STEP
+    assert fleet.grown == [(ACME, "open_orders", 4)]
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+
+
+@pytest.mark.parametrize(
+    ("tier", "grown"), [(Tier.FREE, []), (Tier.STANDARD, [4]), (Tier.PREMIUM, [10]), (Tier.ENTERPRISE, [10])]
+)
+async def test_growth_stays_within_the_tier_and_the_advice_does_not(fleet: Fleet, tier: Tier, grown: list[int]) -> None:
+    await fleet.tenant(tier)
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW * 3)
+    assert [shards for _, _, shards in fleet.grown] == grown
+    assert [detail["to"] for _, detail in await fleet.events()] == [10]
+
+
+async def test_a_tenant_at_its_bound_is_not_said_to_grow(fleet: Fleet) -> None:
+    await fleet.tenant(Tier.STANDARD, shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
+    await fleet.looked(fleet.server(), 5_000, WINDOW * 3)
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"shards": {"open_orders": ShardCounts(migration="mig_1")}},
+        {"status": TenantStatus.SUSPENDED},
+        {"status": TenantStatus.OFFBOARDING},
+    ],
+    ids=["resharding", "suspended", "leaving"],
+)
+async def test_nothing_is_done_where_a_reshard_is_under_way_or_nobody_is_served(
+    fleet: Fleet, given: dict[str, Any]
+) -> None:
+    await fleet.tenant(**given)
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW * 3)
+    assert (fleet.grown, await fleet.events()) == ([], [])
+
+
+async def test_a_tenant_that_is_not_registered_is_nobodys_concern(fleet: Fleet) -> None:
+    await fleet.server("on").look(writing(5_000, TenantId("nobody-here")))
+    assert fleet.grown == []
+
+
+@pytest.mark.parametrize("error", [Conflict("another reshard is under way"), RuntimeError("a bug")])
+async def test_growth_that_fails_is_tried_again_after_a_while(fleet: Fleet, error: Exception) -> None:
+    await fleet.tenant()
+    fleet.failing = error
+    server = fleet.server("on")
+    await fleet.looked(server, 2_000, WINDOW * 4)
+    assert len(fleet.grown) == 1
+    await fleet.looked(server, 2_000, int(QUIET / timedelta(seconds=1)))
+    assert len(fleet.grown) == 2
+
+
+async def test_switched_off_it_advises_and_nothing_more(fleet: Fleet) -> None:
+    await fleet.tenant()
+    await fleet.looked(fleet.server("off"), 2_000, WINDOW * 4)
+    assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.advised"], [])
+
+
+async def test_without_a_way_to_grow_it_says_what_it_would_do(fleet: Fleet) -> None:
+    await fleet.tenant()
+    await fleet.looked(fleet.server("on", wired=False), 2_000, WINDOW * 3)
+    assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]

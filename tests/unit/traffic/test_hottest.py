@@ -1,0 +1,69 @@
+"""What a server tells of its traffic: what is near a limit, and nothing else."""
+
+import pytest
+
+from service import catalogue
+from service.traffic.hottest import MOST, Hottest
+from service.traffic.naming import Naming
+from service.traffic.place import Place
+from service.traffic.spot import read, written
+from service.traffic.window import Window
+
+from .clock import ACME, Clock, open_orders
+
+NAMING = Naming.of(catalogue.entities())
+PRODUCT = Place(ACME, "table", "TENANT#acme#PRODUCT#prd_1")
+
+
+@pytest.fixture
+def window() -> Window:
+    return Window(Clock())
+
+
+@pytest.mark.parametrize(("read_units", "write_units"), [(2_999.0, 0.0), (0.0, 999.0)])
+def test_nothing_is_told_of_what_uses_less_than_a_tenth_of_its_limit(
+    window: Window, read_units: float, write_units: float
+) -> None:
+    window.add(open_orders(), read_units, write_units)
+    assert not Hottest(window, NAMING).now()
+    window.add(open_orders(), 1.0, 1.0)
+    assert [spot.place for spot in Hottest(window, NAMING).now().partitions] == [open_orders()]
+
+
+def test_a_server_of_many_tells_of_its_part_of_a_tenth(window: Window) -> None:
+    window.add(open_orders(), 0.0, 250.0)
+    assert not Hottest(window, NAMING, servers=3).now()
+    assert Hottest(window, NAMING, servers=4).now()
+
+
+def test_whatever_was_turned_away_is_told(window: Window) -> None:
+    window.add(PRODUCT, 0.5, 0.0).throttled += 1
+    (spot,) = Hottest(window, NAMING).now().partitions
+    assert (spot.collection, spot.throttled) == ("", 1)
+
+
+def test_a_list_is_the_sum_of_its_slots_also_of_those_that_are_not_hot(window: Window) -> None:
+    window.add(open_orders("00"), 0.0, 5_000.0)
+    window.add(open_orders("0a"), 0.0, 900.0)
+    window.add(open_orders("ff"), 0.0, 100.0)
+    hot = Hottest(window, NAMING).now()
+    assert [(spot.place.partition, spot.write) for spot in hot.partitions] == [("TENANT#acme#OPEN#00", 500.0)]
+    assert [(spot.place.partition, spot.collection, spot.write) for spot in hot.lists] == [
+        ("TENANT#acme#OPEN", "open_orders", 600.0)
+    ]
+
+
+def test_only_so_many_are_told_and_they_are_the_hottest(window: Window) -> None:
+    for number in range(2 * MOST):
+        window.add(Place(ACME, "table", f"TENANT#acme#PRODUCT#prd_{number:03d}"), 0.0, 1_000.0 + number)
+    found = Hottest(window, NAMING).now().partitions
+    assert len(found) == MOST
+    assert {spot.place.partition[-3:] for spot in found} == {f"{number:03d}" for number in range(MOST, 2 * MOST)}
+
+
+def test_what_is_written_is_read_back(window: Window) -> None:
+    window.add(open_orders(), 1_234.5, 5_678.0).reads += 3
+    window.add(PRODUCT, 0.5, 0.0).throttled += 1
+    hot = Hottest(window, NAMING).now()
+    assert read(written(hot.partitions)) == hot.partitions
+    assert read(written(hot.lists)) == hot.lists

@@ -1,0 +1,50 @@
+"""A collection needs the slots that its busiest list needs, and never fewer than it has."""
+
+import pytest
+
+from service.store.shards import LIMIT
+from service.traffic.need import Need, needs
+from service.traffic.place import Place
+from service.traffic.spot import Spot
+from service.traffic.units import STEP, Units
+
+from .clock import ACME, GLOBEX, open_orders
+
+
+def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> Need:
+    return Need(tenant=ACME, collection="open_orders", read=read, write=write, units_per_read=units_per_read)
+
+
+@pytest.mark.parametrize(
+    ("write", "current", "least"),
+    [(0, 1, 1), (1_000, 1, 1), (1_001, 1, 2), (5_000, 1, 5), (5_000, 8, 8), (9_999_999, 1, LIMIT)],
+)
+def test_the_least_is_what_carries_the_peak_and_never_less_than_there_is(
+    write: float, current: int, least: int
+) -> None:
+    assert need(write=write).least(current) == least
+
+
+def test_more_slots_are_recommended_before_the_last_unit_is_used_and_leave_room() -> None:
+    assert [need(write=units).recommended(1) for units in (700, 701, 1_000, 5_000)] == [1, 2, 2, 10]
+    assert need(write=5_000).recommended(10) == 10
+
+
+def test_reads_ask_for_more_slots_only_while_that_makes_pages_cheaper() -> None:
+    assert need(read=6_000).recommended(1) == 4
+    assert need(read=6_000, units_per_read=0.5).recommended(1) == 1
+    assert (need(read=6_000).least(1), need(read=6_000, units_per_read=0.5).least(1)) == (2, 1)
+
+
+def test_the_peak_that_decides_is_named() -> None:
+    assert need(read=2_000, write=900).peak == {"peak": 900, "units": "write"}
+    assert need(read=2_900, write=900).peak == {"peak": 2_900, "units": "read"}
+
+
+def test_lists_of_one_collection_are_not_added_up_since_each_has_all_of_its_slots() -> None:
+    def region(name: str, write: float, tenant: str = "acme") -> Spot:
+        place = Place(open_orders().tenant if tenant == "acme" else GLOBEX, "GSI3", f"TENANT#{tenant}#REGION#{name}")
+        return Spot(place, "orders_by_region", {1: Units(write=write * STEP)})
+
+    found = needs([region("north", 900.0), region("south", 1_200.0), region("north", 50.0, "globex")])
+    assert [(one.tenant, one.write) for one in found] == [(ACME, 1_200.0), (GLOBEX, 50.0)]
