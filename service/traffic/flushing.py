@@ -9,7 +9,7 @@ from ulid import ULID
 
 from service.errors import KeyfenceError
 from service.traffic.autopilot import Autopilot
-from service.traffic.hottest import Hottest
+from service.traffic.hottest import Hot, Hottest
 from service.traffic.repository import FleetTraffic
 
 log = structlog.get_logger(__name__)
@@ -26,14 +26,17 @@ class Flushing:
     server: str = field(default_factory=lambda: str(ULID()))
     _told: bool = False
     _running: "asyncio.Task[None] | None" = None
+    _one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def flush(self) -> None:
-        hot = self.hottest.now()
-        if not hot:
-            return
+        async with self._one:
+            if hot := self.hottest.now():
+                await self._tell(hot)
+
+    async def _tell(self, hot: Hot) -> None:
         try:
-            await self.fleet.put(self.server, hot)
             self._told = True
+            await self.fleet.put(self.server, hot)
             await self.autopilot.look(await self.fleet.hot())
         except KeyfenceError as error:
             log.warning("traffic_not_told", error=error.message)
@@ -42,10 +45,12 @@ class Flushing:
         self._running = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
-        """What it said dies with it: its part of the traffic goes to the others."""
-        if self._running:
-            self._running.cancel()
-            await asyncio.wait({self._running})
+        """What it said dies with it: its part of the traffic goes to the others.
+
+        A write that is under way is waited for: left alone, it might arrive after that."""
+        async with self._one:
+            if self._running:
+                self._running.cancel()
         await self.autopilot.stop()
         if self._told:
             with suppress(KeyfenceError):

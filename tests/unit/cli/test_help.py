@@ -7,7 +7,7 @@ from .conftest import Run
 
 @pytest.mark.parametrize(
     "command",
-    ["dev", "serve", "gate", "top", "table", "token", "credentials", "import", "export", "schema", "patterns"],
+    ["dev", "serve", "gate", "top", "hot", "table", "token", "credentials", "import", "export", "schema", "patterns"],
 )
 def test_every_command_teaches_by_an_example(run: Run, command: str) -> None:
     result = run(command, "--help")
@@ -20,5 +20,17 @@ def test_help_names_every_command(run: Run) -> None:
     said = run("--help").stdout
     assert all(
         command in said
-        for command in ("dev", "serve", "gate", "top", "token", "credentials", "policy", "tenant", "schema", "patterns")
+        for command in (
+            "dev",
+            "serve",
+            "gate",
+            "top",
+            "hot",
+            "token",
+            "credentials",
+            "policy",
+            "tenant",
+            "schema",
+            "patterns",
+        )
     )

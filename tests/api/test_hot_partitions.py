@@ -1,0 +1,130 @@
+"""Operators are told which partitions are hot, and tenants are not."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service import app
+from service.store.shards import ShardCounts
+from service.tenancy.register import Register
+from service.traffic.hottest import Hot
+from service.traffic.place import Place
+from service.traffic.repository import FleetTraffic
+from service.traffic.spot import Spot
+from service.traffic.units import STEP, Units, step_of
+from tests.world import Session, World
+
+HOT = """query($first: Int = 20) { hotPartitions(first: $first) {
+  tenant collection index partition readUnitsPerSecond writeUnitsPerSecond throttled recommendedShards } }"""
+USERS = "{ users { edges { node { email } } } }"
+CREATE = 'mutation { createUser(input: {email: "a@x.example", name: "N"}) { id } }'
+PATIENCE = 1_500
+
+
+def spot(place: Place, collection: str, **units: float) -> Spot:
+    of_step = {name: value * STEP if name in {"read", "write"} else value for name, value in units.items()}
+    return Spot(place, collection, {step_of(time.time()): Units()._replace(**of_step)})
+
+
+@pytest.fixture
+async def fleet(world: World) -> AsyncIterator[FleetTraffic]:
+    """Forgets what was said in it."""
+    made = FleetTraffic(world.tables.control(writes=True))
+    yield made
+    for server in ("one", "other"):
+        await made.forget(server)
+
+
+async def asked(world: World, **variables: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await world.operator().ask(HOT, **variables))["hotPartitions"]
+    return found
+
+
+async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
+    world: World, tenant: TenantId, fleet: FleetTraffic
+) -> None:
+    whole = Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
+    slots = [whole._replace(partition=f"{whole.partition}#{slot}") for slot in ("00", "01")]
+    product = Place(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
+    await fleet.put(
+        "one", Hot((spot(slots[0], "open_orders", write=500.0),), (spot(whole, "open_orders", write=500.0),))
+    )
+    partitions = (
+        spot(slots[0], "open_orders", write=450.0, throttled=3),
+        spot(slots[1], "open_orders", write=950.0, throttled=7),
+        spot(product, "", read=3_300.0, reads=1),
+    )
+    await fleet.put("other", Hot(partitions, (spot(whole, "open_orders", write=1_400.0),)))
+    product_row, second, first = await asked(world)
+    assert first == {
+        "tenant": tenant,
+        "collection": "open_orders",
+        "index": "GSI2",
+        "partition": slots[0].partition,
+        "readUnitsPerSecond": 0.0,
+        "writeUnitsPerSecond": 950.0,
+        "throttled": 3,
+        "recommendedShards": 2,
+    }
+    assert (second["partition"], second["throttled"], second["recommendedShards"]) == (slots[1].partition, 7, 2)
+    assert (product_row["collection"], product_row["readUnitsPerSecond"]) == ("", 3_300.0)
+    assert product_row["recommendedShards"] == 1
+    assert await asked(world, first=1) == [product_row]
+    assert await asked(world, first=None) == [product_row, second, first]
+
+
+async def test_never_fewer_slots_are_recommended_than_there_are(
+    world: World, tenant: TenantId, fleet: FleetTraffic
+) -> None:
+    counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
+    register = Register(world.tables.control(writes=True), "the-tests")
+    await register.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
+    place = Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
+    whole = place._replace(partition=f"TENANT#{tenant}#OPEN")
+    await fleet.put("one", Hot((spot(place, "open_orders", write=900.0),), (spot(whole, "open_orders", write=900.0),)))
+    (row,) = await asked(world)
+    assert row["recommendedShards"] == 16
+
+
+async def test_nothing_is_told_of_what_is_long_over_or_not_hot(
+    world: World, tenant: TenantId, fleet: FleetTraffic
+) -> None:
+    place = Place(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
+    old = Spot(place, "", {step_of(time.time()) - 6: Units(write=9_000.0)})
+    await fleet.put("one", Hot((old, spot(place, "", write=99.0)), ()))
+    assert await asked(world) == []
+
+
+@pytest.mark.parametrize("first", [0, 101])
+async def test_as_many_are_told_as_a_page_may_have(world: World, first: int) -> None:
+    assert await world.operator().refusal(HOT, first=first) == "BAD_USER_INPUT"
+
+
+async def test_a_tenants_token_is_told_nothing(world: World, owner: Session) -> None:
+    assert await replace(owner, path="/admin/graphql").refusal(HOT) == "UNAUTHENTICATED"
+
+
+async def test_a_server_tells_the_others_while_it_runs_and_not_when_it_is_gone(world: World, owner: Session) -> None:
+    """In a fleet so large that a unit or two are its part of what is hot."""
+    settings = world.settings.model_copy(update={"traffic_seconds": 0.02, "servers": 1_000})
+    vending = app.local_vending(settings, world.gate.sessions)
+    server = app.application(settings, app.local_tables(settings, vending), vending)
+    fleet = FleetTraffic(world.tables.control(writes=False))
+
+    async def seen() -> set[str]:
+        return {one.place.partition for one in (await fleet.hot()).partitions if one.place.tenant == owner.tenant}
+
+    async with server.router.lifespan_context(server):
+        await replace(owner, application=server).ask(CREATE)
+        await replace(owner, application=server).ask(USERS)
+        for _ in range(PATIENCE):
+            if f"TENANT#{owner.tenant}#USERS#00" in await seen():
+                break
+            await asyncio.sleep(0.02)
+        assert f"TENANT#{owner.tenant}#USERS#00" in await seen()
+    assert await seen() == set()

@@ -1,0 +1,81 @@
+"""keyfence hot as it is typed, through the gate of this machine."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from iam.boundary import TenantId
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from service.cli import app
+from service.local.gate_key import gate_key
+from service.traffic.hottest import Hot
+from service.traffic.place import Place
+from service.traffic.repository import FleetTraffic
+from service.traffic.spot import Spot
+from service.traffic.units import Units, step_of
+from tests.world import World
+
+pytestmark = [pytest.mark.engine, pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
+ACME = TenantId("acme")
+
+
+@pytest.fixture
+def gate(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """Before the world's table, with a key that lies in the directory where the command is typed."""
+    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
+        monkeypatch.delenv(name)
+    account, data = Account.of(Deployment(table=world.settings.table)), tmp_path / ".keyfence"
+    data.mkdir()
+    monkeypatch.setattr("service.log.configure", lambda **_: None)
+    monkeypatch.chdir(tmp_path)
+    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(data)) as running:
+        monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
+        monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", running.url)
+        yield running
+
+
+def hot(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["hot", *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.usefixtures("gate")
+def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
+    assert hot() == (0, "", "Nothing is hot.\n")
+    assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
+    step = step_of(time.time())
+    slot = Spot(Place(ACME, "GSI2", "TENANT#acme#OPEN#00"), "open_orders", {step: Units(500.0, 21_000.0, 1_000, 12)})
+    whole = Spot(Place(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", slot.steps)
+    lone = Spot(Place(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: Units(write=5_000.0)})
+    asyncio.run(FleetTraffic(world.tables.control(writes=True)).put("one", Hot((lone, slot), (whole,))))
+    code, out, said = hot()
+    assert (code, said) == (0, "")
+    heading, first, second = (line.split() for line in out.splitlines())
+    assert heading[:2] == ["TENANT", "COLLECTION"]
+    assert first == ["acme", "open_orders", "50.0", "2,100.0", "210%", "12", "3", "GSI2", "TENANT#acme#OPEN#00"]
+    assert second == ["acme", "-", "0.0", "500.0", "50%", "0", "-", "table", "TENANT#acme#PRODUCT#[red]"]
+    (row,) = json.loads(hot("--first", "1", "--json")[1])["hotPartitions"]
+    assert row == {
+        "tenant": "acme",
+        "collection": "open_orders",
+        "index": "GSI2",
+        "partition": "TENANT#acme#OPEN#00",
+        "readUnitsPerSecond": 50.0,
+        "writeUnitsPerSecond": 2_100.0,
+        "throttled": 12,
+        "recommendedShards": 3,
+    }
+
+
+@pytest.mark.parametrize("first", ["0", "101", "many"])
+def test_what_cannot_be_meant_is_a_usage_error(world: World, first: str) -> None:
+    assert hot("--first", first)[0] == 2
