@@ -4,6 +4,7 @@ Each is filled beyond its limit, and told by how many it then holds and how many
 
 import asyncio
 import gc
+import itertools
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from service.tenancy import registry
 from service.tenancy.lifecycle import TenantStatus
 from service.tenancy.model import Tenant
 from service.tenancy.quotas import Tier
+from service.traffic import window
+from service.traffic.place import Place
+from service.traffic.units import STEP, STEPS
 from service.usage import allowances, ledger
 
 BEYOND = 1.1
@@ -103,7 +107,16 @@ def verified() -> Filled:
     return Filled("tokens", TOKENS, kept, len(kept))
 
 
-MEMORIES: tuple[Callable[[], Filled], ...] = (registered, allowed, counted, vended, verified)
+def watched() -> Filled:
+    """Every step of a window full, of partitions that no two steps share."""
+    seconds = itertools.count()
+    kept = window.Window(clock=lambda: next(seconds) * STEP / int(window.SIZE * BEYOND))
+    for tenant in tenants(STEPS * window.SIZE):
+        kept.add(Place(tenant.id, "GSI2", f"TENANT#{tenant.id}#OPEN#00"), 0.5, 1.0)
+    return Filled("partitions", STEPS * window.SIZE, kept, sum(len(one) for one in kept._sketches.values()))
+
+
+MEMORIES: tuple[Callable[[], Filled], ...] = (registered, allowed, counted, vended, verified, watched)
 
 
 def main() -> None:

@@ -16,6 +16,8 @@ from service.store.calls import Patience
 from service.store.keys import PARTITION_BYTES, SORT_BYTES
 from service.store.retry import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
 from service.tenancy import registry
+from service.traffic import window
+from service.traffic.units import STEP
 from service.usage import allowances, ledger
 from tests.docs.pages import DOCS, ROOT, prose, table
 
@@ -32,6 +34,7 @@ PACE, PATIENCE, SESSIONS = Pace(), Patience(), pace.Pace()
         f"{registry.LARGEST:,}; {registry.MAX_AGE:g} s",
         f"{owned_issuers.LARGEST:,} of each; {owned_issuers.MAX_AGE:g} s and {owned_issuers.ABSENT_FOR:g} s",
         f"what is left of tenants' quotas | {allowances.LARGEST:,};",
+        f"the heaviest {window.SIZE:,} of each {STEP} s",
         f"of hours that are over {ledger.LARGEST:,} |",
         f"`KEYFENCE_REVOCATION_SECONDS` says so; then {standing.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from graphql import parse, validate
@@ -14,8 +14,10 @@ from service.cli import app
 from service.http.metrics import Metrics
 from service.operations.offboarding import attended, jobs
 from service.settings import Settings
+from service.tenancy.advice import BOUNDS, FULL
 from service.tenancy.offboarding import Phase
 from service.tenancy.quotas import ALLOWANCES
+from service.traffic.autopilot import Mode
 from service.usage.bucket import BURST_SECONDS
 from service.usage.model import RETENTION
 from service.usage.prices import LISTED
@@ -46,7 +48,7 @@ def test_every_line_that_is_logged_as_a_problem_is_there_and_no_other() -> None:
 
 
 def test_every_kind_of_event_is_there_and_no_other() -> None:
-    kinds = {kind for code in code_of("service") for kind in re.findall(r'"(tenant\.[a-z]+)"', code)}
+    kinds = {kind for code in code_of("service") for kind in re.findall(r'"((?:tenant|shards)\.[a-z_]+)"', code)}
     assert sorted(names("kind")) == sorted(kinds)
 
 
@@ -85,7 +87,7 @@ def test_a_command_has_the_options_that_it_is_shown_with(line: str) -> None:
 
 def test_every_command_about_tenants_is_named() -> None:
     tenant: Any = get_group(app).commands["tenant"]
-    words = set(re.findall(r"`(\w+)`", prose(PAGE))) | {line.split()[1] for line in COMMANDS}
+    words = set(re.findall(r"`(\w+)`", prose(PAGE))) | {word for line in COMMANDS for word in line.split()[1:2]}
     assert set(tenant.commands) - words == set()
 
 
@@ -103,11 +105,17 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
         f"Usage, for {RETENTION.days} days after each hour",
         f"as far as it comes within {attended.SECONDS:g} seconds",
         f"loses its place after {jobs.LEASE.total_seconds():g} seconds",
+        f"more than {FULL * 100:g} % of what its slots carry",
+        "up to {} slot in FREE, {} in STANDARD, {} in PREMIUM and {} in ENTERPRISE".format(*BOUNDS.values()),
         f"within `KEYFENCE_REGISTRY_SECONDS`, which is {Settings.model_fields['registry_seconds'].default:g}",
     ],
 )
 def test_a_number_is_the_codes_own(sentence: str) -> None:
     assert sentence in TEXT
+
+
+def test_every_mode_of_the_autopilot_is_told() -> None:
+    assert tuple(names("`KEYFENCE_AUTOPILOT`")) == get_args(Mode)
 
 
 def test_a_burst_is_two_seconds_worth() -> None:
