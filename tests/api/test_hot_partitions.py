@@ -26,9 +26,8 @@ CREATE = 'mutation { createUser(input: {email: "a@x.example", name: "N"}) { id }
 PATIENCE = 1_500
 
 
-def spot(place: Place, collection: str, **units: float) -> Spot:
-    of_step = {name: value * STEP if name in {"read", "write"} else value for name, value in units.items()}
-    return Spot(place, collection, {step_of(time.time()): Units()._replace(**of_step)})
+def spot(place: Place, collection: str, *, read: float = 0.0, write: float = 0.0, throttled: int = 0) -> Spot:
+    return Spot(place, collection, {step_of(time.time()): Units(read * STEP, write * STEP, 1, throttled)})
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
     partitions = (
         spot(slots[0], "open_orders", write=450.0, throttled=3),
         spot(slots[1], "open_orders", write=950.0, throttled=7),
-        spot(product, "", read=3_300.0, reads=1),
+        spot(product, "", read=3_300.0),
     )
     await fleet.put("other", Hot(partitions, (spot(whole, "open_orders", write=1_400.0),)))
     product_row, second, first = await asked(world)
