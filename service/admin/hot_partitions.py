@@ -13,6 +13,7 @@ class HotPartition:
 
     tenant: strawberry.ID = strawberry.field(description="`-` is the service itself.")
     collection: str = strawberry.field(description="Of those that have slots; empty for a partition of another kind.")
+    table: str = strawberry.field(description="A tenant that is being moved has two.")
     index: str = strawberry.field(description="Where it is a partition: `table`, `GSI1`, `GSI2` or `GSI3`.")
     partition: str
     read_units_per_second: float = strawberry.field(description="Asked for, also in vain, in the busiest 10 seconds.")
@@ -26,6 +27,7 @@ class HotPartition:
         return cls(
             tenant=strawberry.ID(spot.place.tenant),
             collection=spot.collection,
+            table=spot.place.table,
             index=spot.place.where,
             partition=spot.place.partition,
             read_units_per_second=spot.read,

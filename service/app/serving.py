@@ -38,7 +38,6 @@ from service.store.tables import Tables
 from service.tenancy.differences import Differences
 from service.tenancy.model import Tenant
 from service.tenancy.registry import Registry
-from service.traffic.autopilot import Grow
 from service.traffic.watching import Traffic
 from service.usage.flushing import Flushing
 from service.usage.repository import Usages
@@ -72,12 +71,10 @@ def application(
     migrator: Migrator | None = None,
     published: PublishedKeys | None = None,
     turns: Turns | None = None,
-    grow: Grow | None = None,
 ) -> Starlette:
     """The tenants' API and the operators' over these tables, with their probes.
 
-    Without a migrator offboarding is begun here and carried through by a command. Without a way to grow, the autopilot
-    says what it would do."""
+    Without a migrator offboarding is begun here and carried through by a command."""
     turns = turns or turns_of(settings, tables)
     ledger = turns.ledger
     metrics = Metrics(tables.meter, vending.counts, ledger.counts, turns.refusals)
@@ -89,7 +86,6 @@ def application(
         accounts=ledger.accounts,
         watcher=watching,
     )
-    traffic = traffic_of(settings, tables, watching.window, grow)
     usage = Flushing(ledger, Usages(tables.control(writes=True)), settings.usage_seconds)
     registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
     shadows = Shadows(registry, Differences(tables.control(writes=True)))
@@ -107,9 +103,9 @@ def application(
         usage.start()
         traffic.start()
         yield
+        await traffic.stop()
         await attended.stop()
         await shadows.stop()
-        await traffic.stop()
         await usage.stop()
         sweep.stop()
         vending.close()
@@ -126,6 +122,7 @@ def application(
     compared = replace(tables, on_difference=differs)
     endpoint = tenants_endpoint(settings, compared, metrics, registry, owned, turns)
     attended = attendant(settings, tables, told, counted)
+    traffic = traffic_of(settings, tables, watching.window, told, attended)
     admin = operators_endpoint(settings, tables, metrics, told, warden(settings, vending), counted, attended)
     return routes(
         endpoints={"/graphql": endpoint, "/admin/graphql": admin},

@@ -56,6 +56,7 @@ def _json(one: "HotPartition") -> dict[str, Any]:
     return {
         "tenant": spot.place.tenant,
         "collection": spot.collection,
+        "table": spot.place.table,
         "index": spot.place.where,
         "partition": spot.place.partition,
         "readUnitsPerSecond": spot.read,

@@ -1,10 +1,10 @@
 """Advice on slots, as events of tenants, and growth without an operator where that is allowed."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import structlog
 
@@ -32,10 +32,8 @@ NAME = "keyfence"
 log = structlog.get_logger(__name__)
 
 
-class Grow(Protocol):
-    """Gives a collection so many slots, and is back when it has them."""
-
-    async def __call__(self, tenant: TenantId, collection: str, shards: int) -> None: ...
+Grow = Callable[[TenantId, str, int], Awaitable[object]]
+"""Has a collection of a tenant get so many slots."""
 
 
 @dataclass(slots=True, kw_only=True)

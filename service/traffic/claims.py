@@ -20,13 +20,13 @@ CARRIED = {index.upper(): frozenset({*key_names("table"), *key_names(index), *PR
 TURNED_AWAY = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
-Claim = tuple[str, str, float, float]
-"""The table or the index of that name, a partition of it, and the read and write units that are asked of it."""
+Claim = tuple[str, str, str, float, float]
+"""A table, itself or its index of that name, a partition of it, and the read and write units that are asked of it."""
 
 Member = tuple[Claim, ...]
 """One item's part of a call: DynamoDB takes all of it, or none."""
 
-Keyed = tuple[str, str]
+Keyed = tuple[str, str, str]
 
 
 def members(operation: str, call: Mapping[str, Any], units: float) -> Sequence[Member]:
@@ -55,64 +55,66 @@ def blamed(refusal: Refused, count: int) -> Sequence[int]:
 
 def _query(call: Mapping[str, Any], units: float) -> Sequence[Member]:
     partition = call["ExpressionAttributeValues"].get(":p")
-    return () if partition is None else (((call.get("IndexName", TABLE), partition["S"], units, 0.0),),)
+    where = call.get("IndexName", TABLE)
+    return () if partition is None else (((call["TableName"], where, partition["S"], units, 0.0),),)
 
 
 def _get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
-    yield ((TABLE, call["Key"]["PK"]["S"], units, 0.0),)
+    yield ((call["TableName"], TABLE, call["Key"]["PK"]["S"], units, 0.0),)
 
 
 def _batch_get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
-    for key in _requests(call["RequestItems"]):
-        yield ((TABLE, key["PK"]["S"], units, 0.0),)
+    for table, key in _requests(call["RequestItems"]):
+        yield ((table, TABLE, key["PK"]["S"], units, 0.0),)
 
 
 def _transact_get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
     for one in call["TransactItems"]:
-        yield ((TABLE, one["Get"]["Key"]["PK"]["S"], units, 0.0),)
+        get = one["Get"]
+        yield ((get["TableName"], TABLE, get["Key"]["PK"]["S"], units, 0.0),)
 
 
 def _batch_write(call: Mapping[str, Any], _: float) -> Iterator[Member]:
-    for one in _requests(call["RequestItems"]):
+    for table, one in _requests(call["RequestItems"]):
         put = one.get("PutRequest")
-        yield _put(put["Item"], 1) if put else _plain(one["DeleteRequest"]["Key"], 1)
+        yield _put(table, put["Item"], 1) if put else _plain(table, one["DeleteRequest"]["Key"], 1)
 
 
 def _transact_write(call: Mapping[str, Any], _: float) -> Iterator[Member]:
     for one in call["TransactItems"]:
         for verb, write in one.items():
+            table = write["TableName"]
             if verb == "Put":
-                yield _put(write["Item"], TRANSACTED)
+                yield _put(table, write["Item"], TRANSACTED)
             elif verb == "Update":
-                yield *_plain(write["Key"], TRANSACTED), *_moved(write)
+                yield *_plain(table, write["Key"], TRANSACTED), *_moved(table, write)
             else:
-                yield _plain(write["Key"], TRANSACTED)
+                yield _plain(table, write["Key"], TRANSACTED)
 
 
-def _put(item: Item, factor: int) -> Member:
+def _put(table: str, item: Item, factor: int) -> Member:
     """An index follows once even what a transaction wrote."""
     indexes = [(name, item[attribute]["S"]) for attribute, name in PARTITIONS.items() if attribute in item]
-    if len(orjson.dumps(item)) <= WRITE_BYTES:
-        return ((TABLE, item["PK"]["S"], 0.0, factor), *((name, one, 0.0, 1.0) for name, one in indexes))
+    small = len(orjson.dumps(item)) <= WRITE_BYTES
     return (
-        (TABLE, item["PK"]["S"], 0.0, _units(item) * factor),
-        *((name, one, 0.0, _units(_carried(name, item))) for name, one in indexes),
+        (table, TABLE, item["PK"]["S"], 0.0, factor * (1.0 if small else _units(item))),
+        *((table, name, one, 0.0, 1.0 if small else _units(_carried(name, item))) for name, one in indexes),
     )
 
 
-def _plain(key: Item, factor: int) -> Member:
+def _plain(table: str, key: Item, factor: int) -> Member:
     """A change or a removal of an item that the call does not show: it is taken to be a small one."""
-    return ((TABLE, key["PK"]["S"], 0.0, factor),)
+    return ((table, TABLE, key["PK"]["S"], 0.0, factor),)
 
 
-def _moved(update: Mapping[str, Any]) -> Iterator[Claim]:
+def _moved(table: str, update: Mapping[str, Any]) -> Iterator[Claim]:
     """The index partitions that it puts the item into."""
     for placeholder, name in update.get("ExpressionAttributeNames", {}).items():
         if name in PARTITIONS:
             _, _, value = update["UpdateExpression"].partition(f"{placeholder} = ")
             if value:
                 given = update["ExpressionAttributeValues"][value.partition(" ")[0].rstrip(",")]
-                yield (PARTITIONS[name], given["S"], 0.0, 1.0)
+                yield table, PARTITIONS[name], given["S"], 0.0, 1.0
 
 
 def _units(item: Item) -> float:
@@ -123,15 +125,17 @@ def _carried(index: str, item: Item) -> Item:
     return {name: value for name, value in item.items() if name in CARRIED[index]}
 
 
-def _requests(tables: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for entry in tables.values():
-        yield from entry["Keys"] if isinstance(entry, Mapping) else entry
+def _requests(tables: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for table, entry in tables.items():
+        for request in entry["Keys"] if isinstance(entry, Mapping) else entry:
+            yield table, request
 
 
-def _key(request: Mapping[str, Any]) -> Keyed:
+def _key(named: tuple[str, Mapping[str, Any]]) -> Keyed:
+    table, request = named
     put, delete = request.get("PutRequest"), request.get("DeleteRequest")
     key = put["Item"] if put else delete["Key"] if delete else request
-    return key["PK"]["S"], key["SK"]["S"]
+    return table, key["PK"]["S"], key["SK"]["S"]
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any], float], Iterator[Member]]] = {

@@ -11,6 +11,7 @@ from service.tenancy.access import tenant_by_id
 from service.tenancy.model import Tenant
 from service.traffic.hottest import WARM, Hot
 from service.traffic.need import Need, needs
+from service.traffic.place import Place
 from service.traffic.repository import FleetTraffic
 from service.traffic.spot import Spot
 
@@ -48,8 +49,8 @@ def _is_hot(spot: Spot) -> bool:
     return spot.share >= WARM or spot.throttled > 0
 
 
-def _rank(spot: Spot) -> tuple[float, int, str, str]:
-    return -spot.share, -spot.throttled, spot.place.partition, spot.place.where
+def _rank(spot: Spot) -> tuple[float, int, Place]:
+    return -spot.share, -spot.throttled, spot.place
 
 
 def _needs(hot: Hot) -> Mapping[tuple[TenantId, str], Need]:

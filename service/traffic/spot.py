@@ -72,6 +72,6 @@ def read(text: str) -> tuple[Spot, ...]:
     return tuple(_read(*line) for line in orjson.loads(text))
 
 
-def _read(tenant: str, where: str, partition: str, collection: str, steps: list[list[Any]]) -> Spot:
-    place = Place(TenantId(tenant), where, partition)
+def _read(tenant: str, where: str, partition: str, table: str, collection: str, steps: list[list[Any]]) -> Spot:
+    place = Place(TenantId(tenant), where, partition, table)
     return Spot(place, collection, {step: Units(*units) for step, *units in steps})

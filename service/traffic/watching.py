@@ -70,8 +70,8 @@ class Traffic:
             self._busiest(tenant, wanted[number]).throttled += 1
 
     def _add(self, tenant: TenantId, claim: Claim, *, in_vain: bool) -> None:
-        where, partition, read, write = claim
-        place = place_of(tenant, where, partition)
+        table, where, partition, read, write = claim
+        place = place_of(tenant, where, partition, table)
         if read:
             read = self._usual(place) if in_vain else read
             self.window.add(place, read, write).reads += 1
@@ -85,7 +85,7 @@ class Traffic:
 
     def _busiest(self, tenant: TenantId, member: Member) -> Tally:
         """A refusal does not say which of an item's partitions had no units left."""
-        places = [place_of(tenant, where, partition) for where, partition, _, _ in member]
+        places = [place_of(tenant, where, partition, table) for table, where, partition, _, _ in member]
         return self.window.add(max(places, key=self.window.load), 0.0, 0.0)
 
 

@@ -20,7 +20,7 @@ from service.traffic.units import STEP, Units, step_of
 from tests.world import Session, World
 
 HOT = """query($first: Int = 20) { hotPartitions(first: $first) {
-  tenant collection index partition readUnitsPerSecond writeUnitsPerSecond throttled recommendedShards } }"""
+  tenant collection table index partition readUnitsPerSecond writeUnitsPerSecond throttled recommendedShards } }"""
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation { createUser(input: {email: "a@x.example", name: "N"}) { id } }'
 PATIENCE = 1_500
@@ -47,7 +47,7 @@ async def asked(world: World, **variables: Any) -> list[dict[str, Any]]:
 async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
-    whole = Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
+    whole = Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN", "keyfence")
     slots = [whole._replace(partition=f"{whole.partition}#{slot}") for slot in ("00", "01")]
     product = Place(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
     await fleet.put(
@@ -63,6 +63,7 @@ async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
     assert first == {
         "tenant": tenant,
         "collection": "open_orders",
+        "table": "keyfence",
         "index": "GSI2",
         "partition": slots[0].partition,
         "readUnitsPerSecond": 0.0,

@@ -67,6 +67,7 @@ def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
     assert row == {
         "tenant": "acme",
         "collection": "open_orders",
+        "table": "",
         "index": "GSI2",
         "partition": "TENANT#acme#OPEN#00",
         "readUnitsPerSecond": 50.0,

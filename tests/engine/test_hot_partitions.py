@@ -1,5 +1,6 @@
 """A hammered collection shows up with what was asked of it, and a quiet neighbour does not."""
 
+import asyncio
 import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from service import catalogue
 from service.domains.stores.access import stores
 from service.domains.stores.model import Store, StoreId
 from service.errors import Throttled
+from service.operations.resharding import Reshards
 from service.store.calls import Patience
 from service.store.home import Home
 from service.store.shards import UNSHARDED, ShardMap
@@ -185,6 +187,24 @@ async def test_what_servers_see_is_summed_and_a_server_that_is_quiet_drops_out(
     await server.told()
     (hot,) = await hottest(world, clock, tenant)
     assert hot.spot.write == 50 * UNITS / STEP
+
+
+async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes_no_further_than_the_tier(
+    world: World, tenant: TenantId, clock: Clock, server: Server
+) -> None:
+    register = Register(world.tables.control(writes=True), NAME, clock.moment)
+    server.flushing.autopilot = Autopilot(register=register, mode="on", grow=Reshards(register), now=clock.moment)
+    for _ in range(0, WINDOW + STEP, STEP):
+        assert (await register.get(tenant)).shards == {}
+        await server.open(tenant, 400)
+        await server.told()
+        clock.seconds += STEP
+    await asyncio.gather(*server.flushing.autopilot._growing)
+    counts = (await register.get(tenant)).shards["stores"]
+    assert (counts.read_shards, counts.write_shards) == (4, 1)
+    assert counts.migration is not None
+    await server.told()
+    assert (await register.get(tenant)).shards["stores"] == counts
 
 
 async def test_nothing_is_written_or_read_while_nothing_is_hot(

@@ -32,15 +32,15 @@ TABLE = "TENANT#acme#USER#usr_1"
 EMAIL, LIST = ("GSI1", "TENANT#acme#EMAIL#ann@x.example"), ("GSI2", "TENANT#acme#USERS#00")
 
 
-def asked(*writes: Write[Any]) -> list[tuple[tuple[str, str, float, float], ...]]:
+def asked(*writes: Write[Any]) -> list[tuple[tuple[str, str, str, float, float], ...]]:
     call = {"TransactItems": [write.render(NAME, FENCE, UNSHARDED) for write in writes]}
     return [*members("TransactWriteItems", call, 0.0)]
 
 
-def charged(item: dict[str, Any], factor: int) -> list[tuple[str, str, float, float]]:
+def charged(item: dict[str, Any], factor: int) -> list[tuple[str, str, str, float, float]]:
     target = Target(NAME, LAYOUT, LAYOUT.key_of(item))
     claims = Charged(target=target, verb="Put", item=item, factor=factor).claims(None)
-    return [(claim.partition.index or "table", claim.partition.key, 0.0, claim.units) for claim in claims]
+    return [(NAME, claim.partition.index or "table", claim.partition.key, 0.0, claim.units) for claim in claims]
 
 
 @given(st.integers(1, 6_000), st.sampled_from(["a", "é", "\\", "\n", "🙂"]), st.booleans())
@@ -58,33 +58,33 @@ def test_a_put_costs_each_of_its_partitions_what_the_gate_charges(length: int, l
 @given(st.integers(1, 3_000))
 def test_what_an_index_does_not_carry_costs_it_nothing(length: int) -> None:
     item = users.item(ANN, FENCE, UNSHARDED) | {"settingNames": {"SS": ["x" * length]}}
-    (member,) = members("TransactWriteItems", {"TransactItems": [{"Put": {"Item": item}}]}, 0.0)
+    (member,) = members("TransactWriteItems", {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}, 0.0)
     assert sorted(member) == sorted(charged(item, 2))
-    assert {units for where, _, _, units in member if where != "table"} == {1.0}
+    assert {units for _, where, _, _, units in member if where != "table"} == {1.0}
 
 
 def test_a_change_costs_the_item_and_the_index_partitions_that_it_puts_it_into() -> None:
     renamed = replace(ANN, email="bob@x.example", name="Bob", version=2)
     (member,) = asked(revise(users, ANN, renamed))
-    assert member == (("table", TABLE, 0.0, 2), ("GSI1", "TENANT#acme#EMAIL#bob@x.example", 0.0, 1.0))
+    assert member == ((NAME, "table", TABLE, 0.0, 2), (NAME, "GSI1", "TENANT#acme#EMAIL#bob@x.example", 0.0, 1.0))
 
 
 def test_other_members_of_a_transaction_cost_their_items_partition() -> None:
     key = {"id": "usr_1"}
     plain = change(users, key, Change(sets={("role",): "OWNER"}))
     for write in (plain, delete(users, key), check(users, key, when=present(), otherwise=plain.otherwise)):
-        assert asked(write) == [(("table", TABLE, 0.0, 2),)]
+        assert asked(write) == [((NAME, "table", TABLE, 0.0, 2),)]
 
 
 def test_reads_are_of_the_partitions_that_they_name() -> None:
     key = {"PK": {"S": TABLE}, "SK": {"S": "PROFILE"}}
-    here = (("table", TABLE, 1.5, 0.0),)
-    assert [*members("GetItem", {"Key": key}, 1.5)] == [here]
+    here = ((NAME, "table", TABLE, 1.5, 0.0),)
+    assert [*members("GetItem", {"TableName": NAME, "Key": key}, 1.5)] == [here]
     assert [*members("BatchGetItem", {"RequestItems": {NAME: {"Keys": [key, key]}}}, 1.5)] == [here, here]
-    assert [*members("TransactGetItems", {"TransactItems": [{"Get": {"Key": key}}]}, 1.5)] == [here]
-    query = {"IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": LIST[1]}}}
-    assert [*members("Query", query, 1.5)] == [((*LIST, 1.5, 0.0),)]
-    assert [*members("Query", {"ExpressionAttributeValues": {":p": {"S": TABLE}}}, 1.5)] == [here]
+    assert [*members("TransactGetItems", {"TransactItems": [{"Get": {"TableName": NAME, "Key": key}}]}, 1.5)] == [here]
+    query = {"TableName": NAME, "IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": LIST[1]}}}
+    assert [*members("Query", query, 1.5)] == [((NAME, *LIST, 1.5, 0.0),)]
+    assert [*members("Query", {"TableName": NAME, "ExpressionAttributeValues": {":p": {"S": TABLE}}}, 1.5)] == [here]
     assert [*members("Scan", {}, 1.5)] == []
 
 
@@ -115,4 +115,4 @@ def test_of_a_transaction_those_members_are_blamed_that_it_names(reasons: tuple[
 
 def test_a_put_stands_where_its_entity_says() -> None:
     (member,) = asked(put(users, ANN))
-    assert [(where, partition) for where, partition, _, _ in member] == [("table", TABLE), EMAIL, LIST]
+    assert [(where, partition) for _, where, partition, _, _ in member] == [("table", TABLE), EMAIL, LIST]

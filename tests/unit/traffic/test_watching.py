@@ -20,7 +20,8 @@ from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials
 from .clock import ACME, Clock, open_orders
 
 BUSY = Refused("ProvisionedThroughputExceededException", "")
-CUSTOMER = Place(ACME, "table", "TENANT#acme#CUST#cus_1")
+CUSTOMER = Place(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)
+OPEN = open_orders()._replace(table=NAME)
 
 
 def order() -> dict[str, Any]:
@@ -33,8 +34,8 @@ def order() -> dict[str, Any]:
     }
 
 
-PLACING = {"TransactItems": [{"Put": {"Item": order()}}]}
-LIST = {"IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": open_orders().partition}}}
+PLACING = {"TransactItems": [{"Put": {"TableName": NAME, "Item": order()}}]}
+LIST = {"TableName": NAME, "IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": open_orders().partition}}}
 
 
 def away(*reasons: str) -> Refused:
@@ -66,14 +67,14 @@ def traffic() -> Traffic:
 async def test_a_page_is_its_partitions_units(traffic: Traffic) -> None:
     for units in (0.5, 4.0):
         await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": units}})
-    assert seen(traffic, open_orders()) == Units(4.5, 0.0, 2, 0)
+    assert seen(traffic, OPEN) == Units(4.5, 0.0, 2, 0)
 
 
 async def test_a_call_that_is_turned_away_asks_once_however_often_it_is_tried(traffic: Traffic) -> None:
     await called(traffic, "TransactWriteItems", PLACING, away(), away(), {})
     assert seen(traffic, CUSTOMER).write == 2.0
-    assert seen(traffic, open_orders()).write == 1.0
-    assert seen(traffic, CUSTOMER).throttled + seen(traffic, open_orders()).throttled == 2
+    assert seen(traffic, OPEN).write == 1.0
+    assert seen(traffic, CUSTOMER).throttled + seen(traffic, OPEN).throttled == 2
 
 
 async def test_a_call_that_is_lost_on_the_way_asks_when_it_arrives(traffic: Traffic) -> None:
@@ -84,18 +85,22 @@ async def test_a_call_that_is_lost_on_the_way_asks_when_it_arrives(traffic: Traf
 async def test_what_is_turned_away_for_good_was_asked_for_all_the_same(traffic: Traffic) -> None:
     with pytest.raises(Refused):
         await called(traffic, "TransactWriteItems", PLACING, *[away()] * PATIENCE.attempts)
-    assert seen(traffic, open_orders()).write == 1.0
+    assert seen(traffic, OPEN).write == 1.0
 
 
 async def test_the_busiest_of_an_items_partitions_is_blamed_also_when_a_step_has_just_begun(traffic: Traffic) -> None:
     clock = traffic.window.clock
     assert isinstance(clock, Clock)
     for number in range(9):
-        call = {"TransactItems": [{"Put": {"Item": order() | {"PK": {"S": f"TENANT#acme#CUST#cus_{number}"}}}}]}
+        call = {
+            "TransactItems": [
+                {"Put": {"TableName": NAME, "Item": order() | {"PK": {"S": f"TENANT#acme#CUST#cus_{number}"}}}}
+            ]
+        }
         await called(traffic, "TransactWriteItems", call, {})
     clock.seconds += 10
     await called(traffic, "TransactWriteItems", PLACING, away(), {})
-    assert [one.throttled for one in traffic.window.steps(open_orders()).values()] == [0, 1]
+    assert [one.throttled for one in traffic.window.steps(OPEN).values()] == [0, 1]
     assert [one.throttled for one in traffic.window.steps(CUSTOMER).values()] == [0, 0]
 
 
@@ -116,11 +121,11 @@ async def test_a_page_in_vain_counts_as_much_as_those_that_were_given(traffic: T
     await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": 6.0}})
     with pytest.raises(Refused):
         await called(traffic, "Query", LIST, *[BUSY] * PATIENCE.attempts)
-    assert seen(traffic, open_orders()) == Units(12.0, 0.0, 2, PATIENCE.attempts)
+    assert seen(traffic, OPEN) == Units(12.0, 0.0, 2, PATIENCE.attempts)
 
 
 async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_away(traffic: Traffic) -> None:
-    places = [Place(ACME, "table", f"TENANT#acme#CUST#cus_{number}") for number in range(3)]
+    places = [Place(ACME, "table", f"TENANT#acme#CUST#cus_{number}", NAME) for number in range(3)]
     keys = [{"PK": {"S": one.partition}, "SK": {"S": "PROFILE"}} for one in places]
     left = {"UnprocessedKeys": {NAME: {"Keys": keys[2:]}}, "ConsumedCapacity": [{"CapacityUnits": 3.0}]}
     await called(traffic, "BatchGetItem", {"RequestItems": {NAME: {"Keys": keys}}}, left)
@@ -129,11 +134,19 @@ async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_aw
 
 def test_what_belongs_to_no_tenant_is_the_services_own(traffic: Traffic) -> None:
     key = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "METADATA"}}
-    traffic.answered(Asked(None, "GetItem", {"Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}})
-    assert seen(traffic, Place(TenantId("-"), "table", "CONTROL#TENANT#acme")) == Units(1.0, 0.0, 1)
+    traffic.answered(
+        Asked(None, "GetItem", {"TableName": NAME, "Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}}
+    )
+    assert seen(traffic, Place(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == Units(1.0, 0.0, 1)
 
 
 def test_a_call_that_nobody_understands_does_no_harm(traffic: Traffic) -> None:
     traffic.answered(Asked(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
     traffic.refused(Asked(ACME, "GetItem", {}), BUSY)
     assert len(traffic.window.now) == 0
+
+
+async def test_what_is_written_to_both_tables_of_a_move_is_asked_of_each_once(traffic: Traffic) -> None:
+    both = [{"Put": {"TableName": table, "Item": order()}} for table in (NAME, "silo")]
+    await called(traffic, "TransactWriteItems", {"TransactItems": both}, {})
+    assert [seen(traffic, OPEN._replace(table=table)).write for table in (NAME, "silo")] == [1.0, 1.0]
