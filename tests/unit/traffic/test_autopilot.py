@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from iam.boundary import TenantId
+from iam.credentials import Credentials
 from service.errors import Conflict
 from service.store.calls import Caller
+from service.store.client import Answer
 from service.store.cursor import Sealer
 from service.store.keys import Fence
 from service.store.shards import ShardCounts
@@ -37,11 +40,19 @@ def writing(units: float, tenant: TenantId = ACME) -> Hot:
     return Hot(lists=(Spot(place, "open_orders", {1: Units(write=units * STEP)}),))
 
 
+class Distant(Shelves):
+    """Lets others ask while it is asked."""
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        await asyncio.sleep(0)
+        return await super().call(operation, parameters, credentials)
+
+
 @dataclass
 class Fleet:
     """Servers that share a register and a clock."""
 
-    shelves: Shelves = field(default_factory=Shelves)
+    shelves: Shelves = field(default_factory=Distant)
     clock: Clock = field(default_factory=Clock)
     grown: list[tuple[str, str, int]] = field(default_factory=list)
     failing: Exception | None = None
