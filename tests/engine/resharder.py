@@ -106,7 +106,7 @@ async def seen(table: Table, crowd: Crowd, collection: str, first: int) -> list[
         after = page.edges[-1].cursor()
 
 
-def values(crowd: Crowd, collection: str) -> dict[str, object]:
+def values(crowd: Crowd, collection: str) -> dict[str, Any]:
     given = {"group_id": crowd.groups[0].id, "region": REGION, "category": SHELF, "created_at": crowd.now}
     return {name: given[name] for name in QUERIES[collection].takes}
 
@@ -127,5 +127,7 @@ def kept(world: World, tenant: TenantId) -> list[Item]:
     """What the engine itself has of a tenant."""
     asked: dict[str, Any] = {"TableName": world.settings.table, "ConsistentRead": True}
     pages = world.engine_client().get_paginator("scan").paginate(**asked)
-    own = [item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(tenant_boundary(tenant))]
+    own: list[Any] = [
+        item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(tenant_boundary(tenant))
+    ]
     return sorted(own, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))

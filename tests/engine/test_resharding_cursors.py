@@ -1,6 +1,7 @@
 """A cursor goes on through every change of slots, and belongs to one tenant, one list and its arguments in any."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from service.domains.customers.access import newest_customers
 from service.domains.orders.access import open_orders, orders_of_region
 from service.errors import BadInput
 from service.operations.migrator import Migrator
+from service.store.entity import Query
 from service.store.shards import ShardMap
 from service.store.table import Table
 from tests.catalogue.crowd import Crowd
@@ -64,7 +66,8 @@ async def test_a_cursor_of_another_tenant_list_or_argument_is_refused_in_any_num
             assert await handle.page(orders_of_region, first=2, after=cursor, region=REGION)
             with pytest.raises(BadInput, match="not one of this list"):
                 await handle.page(orders_of_region, first=2, after=cursor, region="ELSEWHERE")
-            for pattern in (newest_customers, open_orders):
+            others: tuple[Query[Any], ...] = (newest_customers, open_orders)
+            for pattern in others:
                 with pytest.raises(BadInput, match="not one of this list"):
                     await handle.page(pattern, first=2, after=cursor)
         with pytest.raises(BadInput, match="not one of this list") as refused:
