@@ -61,8 +61,10 @@ class ShardCounts:
                 return range(self.write_shards, self.read_shards), range(self.write_shards)
 
     def live(self, value: str) -> tuple[int, ...]:
-        """The slots that an item with this value may be in: by every count that somebody may have written with."""
-        return tuple(sorted({slot_of(value, count) for count in (*self.former, self.write_shards, self.read_shards)}))
+        """The slots that an item with this value may be in: by every count that somebody may write with.
+
+        That need not be one that this map knows of: where slots are to go, others may know of fewer already."""
+        return slots_of(value, self.read_shards)
 
 
 ONE = ShardCounts()
@@ -88,15 +90,18 @@ UNSHARDED = ShardMap()
 
 def slot_of(value: str, count: int) -> int:
     """By jump consistent hashing (Lamping and Veach): with one slot more, an item stays or goes into the new one."""
-    if count == 1:
-        return 0
+    return 0 if count == 1 else slots_of(value, count)[-1]
+
+
+def slots_of(value: str, count: int) -> tuple[int, ...]:
+    """By each of the counts up to this one, rising: of 8 slots about 3, of 256 about 6."""
     state = int.from_bytes(blake2b(value.encode(), digest_size=8).digest())
-    slot, ahead = 0, 0
+    slots, ahead = list[int](), 0
     while ahead < count:
-        slot = ahead
+        slots.append(ahead)
         state = (state * _FACTOR + 1) % _WORD
-        ahead = int((slot + 1) * (2**31 / ((state >> 33) + 1)))
-    return slot
+        ahead = int((ahead + 1) * (2**31 / ((state >> 33) + 1)))
+    return tuple(slots)
 
 
 def slot_text(slot: int) -> str:

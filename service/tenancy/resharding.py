@@ -13,6 +13,9 @@ from service.tenancy.shard_counts import COLLECTIONS, every_collection
 MOST: Mapping[str, int] = {"counters": 100}
 """Of these a moment's state is read in one transaction, which takes 100 items."""
 
+OWN_KEY = frozenset({"activity", "counters"})
+"""Here the slot is in the item's own key: what moves is taken from one place and put into another."""
+
 
 class Way(StrEnum):
     """What is done to a collection."""

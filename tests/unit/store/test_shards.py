@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from iam.boundary import TenantId
 from service.store.keys import Fence, TenantKey
-from service.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, slot_of, slot_text
+from service.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, slot_of, slot_text, slots_of
 
 ACME = Fence.around(TenantId("acme"))
 USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
@@ -21,6 +21,11 @@ def test_the_slots_of_known_ids_never_change() -> None:
 @given(st.text(), st.integers(1, LIMIT))
 def test_a_slot_is_within_its_count(value: str, count: int) -> None:
     assert 0 <= slot_of(value, count) < count
+
+
+@given(st.text(), st.integers(1, LIMIT))
+def test_the_slots_of_a_value_are_those_by_every_count_and_no_others(value: str, count: int) -> None:
+    assert slots_of(value, count) == tuple(sorted({slot_of(value, one) for one in range(1, count + 1)}))
 
 
 @pytest.mark.parametrize("count", [2, 3, 16, 256])

@@ -1,0 +1,38 @@
+"""Carries one reshard on in a process of its own, which is killed at one of its calls."""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.sessions import Sessions
+from service import app
+from service.settings import Settings
+from tests.engine.dying import Dying, be_killed
+from tests.engine.leaving import through
+from tests.engine.resharder import Resharder
+
+
+def main(given: dict[str, Any]) -> None:
+    settings = Settings(
+        table=given["table"],
+        region=Deployment().region,
+        endpoint_url=given["gate"],
+        sts_endpoint_url=given["gate"],
+        cursor_keys=("dev-" + "A" * 43,),
+    )
+    sessions = Sessions(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
+    with app.migrating(settings, sessions) as by:
+        killed = through(by, Dying(by.tables.client, given["at"], "after", be_killed))
+        asyncio.run(_carry_on(Resharder(by=killed), given))
+
+
+async def _carry_on(resharder: Resharder, given: dict[str, Any]) -> None:
+    found = await resharder.means().records.get(given["migration"])
+    await resharder.carry_on(found, page=given["page"])
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

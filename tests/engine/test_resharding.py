@@ -1,0 +1,277 @@
+"""Every sharded collection gets more slots, fewer, and its items put right, and is the same list all the while."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.counters.repository import Counters
+from service.domains.groups.access import memberships
+from service.domains.products.model import views_of
+from service.errors import BadInput, Conflict, Throttled
+from service.migrations.engine import carry_on
+from service.migrations.keys import declared
+from service.operations.migrator import Migrator
+from service.operations.resharding import Reshards
+from service.settings import GRACE_SECONDS
+from service.store.note import Note
+from service.store.shards import Moving, ShardCounts, slot_of
+from service.store.table import Table
+from service.store.write import put
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.registry import Registry
+from service.tenancy.resharding import OWN_KEY
+from service.tenancy.shard_counts import COLLECTIONS
+from tests.catalogue.crowd import Crowd
+from tests.catalogue.measuring import fill
+from tests.engine.leaving import migrator
+from tests.engine.resharder import QUERIES, Resharder, kept, seen, slots
+from tests.world import World
+
+SMALL, LARGE = 3, 60
+DYNOXIDE = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+ENTITIES = declared()
+
+
+@dataclass(slots=True)
+class Lot:
+    """A tenant that has of everything, and its neighbour by name, which is not to notice anything."""
+
+    world: World
+    crowd: Crowd
+    tenant: TenantId
+    neighbour: TenantId
+    resharder: Resharder
+    before: list[Any] = field(default_factory=list)
+
+    async def table(self) -> Table:
+        return await self.resharder.table(self.world, self.tenant)
+
+    async def seen(self, collection: str, first: int = 100) -> list[Any]:
+        return await seen(await self.table(), self.crowd, collection, first)
+
+    async def add(self, collection: str) -> None:
+        """What a server writes by the map of this moment; it joins the list."""
+        table = await self.table()
+        if collection == "counters":
+            name = views_of(self.crowd.products[0].id)
+            await asyncio.gather(*(Counters(table).add(name, Note("thing.seen")) for _ in range(10)))
+            return
+        entity = QUERIES[collection].entity
+        fresh = [model for one, model in Crowd.of(6).kept() if one is entity]
+        if entity is memberships:
+            fresh = [replace(model, group_id=self.crowd.groups[0].id) for model in fresh]
+        await asyncio.gather(*(table.write(put(entity, model)) for model in fresh[:12]))
+
+    def slots(self, collection: str) -> dict[int, int]:
+        return slots(kept(self.world, self.tenant), collection, ENTITIES)
+
+
+@pytest.fixture(scope="module")
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def lots() -> dict[int, Lot]:
+    """By size, each made when it is first wanted and used by all tests: a collection does not touch another."""
+    return {}
+
+
+async def lot(world: World, by: Migrator, lots: dict[int, Lot], size: int) -> Lot:
+    if size not in lots:
+        crowd, resharder = Crowd.of(size), Resharder(by=by)
+        tenant, neighbour = await world.new_tenant(f"acme{size}"), await world.new_tenant(f"acme{size}corp")
+        for one in (tenant, neighbour):
+            await fill(world, one, crowd)
+        lots[size] = Lot(world, crowd, tenant, neighbour, resharder, kept(world, neighbour))
+    return lots[size]
+
+
+def test_every_sharded_collection_has_a_list_or_a_sum() -> None:
+    assert {*QUERIES, "counters"} == set(COLLECTIONS)
+
+
+def test_the_collections_whose_items_have_the_slot_in_their_own_key_are_known() -> None:
+    keys = [entity.keys["table"] for entity in ENTITIES.values()]
+    assert {key.shard.collection for key in keys if key.shard} == OWN_KEY
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
+    world: World, by: Migrator, lots: dict[int, Lot], collection: str
+) -> None:
+    one = await lot(world, by, lots, SMALL)
+    for shards, rebalance in ((8, False), (8, True), (3, False)):
+        await _changed(one, collection, shards, rebalance=rebalance)
+    assert kept(world, one.neighbour) == one.before
+
+
+@DYNOXIDE
+@pytest.mark.parametrize("collection", ["group_members", "orders_by_region", "activity", "counters"])
+async def test_a_large_collection_is_the_same_however_often_its_slots_change(
+    world: World, by: Migrator, lots: dict[int, Lot], collection: str
+) -> None:
+    one = await lot(world, by, lots, LARGE)
+    for shards, rebalance in ((4, False), (32, False), (5, False), (5, True), (7, False), (1, False)):
+        await _changed(one, collection, shards, rebalance=rebalance)
+    assert kept(world, one.neighbour) == one.before
+
+
+async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -> None:
+    """Something is written by every map on the way, and what there is, is seen at every place on the way."""
+    resharder, tenant = one.resharder, one.tenant
+    page = 80 if len(one.crowd.customers) == SMALL else 400
+    migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
+    await one.add(collection)
+    whole = await one.seen(collection)
+    assert not whole or isinstance(whole[0], int) or len({*map(repr, whole)}) == len(whole)
+    for first in (100, 17):
+        migration = await resharder.a_little(migration, page=page)
+        assert await one.seen(collection, first) == whole
+    migration = await resharder.carry_on(migration)
+    assert migration.phase == "FINISHED"
+    counts = await resharder.counts(tenant, collection)
+    assert (counts.read_shards, counts.write_shards, counts.moving, counts.migration) == (shards, shards, None, None)
+    assert await one.seen(collection) == whole
+    assert max(one.slots(collection)) < shards, "an item lies where nobody looks"
+    if rebalance:
+        assert counts.former == ()
+        assert collection == "counters" or len(one.slots(collection)) > 1
+    await one.add(collection)
+
+
+@DYNOXIDE
+async def test_after_rebalancing_every_item_is_where_its_id_says(
+    world: World, by: Migrator, lots: dict[int, Lot]
+) -> None:
+    one = await lot(world, by, lots, SMALL)
+    before = one.slots("stores")
+    await one.resharder.reshard(one.tenant, "stores", 16)
+    assert one.slots("stores") == before, "growing moves nothing"
+    own = [item for item in kept(world, one.tenant) if item["type"]["S"] == "Store"]
+    moved = sum(slot_of(item["id"]["S"], 16) != int(item["GSI3PK"]["S"][-2:], 16) for item in own)
+    migration = await one.resharder.reshard(one.tenant, "stores", 16, rebalance=True)
+    own = [item for item in kept(world, one.tenant) if item["type"]["S"] == "Store"]
+    assert [int(item["GSI3PK"]["S"][-2:], 16) for item in own] == [slot_of(item["id"]["S"], 16) for item in own]
+    assert (migration.items_copied, migration.items_total) == (moved, moved)
+    assert moved
+
+
+@pytest.mark.parametrize(
+    ("collection", "shards", "words"),
+    [
+        ("Users", 2, "collection must be one of"),
+        ("users", 0, "users can have 1 to 256 shards"),
+        ("users", 257, "users can have 1 to 256 shards"),
+        ("counters", 101, "counters can have 1 to 100 shards"),
+    ],
+)
+async def test_what_cannot_be_is_refused_and_nothing_is_written(
+    world: World, tenant: TenantId, by: Migrator, collection: str, shards: int, words: str
+) -> None:
+    resharder = Resharder(by=by)
+    before = await resharder.register.get(tenant)
+    with pytest.raises(BadInput, match=words) as refused:
+        await resharder.begin(tenant, collection, shards)
+    assert refused.value.code == "BAD_USER_INPUT"
+    assert await resharder.register.get(tenant) == before
+
+
+async def test_rebalancing_keeps_the_number_of_shards(tenant: TenantId, by: Migrator) -> None:
+    with pytest.raises(BadInput, match="there are 1 shards; rebalance keeps their number"):
+        await Resharder(by=by).begin(tenant, "users", 2, rebalance=True)
+
+
+@pytest.mark.parametrize("status", [TenantStatus.OFFBOARDING, TenantStatus.PROVISIONING])
+async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
+    tenant: TenantId, by: Migrator, status: TenantStatus
+) -> None:
+    resharder = Resharder(by=by)
+    await resharder.register.change(tenant, "tenant.changed", lambda one: replace(one, status=status), detail={})
+    with pytest.raises(Conflict, match=f"the tenant is {status}") as refused:
+        await resharder.begin(tenant, "users", 4)
+    assert refused.value.code == "CONFLICT"
+    assert await resharder.counts(tenant, "users") == ShardCounts()
+
+
+async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: TenantId, by: Migrator) -> None:
+    resharder = Resharder(by=by)
+    migration = await resharder.begin(tenant, "users", 4)
+    for shards, rebalance in ((8, False), (1, False), (1, True)):
+        with pytest.raises(Conflict, match=f"keyfence migrate resume {migration.id}") as refused:
+            await resharder.begin(tenant, "users", shards, rebalance=rebalance)
+        assert refused.value.extensions["migration"] == migration.id
+    assert await resharder.begin(tenant, "users", 4) == migration
+    other = await resharder.begin(tenant, "customers", 2)
+    assert [(await resharder.carry_on(one)).phase for one in (migration, other)] == ["FINISHED", "FINISHED"]
+    assert await resharder.counts(tenant, "users") == ShardCounts(
+        read_shards=4, write_shards=4, generation=2, former=(1,)
+    )
+
+
+async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: Migrator) -> None:
+    resharder = Resharder(by=by)
+    await resharder.reshard(tenant, "users", 4)
+    before, asked = await resharder.register.get(tenant), list[Any]()
+    await Reshards(resharder.register, carry_on=asked.append)(tenant, "users", 4)
+    assert (await resharder.register.get(tenant), asked) == (before, [])
+
+
+async def test_two_who_wish_at_once_begin_one_change(tenant: TenantId, by: Migrator) -> None:
+    resharder = Resharder(by=by)
+    wishes = [resharder.begin(tenant, "users", shards) for shards in (2, 4, 8)]
+    came = await asyncio.gather(*wishes, return_exceptions=True)
+    assert sorted(type(one).__name__ for one in came) == ["Conflict", "Conflict", "Migration"]
+
+
+async def test_every_step_is_an_event(tenant: TenantId, by: Migrator) -> None:
+    resharder = Resharder(by=by)
+    for shards, rebalance in ((4, False), (4, True), (2, False)):
+        await resharder.reshard(tenant, "users", shards, rebalance=rebalance)
+        await resharder.time.sleep(1)
+    page = await resharder.register.events(tenant, first=10, after=None)
+    kinds = ["growing", "grown", "rebalancing", "rebalanced", "shrinking", "shrunk"]
+    assert {one.kind for one in page.items} == {"tenant.entered", *(f"shards.{kind}" for kind in kinds)}
+
+
+async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(tenant: TenantId, by: Migrator) -> None:
+    resharder = Resharder(by=by)
+    for shards, moving in ((4, None), (2, Moving.DOWN)):
+        migration = await resharder.begin(tenant, "users", shards)
+        begun = await resharder.counts(tenant, "users")
+        assert begun.moving is moving
+        early = await resharder.carry_on(migration, stop=lambda: sum(resharder.time.slept) >= 25)
+        assert (early.phase, await resharder.counts(tenant, "users")) == ("SETTLING", begun)
+        assert (await resharder.carry_on(migration)).phase == "FINISHED"
+        resharder.time.slept.clear()
+
+
+@DYNOXIDE
+async def test_a_mover_works_for_longer_than_what_is_known_of_the_tenant_lasts(
+    world: World, by: Migrator, lots: dict[int, Lot]
+) -> None:
+    one = await lot(world, by, lots, SMALL)
+    clock = [0.0]
+    tables = replace(by.tables, clock=lambda: clock[0])
+    registry = Registry(tables.control(writes=False), clock=tables.clock)
+    slow = replace(one.resharder, by=replace(by, tables=tables))
+
+    async def home(tenant: TenantId) -> Any:
+        clock[0] += GRACE_SECONDS / 20
+        return registry.home(await registry.get(tenant))
+
+    await slow.reshard(one.tenant, "group_members", 8)
+    migration = await slow.begin(one.tenant, "group_members", 8, rebalance=True)
+    program = replace(slow.program, home=home)
+    done = await carry_on(slow.means(), migration.id, program)
+    assert done.phase == "FINISHED"
+    assert clock[0] > GRACE_SECONDS + registry.max_age
+    late = tables.tenant(registry.home(await registry.get(one.tenant)), writes=True)
+    clock[0] += 100
+    with pytest.raises(Throttled, match="where its items are"):
+        await seen(late, one.crowd, "group_members", 10)

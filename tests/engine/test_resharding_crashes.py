@@ -1,0 +1,172 @@
+"""A reshard whose worker dies anywhere is carried through by the next, as if nobody had died."""
+
+import asyncio
+import json
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.activity.access import activities
+from service.domains.counters.access import counters
+from service.domains.counters.model import Counter as Part
+from service.domains.customers.access import customers
+from service.errors import Conflict
+from service.migrations.keys import declared
+from service.operations.migrator import Migrator
+from service.store.entity import Entity
+from service.store.keys import Fence
+from service.store.shards import ShardCounts, ShardMap
+from service.tenancy.access import events_of_tenant
+from service.tenancy.migration import Migration
+from service.tenancy.resharding import with_counts
+from tests.catalogue.crowd import Crowd
+from tests.engine.dying import Died
+from tests.engine.leaving import START, Mortal, left, migrator, put, through
+from tests.engine.resharder import Resharder, kept, slots
+from tests.world import World
+
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+ENTITIES = declared()
+SIZE, PAGE = 6, 12
+THINGS = tuple(Crowd.of(SIZE).kept())
+WAYS = {"grow": (2, 4, False), "shrink": (4, 2, False), "rebalance": (4, 4, True)}
+"""How many slots items were written by, how many there are to be, and whether items are to be put right."""
+COLLECTIONS = ("customers", "activity", "counters")
+OWN: dict[str, Entity[Any]] = {"customers": customers, "activity": activities}
+SEAMS = {"settled", "before publishing", "published"}
+PASSES = {f"{when} {name}-1" for when in ("before", "stepped", "kept") for name in ("MOVING", "VERIFYING")}
+
+
+@pytest.fixture(scope="module")
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None:
+    """Some of one collection, in slots by this count; what is to be rebalanced was there before there were any."""
+    own: Entity[Any] | None = OWN.get(collection)
+    models: list[Any] = [model for entity, model in THINGS if entity is own]
+    if own is None:
+        models = [
+            Part(name="door", part=f"p{at}", total=at + 1, version=1, created_at=START, updated_at=START)
+            for at in range(SIZE)
+        ]
+    fence, shard_map = Fence.around(tenant), ShardMap.even({collection: shards})
+    items = [(own or counters).item(model, fence, shard_map) for model in models]
+    put(world, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
+
+
+async def begun(world: World, by: Migrator, tenant: TenantId, collection: str, way: str) -> Migration:
+    before, after, rebalance = WAYS[way]
+    filled(world, tenant, collection, 1 if rebalance else before)
+    counts = ShardCounts(read_shards=before, write_shards=before, former=(1,))
+    resharder = Resharder(by=by)
+    await resharder.register.change(
+        tenant, "tenant.changed", lambda one: with_counts(one, collection, counts), detail={}
+    )
+    return await resharder.begin(tenant, collection, after, rebalance=rebalance)
+
+
+def content(world: World, tenant: TenantId, collection: str) -> tuple[Any, ...]:
+    """What a tenant has, with where it lies, without whose it is; of a number only the sum and the slots."""
+    items = kept(world, tenant)
+    if collection == "counters":
+        return sum(int(item["total"]["N"]) for item in items), sorted(slots(items, collection, ENTITIES))
+    prefix = Fence.around(tenant).prefix
+    return tuple(json.dumps(item, sort_keys=True).replace(prefix, "") for item in items)
+
+
+async def state(resharder: Resharder, tenant: TenantId, collection: str, migration: Migration) -> tuple[Any, ...]:
+    counts = await resharder.counts(tenant, collection)
+    found = await resharder.means().records.get(migration.id)
+    kinds = Counter([one.kind async for one in resharder.register.table.every(events_of_tenant, tenant=tenant)])
+    return counts, found.phase, found.worker, found.round, kinds
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_worker_may_die_at_any_call_and_at_any_seam(
+    world: World, by: Migrator, collection: str, way: str
+) -> None:
+    whole, healthy, watched = await world.new_tenant(), Resharder(by=by), Mortal(by.tables.client)
+    migration = await begun(world, by, whole, collection, way)
+    await Resharder(by=through(by, watched)).carry_on(migration, page=PAGE, seam=watched.place)
+    end = content(world, whole, collection), await state(healthy, whole, collection, migration)
+    assert set(watched.places) >= (SEAMS if way == "grow" else SEAMS | PASSES)
+    clear(world)
+    for at in _places(watched.places):
+        tenant, mortal, resharder = await world.new_tenant(), Mortal(by.tables.client, at), Resharder(by=by)
+        migration = await begun(world, by, tenant, collection, way)
+        torn = Resharder(by=through(by, mortal), time=resharder.time)
+        with suppress(Died):
+            await torn.carry_on(migration, page=PAGE, seam=mortal.place)
+        assert mortal.dead
+        await _taken_over(resharder, migration)
+        assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
+        clear(world)
+
+
+def _places(passed: list[str]) -> list[int]:
+    """Every seam, and between any two of them the first of each kind of call."""
+    found, seam = dict[tuple[str, str], int](), ""
+    for at, place in enumerate(passed):
+        seam = seam if place.startswith(("asking", "answered")) else place
+        found.setdefault((seam, place), at)
+    return list(found.values())
+
+
+async def _taken_over(resharder: Resharder, migration: Migration) -> None:
+    with suppress(Conflict):
+        await resharder.carry_on(migration, page=PAGE)
+        return
+    await resharder.time.sleep(61)
+    await resharder.carry_on(migration, page=PAGE)
+
+
+def clear(world: World) -> None:
+    """All that is left of those before, so that every worker has the same way to go."""
+    client = world.engine_client()
+    for item in left(world):
+        client.delete_item(TableName=world.settings.table, Key={"PK": item["PK"], "SK": item["SK"]})
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.parametrize("way", ["shrink", "rebalance"])
+async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_that_finishes(
+    world: World, by: Migrator, collection: str, way: str
+) -> None:
+    well, tenant = await world.new_tenant(), await world.new_tenant()
+    resharder = Resharder(by=by)
+    migration = await begun(world, by, well, collection, way)
+    calls = Mortal(by.tables.client)
+    await Resharder(by=through(by, calls)).carry_on(migration, page=PAGE)
+    end = content(world, well, collection), await state(resharder, well, collection, migration)
+    migration = await begun(world, by, tenant, collection, way)
+    given = {
+        "table": world.settings.table,
+        "gate": world.gate.url,
+        "key": world.gate_key.hex(),
+        "migration": migration.id,
+        "page": PAGE,
+        "at": _amid(calls.places),
+    }
+    module = "tests.engine.resharding_process"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))
+    assert await process.wait() == -signal.SIGKILL
+    assert (await resharder.counts(tenant, collection)).migration == migration.id
+    await resharder.carry_on(migration, page=PAGE)
+    assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
+
+
+def _amid(places: list[str]) -> int:
+    """The call after the first page of items was moved, or looked at."""
+    asked = [place for place in places if place.startswith("asking")]
+    return next(at for at, place in enumerate(asked) if place == "asking Scan") + 6

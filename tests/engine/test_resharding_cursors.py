@@ -1,0 +1,75 @@
+"""A cursor goes on through every change of slots, and belongs to one tenant, one list and its arguments in any."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.customers.access import newest_customers
+from service.domains.orders.access import open_orders, orders_of_region
+from service.errors import BadInput
+from service.operations.migrator import Migrator
+from service.store.entity import Query
+from service.store.shards import ShardMap
+from service.store.table import Table
+from tests.catalogue.crowd import Crowd
+from tests.catalogue.measuring import fill
+from tests.catalogue.ordering import REGION
+from tests.engine.leaving import migrator
+from tests.engine.resharder import Resharder, seen
+from tests.world import World
+
+CHANGES = ((4, False), (4, True), (2, False), (2, True), (1, False))
+EVEN = dict.fromkeys(("customers", "orders_by_region", "open_orders"), 4)
+
+
+@pytest.fixture(scope="module")
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+async def rest(table: Table, cursor: str) -> list[str]:
+    page = await table.page(orders_of_region, first=100, after=cursor, region=REGION)
+    return [one.id for one in page.items]
+
+
+async def test_cursors_taken_at_any_time_go_on_at_any_later_one(world: World, tenant: TenantId, by: Migrator) -> None:
+    crowd, resharder = Crowd.of(3), Resharder(by=by)
+    await fill(world, tenant, crowd)
+    whole = [one.id for one in await seen(world.table(tenant), crowd, "orders_by_region", 100)]
+    cursors = dict[str, int]()
+    for shards, rebalance in CHANGES:
+        table = await resharder.table(world, tenant)
+        page = await table.page(orders_of_region, first=7, region=REGION)
+        cursors |= {edge.cursor(): at for at, edge in enumerate(page.edges, start=1)}
+        migration = await resharder.begin(tenant, "orders_by_region", shards, rebalance=rebalance)
+        await resharder.a_little(migration, page=50)
+        moving = await resharder.table(world, tenant)
+        await resharder.carry_on(migration)
+        for handle in (moving, await resharder.table(world, tenant)):
+            assert [await rest(handle, one) for one in cursors] == [whole[at:] for at in cursors.values()]
+    assert len(cursors) == 7, "the same place has the same cursor in any number of slots"
+
+
+async def test_a_cursor_of_another_tenant_list_or_argument_is_refused_in_any_number_of_slots(world: World) -> None:
+    crowd = Crowd.of(3)
+    acme, acmecorp = await world.new_tenant("acme"), await world.new_tenant("acmecorp")
+    for one in (acme, acmecorp):
+        await fill(world, one, crowd)
+    for shards in (ShardMap(), ShardMap.even(EVEN)):
+        table = world.table(acme, shards=shards)
+        page = await table.page(orders_of_region, first=2, region=REGION)
+        cursor = page.edges[0].cursor()
+        for handle in (table, world.table(acme, shards=ShardMap.even(EVEN))):
+            assert await handle.page(orders_of_region, first=2, after=cursor, region=REGION)
+            with pytest.raises(BadInput, match="not one of this list"):
+                await handle.page(orders_of_region, first=2, after=cursor, region="ELSEWHERE")
+            others: tuple[Query[Any], ...] = (newest_customers, open_orders)
+            for pattern in others:
+                with pytest.raises(BadInput, match="not one of this list"):
+                    await handle.page(pattern, first=2, after=cursor)
+        with pytest.raises(BadInput, match="not one of this list") as refused:
+            await world.table(acmecorp, shards=shards).page(orders_of_region, first=2, after=cursor, region=REGION)
+        assert refused.value.code == "BAD_USER_INPUT"

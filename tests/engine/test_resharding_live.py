@@ -1,0 +1,233 @@
+"""While slots change under them, those who write lose nothing and those who read miss nothing."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.domains.activity.access import activities
+from service.domains.activity.model import ActivityId, entry
+from service.domains.activity.repository import Activities
+from service.domains.counters.repository import Counters
+from service.domains.customers.repository import Customers
+from service.errors import Throttled
+from service.migrations.engine import carry_on
+from service.operations.migrator import Migrator
+from service.store import clock
+from service.store.ids import new_id
+from service.store.note import Note
+from service.store.page import Page
+from service.store.table import Table
+from service.store.write import put
+from service.tenancy.registry import Registry
+from tests.engine.leaving import migrator
+from tests.engine.resharder import Resharder
+from tests.world import World
+
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+MAX_AGE, GRACE, LONGEST_CALL = 0.4, 0.6, 1.0
+SETTLE = MAX_AGE + GRACE + LONGEST_CALL
+WRITERS, SIZES, FIRST = 8, (1, 3, 7, 50), 40
+CHANGES = ((4, False), (4, True), (2, False), (8, False))
+PAUSE = 0.4
+SEEN = Note("thing.seen")
+
+
+@pytest.fixture(autouse=True)
+def short_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.tenancy.registry.GRACE_SECONDS", GRACE)
+
+
+@pytest.fixture(scope="module")
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+@dataclass(slots=True)
+class Servers:
+    """Three, each with what it read of the tenant at another time; whoever calls meets one after the other."""
+
+    world: World
+    tenant: TenantId
+    registries: list[Registry] = field(default_factory=list)
+    turns: "count[int]" = field(default_factory=count)
+
+    @classmethod
+    async def started(cls, world: World, tenant: TenantId) -> "Servers":
+        made = cls(world, tenant)
+        for _ in range(3):
+            made.registries.append(Registry(world.tables.control(writes=False), max_age=MAX_AGE))
+            await made.registries[-1].served(tenant)
+            await asyncio.sleep(MAX_AGE / 3)
+        return made
+
+    async def table(self) -> Table:
+        registry = self.registries[next(self.turns) % 3]
+        return self.world.tables.tenant(registry.home(await registry.served(self.tenant)), writes=True)
+
+
+Make = Callable[[Table], Awaitable[str]]
+Show = Callable[[Table, int, str | None], Awaitable[Page[Any]]]
+
+
+async def _customer(table: Table) -> str:
+    return (await Customers(table).create(name="Ann", email=None)).id
+
+
+async def _customers(table: Table, first: int, after: str | None) -> Page[Any]:
+    return await Customers(table).newest(first=first, after=after)
+
+
+async def _activity(table: Table) -> str:
+    made = entry(ActivityId(new_id("act")), SEEN, "somebody", clock.now())
+    await table.write(put(activities, made))
+    return made.id
+
+
+async def _journal(table: Table, first: int, after: str | None) -> Page[Any]:
+    return await Activities(table).latest(first=first, after=after)
+
+
+LISTS: dict[str, tuple[Make, Show]] = {"customers": (_customer, _customers), "activity": (_activity, _journal)}
+
+
+@dataclass(slots=True)
+class Crew:
+    """Those who write and read throughout. What takes too long is refused, and asked for once more."""
+
+    servers: Servers
+    make: Make
+    show: Show
+    written: list[str] = field(default_factory=list)
+    """Acknowledged."""
+    walks: Counter[int] = field(default_factory=Counter)
+    over: bool = False
+
+    async def write(self) -> None:
+        while not self.over:
+            await self.one()
+            await asyncio.sleep(PAUSE)
+
+    async def one(self) -> None:
+        try:
+            self.written.append(await self.make(await self.servers.table()))
+        except Throttled:
+            return
+
+    async def read(self, first: int) -> None:
+        while not self.over:
+            there = set(self.written)
+            found = await self.walk(first)
+            ids = [one.id for one in found]
+            assert found == sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)
+            assert len(set(ids)) == len(ids), "an item came twice"
+            assert there <= set(ids), "an item was missed"
+            self.walks[first] += 1
+
+    async def walk(self, first: int, after: str | None = None) -> list[Any]:
+        found = list[Any]()
+        while True:
+            page = await self.page(first, after)
+            assert len(page.items) == first or not page.has_next
+            found += page.items
+            if not page.has_next:
+                return found
+            after = page.edges[-1].cursor()
+
+    async def page(self, first: int, after: str | None) -> Page[Any]:
+        """The next server may be another, and know less or more."""
+        while True:
+            try:
+                return await self.show(await self.servers.table(), first, after)
+            except Throttled:
+                continue
+
+
+async def changed(by: Migrator, tenant: TenantId, collection: str) -> int:
+    """Grown, rebalanced, shrunk and grown again, in small steps; how many items were moved."""
+    resharder, moved = Resharder(by=by), 0
+    for shards, rebalance in CHANGES:
+        migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
+        program = replace(resharder.program, settle=timedelta(seconds=SETTLE))
+        done = await carry_on(replace(by.migrations(rate=1_000_000.0), page=20), migration.id, program)
+        assert done.phase == "FINISHED"
+        moved += done.items_copied
+    return moved
+
+
+@pytest.mark.parametrize("collection", LISTS)
+async def test_a_list_is_whole_for_everybody_while_its_slots_change(
+    world: World, tenant: TenantId, by: Migrator, collection: str
+) -> None:
+    crew = Crew(await Servers.started(world, tenant), *LISTS[collection])
+    await asyncio.gather(*(crew.one() for _ in range(FIRST)))
+    start = await crew.page(9, None)
+    rest = await crew.walk(50, start.edges[-1].cursor())
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(WRITERS):
+            tasks.create_task(crew.write())
+        for size in SIZES:
+            tasks.create_task(crew.read(size))
+        assert await changed(by, tenant, collection) > FIRST / 2
+        crew.over = True
+    last = Counter(one.id for one in await crew.walk(50))
+    assert {id: last[id] for id in crew.written} == dict.fromkeys(crew.written, 1)
+    assert max(last.values()) == 1
+    assert await crew.walk(4, start.edges[-1].cursor()) == rest, "a cursor goes on where it stood"
+    assert set(crew.walks) == set(SIZES)
+    assert len(crew.written) > FIRST + WRITERS
+
+
+@dataclass(slots=True)
+class Count:
+    """What was added for certain, and what may have been."""
+
+    servers: Servers
+    begun: int = 0
+    added: int = 0
+    read: int = 0
+    over: bool = False
+
+    async def add(self) -> None:
+        while not self.over:
+            self.begun += 1
+            try:
+                await Counters(await self.servers.table()).add("door", SEEN)
+                self.added += 1
+            except Throttled:
+                continue
+            await asyncio.sleep(0.02)
+
+    async def sum(self) -> None:
+        while not self.over:
+            least = self.added
+            try:
+                (total,) = await Counters(await self.servers.table()).totals(["door"])
+            except Throttled:
+                continue
+            assert least <= total <= self.begun
+            self.read += 1
+
+
+async def test_a_sum_is_right_at_every_moment_while_its_slots_change(
+    world: World, tenant: TenantId, by: Migrator
+) -> None:
+    counted = Count(await Servers.started(world, tenant))
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(WRITERS):
+            tasks.create_task(counted.add())
+        for _ in SIZES:
+            tasks.create_task(counted.sum())
+        assert await changed(by, tenant, "counters") == 2, "the parts of two slots, added to the others"
+        counted.over = True
+    (total,) = await Counters(await counted.servers.table()).totals(["door"])
+    assert counted.added <= total <= counted.begun
+    assert min(counted.read, counted.added) > 20

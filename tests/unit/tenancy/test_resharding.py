@@ -1,0 +1,172 @@
+"""Whatever is done to a collection's slots, every server that may still be at work finds every item where it lies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.errors import BadInput, Conflict
+from service.store.shards import LIMIT, ONE, Moving, ShardCounts, slot_of
+from service.tenancy.resharding import (
+    MOST,
+    Way,
+    begun,
+    checked_collection,
+    checked_shards,
+    counts_of,
+    ended,
+    reshardable,
+    way_to,
+    with_counts,
+)
+from service.tenancy.shard_counts import COLLECTIONS
+
+from .test_registry import tenant
+
+ID = "mig_1"
+TARGETS = st.lists(st.integers(1, 12), max_size=6)
+"""What is wished for, one after the other: more, fewer, or as many as there are, which is to rebalance."""
+
+
+@dataclass(slots=True)
+class Collection:
+    """Items by the slot that they lie in, and every map that some server may still go by, the newest last."""
+
+    maps: list[ShardCounts] = field(default_factory=lambda: [ONE])
+    kept: dict[str, int] = field(default_factory=dict)
+    made: int = 0
+
+    @property
+    def newest(self) -> ShardCounts:
+        return self.maps[-1]
+
+    def publish(self, counts: ShardCounts) -> None:
+        """Servers that know of it and servers that do not write at the same time."""
+        self.maps.append(counts)
+        for known in self.maps * 2:
+            self.made += 1
+            self.kept[f"v{self.made}"] = slot_of(f"v{self.made}", known.write_shards)
+        self.check()
+
+    def settle(self) -> None:
+        """Nobody goes by an earlier map any more."""
+        del self.maps[:-1]
+
+    def move(self) -> None:
+        """What the mover does, one item at a time."""
+        counts = self.newest
+        waves = {slot: number for number, wave in enumerate(counts.waves()) for slot in wave}
+        for value, here in self.kept.items():
+            there = slot_of(value, counts.write_shards)
+            if here != there and (counts.moving is Moving.UP or here >= counts.write_shards):
+                assert waves[here] < waves[there], "an item has to be met where it went"
+                self.kept[value] = there
+                self.check([value])
+
+    def check(self, values: Sequence[str] | None = None) -> None:
+        for known in self.maps:
+            assert 1 <= known.write_shards <= known.read_shards <= LIMIT
+            assert list(known.former) == sorted(set(known.former))
+            for value in self.kept if values is None else values:
+                slot = self.kept[value]
+                assert slot < known.read_shards, "a list would not show it"
+                assert slot in known.live(value), "it would not be found by its key"
+
+    def reshard(self, shards: int) -> None:
+        way = way_to(self.newest, shards)
+        self.publish(begun(self.newest, shards, ID))
+        self.settle()
+        if way is not Way.GROW:
+            self.move()
+        self.publish(ended(self.newest, way, shards))
+
+
+@settings(max_examples=60, deadline=None)
+@given(TARGETS)
+def test_every_item_is_found_by_every_map_that_may_be_in_use(targets: Sequence[int]) -> None:
+    collection = Collection()
+    for number, shards in enumerate(targets, start=1):
+        collection.reshard(shards)
+        last = collection.newest
+        assert (last.read_shards, last.write_shards) == (shards, shards)
+        assert (last.moving, last.migration) == (None, None)
+        assert last.generation <= number + 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(TARGETS)
+def test_former_counts_are_those_by_which_items_lie_and_none_once_they_are_rebalanced(targets: Sequence[int]) -> None:
+    collection = Collection()
+    for shards in targets:
+        collection.reshard(shards)
+        last = collection.newest
+        assert all(count < last.write_shards for count in last.former)
+        for value, slot in collection.kept.items():
+            assert slot in {slot_of(value, count) for count in (*last.former, last.write_shards)}
+    collection.reshard(collection.newest.write_shards)
+    assert collection.newest.former == ()
+    shards = collection.newest.write_shards
+    assert all(slot == slot_of(value, shards) for value, slot in collection.kept.items())
+
+
+@pytest.mark.parametrize(
+    ("from_", "to", "way"), [(1, 4, Way.GROW), (4, 4, Way.REBALANCE), (4, 2, Way.SHRINK), (1, 1, Way.REBALANCE)]
+)
+def test_the_way_is_where_it_leads(from_: int, to: int, way: Way) -> None:
+    assert way_to(ShardCounts(read_shards=from_, write_shards=from_), to) is way
+
+
+def test_growing_widens_reads_before_writes_and_remembers_how_many_there_were() -> None:
+    first = begun(ONE, 4, ID)
+    assert first == ShardCounts(read_shards=4, write_shards=1, migration=ID)
+    last = ended(first, Way.GROW, 4)
+    assert last == ShardCounts(read_shards=4, write_shards=4, generation=2, former=(1,))
+    assert ended(begun(last, 8, ID), Way.GROW, 8).former == (1, 4)
+
+
+def test_shrinking_narrows_writes_before_reads_and_forgets_the_counts_whose_slots_go() -> None:
+    grown = ShardCounts(read_shards=8, write_shards=8, generation=4, former=(1, 2, 4))
+    first = begun(grown, 2, ID)
+    assert (first.read_shards, first.write_shards, first.moving, first.former) == (8, 2, Moving.DOWN, (1,))
+    last = ended(first, Way.SHRINK, 2)
+    assert last == ShardCounts(read_shards=2, write_shards=2, generation=5, former=(1,))
+
+
+def test_rebalancing_changes_nothing_but_where_items_lie() -> None:
+    grown = ShardCounts(read_shards=8, write_shards=8, generation=3, former=(1, 4))
+    first = begun(grown, 8, ID)
+    assert first == replace(grown, moving=Moving.UP, migration=ID)
+    assert ended(first, Way.REBALANCE, 8) == replace(grown, former=())
+
+
+@pytest.mark.parametrize("shards", [1, 4, 8])
+def test_one_change_at_a_time(shards: int) -> None:
+    with pytest.raises(Conflict, match=ID) as refused:
+        begun(replace(ONE, migration=ID), shards, "mig_2")
+    assert refused.value.extensions["migration"] == ID
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_a_collection_has_as_many_shards_as_one_read_can_take(collection: str) -> None:
+    most = MOST.get(collection, LIMIT)
+    assert [checked_shards(collection, count) for count in (1, most)] == [1, most]
+    for count in (-1, 0, most + 1):
+        with pytest.raises(BadInput, match=f"{collection} can have 1 to {most} shards"):
+            checked_shards(collection, count)
+
+
+def test_a_collection_is_one_that_there_is() -> None:
+    assert [checked_collection(name) for name in COLLECTIONS] == list(COLLECTIONS)
+    with pytest.raises(BadInput, match="collection must be one of users, "):
+        checked_collection("Users")
+
+
+def test_a_change_of_one_collection_leaves_the_others() -> None:
+    before = with_counts(tenant(), "users", ShardCounts(read_shards=8))
+    after = with_counts(before, "stores", ShardCounts(read_shards=2))
+    assert counts_of(after, "users").read_shards == 8
+    assert counts_of(after, "stores").read_shards == 2
+    assert counts_of(after, "customers") == ONE
+    assert reshardable(after) is after
