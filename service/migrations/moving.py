@@ -131,7 +131,7 @@ class Moving:
             await self.silos.drop(tenant)
         else:
             steps, table = _Purging(self.at(tenant, left)), self.table_of(tenant, left)
-            once = Pass(name="CLEARING", step=steps.purge, inside=Fence.around(tenant), table=table)
+            once = Pass(name="CLEARING", step=steps.purge, inside=Fence.around(tenant), table=table, whole=True)
             await run.until_right(once, replace(once, name="CLEARED", step=steps.count))
         run.means.seam("cleared")
         kind = TURNED_BACK if move.back else DONE
@@ -143,7 +143,7 @@ class Moving:
         source, target = self.table_of(tenant, move.target.other), self.table_of(tenant, move.target)
         steps = Copying(table=self.at_both(tenant), source=source, target=target)
         there = Pass(name="COPYING", step=steps.copy, inside=fence, table=source)
-        return steps, there, Pass(name="TIDYING", step=steps.clear, inside=fence, table=target)
+        return steps, there, Pass(name="TIDYING", step=steps.clear, inside=fence, table=target, whole=True)
 
     async def _unless_called_off(self, run: Run) -> None:
         move = await self._move(run)

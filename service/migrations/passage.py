@@ -24,3 +24,5 @@ class Pass:
     index: Index = "table"
     table: str | None = None
     """Another table than the service's own."""
+    whole: bool = False
+    """In one piece: for steps that take items away, since an engine may lose its place in a segment by that."""

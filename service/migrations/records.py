@@ -49,18 +49,16 @@ class Records:
             raise MISSING()
         return found
 
-    async def segments(self, migration: Migration, name: str) -> list[Segment]:
+    async def segments(self, migration: Migration, name: str, of: int) -> list[Segment]:
         """Of a pass, as far as they have come."""
-        fresh = [self._fresh(migration, name, number) for number in range(migration.segments)]
+        fresh = [self._fresh(migration, name, number, of) for number in range(of)]
         wanted = [{"migration": one.migration, "name": one.name, "number": one.number} for one in fresh]
         found = await self.table.find_many(segment_by_number, wanted)
         return [kept or one for kept, one in zip(found, fresh, strict=True)]
 
-    def _fresh(self, migration: Migration, name: str, number: int) -> Segment:
+    def _fresh(self, migration: Migration, name: str, number: int, of: int) -> Segment:
         now = self.now()
-        return Segment(
-            migration=migration.id, name=name, number=number, of=migration.segments, created_at=now, updated_at=now
-        )
+        return Segment(migration=migration.id, name=name, number=number, of=of, created_at=now, updated_at=now)
 
     @asynccontextmanager
     async def held(self, migration: Migration) -> AsyncIterator[Migration]:

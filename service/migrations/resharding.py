@@ -24,7 +24,7 @@ from service.store.shards import ShardCounts
 from service.store.table import Table
 from service.tenancy.model import Tenant
 from service.tenancy.register import Register
-from service.tenancy.resharding import DONE, Way, counts_of, ended, with_counts
+from service.tenancy.resharding import DONE, OWN_KEY, Way, counts_of, ended, with_counts
 
 SETTLING = "SETTLING"
 SETTLED = "SETTLED"
@@ -68,6 +68,7 @@ class Resharding:
         home = await self.home(tenant)
         steps = _Steps(self.as_tenant(home), self.entities, collection, counts)
         one = Pass(name="MOVING", step=steps.move, inside=Fence.around(tenant), table=steps.table.caller.table)
+        one = replace(one, whole=collection in OWN_KEY)
         await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))
 
     async def _publish(self, run: Run, way: Way, collection: str, shards: int) -> None:

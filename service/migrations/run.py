@@ -47,7 +47,9 @@ class Run:
 
     async def over(self, one: Pass) -> Done:
         """Page by page in all segments at once, each page kept when its step is done; nothing where all are done."""
-        segments: Sequence[Segment] = await self.means.records.segments(self.migration, one.name)
+        segments: Sequence[Segment] = await self.means.records.segments(
+            self.migration, one.name, 1 if one.whole else self.migration.segments
+        )
         if self.migration.phase != one.name and not all(segment.done for segment in segments):
             await self.keep(phase=one.name, items_scanned=0, counts={})
         while not all(segment.done for segment in segments):

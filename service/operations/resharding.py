@@ -17,7 +17,6 @@ from service.tenancy.model import Tenant
 from service.tenancy.register import Register
 from service.tenancy.resharding import (
     BEGUN,
-    OWN_KEY,
     Way,
     begun,
     checked_collection,
@@ -85,10 +84,8 @@ class Reshards:
         if wish.rebalance and way is not Way.REBALANCE:
             raise BadInput(f"there are {before.write_shards} shards; rebalance keeps their number", field="shards")
         detail = {"collection": wish.collection, "shards": wish.shards, "way": way}
-        # dynoxide loses its place in a segment where the item that it stood at has gone.
-        segments = 1 if wish.collection in OWN_KEY else self.segments
         made = new_migration(
-            Kind.RESHARD, id, by=self.register.by, at=self.register.now(), segments=segments, detail=detail
+            Kind.RESHARD, id, by=self.register.by, at=self.register.now(), segments=self.segments, detail=detail
         )
 
         def changed(tenant: Tenant) -> Tenant:
