@@ -11,20 +11,6 @@ AT_ONCE = 32
 """Slots that one list asks at the same time."""
 
 
-@dataclass(slots=True)
-class Slot:
-    """One partition of a list, read from its beginning or from a place on."""
-
-    partition: str
-    resume: Item | None = None
-    items: list[Item] = field(default_factory=list)
-    ended: bool = False
-
-
-Fetch = Callable[[Slot, int], Awaitable[None]]
-"""Reads so many more items into the slot, or what is left of it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Order:
     """The order of a list: by the texts of one attribute."""
@@ -42,6 +28,25 @@ class Order:
     def precedes(self, one: Item, other: Item) -> bool:
         """Strictly."""
         return self.key(one) > self.key(other) if self.newest_first else self.key(one) < self.key(other)
+
+
+@dataclass(slots=True)
+class Slot:
+    """One partition of a list, read from its beginning or from a place on."""
+
+    partition: str
+    resume: Item | None = None
+    passed: str | None = None
+    """The place of an item that was met already and may have got another key since."""
+    items: list[Item] = field(default_factory=list)
+    ended: bool = False
+
+    def new(self, items: Sequence[Item], order: Order) -> Sequence[Item]:
+        return items if self.passed is None else [one for one in items if order.key(one) != self.passed]
+
+
+Fetch = Callable[[Slot, int], Awaitable[None]]
+"""Reads so many more items into the slot, or what is left of it."""
 
 
 async def merged(slots: Sequence[Slot], order: Order, limit: int, fetch: Fetch) -> list[Item]:

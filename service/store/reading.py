@@ -28,7 +28,13 @@ class Reading(Generic[M]):
     def waves(self, shards: ShardMap, start: Position | None) -> list[list[Slot]]:
         """The slots to read from this place on, those first that have to be read first."""
         waves = self.pattern.key.waves(self.fence, shards, self.values)
-        return [[Slot(one, start and self.resume(one, start)) for one in wave] for wave in waves]
+        passed = start.sort if start and self._changes_keys else None
+        return [[Slot(one, start and self.resume(one, start), passed) for one in wave] for wave in waves]
+
+    @property
+    def _changes_keys(self) -> bool:
+        """Whether items of this index move from slot to slot by their own keys, which decide between equal places."""
+        return self.pattern.index != "table" and self.pattern.entity.keys["table"].shard is not None
 
     @property
     def order(self) -> Order:

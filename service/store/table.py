@@ -168,7 +168,7 @@ class Table:
         while not slot.ended and len(slot.items) < wanted:
             asked = reading.query(slot.partition, wanted - len(slot.items), slot.resume, consistent=self.consistent)
             answer = await self._call("Query", asked)
-            slot.items += self._own(answer["Items"])
+            slot.items += slot.new(self._own(answer["Items"]), reading.order)
             slot.resume = answer.get("LastEvaluatedKey")
             slot.ended = slot.resume is None
 

@@ -130,6 +130,26 @@ async def test_an_item_whose_own_key_has_the_slot_is_met_once_on_its_way() -> No
     assert restless.moved
 
 
+@pytest.mark.parametrize("newest_first", [False, True])
+async def test_an_item_that_moved_is_not_met_again_behind_its_own_cursor_in_another_index(newest_first: bool) -> None:
+    kept = [visit(number) for number in range(12)]
+    shelves = Shelves()
+    kept_by(shelves, visit_entity, kept, "visits", [8])
+    handle = table(shelves)
+    pattern = visit_entity.query("gsi1", newest_first=newest_first)
+    found, after = list[Visit](), None
+    while True:
+        page = await handle.page(pattern, first=1, after=after, visitor="ann", created_at=OPENING)
+        found += page.items
+        if not page.has_next:
+            break
+        after = page.edges[-1].cursor()
+        restless = Restless(shelves, 1 if len(found) % 2 else 8, Moving.UP, [], partition="PK")
+        for _ in kept:
+            restless.move()
+    assert found == (kept[::-1] if newest_first else kept)
+
+
 async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_move() -> None:
     shelves = Shelves()
     moving = ShardCounts(read_shards=4, write_shards=2, moving=Moving.DOWN)
