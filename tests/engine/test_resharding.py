@@ -81,7 +81,7 @@ def by(world: World) -> Iterator[Migrator]:
 
 
 @pytest.fixture(scope="module")
-def lots() -> dict[int, Lot]:
+def lots(world: World) -> dict[int, Lot]:
     """By size, each made when it is first wanted and used by all tests: a collection does not touch another."""
     return {}
 
