@@ -18,13 +18,11 @@ from service.operations.migrator import Migrator
 from service.operations.resharding import Reshards
 from service.store.codec import Item
 from service.store.entity import Entity, Query, key_names
-from service.store.home import Home
 from service.store.shards import ShardCounts
 from service.store.table import Table
 from service.tenancy.home import home_of
 from service.tenancy.migration import Migration
 from service.tenancy.register import Register
-from service.tenancy.registry import Registry
 from service.tenancy.resharding import counts_of
 from tests.catalogue.crowd import SHELF, Crowd
 from tests.catalogue.ordering import REGION
@@ -54,12 +52,8 @@ class Resharder:
 
     @property
     def program(self) -> Resharding:
-        registry = Registry(self.by.control)
-
-        async def home(tenant: TenantId) -> Home:
-            return registry.home(await registry.get(tenant))
-
-        return Resharding(register=self.register, home=home, as_tenant=self.by.at, settle=timedelta(seconds=SETTLE))
+        settle = timedelta(seconds=SETTLE)
+        return Resharding(register=self.register, home=self.by.home, as_tenant=self.by.at, settle=settle)
 
     def means(self, **changes: Any) -> Means:
         made = self.by.migrations(rate=1_000_000.0)
