@@ -12,6 +12,8 @@ from service.domains.sessions import standing
 from service.graphql.documents import ENTRY_WEIGHT
 from service.http import media
 from service.http.body import BODY_LIMIT
+from service.settings import GRACE_SECONDS
+from service.store import mirror
 from service.store.calls import Patience
 from service.store.keys import PARTITION_BYTES, SORT_BYTES
 from service.store.retry import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
@@ -42,6 +44,8 @@ PACE, PATIENCE, SESSIONS = Pace(), Patience(), pace.Pace()
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",
+        f"{mirror.ROUNDS} rounds, the same pauses, then THROTTLED",
+        f"as the registry may remember the tenant and {GRACE_SECONDS:g} s more",
         f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
         f"`body.py` reads at most {BODY_LIMIT:,} bytes",
         f"A session of {SESSIONS.session} s is renewed in the background when between"

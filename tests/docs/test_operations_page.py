@@ -11,12 +11,17 @@ from typer.main import get_group
 
 from service.admin.schema import schema
 from service.cli import app
+from service.cli.carrying import settling
 from service.http.metrics import Metrics
+from service.migrations import records, run
 from service.operations.offboarding import attended, jobs
-from service.settings import Settings
+from service.settings import GRACE_SECONDS, Settings
+from service.store.shards import LIMIT
 from service.tenancy.advice import BOUNDS, FULL
+from service.tenancy.move import MovePhase
 from service.tenancy.offboarding import Phase
 from service.tenancy.quotas import ALLOWANCES
+from service.tenancy.resharding import MOST
 from service.traffic.autopilot import Mode
 from service.usage.bucket import BURST_SECONDS
 from service.usage.model import RETENTION
@@ -26,6 +31,8 @@ from tests.docs.pages import DOCS, ROOT, blocks, prose, table
 PAGE = DOCS / "operations.md"
 TEXT = " ".join(PAGE.read_text().split())
 LOGGED = re.compile(r'log\.(?:warning|error|exception|critical)\(\s*"([^"]+)"')
+SETTINGS = Settings.model_construct()
+LEAST_SETTLING = SETTINGS.registry_seconds + GRACE_SECONDS + SETTINGS.read_timeout
 COMMANDS = re.findall(r"uv run keyfence ([^\n]*)", PAGE.read_text())
 
 
@@ -71,6 +78,10 @@ def test_the_phases_of_an_offboarding_are_told_in_their_order() -> None:
     assert names("phase") == list(Phase)
 
 
+def test_the_phases_of_a_move_are_told_in_their_order() -> None:
+    assert names("step") == list(MovePhase)
+
+
 def test_every_setting_that_is_named_exists() -> None:
     settings = {f"KEYFENCE_{name.upper()}" for name in Settings.model_fields}
     assert set(re.findall(r"KEYFENCE_[A-Z_]+", PAGE.read_text())) - settings - {"KEYFENCE_"} == set()
@@ -107,6 +118,10 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
         f"loses its place after {jobs.LEASE.total_seconds():g} seconds",
         f"more than {FULL * 100:g} % of what its slots carry",
         "up to {} slot in FREE, {} in STANDARD, {} in PREMIUM and {} in ENTERPRISE".format(*BOUNDS.values()),
+        "Slots are 1 to {}, of `counters` 1 to {}.".format(LIMIT, MOST["counters"]),
+        f"the {GRACE_SECONDS:g} s that a request may go on by what it began with",
+        f"which is {LEAST_SETTLING:g} with the defaults; `serve` refuses less",
+        f"commands wait for {settling(SETTINGS):g} s unless it is set",
         f"within `KEYFENCE_REGISTRY_SECONDS`, which is {Settings.model_fields['registry_seconds'].default:g}",
     ],
 )
@@ -116,6 +131,12 @@ def test_a_number_is_the_codes_own(sentence: str) -> None:
 
 def test_every_mode_of_the_autopilot_is_told() -> None:
     assert tuple(names("`KEYFENCE_AUTOPILOT`")) == get_args(Mode)
+
+
+def test_a_worker_that_is_silent_for_a_minute_is_followed_and_five_rounds_are_enough() -> None:
+    assert (records.LEASE.total_seconds(), run.MOST_ROUNDS) == (60, 5)
+    assert "Another is refused until the first has been silent for a minute" in TEXT
+    assert "After five rounds the command ends" in TEXT
 
 
 def test_a_burst_is_two_seconds_worth() -> None:
