@@ -105,11 +105,12 @@ class Moving:
             await self._publish(run, MovePhase.SWITCHED)
 
     async def _again(self, run: Run, differing: int) -> None:
-        if run.migration.round >= MOST_ROUNDS:
-            words = f"{differing:,} items or answers differ; look for `shadow_differs` in the logs of servers"
-            raise Conflict(f"{words}, and go on, or call the move off")
+        """From copying on; after so many rounds somebody has to look at it first."""
         await run.keep(round=run.migration.round + 1)
         await self._publish(run, MovePhase.BACKFILL)
+        if run.migration.round % MOST_ROUNDS == 0:
+            words = f"{differing:,} items or answers differ; look for `shadow_differs` in the logs of servers"
+            raise Conflict(f"{words}, and go on, or call the move off")
 
     async def _switched(self, run: Run, _: Move) -> None:
         """The last step that can be taken back."""

@@ -103,5 +103,5 @@ class Allowance:
 
 
 def _at_once(per_second: float, width: int) -> int:
-    """Two, or what the quota needs, at most half as many as calls: a burst must not have the processor to itself."""
+    """What the quota needs, at most half as many as calls: a burst must not have the processor to itself."""
     return max(1, min(width // 2, ceil(per_second * REQUEST_SECONDS)))
