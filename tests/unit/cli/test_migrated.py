@@ -1,6 +1,7 @@
 """What a command says of a migration that is under way."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from rich.progress import Progress
@@ -8,9 +9,8 @@ from rich.progress import Progress
 from iam.boundary import TenantId
 from service.cli.migrated import doing, followed, place, stopped
 from service.tenancy.migration import Kind, new_migration
-from tests.engine.leaving import START
 
-MOVE = new_migration(Kind.MOVE, TenantId("acme"), by="ann", at=START)
+MOVE = new_migration(Kind.MOVE, TenantId("acme"), by="ann", at=datetime(2026, 11, 16, tzinfo=UTC))
 
 
 def test_copying_is_measured_by_the_tenants_items_and_all_else_by_what_is_scanned() -> None:
