@@ -51,6 +51,11 @@ class Migrator:
         """Charged to the control plane, whoever's items it meets."""
         return Sweep(replace(self.control.caller, credentials=self.own))
 
+    def sweep_of(self, tenant: TenantId) -> Sweep:
+        """Over the table of its own."""
+        sweep = self.sweep
+        return replace(sweep, caller=replace(sweep.caller, table=self.table_of(tenant, Placement.SILO)))
+
     def charged(self, accounts: Accounts) -> "Migrator":
         return replace(self, tables=replace(self.tables, accounts=accounts))
 

@@ -259,3 +259,17 @@ def test_fences_of_a_neighbour_with_a_longer_name_are_not_crossed(world: World, 
     told("move", tenant, "silo")
     assert {item["PK"]["S"].startswith(Fence.around(tenant).prefix) for item in own(world, tenant)} == {True}
     assert (of(left(world), neighbour), own(world, neighbour)) == (before, [])
+
+
+def test_who_has_a_table_of_its_own_is_weighed_there_and_offboarded_from_it(world: World, tenant: TenantId) -> None:
+    put(world, right_items(tenant, 5))
+    before = told("tenant", "weigh")[tenant]
+    told("move", tenant, "silo")
+    put(world, right_items(tenant, 1))
+    assert (told("tenant", "weigh")[tenant], shown(tenant)["storedBytes"]) == (before, before["bytes"])
+    gone = told("tenant", "offboard", tenant, "--confirm", tenant)
+    assert (gone["status"], gone["itemsExported"], gone["itemsPurged"]) == ("OFFBOARDED", 6, 6)
+    assert gone["certificate"]["claims"]["silo"] == f"{world.settings.table}-silo-{tenant}"
+    assert f"{world.settings.table}-silo-{tenant}" not in world.engine_client().list_tables()["TableNames"]
+    assert of(left(world), tenant) == []
+    assert told("tenant", "weigh")[tenant] == {"items": 0, "bytes": 0}
