@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def weigh(rate: UnitRate = None, json: AsJson = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
     """Sum what each tenant stores, as DynamoDB counts it, and write it into the register.
 
-    It scans the whole table and those that tenants have of their own, on AWS as the migrator. Run it from time to time: quotas of storage go by it.
+    It scans the whole table and those that tenants have of their own, on AWS as the migrator. Run it from time to
+    time: quotas of storage go by it.
 
     [bold]Example:[/bold] keyfence tenant weigh
 

@@ -103,8 +103,7 @@ class Run:
 
     async def _keep_page(self, moved: Sequence[tuple[Segment, Segment]], so_far: Done) -> None:
         copied = self.migration.items_copied + sum(new.changed - old.changed for old, new in moved)
-        counts = {**so_far.counts, **({"wrong": so_far.wrong} if so_far.wrong else {})}
-        await self.keep(moved, items_scanned=so_far.scanned, items_copied=copied, counts=counts)
+        await self.keep(moved, items_scanned=so_far.scanned, items_copied=copied, counts=so_far.told)
 
     async def _page(self, one: Pass, segment: Segment) -> Segment:
         page = await self._sweep(one).page(

@@ -14,6 +14,7 @@ from service.operations.offboarding.signer import Signer
 from service.operations.offboarding.worker import Means
 from service.store.calls import CredentialSource, Patience
 from service.store.home import Home
+from service.store.page import LARGEST
 from service.store.silos import Silos
 from service.store.sweep import Sweep
 from service.store.table import Table
@@ -93,7 +94,17 @@ class Migrator:
         async def home(tenant: TenantId) -> Home:
             return registry.home(await registry.get(tenant))
 
-        return Rekeying(home=home, as_tenant=self.at)
+        return Rekeying(home=home, as_tenant=self.at, silos=self.in_silos)
+
+    async def in_silos(self) -> list[TenantId]:
+        """Those whose items are in a table of their own, the newest first."""
+        register, after, found = Register(self.control, ""), None, list[TenantId]()
+        while True:
+            page = await register.newest(status=None, first=LARGEST, after=after)
+            found += [one.id for one in page.items if one.reads is Placement.SILO]
+            if not page.has_next:
+                return found
+            after = page.edges[-1].cursor()
 
     def means(self, *, by: str, exports: Path, signer: Signer, settle: float, rate: float) -> Means:
         control = self.control

@@ -23,7 +23,7 @@ from service.local.gate_key import gate_key
 from service.store.keys import Fence
 from service.store.shards import ShardCounts, ShardMap
 from tests.engine.leaving import left, of, put
-from tests.engine.migrating import right_items, users_of
+from tests.engine.migrating import right_items, users_of, without_keys
 from tests.world import World
 
 pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
@@ -273,3 +273,34 @@ def test_who_has_a_table_of_its_own_is_weighed_there_and_offboarded_from_it(worl
     assert f"{world.settings.table}-silo-{tenant}" not in world.engine_client().list_tables()["TableNames"]
     assert of(left(world), tenant) == []
     assert told("tenant", "weigh")[tenant] == {"items": 0, "bytes": 0}
+
+
+def unkeyed(world: World, tenant: TenantId, count: int) -> list[Any]:
+    """A tenant in a table of its own, whose users stand in no index there; as they should be."""
+    told("move", tenant, "silo")
+    right = right_items(tenant, count)
+    for item in without_keys(right):
+        world.engine_client().put_item(TableName=f"{world.settings.table}-silo-{tenant}", Item=item)
+    return right
+
+
+def test_keys_are_put_right_in_the_table_that_a_tenant_has_of_its_own(world: World, tenant: TenantId) -> None:
+    right = unkeyed(world, tenant, 6)
+    assert told("migrate", "keys", "--tenant", tenant, "--dry-run")["counts"] == {"wrong": 6}
+    assert told("migrate", "keys", "--tenant", tenant)["itemsCopied"] == 6
+    assert own(world, tenant) == right
+
+
+def test_keys_of_all_tenants_are_put_right_in_the_pool_and_in_every_table_beside(
+    world: World, tenant: TenantId
+) -> None:
+    pooled, second = (asyncio.run(world.new_tenant()) for _ in range(2))
+    put(world, without_keys(right_items(pooled, 3)))
+    rights = {one: unkeyed(world, one, count) for one, count in ((tenant, 2), (second, 4))}
+    put(world, without_keys(right_items(tenant, 1)))
+    counted = told("migrate", "keys", "--dry-run")
+    assert counted["counts"]["wrong"] == 9, "not what lies in the pool though its tenant has left it"
+    assert told("migrate", "keys")["itemsCopied"] == 9
+    assert users_of(world, pooled) == right_items(pooled, 3)
+    assert {one: own(world, one) for one in rights} == rights
+    assert "wrong" not in told("migrate", "keys", "--dry-run")["counts"]
