@@ -74,6 +74,11 @@ def shown(tenant: TenantId) -> Any:
     return told("tenant", "show", tenant)
 
 
+def table(tenant: TenantId) -> list[list[str]]:
+    """What people see, word by word."""
+    return [line.split() for line in run("tenant", "show", tenant)[1].splitlines()]
+
+
 def users_shards(tenant: TenantId) -> tuple[int, int, str | None]:
     (found,) = [one for one in shown(tenant)["shards"] if one["collection"] == "users"]
     return found["readShards"], found["writeShards"], found["migration"]
@@ -228,7 +233,12 @@ def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
     assert code == (130 if ending is signal.SIGINT else -signal.SIGKILL)
     torn = record(world, tenant)
     assert 0 < torn["itemsCopied"] < MANY / 2
-    for other in (("reshard", tenant, "users", "8"), ("move", tenant, "silo")):
+    assert ["users", "4", "4", torn["id"]] in table(tenant)
+    for other in (
+        ("reshard", tenant, "users", "8"),
+        ("tenant", "offboard", tenant, "--confirm", tenant),
+        ("move", tenant, "silo"),
+    ):
         code, out, said = run(*other)
         assert (code, out, torn["id"] in said) == (1, "", True)
     again = told(*command) if ending is signal.SIGINT else told("migrate", "resume", torn["id"])
@@ -247,9 +257,14 @@ def test_an_interruption_while_servers_settle_loses_nothing(
     torn = record(world, tenant)
     assert (code, torn.get("worker")) == (130, None)
     assert said.splitlines()[-1].endswith(f"keyfence migrate resume {torn['id']}")
+    under_way = {"to": "SILO", "phase": "DUAL", "migration": torn["id"], "back": False}
+    assert shown(tenant)["move"] == under_way
+    assert ["Moving", "to", "SILO,", "DUAL,", "by", torn["id"]] in table(tenant)
+    asked = world.operator().ask("query($id: ID!) { tenant(id: $id) { move { to phase migration back } } }", id=tenant)
+    assert asyncio.run(asked)["tenant"] == {"move": under_way}
     monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
     assert told(*command)["id"] == torn["id"]
-    assert len(own(world, tenant)) == 3
+    assert (len(own(world, tenant)), shown(tenant)["move"]) == (3, None)
 
 
 def test_fences_of_a_neighbour_with_a_longer_name_are_not_crossed(world: World, tenant: TenantId) -> None:
