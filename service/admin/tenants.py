@@ -9,9 +9,9 @@ from strawberry.scalars import JSON
 from service.admin.context import Info
 from service.graphql.paging import Connection, connection, size
 from service.store.shards import ShardCounts
-from service.tenancy import event, model, quotas
+from service.tenancy import event, model, move, quotas
 from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.move import Placement
+from service.tenancy.move import MovePhase, Placement
 from service.tenancy.quotas import Tier
 from service.tenancy.register import checked_tenant
 from service.tenancy.shard_counts import every_collection
@@ -19,6 +19,7 @@ from service.tenancy.shard_counts import every_collection
 strawberry.enum(TenantStatus)
 strawberry.enum(Tier)
 strawberry.enum(Placement)
+strawberry.enum(MovePhase)
 
 
 @strawberry.type(description="What a tenant may use.")
@@ -60,6 +61,25 @@ class CollectionShards:
             write_shards=counts.write_shards,
             generation=counts.generation,
             migration=strawberry.ID(counts.migration) if counts.migration else None,
+        )
+
+
+@strawberry.type(description="A move of a tenant to another table, while it is under way.")
+class TenantMove:
+    """`to` is where the tenant will be in the end; one that was called off goes back."""
+
+    to: Placement
+    phase: MovePhase
+    migration: strawberry.ID
+    back: bool = strawberry.field(description="It was called off.")
+
+    @classmethod
+    def of(cls, under_way: move.Move) -> "TenantMove":
+        return cls(
+            to=under_way.goal,
+            phase=under_way.phase,
+            migration=strawberry.ID(under_way.migration),
+            back=under_way.back,
         )
 
 
@@ -121,6 +141,10 @@ class Tenant:
     @strawberry.field
     def quotas(self) -> Quotas:
         return Quotas.of(self.source.quotas)
+
+    @strawberry.field(description="While it is moved to another table.")
+    def move(self) -> TenantMove | None:
+        return TenantMove.of(self.source.move) if self.source.move else None
 
     @strawberry.field(description="Every sharded collection.")
     def shards(self) -> list[CollectionShards]:

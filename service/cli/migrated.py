@@ -25,7 +25,23 @@ def followed() -> Iterator[Callable[["Migration"], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("migrating", total=None)
-        yield lambda now: bar.update(task, description=doing(now), completed=now.items_scanned)
+
+        def tell(now: "Migration") -> None:
+            completed, total = place(now)
+            bar.tasks[task].total = total  # `update` takes None for "as before"
+            bar.update(task, description=doing(now), completed=completed)
+
+        yield tell
+
+
+def place(migration: "Migration") -> tuple[int, int | None]:
+    """How many of a tenant's items are copied or, where nobody knows how many there are, what has been looked at.
+
+    A pass scans what others have in the same table too, so its total is not that of the tenant."""
+    total = migration.items_total
+    if total is not None and migration.phase.startswith("COPYING"):
+        return min(migration.items_copied, total), total
+    return migration.items_scanned, None
 
 
 class _Lines:

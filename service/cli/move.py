@@ -44,10 +44,14 @@ def move(
 
     id = checked_tenant(tenant, "tenant")
 
-    async def begin(migrator: "Migrator") -> "Migration":
+    async def begin(migrator: "Migrator") -> "Migration | None":
         from service.operations.moving import Moves
         from service.tenancy.register import Register
 
-        return await Moves(Register(migrator.control, operator(by)))(id, to)
+        register = Register(migrator.control, operator(by))
+        found = await register.get(id)
+        if found.move is None and found.placement is to:
+            return None
+        return await Moves(register)(id, to)
 
-    migrated.told(carried(begin, data, endpoint_url, rate), as_json=json)
+    migrated.told(carried(begin, data, endpoint_url, rate), as_json=json, nothing=f"{id} is in the {to} already.")

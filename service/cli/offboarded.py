@@ -31,7 +31,8 @@ def followed(tenant: str) -> Iterator[Callable[["Job"], None]]:
 
         def tell(job: "Job") -> None:
             completed, total = _place(job)
-            bar.update(task, description=f"{tenant}: {doing(job)}", completed=completed, total=total)
+            bar.tasks[task].total = total  # `update` takes None for "as before"
+            bar.update(task, description=f"{tenant}: {doing(job)}", completed=completed)
 
         yield tell
 

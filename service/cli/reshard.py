@@ -56,5 +56,5 @@ def reshard(
         await reshards(id, collection, shards, rebalance=rebalance)
         return found[0] if found else None
 
-    words = f"{collection} of {id} has {shards} shards already."
+    words = f"{collection} of {id} has {shards} {'shard' if shards == 1 else 'shards'} already."
     migrated.told(carried(begin, data, endpoint_url, rate), as_json=json, nothing=words)

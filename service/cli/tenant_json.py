@@ -13,6 +13,7 @@ from service.tenancy.shard_counts import every_collection
 if TYPE_CHECKING:
     from service.tenancy.event import TenantEvent
     from service.tenancy.model import Tenant
+    from service.tenancy.move import Move
 
 
 def echo(document: object) -> None:
@@ -26,6 +27,7 @@ def tenant_json(tenant: "Tenant") -> dict[str, Any]:
         "status": tenant.status,
         "tier": tenant.tier,
         "placement": tenant.placement,
+        "move": move_json(tenant.move) if tenant.move else None,
         "issuer": tenant.issuer,
         "reason": tenant.reason,
         "storedBytes": tenant.stored_bytes,
@@ -35,6 +37,10 @@ def tenant_json(tenant: "Tenant") -> dict[str, Any]:
         "updatedAt": moment(tenant.updated_at),
         "version": tenant.version,
     }
+
+
+def move_json(move: "Move") -> dict[str, Any]:
+    return {"to": move.goal, "phase": move.phase, "migration": move.migration, "back": move.back}
 
 
 def shards_json(tenant: "Tenant") -> list[dict[str, Any]]:

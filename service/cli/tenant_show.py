@@ -54,7 +54,7 @@ def _print(tenant: "Tenant", happened: "Sequence[TenantEvent]") -> None:
     out.print()
     lay(out, ("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",))
     out.print()
-    lay(out, ("SHARDS OF", "READ", "WRITTEN"), _shards(tenant), numbers=("READ", "WRITTEN"))
+    lay(out, ("SHARDS OF", "READ", "WRITTEN", "CHANGED BY"), _shards(tenant), numbers=("READ", "WRITTEN"))
     out.print()
     lay(out, ("AT", "EVENT", "BY", "DETAIL"), _events(happened))
 
@@ -67,6 +67,9 @@ def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
     yield "Status", status(tenant.status) + (f": {shown(tenant.reason)}" if tenant.reason else "")
     yield "Tier", tenant.tier
     yield "Placement", tenant.placement
+    if tenant.move is not None:
+        way = "called off, back to" if tenant.move.back else "to"
+        yield "Moving", f"{way} {tenant.move.goal}, {tenant.move.phase}, by {tenant.move.migration}"
     yield "Issuer", shown(tenant.issuer) or "none of its own"
     yield "Stored", f"{tenant.stored_bytes:,} bytes when last weighed" if tenant.stored_bytes else "not weighed yet"
     yield "Created", f"{minute(tenant.created_at)} UTC"
@@ -81,16 +84,17 @@ def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
         yield attribute(name), f"{value:,}", "agreed" if agreed else f"tier {tenant.tier}"
 
 
-def _shards(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
+def _shards(tenant: "Tenant") -> Iterator[tuple[str, str, str, str]]:
     """Those that differ from one slot; there are many collections."""
     from service.store.shards import ONE
     from service.tenancy.shard_counts import every_collection
 
     counts = every_collection(tenant.shards)
     grown = {name: one for name, one in counts.items() if one != ONE}
-    yield from ((name, f"{one.read_shards}", f"{one.write_shards}") for name, one in grown.items())
+    for name, one in grown.items():
+        yield name, f"{one.read_shards}", f"{one.write_shards}", one.migration or ""
     if len(grown) < len(counts):
-        yield "all others" if grown else "all collections", f"{ONE.read_shards}", f"{ONE.write_shards}"
+        yield "all others" if grown else "all collections", f"{ONE.read_shards}", f"{ONE.write_shards}", ""
 
 
 def _events(happened: "Sequence[TenantEvent]") -> Iterator[tuple[str, str, str, str]]:

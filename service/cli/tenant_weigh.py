@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def weigh(rate: UnitRate = None, json: AsJson = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
     """Sum what each tenant stores, as DynamoDB counts it, and write it into the register.
 
-    It scans the whole table, on AWS as the migrator. Run it from time to time: quotas of storage go by it.
+    It scans the whole table and those that tenants have of their own, on AWS as the migrator. Run it from time to
+    time: quotas of storage go by it.
 
     [bold]Example:[/bold] keyfence tenant weigh
 
@@ -33,7 +34,7 @@ def weigh(rate: UnitRate = None, json: AsJson = False, data: Data = DEFAULT, end
 
     with migrating(data, endpoint_url) as (migrator, settings), counted("weighing every item") as tell:
         pace = rate or settings.migration_units_per_second
-        weights = asyncio.run(Weighing(migrator.sweep, migrator.control, pace, tell)())
+        weights = asyncio.run(Weighing(migrator.sweep, migrator.sweep_of, migrator.control, pace, tell)())
     if json:
         told = {tenant: {"items": one.items, "bytes": one.bytes} for tenant, one in weights.items()}
         typer.echo(plain.dumps(told))

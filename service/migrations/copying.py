@@ -1,7 +1,7 @@
 """Two tables that are to have the same items of a tenant: what is done to a page of one of them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,9 +12,14 @@ from service.store.batch import get_many
 from service.store.calls import Caller
 from service.store.codec import Item
 from service.store.likeness import Likeness, Outcome, same
+from service.store.size import item_bytes
 from service.store.table import Table
 
 AT_ONCE = 8
+TOGETHER = 25
+"""Items of one transaction, which takes twice as many members, and disturbs whoever writes one of them meanwhile."""
+MOST_BYTES = 1_000_000
+"""Of one transaction, far below the 4 MB that it may have."""
 TRIES = 10
 """An item that is written all the time is looked at again so often before another round is needed."""
 
@@ -64,24 +69,21 @@ class Copying:
 
     async def _made(self, pairs: Sequence[Pair]) -> Done:
         before, turns = self._caller.meter.write_units, asyncio.Semaphore(AT_ONCE)
-        made = await asyncio.gather(*(self._one(pair, turns) for pair in pairs))
+        made = await asyncio.gather(*(self._some(some, turns) for some in _together(pairs)))
         units = max(float(len(pairs)), self._caller.meter.write_units - before)
         digest = sum(fingerprint(pair.model) for pair in pairs if pair.model)
         return Done(changed=sum(made), digest=digest, units=units if pairs else 0.0)
 
-    async def _one(self, pair: Pair, turns: asyncio.Semaphore) -> bool:
-        """Whether it had to be made; what is never still is left to the next round."""
+    async def _some(self, pairs: Sequence[Pair], turns: asyncio.Semaphore) -> int:
+        """How many had to be made: all in one transaction, or one by one where somebody was faster with any."""
         likeness = Likeness(caller=self._caller, source=self.source, target=self.target)
         async with turns:
             try:
-                outcome = await likeness.write(*pair)
-                for _ in range(TRIES):
-                    if outcome is not Outcome.CHANGED:
-                        return outcome is Outcome.MADE
-                    outcome = await likeness.make(pair.key)
+                if await likeness.write_all(pairs) is Outcome.MADE:
+                    return len(pairs)
+                return sum([await _one(likeness, pair) for pair in pairs])
             except Refused as refusal:
                 raise refusal.error() from refusal
-        return False
 
     async def _counted(self, items: Sequence[Item], pairs: Sequence[Pair]) -> Done:
         wrong = [pair for pair in pairs if not await self._agree(pair.key)]
@@ -103,6 +105,29 @@ class Copying:
         if type(caller) is not Caller:
             raise Internal("copies are made by a handle that asks one table at a time")
         return caller
+
+
+async def _one(likeness: Likeness, pair: Pair) -> bool:
+    """Whether it had to be made; what is never still is left to the next round."""
+    for _ in range(TRIES):
+        outcome = await likeness.make(pair.key)
+        if outcome is not Outcome.CHANGED:
+            return outcome is Outcome.MADE
+    return False
+
+
+def _together(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+    """In their order, as many as one transaction takes."""
+    some, size = list[Pair](), 0
+    for pair in pairs:
+        weight = sum(item_bytes(item) for item in (pair.model, pair.copy) if item)
+        if some and (len(some) == TOGETHER or size + weight > MOST_BYTES):
+            yield some
+            some, size = [], 0
+        some.append(pair)
+        size += weight
+    if some:
+        yield some
 
 
 def _key(item: Item) -> Item:

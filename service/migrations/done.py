@@ -39,6 +39,11 @@ class Done:
             units=self.units + other.units,
         )
 
+    @property
+    def told(self) -> Mapping[str, int]:
+        """What is said of it besides how much was scanned and changed."""
+        return {**self.counts, **({"wrong": self.wrong} if self.wrong else {})}
+
 
 def fingerprint(item: Item) -> int:
     """The same for items that are the same; a sum of them tells sets apart, and how often each item is in one."""

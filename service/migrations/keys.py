@@ -5,7 +5,7 @@ For an index that was added to an entity, or whose template changed, after items
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,11 +13,13 @@ import orjson
 import structlog
 
 from iam.boundary import TenantId
+from iam.vending.wanted import Placement
 from service.catalogue import entities
 from service.errors import BadInput, Unauthenticated
 from service.migrations.derivation import Unreadable, wrong_keys
 from service.migrations.done import Done, fingerprint
 from service.migrations.passage import Pass
+from service.migrations.places import Place, Places
 from service.migrations.run import Run
 from service.store import clock
 from service.store.codec import Item
@@ -70,18 +72,23 @@ class Rekeying:
     home: Callable[[TenantId], Awaitable[Home]]
     """Where a tenant's items are by now; Unauthenticated of a tenant that is not registered."""
     as_tenant: Callable[[Home], Table]
+    silos: Callable[[], Awaitable[Sequence[TenantId]]]
+    """Who has a table of its own."""
     entities: Mapping[str, Entity[Any]] = field(default_factory=declared)
 
     async def __call__(self, run: Run) -> None:
         asked = orjson.loads(run.migration.detail)
-        whose, only = run.migration.tenant, asked["type"]
-        one = _Steps(self, {only} if only else set(self.entities))
-        fence = None if whose == EVERY_TENANT else Fence.around(whose)
-        if asked["dryRun"]:
-            await run.over(Pass(name="COUNTING", step=one.count, inside=fence))
-            return
-        change = Pass(name="DERIVING", step=one.change, inside=fence)
-        await run.until_right(change, replace(change, name="VERIFYING", step=one.count))
+        types = {asked["type"]} if asked["type"] else set(self.entities)
+        places = await Places(home=self.home, as_tenant=self.as_tenant, silos=self.silos).of(run.migration.tenant)
+        found = [await self._over(run, place, types, count_only=asked["dryRun"]) for place in places]
+        await run.keep(counts=sum(found, start=Done()).told)
+
+    async def _over(self, run: Run, place: Place, types: set[str], *, count_only: bool) -> Done:
+        steps = _Steps(self, types, place.at)
+        if count_only:
+            return await run.over(place.over(Pass(name="COUNTING", step=steps.count)))
+        change, verify = Pass(name="DERIVING", step=steps.change), Pass(name="VERIFYING", step=steps.count)
+        return await run.until_right(place.over(change), place.over(verify))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,7 @@ class _Steps:
 
     given: Rekeying
     types: set[str]
+    at: Placement
 
     async def count(self, items: Sequence[Item]) -> Done:
         wrong, others = await self._sorted(items)
@@ -130,6 +138,8 @@ class _Steps:
             return _passed_over(item, "unknown", f"type {type!r}")
         try:
             home = await self.given.home(owner)
+            if home.reads is not self.at:
+                return None
             keys = wrong_keys(self.given.entities[type], item, Fence.around(owner), home.shards)
         except Unauthenticated:
             return _passed_over(item, "ownerless", f"there is no tenant {owner}")

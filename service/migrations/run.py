@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from math import inf
 from typing import Any, TypeVar
 
 from service.errors import Conflict
@@ -58,15 +59,16 @@ class Run:
         return total(segments)
 
     async def until_right(self, change: Pass, verify: Pass) -> Done:
-        """Both, again and again until verifying finds nothing wrong; a run does not try for ever."""
-        last = self.migration.round + MOST_ROUNDS
+        """Both, again and again until verifying finds nothing wrong; not for ever where a run comes no nearer to it."""
+        least, idle = inf, 0
         while True:
             await self.over(replace(change, name=f"{change.name}-{self.migration.round}"))
             found = await self.over(replace(verify, name=f"{verify.name}-{self.migration.round}"))
             if not found.wrong:
                 return found
+            least, idle = (found.wrong, 1) if found.wrong < least else (least, idle + 1)
             await self.keep(round=self.migration.round + 1)
-            if self.migration.round == last:
+            if idle == MOST_ROUNDS:
                 words = f"after {MOST_ROUNDS} rounds {found.wrong:,} items are still wrong; find out who writes them"
                 raise Conflict(words)
 
@@ -103,8 +105,7 @@ class Run:
 
     async def _keep_page(self, moved: Sequence[tuple[Segment, Segment]], so_far: Done) -> None:
         copied = self.migration.items_copied + sum(new.changed - old.changed for old, new in moved)
-        counts = {**so_far.counts, **({"wrong": so_far.wrong} if so_far.wrong else {})}
-        await self.keep(moved, items_scanned=so_far.scanned, items_copied=copied, counts=counts)
+        await self.keep(moved, items_scanned=so_far.scanned, items_copied=copied, counts=so_far.told)
 
     async def _page(self, one: Pass, segment: Segment) -> Segment:
         page = await self._sweep(one).page(

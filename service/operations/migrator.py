@@ -14,6 +14,7 @@ from service.operations.offboarding.signer import Signer
 from service.operations.offboarding.worker import Means
 from service.store.calls import CredentialSource, Patience
 from service.store.home import Home
+from service.store.page import LARGEST
 from service.store.silos import Silos
 from service.store.sweep import Sweep
 from service.store.table import Table
@@ -50,6 +51,11 @@ class Migrator:
     def sweep(self) -> Sweep:
         """Charged to the control plane, whoever's items it meets."""
         return Sweep(replace(self.control.caller, credentials=self.own))
+
+    def sweep_of(self, tenant: TenantId) -> Sweep:
+        """Over the table of its own."""
+        sweep = self.sweep
+        return replace(sweep, caller=replace(sweep.caller, table=self.table_of(tenant, Placement.SILO)))
 
     def charged(self, accounts: Accounts) -> "Migrator":
         return replace(self, tables=replace(self.tables, accounts=accounts))
@@ -88,7 +94,17 @@ class Migrator:
         async def home(tenant: TenantId) -> Home:
             return registry.home(await registry.get(tenant))
 
-        return Rekeying(home=home, as_tenant=self.at)
+        return Rekeying(home=home, as_tenant=self.at, silos=self.in_silos)
+
+    async def in_silos(self) -> list[TenantId]:
+        """Those whose items are in a table of their own, the newest first."""
+        register, after, found = Register(self.control, ""), None, list[TenantId]()
+        while True:
+            page = await register.newest(status=None, first=LARGEST, after=after)
+            found += [one.id for one in page.items if one.reads is Placement.SILO]
+            if not page.has_next:
+                return found
+            after = page.edges[-1].cursor()
 
     def means(self, *, by: str, exports: Path, signer: Signer, settle: float, rate: float) -> Means:
         control = self.control
@@ -96,7 +112,8 @@ class Migrator:
             register=Register(control, by),
             suspensions=Suspensions(control, self.shut),
             sweep=self.sweep,
-            as_tenant=self.tenant,
+            as_tenant=self.placed,
+            drop=self.silos.drop,
             exports=exports,
             signer=signer,
             settle=timedelta(seconds=settle),

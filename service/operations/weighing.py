@@ -1,4 +1,4 @@
-"""What each tenant stores, summed over the whole table."""
+"""What each tenant stores, summed over the whole table and over those that tenants have of their own."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ from service.store.table import Table
 from service.store.write import change
 from service.tenancy.access import tenants
 from service.tenancy.model import Tenant
+from service.tenancy.move import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Scales:
     items: Counter[TenantId] = field(default_factory=Counter)
     bytes: Counter[TenantId] = field(default_factory=Counter)
     known: dict[TenantId, int] = field(default_factory=dict)
+    silos: set[TenantId] = field(default_factory=set)
+    """Whose items are in a table of their own, whatever else was met of them."""
 
     def add(self, item: Item) -> None:
         if owner := owner_of(item["PK"]["S"]):
@@ -40,6 +43,12 @@ class Scales:
         elif item.get("type") == {"S": tenants.type}:
             tenant: Tenant = tenants.read(item)
             self.known[tenant.id] = tenant.stored_bytes
+            if tenant.reads is Placement.SILO:
+                self.silos.add(tenant.id)
+
+    def take(self, tenant: TenantId, other: "Scales") -> None:
+        """What others say of a tenant, and no longer what is here."""
+        self.items[tenant], self.bytes[tenant] = other.items[tenant], other.bytes[tenant]
 
     def weights(self) -> dict[TenantId, Weight]:
         """Of every tenant that is registered, or has items though it is not."""
@@ -48,16 +57,23 @@ class Scales:
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """One scan of the table. The register is told where it differs, and no event is made of it."""
+    """One scan of each table. The register is told where it differs, and no event is made of it."""
 
     sweep: Sweep
+    sweep_of: Callable[[TenantId], Sweep]
+    """Over the table of a tenant's own."""
     control: Table
     rate: float
     tell: Callable[[int], None] = lambda _: None
     page: int | None = None
 
     async def __call__(self) -> Mapping[TenantId, Weight]:
-        scales = await self._scan()
+        scales, rate = Scales(), Rate(self.rate)
+        await self._scan(self.sweep, scales, rate)
+        for tenant in sorted(scales.silos):
+            own = Scales()
+            await self._scan(self.sweep_of(tenant), own, rate)
+            scales.take(tenant, own)
         weights = scales.weights()
         for tenant, before in scales.known.items():
             if weights[tenant].bytes != before:
@@ -65,14 +81,13 @@ class Weighing:
                 await self.control.write(change(tenants, {"id": tenant}, now))
         return weights
 
-    async def _scan(self) -> Scales:
-        scales, rate, limit = Scales(), Rate(self.rate), self.page or max(1, int(self.rate))
-        after: Item | None = None
+    async def _scan(self, sweep: Sweep, scales: Scales, rate: Rate) -> None:
+        limit, after = self.page or max(1, int(self.rate)), None
         while True:
-            page: Swept = await self.sweep.page(inside=None, after=after, limit=limit)
+            page: Swept = await sweep.page(inside=None, after=after, limit=limit)
             for item in page.items:
                 scales.add(item)
             self.tell(page.scanned)
             await rate.wait(page.units)
             if (after := page.then) is None:
-                return scales
+                return

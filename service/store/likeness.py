@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -40,12 +40,12 @@ class Likeness:
 
     async def write(self, key: Item, model: Item | None, copy: Item | None) -> Outcome:
         """Where the source still has the model and the target the copy, None standing for nothing."""
-        names = self.attributes.union(model or (), copy or ())
-        checked = {"ConditionCheck": {"TableName": self.source, "Key": key, **exactly(model, names)}}
-        written = {"Put": {"Item": model}} if model else {"Delete": {"Key": key}}
-        ((verb, subject),) = written.items()
-        member = {verb: {"TableName": self.target, **subject, **exactly(copy, names)}}
-        asked = {"TransactItems": [checked, member], "ClientRequestToken": uuid.uuid4().hex}
+        return await self.write_all([(key, model, copy)])
+
+    async def write_all(self, pairs: Sequence[tuple[Item, Item | None, Item | None]]) -> Outcome:
+        """All of them or none: CHANGED where somebody was faster with one."""
+        members = [member for pair in pairs for member in self._members(*pair)]
+        asked = {"TransactItems": members, "ClientRequestToken": uuid.uuid4().hex}
         try:
             await Caller.call(self.caller, "TransactWriteItems", asked)
         except Refused as refusal:
@@ -53,6 +53,13 @@ class Likeness:
                 raise
             return Outcome.CHANGED
         return Outcome.MADE
+
+    def _members(self, key: Item, model: Item | None, copy: Item | None) -> list[dict[str, Any]]:
+        names = self.attributes.union(model or (), copy or ())
+        checked = {"ConditionCheck": {"TableName": self.source, "Key": key, **exactly(model, names)}}
+        written = {"Put": {"Item": model}} if model else {"Delete": {"Key": key}}
+        ((verb, subject),) = written.items()
+        return [checked, {verb: {"TableName": self.target, **subject, **exactly(copy, names)}}]
 
     async def _read(self, table: str, key: Item) -> Item | None:
         asked = {"TableName": table, "Key": key, "ConsistentRead": True}

@@ -19,9 +19,8 @@ MOVED = "the tenant's items are being moved to another table; run the command ag
 
 def home_of(tenant: Tenant, *, until: float = inf) -> Home:
     """While it moves, what is written goes to both tables, so that either of them can be read."""
-    home = Home(tenant=tenant.id, reads=_session(tenant.placement), shards=ShardMap(tenant.shards), until=until)
+    home = Home(tenant=tenant.id, reads=_session(tenant.reads), shards=ShardMap(tenant.shards), until=until)
     if (move := tenant.move) is not None:
-        home.reads = _session(move.reads)
         home.also = _session(move.reads.other) if move.writes_both else None
         home.shadow = move.phase is MovePhase.SHADOW
     return home

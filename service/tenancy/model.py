@@ -45,6 +45,11 @@ class Tenant:
     def quotas(self) -> Quotas:
         return quotas_of(self.tier, self.overrides)
 
+    @property
+    def reads(self) -> Placement:
+        """Where all that it has is, also while it is moved."""
+        return self.move.reads if self.move else self.placement
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:

@@ -6,12 +6,13 @@ from enum import StrEnum
 from typing import NewType
 
 from iam.boundary import TenantId
+from service.tenancy.move import Placement
 
 JobId = NewType("JobId", str)
 
 
 class Phase(StrEnum):
-    """What is to be done next. Exporting follows purging until it finds nothing."""
+    """What is to be done next. Exporting follows purging until it finds nothing, and dropping, for a look elsewhere."""
 
     SHUTTING = "SHUTTING"
     WAITING = "WAITING"
@@ -19,6 +20,7 @@ class Phase(StrEnum):
     PROVING = "PROVING"
     PURGING = "PURGING"
     VERIFYING = "VERIFYING"
+    DROPPING = "DROPPING"
     CERTIFYING = "CERTIFYING"
     SCRUBBING = "SCRUBBING"
     FINISHING = "FINISHING"
@@ -38,6 +40,10 @@ class Job:
     uri: str | None = None
     settled_at: datetime | None = None
     """From then on no server writes for the tenant any more."""
+    placement: Placement = Placement.POOL
+    """Which table it is at: its own first, if it has one, and in the end that of all."""
+    silo: str | None = None
+    """The table that was its own, by name."""
     round: int = 1
     index: str = "table"
     """What is being scanned."""

@@ -41,6 +41,7 @@ TENANT_KEYS = {
     "status",
     "tier",
     "placement",
+    "move",
     "issuer",
     "reason",
     "storedBytes",

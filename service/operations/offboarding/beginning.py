@@ -17,7 +17,6 @@ from service.store.write import Write, put
 from service.tenancy.access import jobs, offboarding_by_id
 from service.tenancy.lifecycle import TenantStatus, check_step
 from service.tenancy.model import Tenant
-from service.tenancy.move import Placement
 from service.tenancy.offboarding import Job, job_id
 from service.tenancy.register import Register
 from service.tenancy.suspensions import Suspensions
@@ -84,8 +83,14 @@ def leaving(tenant: Tenant) -> Tenant:
     if tenant.status in GOING:
         return tenant
     if tenant.move is not None:
-        raise Conflict("the tenant is being moved to another table: end that first")
-    if tenant.placement is not Placement.POOL:
-        raise Conflict("the tenant has a table of its own: bring it back first")
+        raise _under_way("the tenant is being moved to another table", tenant.move.migration)
+    for name, counts in tenant.shards.items():
+        if counts.migration is not None:
+            raise _under_way(f"the shards of {name} are being changed", counts.migration)
     check_step(tenant.status, TenantStatus.OFFBOARDING)
     return replace(tenant, status=TenantStatus.OFFBOARDING)
+
+
+def _under_way(what: str, migration: str) -> Conflict:
+    """Whoever carries it out would go on writing."""
+    return Conflict(f"{what}; end that first with `keyfence migrate resume {migration}`", migration=migration)

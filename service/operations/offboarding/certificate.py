@@ -24,6 +24,7 @@ def certificate(job: Job, found: Proof, table: str, signer: Signer) -> str:
         "tenant": job.tenant,
         "job": job.id,
         "table": table,
+        "silo": job.silo,
         "operator": job.by,
         "export": job.export,
         **{claim: getattr(found, name) for name, claim in PROVEN.items()},

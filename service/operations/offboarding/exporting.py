@@ -1,6 +1,7 @@
 """A round over the table that writes every item of the tenant to the export, page by page."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import orjson
@@ -30,7 +31,7 @@ class Halted(Exception):
 class Exporting:
     """Pages of about a second's worth of units. A round that finds nothing shows that the table has nothing left."""
 
-    sweep: Sweep
+    sweep: Callable[[Job], Sweep]
     file: ExportFile
     rate: Rate
     limit: int
@@ -38,7 +39,7 @@ class Exporting:
     async def page(self, job: Job) -> Job:
         fence = Fence.around(job.tenant)
         after = orjson.loads(job.after) if job.after else None
-        page = await self.sweep.page(inside=fence, after=after, limit=self.limit)
+        page = await self.sweep(job).page(inside=fence, after=after, limit=self.limit)
         own = [item for item in page.items if fence.holds(item["PK"]["S"])]
         head, lines = chained(job.head, own)
         size = await asyncio.to_thread(self.file.append, job.size, lines) if own else job.size

@@ -10,6 +10,7 @@ from service.store.write import Write, change, delete
 from service.tenancy.access import events, events_of_tenant, identities
 from service.tenancy.lifecycle import TenantStatus, check_step
 from service.tenancy.model import Tenant
+from service.tenancy.move import Placement
 from service.tenancy.quotas import NO_OVERRIDES
 from service.tenancy.register import Register
 
@@ -58,6 +59,7 @@ def tombstone(tenant: Tenant) -> Tenant:
         issuer="",
         owner_id="",
         request="",
+        placement=Placement.POOL,
         overrides=NO_OVERRIDES,
         shards={},
         reason=None,

@@ -1,7 +1,7 @@
 """The deletion of what was exported, as the tenant itself, line by line of the export."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -20,7 +20,7 @@ from service.tenancy.offboarding import Job
 class Purging:
     """Nothing else is deleted: an item that nobody exported is found by the next round."""
 
-    table: Table
+    table: Callable[[Job], Table]
     file: ExportFile
     rate: Rate
     limit: int
@@ -31,7 +31,7 @@ class Purging:
         keys = await asyncio.to_thread(self._next, job)
         if not keys:
             raise Internal(f"{job.export} ends before line {job.lines}")
-        await self.rate.wait(await purge(self.table, keys))
+        await self.rate.wait(await purge(self.table(job), keys))
         purged = replace(job, purged=job.purged + len(keys))
         return purged if purged.purged < job.lines else again(purged)
 

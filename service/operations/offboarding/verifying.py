@@ -12,6 +12,7 @@ from service.store.entity import Index
 from service.store.keys import Fence
 from service.store.rate import Rate
 from service.store.sweep import INDEXES, Sweep
+from service.tenancy.move import Placement
 from service.tenancy.offboarding import Job, Phase
 
 LAG = 2.0
@@ -22,7 +23,7 @@ LAG = 2.0
 class Verifying:
     """Whatever is found sends the job back to the table, which is read as it is."""
 
-    sweep: Sweep
+    sweep: Callable[[Job], Sweep]
     rate: Rate
     limit: int
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -30,7 +31,8 @@ class Verifying:
     async def page(self, job: Job) -> Job:
         index = cast("Index", job.index)
         after = orjson.loads(job.after) if job.after else None
-        page = await self.sweep.page(inside=Fence.around(job.tenant), index=index, after=after, limit=self.limit)
+        fence, sweep = Fence.around(job.tenant), self.sweep(job)
+        page = await sweep.page(inside=fence, index=index, after=after, limit=self.limit)
         await self.rate.wait(page.units)
         looked = replace(job, scanned=job.scanned + page.scanned, found=job.found + len(page.items))
         if page.then:
@@ -43,4 +45,9 @@ class Verifying:
             return again(job)
         if index != INDEXES[-1]:
             return replace(job, index=INDEXES[INDEXES.index(index) + 1])
-        return replace(job, phase=Phase.CERTIFYING)
+        return replace(job, phase=Phase.DROPPING if job.placement is Placement.SILO else Phase.CERTIFYING)
+
+
+def elsewhere(job: Job) -> Job:
+    """Its own table is gone; nobody should find anything in that of all."""
+    return again(replace(job, placement=Placement.POOL))

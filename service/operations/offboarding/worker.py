@@ -19,11 +19,12 @@ from service.operations.offboarding.finishing import Finishing
 from service.operations.offboarding.jobs import Jobs
 from service.operations.offboarding.purging import Purging
 from service.operations.offboarding.signer import Signer
-from service.operations.offboarding.verifying import Verifying
+from service.operations.offboarding.verifying import Verifying, elsewhere
 from service.store import clock
 from service.store.rate import Rate
 from service.store.sweep import Sweep
 from service.store.table import Table
+from service.tenancy.move import Placement
 from service.tenancy.offboarding import Job, Phase
 from service.tenancy.register import Register
 from service.tenancy.suspensions import Suspensions
@@ -52,7 +53,10 @@ class Means:
     register: Register
     suspensions: Suspensions
     sweep: Sweep
-    as_tenant: Callable[[TenantId], Table]
+    as_tenant: Callable[[TenantId, Placement], Table]
+    """At the one table or at the other."""
+    drop: Callable[[TenantId], Awaitable[None]]
+    """The table of its own; called again, it does nothing."""
     exports: Path
     signer: Signer
     settle: timedelta
@@ -66,6 +70,13 @@ class Means:
     seam: Callable[[str], None] = nothing
     """Called between any two things that could be torn apart."""
     tell: Callable[[Job], None] = nothing
+
+    def table(self, job: Job) -> Table:
+        """Where the job is at."""
+        return self.as_tenant(job.tenant, job.placement)
+
+    def swept(self, job: Job) -> Sweep:
+        return replace(self.sweep, caller=replace(self.sweep.caller, table=self.table(job).caller.table))
 
 
 @dataclass(slots=True)
@@ -120,15 +131,16 @@ class _Work:
         means = self.means
         self.file = ExportFile(means.exports / self.job.export)
         reads, page = Rate(means.rate), means.page or max(1, int(means.rate))
-        exporting = Exporting(means.sweep, self.file, reads, page)
-        purging = Purging(means.as_tenant(self.job.tenant), self.file, Rate(means.rate), min(page, PURGED_TOGETHER))
+        exporting = Exporting(means.swept, self.file, reads, page)
+        purging = Purging(means.table, self.file, Rate(means.rate), min(page, PURGED_TOGETHER))
         self.steps = {
             Phase.SHUTTING: self._shut,
             Phase.WAITING: self._wait,
             Phase.EXPORTING: exporting.page,
             Phase.PROVING: exporting.prove,
             Phase.PURGING: purging.some,
-            Phase.VERIFYING: Verifying(means.sweep, reads, page, means.sleep).page,
+            Phase.VERIFYING: Verifying(means.swept, reads, page, means.sleep).page,
+            Phase.DROPPING: self._drop,
             Phase.CERTIFYING: self._certify,
             Phase.SCRUBBING: self._scrub,
             Phase.FINISHING: self._finish,
@@ -177,7 +189,13 @@ class _Work:
     async def _shut(self, job: Job) -> Job:
         await self.means.suspensions.publish()
         settled = self.means.now() + self.means.settle
-        return replace(job, phase=Phase.WAITING, uri=self._uri(), settled_at=settled)
+        return replace(await self._placed(job), phase=Phase.WAITING, uri=self._uri(), settled_at=settled)
+
+    async def _placed(self, job: Job) -> Job:
+        """For good: who leaves is not moved any more."""
+        placed = replace(job, placement=(await self.means.register.get(job.tenant)).placement)
+        own = placed.placement is Placement.SILO
+        return replace(placed, silo=self.means.table(placed).caller.table if own else None)
 
     async def _wait(self, job: Job) -> Job:
         left = ((job.settled_at or self.means.now()) - self.means.now()).total_seconds()
@@ -185,6 +203,13 @@ class _Work:
             return begun(job)
         await self.means.sleep(min(left, NAP))
         return job
+
+    async def _drop(self, job: Job) -> Job:
+        if job.lines != job.purged:
+            raise Conflict(f"{job.lines:,} items were exported and {job.purged:,} purged: the table must stay")
+        await self.means.drop(job.tenant)
+        self.means.seam("dropped")
+        return elsewhere(job)
 
     async def _certify(self, job: Job) -> Job:
         await asyncio.to_thread(check, job, self.file)

@@ -1,11 +1,13 @@
-"""Only a tenant whose items are in the pool, and in the pool alone, can leave."""
+"""A tenant leaves from wherever its items are, but not while somebody is moving them."""
+
+from dataclasses import replace
 
 import pytest
 
 from service.errors import Conflict
 from service.operations.offboarding.beginning import leaving
+from service.store.shards import ShardCounts
 from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
 from service.tenancy.move import MovePhase, Placement
 from tests.unit.tenancy.test_moving_homes import tenant
 
@@ -13,12 +15,21 @@ from tests.unit.tenancy.test_moving_homes import tenant
 @pytest.mark.parametrize("phase", MovePhase)
 @pytest.mark.parametrize("placement", Placement)
 def test_nobody_leaves_while_being_moved(placement: Placement, phase: MovePhase) -> None:
-    with pytest.raises(Conflict, match="end that first"):
-        leaving(tenant(placement, phase))
+    moving = tenant(placement, phase)
+    assert moving.move
+    with pytest.raises(Conflict, match=f"`keyfence migrate resume {moving.move.migration}`") as refusal:
+        leaving(moving)
+    assert refusal.value.extensions == {"migration": moving.move.migration}
 
 
-def test_who_has_a_table_of_its_own_comes_back_first() -> None:
-    with pytest.raises(Conflict, match="bring it back first"):
-        leaving(tenant(Placement.SILO))
-    left: Tenant = leaving(tenant())
-    assert left.status is TenantStatus.OFFBOARDING
+def test_nobody_leaves_while_its_shards_are_changed() -> None:
+    still, changing = ShardCounts(read_shards=2, write_shards=2), ShardCounts(migration="mig_1")
+    with pytest.raises(Conflict, match=r"the shards of users .* `keyfence migrate resume mig_1`"):
+        leaving(replace(tenant(), shards={"groups": still, "users": changing}))
+    assert leaving(replace(tenant(), shards={"groups": still})).status is TenantStatus.OFFBOARDING
+
+
+@pytest.mark.parametrize("placement", Placement)
+def test_who_is_still_leaves_from_where_it_is(placement: Placement) -> None:
+    gone = leaving(tenant(placement))
+    assert (gone.status, gone.placement) == (TenantStatus.OFFBOARDING, placement)

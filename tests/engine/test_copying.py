@@ -1,0 +1,81 @@
+"""Copies are made many at a time, and one by one where somebody is faster with one of them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.credentials import Credentials
+from service.migrations.copying import Copying
+from service.operations.migrator import Migrator
+from service.store.client import Answer, Client
+from service.tenancy.move import Placement
+from tests.engine.leaving import left, migrator, of, put, through
+from tests.engine.migrating import right_items
+from tests.world import Recorder, World
+
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+COUNT = 30
+
+
+@dataclass(slots=True)
+class Rival:
+    """Changes an item of the source right before the first transaction."""
+
+    client: Client
+    world: World
+    item: Any
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        if operation == "TransactWriteItems" and self.item:
+            put(self.world, [self.item])
+            self.item = None
+        return await self.client.call(operation, parameters, credentials)
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def copying(world: World, tenant: TenantId) -> Iterator[tuple[Migrator, Recorder, Copying]]:
+    with migrator(world) as by:
+        recorder = Recorder(by.tables.client)
+        with_recorder = through(by, recorder)
+        source, target = (by.table_of(tenant, one) for one in (Placement.POOL, Placement.SILO))
+        yield by, recorder, Copying(table=with_recorder.at_both(tenant), source=source, target=target)
+
+
+def own(world: World, tenant: TenantId) -> list[Any]:
+    pages = world.engine_client().get_paginator("scan").paginate(TableName=f"{world.settings.table}-silo-{tenant}")
+    return of([item for page in pages for item in page["Items"]], tenant)
+
+
+async def test_many_go_in_one_transaction_and_large_ones_in_several(world: World, tenant: TenantId) -> None:
+    items = right_items(tenant, COUNT)
+    large = [item | {"SK": {"S": "LARGE"}, "text": {"S": "x" * 300_000}} for item in items[:4]]
+    with copying(world, tenant) as (by, recorder, copies):
+        await by.silos.make(tenant)
+        for given, transactions in ((items, 2), (large, 2)):
+            put(world, given)
+            recorder.calls.clear()
+            assert (await copies.copy(given)).changed == len(given)
+            assert [call.operation for call in recorder.calls].count("TransactWriteItems") == transactions
+            assert (await copies.copy(given)).changed == 0
+    assert own(world, tenant) == of(left(world), tenant)
+
+
+async def test_what_changes_meanwhile_is_copied_as_it_is_then_and_the_others_with_it(
+    world: World, tenant: TenantId
+) -> None:
+    items = right_items(tenant, COUNT)
+    put(world, items)
+    changed = items[3] | {"name": {"S": "newer"}, "version": {"N": "2"}}
+    with copying(world, tenant) as (by, recorder, copies):
+        await by.silos.make(tenant)
+        caller = replace(copies.table.caller, client=Rival(recorder, world, changed))
+        disturbed = replace(copies, table=replace(copies.table, caller=caller))
+        assert (await disturbed.copy(items)).changed == COUNT
+    assert own(world, tenant) == of(left(world), tenant)
+    assert changed in own(world, tenant)

@@ -1,0 +1,191 @@
+"""A tenant that has a table of its own leaves with it, and nobody else's is touched."""
+
+import gzip
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from iam.boundary import TenantId
+from service.errors import Conflict
+from service.operations.migrator import Migrator
+from service.operations.offboarding.certificate import checked, compare
+from service.operations.offboarding.worker import Means, Worker
+from service.store.codec import Item
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.move import Placement
+from service.tenancy.offboarding import Job, Phase
+from tests.engine.dying import Died
+from tests.engine.leaving import (
+    KEY,
+    Mortal,
+    Time,
+    begin,
+    fill,
+    left,
+    means,
+    migrator,
+    of,
+    offboard,
+    put,
+    through,
+    without_iam,
+)
+from tests.world import Recorder, World
+
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+COUNT, PAGE, STRIDE = 7, 12, 15
+
+
+@pytest.fixture(scope="module")
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+def silo(world: World, tenant: TenantId) -> str:
+    return f"{world.settings.table}-silo-{tenant}"
+
+
+def own(world: World, tenant: TenantId) -> list[Any] | None:
+    """What its own table holds, or None where there is none."""
+    client, table = world.engine_client(), silo(world, tenant)
+    if table not in client.list_tables()["TableNames"]:
+        return None
+    return [item for page in client.get_paginator("scan").paginate(TableName=table) for item in page["Items"]]
+
+
+async def placed(world: World, by: Migrator, given: Means, name: str, count: int = COUNT) -> TenantId:
+    """A tenant whose items are in a table of its own."""
+    tenant = await world.new_tenant(name)
+    fill(world, tenant, count)
+    await by.silos.make(tenant)
+    client, pool = world.engine_client(), world.settings.table
+    for item in of(left(world), tenant):
+        client.put_item(TableName=silo(world, tenant), Item=item)
+        client.delete_item(TableName=pool, Key={"PK": item["PK"], "SK": item["SK"]})
+    await given.register.change(tenant, "test", lambda one: replace(one, placement=Placement.SILO), detail={})
+    return tenant
+
+
+def exported(exports: Path, job: Job) -> list[str]:
+    with gzip.open(exports / job.export) as content:
+        return [orjson.loads(line)["item"]["PK"]["S"] for line in content]
+
+
+async def test_its_table_goes_with_it_and_its_neighbours_stay(
+    world: World, by: Migrator, time: Time, tmp_path: Path
+) -> None:
+    given = means(by, tmp_path, time, page=3)
+    tenant, beside = await placed(world, by, given, "owner"), await placed(world, by, given, "owner-1")
+    pooled = await world.new_tenant("owner-2")
+    fill(world, pooled, COUNT)
+    before, theirs, others = own(world, tenant), own(world, beside), of(left(world), pooled)
+    job = await offboard(given, tenant)
+    assert before
+    assert sorted(exported(tmp_path, job)) == sorted(item["PK"]["S"] for item in before)
+    assert (job.phase, job.lines, job.purged, job.placement) == (Phase.FINISHED, COUNT, COUNT, Placement.POOL)
+    assert (own(world, tenant), of(left(world), tenant)) == (None, [])
+    assert (own(world, beside), of(left(world), pooled)) == (theirs, others)
+    claims = checked(job.certificate or "", KEY.verifier)
+    assert (claims["table"], claims["silo"], claims["purged"]) == (world.settings.table, silo(world, tenant), COUNT)
+    compare(claims, tmp_path / job.export)
+    found = await given.register.get(tenant)
+    assert (found.status, found.placement) == (TenantStatus.OFFBOARDED, Placement.POOL)
+
+
+async def test_what_lies_in_the_pool_besides_is_exported_and_purged_too(
+    world: World, by: Migrator, time: Time, tmp_path: Path
+) -> None:
+    given = means(by, tmp_path, time)
+    tenant = await placed(world, by, given, "divided")
+    stray: Item = {"PK": {"S": f"TENANT#{tenant}#LEFT"}, "SK": {"S": "A"}}
+    put(world, [stray])
+    job = await offboard(given, tenant)
+    assert exported(tmp_path, job)[-1] == f"TENANT#{tenant}#LEFT"
+    assert (job.lines, job.purged, of(left(world), tenant)) == (COUNT + 1, COUNT + 1, [])
+
+
+async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
+    world: World, by: Migrator, time: Time, tmp_path: Path
+) -> None:
+    recorder = Recorder(by.tables.client)
+    given = means(through(by, recorder), tmp_path, time)
+    tenant, beside = await placed(world, by, given, "itself"), await placed(world, by, given, "itself-1")
+    recorder.calls.clear()
+    held = list[int]()
+
+    def seam(name: str) -> None:
+        if name == f"before {Phase.DROPPING}":
+            held.append(len(own(world, tenant) or ()))
+
+    await offboard(replace(given, seam=seam), tenant)
+    assert held == [0]
+    scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
+    (as_tenant,) = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
+    assert as_tenant not in scans
+    theirs = (own(world, beside) or [])[0]
+    key = {"PK": theirs["PK"], "SK": theirs["SK"]}
+    for table in (silo(world, beside), world.settings.table):
+        with pytest.raises(world.engine_client().exceptions.ClientError, match="AccessDenied"):
+            world.client_of(as_tenant).delete_item(TableName=table, Key=key)
+
+
+async def test_a_table_whose_items_were_not_all_purged_is_not_dropped(
+    world: World, by: Migrator, time: Time, tmp_path: Path
+) -> None:
+    given = means(by, tmp_path, time)
+    tenant = await placed(world, by, given, "unfinished")
+    await begin(given, tenant)
+    at = list[Job]()
+    worker = Worker(replace(given, tell=at.append))
+    job = await worker.run(tenant, stop=lambda: bool(at) and at[-1].phase is Phase.DROPPING)
+    job = (await worker.jobs.find(tenant)) or job
+    await worker.jobs.release(await worker.jobs.keep(job, replace(job, purged=COUNT - 1)))
+    with pytest.raises(Conflict, match="the table must stay"):
+        await Worker(given).run(tenant)
+    assert own(world, tenant) == []
+
+
+async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
+    world: World, by: Migrator, tmp_path: Path
+) -> None:
+    """At every place around that, and at every so many others."""
+    beside = await placed(world, by, means(by, tmp_path, Time()), "torn-beside")
+    theirs, whole = own(world, beside), Mortal(by.tables.client)
+    await torn(world, by, tmp_path / "whole", "torn-whole", whole)
+    dropped = whole.places.index("dropped")
+    around = {*range(0, len(whole.places), STRIDE), *range(dropped - 2, dropped + 5)}
+    died = [await torn(world, by, tmp_path / f"{at}", f"torn-{at}", Mortal(by.tables.client, at)) for at in around]
+    assert set(died) >= {f"before {Phase.DROPPING}", "dropped", f"after {Phase.DROPPING}", f"kept {Phase.DROPPING}"}
+    assert own(world, beside) == theirs
+
+
+async def torn(world: World, by: Migrator, exports: Path, name: str, mortal: Mortal) -> str:
+    """Where it died; whoever came next has brought it to the end that it would have had."""
+    time = Time()
+    healthy = without_iam(means(by, exports, time, page=PAGE))
+    tenant = await placed(world, by, healthy, name)
+    await begin(healthy, tenant)
+    with suppress(Died):
+        dying = means(through(by, mortal), exports, time, page=PAGE, seam=mortal.place)
+        await Worker(without_iam(dying)).run(tenant)
+    if mortal.dead:
+        await time.sleep(61)
+        await Worker(healthy).run(tenant)
+    job = await Worker(healthy).jobs.find(tenant)
+    assert job
+    assert (job.phase, job.lines, job.purged, job.round) == (Phase.FINISHED, COUNT, COUNT, 3)
+    assert (own(world, tenant), of(left(world), tenant)) == (None, [])
+    compare(checked(job.certificate or "", KEY.verifier), exports / job.export)
+    return mortal.places[-1]

@@ -1,0 +1,321 @@
+"""keyfence reshard and keyfence move, and resuming them, as they are typed, interrupted and killed."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from iam.boundary import TenantId
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from service.cli import app
+from service.local.gate_key import gate_key
+from service.store.keys import Fence
+from service.store.shards import ShardCounts, ShardMap
+from tests.engine.leaving import left, of, put
+from tests.engine.migrating import right_items, users_of, without_keys
+from tests.world import World
+
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+SECONDS, MANY = 120, 80
+FOUR = ShardMap({"users": ShardCounts(read_shards=4, write_shards=4)})
+
+
+@pytest.fixture
+def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
+    """Before the world's table, with a key that lies in a directory."""
+    account = Account.of(Deployment(table=world.settings.table))
+    (tmp_path / ".keyfence").mkdir()
+    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _terminal(world: World, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the directory above that of the gate, and told where it is."""
+    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
+    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
+    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("service.log.configure", lambda **_: None)
+
+
+@pytest.fixture
+def tenant(world: World) -> TenantId:
+    return asyncio.run(world.new_tenant())
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def told(*arguments: str) -> Any:
+    code, out, said = run(*arguments, "--json")
+    assert code == 0, said
+    return json.loads(out)
+
+
+def shown(tenant: TenantId) -> Any:
+    return told("tenant", "show", tenant)
+
+
+def table(tenant: TenantId) -> list[list[str]]:
+    """What people see, word by word."""
+    return [line.split() for line in run("tenant", "show", tenant)[1].splitlines()]
+
+
+def users_shards(tenant: TenantId) -> tuple[int, int, str | None]:
+    (found,) = [one for one in shown(tenant)["shards"] if one["collection"] == "users"]
+    return found["readShards"], found["writeShards"], found["migration"]
+
+
+def record(world: World, tenant: TenantId) -> dict[str, Any]:
+    """The newest migration of the tenant."""
+    mine = [item for item in left(world) if item.get("type") == {"S": "Migration"} and item["tenant"]["S"] == tenant]
+    newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
+    return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}
+
+
+def own(world: World, tenant: TenantId) -> list[Any]:
+    """What is in the table of the tenant's own, or nothing where there is none."""
+    client, table = world.engine_client(), f"{world.settings.table}-silo-{tenant}"
+    if table not in client.list_tables()["TableNames"]:
+        return []
+    pages = client.get_paginator("scan").paginate(TableName=table)
+    return of([item for page in pages for item in page["Items"]], tenant)
+
+
+def ended(world: World, tenant: TenantId, ending: signal.Signals, *command: str) -> tuple[int, str]:
+    """A process of its own, ended as soon as it has changed something and not all."""
+    return stopped(ending, lambda: 0 < record(world, tenant).get("itemsCopied", 0) < MANY, *command)
+
+
+def stopped(ending: signal.Signals, due: Callable[[], bool], *command: str) -> tuple[int, str]:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    words = [sys.executable, "-m", "service", *command]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + SECONDS
+        while not due():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+        process.send_signal(ending)
+        _, said = process.communicate(timeout=SECONDS)
+    return process.returncode, said.decode()
+
+
+def phases(said: str) -> list[str]:
+    return [line.partition(": ")[2].removesuffix(" ...") for line in said.splitlines()]
+
+
+def test_a_collection_grows_shrinks_and_is_rebalanced(world: World, tenant: TenantId) -> None:
+    put(world, right_items(tenant, MANY))
+    code, out, said = run("reshard", tenant, "users", "4", "--as", "ann", "--json")
+    grown = json.loads(out)
+    assert (code, grown["kind"], grown["phase"], grown["by"]) == (0, "RESHARD", "FINISHED", "cli:ann")
+    assert grown["detail"] == {"collection": "users", "shards": 4, "way": "GROW"}
+    assert phases(said) == ["begun", "settling", "settled", "finished"]
+    assert (users_shards(tenant), users_of(world, tenant)) == ((4, 4, None), right_items(tenant, MANY))
+    spread = told("reshard", tenant, "users", "4", "--rebalance")
+    assert spread["itemsCopied"] > MANY / 2
+    assert users_of(world, tenant) == right_items(tenant, MANY, FOUR)
+    code, out, _ = run("reshard", tenant, "users", "1")
+    assert (code, out.splitlines()[0].endswith(f"RESHARD of {tenant}: FINISHED")) == (0, True)
+    assert (users_shards(tenant), users_of(world, tenant)) == ((1, 1, None), right_items(tenant, MANY))
+
+
+def test_a_tenant_goes_to_its_own_table_and_comes_back(world: World, tenant: TenantId) -> None:
+    put(world, right_items(tenant, MANY))
+    before = of(left(world), tenant)
+    code, out, said = run("move", tenant, "silo", "--as", "ann", "--json")
+    gone = json.loads(out)
+    assert (code, gone["kind"], gone["phase"], gone["by"]) == (0, "MOVE", "FINISHED", "cli:ann")
+    assert (gone["itemsCopied"], gone["itemsTotal"]) == (len(before), len(before))
+    assert phases(said)[:4] == ["begun", "counting", "dual-settling", "copying-1"]
+    assert (of(left(world), tenant), own(world, tenant), shown(tenant)["placement"]) == ([], before, "SILO")
+    code, out, _ = run("move", tenant, "POOL")
+    assert (code, out.splitlines()[0].endswith(f"MOVE of {tenant}: FINISHED")) == (0, True)
+    assert (of(left(world), tenant), own(world, tenant), shown(tenant)["placement"]) == (before, [], "POOL")
+
+
+def test_where_all_is_so_already_nothing_is_done(world: World, tenant: TenantId) -> None:
+    assert run("reshard", tenant, "users", "1") == (0, f"users of {tenant} has 1 shard already.\n", "")
+    assert told("reshard", tenant, "users", "1") == {"id": None}
+    code, out, said = run("move", tenant, "pool")
+    assert (code, out, said) == (0, f"{tenant} is in the POOL already.\n", "")
+    assert told("move", tenant, "pool") == {"id": None}
+    assert record(world, tenant) == {}
+
+
+def test_what_cannot_be_is_said_and_nothing_is_begun(world: World, tenant: TenantId) -> None:
+    refused = {
+        ("reshard", "nobody-here", "users", "2"): "no such tenant",
+        ("move", "nobody-here", "silo"): "no such tenant",
+        ("reshard", "No Body", "users", "2"): "tenant",
+        ("reshard", tenant, "unheard", "2"): "collection must be one of users, ",
+        ("reshard", tenant, "counters", "101"): "counters can have 1 to 100 shards",
+        ("reshard", tenant, "users", "3", "--rebalance"): "there are 1 shards; rebalance keeps their number",
+    }
+    for command, words in refused.items():
+        code, out, said = run(*command)
+        assert (code, out, words in said) == (1, "", True), said
+    for command in (("reshard", tenant, "users", "0"), ("reshard", tenant, "users", "257"), ("move", tenant, "moon")):
+        assert run(*command)[0] == 2
+    assert record(world, tenant) == {}
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_move_that_was_ended_while_it_copied_is_gone_on_with(
+    world: World, tenant: TenantId, ending: signal.Signals
+) -> None:
+    put(world, right_items(tenant, MANY))
+    before = of(left(world), tenant)
+    code, said = ended(world, tenant, ending, "move", tenant, "silo", "--rate", "60")
+    torn = record(world, tenant)
+    if ending is signal.SIGINT:
+        words = f"Interrupted. {torn['itemsCopied']} items are changed; keyfence migrate resume {torn['id']}"
+        assert (code, said.splitlines()[-1], torn.get("worker")) == (130, words, None)
+    else:
+        assert code == -signal.SIGKILL
+        assert torn["worker"], "its lease is not over, and nobody waits for the dead"
+    assert len(own(world, tenant)) >= torn["itemsCopied"]
+    assert of(left(world), tenant) == before, "the tenant is read where it was"
+    again = told("move", tenant, "silo")
+    assert (again["id"], again["phase"], again["itemsTotal"]) == (torn["id"], "FINISHED", len(before))
+    assert (of(left(world), tenant), own(world, tenant)) == ([], before)
+
+
+def test_a_move_that_was_interrupted_is_called_off_by_asking_for_where_it_came_from(
+    world: World, tenant: TenantId
+) -> None:
+    put(world, right_items(tenant, MANY))
+    before = of(left(world), tenant)
+    ended(world, tenant, signal.SIGINT, "move", tenant, "silo", "--rate", "60")
+    torn = record(world, tenant)
+    code, out, said = run("reshard", tenant, "users", "2")
+    assert (code, out, torn["id"] in said) == (1, "", True)
+    assert told("move", tenant, "pool")["id"] == torn["id"]
+    assert (of(left(world), tenant), own(world, tenant), shown(tenant)["placement"]) == (before, [], "POOL")
+
+
+def test_a_move_is_resumed_by_its_id(world: World, tenant: TenantId) -> None:
+    put(world, right_items(tenant, MANY))
+    before = of(left(world), tenant)
+    ended(world, tenant, signal.SIGINT, "move", tenant, "silo", "--rate", "60")
+    resumed = told("migrate", "resume", record(world, tenant)["id"])
+    assert (resumed["kind"], resumed["phase"]) == ("MOVE", "FINISHED")
+    assert told("migrate", "resume", resumed["id"]) == resumed, "there is nothing left to do"
+    assert (of(left(world), tenant), own(world, tenant)) == ([], before)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
+    world: World, tenant: TenantId, ending: signal.Signals
+) -> None:
+    put(world, right_items(tenant, MANY))
+    run("reshard", tenant, "users", "4")
+    command = ("reshard", tenant, "users", "4", "--rebalance")
+    code, _ = stopped(ending, lambda: record(world, tenant).get("itemsCopied", 0) > 0, *command, "--rate", "30")
+    assert code == (130 if ending is signal.SIGINT else -signal.SIGKILL)
+    torn = record(world, tenant)
+    assert 0 < torn["itemsCopied"] < MANY / 2
+    assert ["users", "4", "4", torn["id"]] in table(tenant)
+    for other in (
+        ("reshard", tenant, "users", "8"),
+        ("tenant", "offboard", tenant, "--confirm", tenant),
+        ("move", tenant, "silo"),
+    ):
+        code, out, said = run(*other)
+        assert (code, out, torn["id"] in said) == (1, "", True)
+    again = told(*command) if ending is signal.SIGINT else told("migrate", "resume", torn["id"])
+    assert (again["id"], again["phase"]) == (torn["id"], "FINISHED")
+    assert users_of(world, tenant) == right_items(tenant, MANY, FOUR)
+    assert users_shards(tenant) == (4, 4, None)
+
+
+def test_an_interruption_while_servers_settle_loses_nothing(
+    world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(world, right_items(tenant, 3))
+    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "60")
+    command = ("move", tenant, "silo")
+    code, said = stopped(signal.SIGINT, lambda: record(world, tenant).get("phase") == "DUAL-SETTLING", *command)
+    torn = record(world, tenant)
+    assert (code, torn.get("worker")) == (130, None)
+    assert said.splitlines()[-1].endswith(f"keyfence migrate resume {torn['id']}")
+    under_way = {"to": "SILO", "phase": "DUAL", "migration": torn["id"], "back": False}
+    assert shown(tenant)["move"] == under_way
+    assert ["Moving", "to", "SILO,", "DUAL,", "by", torn["id"]] in table(tenant)
+    asked = world.operator().ask("query($id: ID!) { tenant(id: $id) { move { to phase migration back } } }", id=tenant)
+    assert asyncio.run(asked)["tenant"] == {"move": under_way}
+    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
+    assert told(*command)["id"] == torn["id"]
+    assert (len(own(world, tenant)), shown(tenant)["move"]) == (3, None)
+
+
+def test_fences_of_a_neighbour_with_a_longer_name_are_not_crossed(world: World, tenant: TenantId) -> None:
+    neighbour = asyncio.run(world.new_tenant(f"{tenant}0"))
+    put(world, [*right_items(tenant, 4), *right_items(neighbour, 4)])
+    before = of(left(world), neighbour)
+    told("move", tenant, "silo")
+    assert {item["PK"]["S"].startswith(Fence.around(tenant).prefix) for item in own(world, tenant)} == {True}
+    assert (of(left(world), neighbour), own(world, neighbour)) == (before, [])
+
+
+def test_who_has_a_table_of_its_own_is_weighed_there_and_offboarded_from_it(world: World, tenant: TenantId) -> None:
+    put(world, right_items(tenant, 5))
+    before = told("tenant", "weigh")[tenant]
+    told("move", tenant, "silo")
+    put(world, right_items(tenant, 1))
+    assert (told("tenant", "weigh")[tenant], shown(tenant)["storedBytes"]) == (before, before["bytes"])
+    gone = told("tenant", "offboard", tenant, "--confirm", tenant)
+    assert (gone["status"], gone["itemsExported"], gone["itemsPurged"]) == ("OFFBOARDED", 6, 6)
+    assert gone["certificate"]["claims"]["silo"] == f"{world.settings.table}-silo-{tenant}"
+    assert f"{world.settings.table}-silo-{tenant}" not in world.engine_client().list_tables()["TableNames"]
+    assert of(left(world), tenant) == []
+    assert told("tenant", "weigh")[tenant] == {"items": 0, "bytes": 0}
+
+
+def unkeyed(world: World, tenant: TenantId, count: int) -> list[Any]:
+    """A tenant in a table of its own, whose users stand in no index there; as they should be."""
+    told("move", tenant, "silo")
+    right = right_items(tenant, count)
+    for item in without_keys(right):
+        world.engine_client().put_item(TableName=f"{world.settings.table}-silo-{tenant}", Item=item)
+    return right
+
+
+def test_keys_are_put_right_in_the_table_that_a_tenant_has_of_its_own(world: World, tenant: TenantId) -> None:
+    right = unkeyed(world, tenant, 6)
+    assert told("migrate", "keys", "--tenant", tenant, "--dry-run")["counts"] == {"wrong": 6}
+    assert told("migrate", "keys", "--tenant", tenant)["itemsCopied"] == 6
+    assert own(world, tenant) == right
+
+
+def test_keys_of_all_tenants_are_put_right_in_the_pool_and_in_every_table_beside(
+    world: World, tenant: TenantId
+) -> None:
+    pooled, second = (asyncio.run(world.new_tenant()) for _ in range(2))
+    put(world, without_keys(right_items(pooled, 3)))
+    rights = {one: unkeyed(world, one, count) for one, count in ((tenant, 2), (second, 4))}
+    put(world, without_keys(right_items(tenant, 1)))
+    counted = told("migrate", "keys", "--dry-run")
+    assert counted["counts"]["wrong"] == 9, "not what lies in the pool though its tenant has left it"
+    assert told("migrate", "keys")["itemsCopied"] == 9
+    assert users_of(world, pooled) == right_items(pooled, 3)
+    assert {one: own(world, one) for one in rights} == rights
+    assert "wrong" not in told("migrate", "keys", "--dry-run")["counts"]
