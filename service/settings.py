@@ -181,11 +181,11 @@ class Settings(BaseSettings):
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
 
     def _time_problems(self) -> Iterator[str]:
-        least = self.registry_seconds + GRACE_SECONDS + self.read_timeout
+        least = self.registry_seconds + GRACE_SECONDS + self.connect_timeout + self.read_timeout
         if self.settle_seconds < least:
             yield (
                 f"KEYFENCE_SETTLE_SECONDS is shorter than {least:g}, which is KEYFENCE_REGISTRY_SECONDS, a request's"
-                f" {GRACE_SECONDS:g} s and KEYFENCE_READ_TIMEOUT: a server might still be writing"
+                f" {GRACE_SECONDS:g} s and the timeouts of a call: a server might still be writing"
             )
 
     def _role_problems(self) -> Iterator[str]:

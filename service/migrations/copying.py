@@ -11,6 +11,7 @@ from service.store.answers import Refused
 from service.store.batch import get_many
 from service.store.calls import Caller
 from service.store.codec import Item
+from service.store.expiry import has_expired
 from service.store.likeness import Likeness, Outcome, same
 from service.store.size import item_bytes
 from service.store.table import Table
@@ -56,11 +57,11 @@ class Copying:
 
     async def _ahead(self, items: Sequence[Item]) -> list[Pair]:
         found = await self._others(items, self.target)
-        return [Pair(_key(one), one, other) for one, other in found if not same(one, other)]
+        return [Pair(_key(one), one, other) for one, other in found if _differs(one, other)]
 
     async def _behind(self, items: Sequence[Item]) -> list[Pair]:
         found = await self._others(items, self.source)
-        return [Pair(_key(one), other, one) for one, other in found if not same(one, other)]
+        return [Pair(_key(one), other, one) for one, other in found if _differs(one, other)]
 
     async def _others(self, items: Sequence[Item], at: str) -> list[tuple[Item, Item | None]]:
         keys = [_key(item) for item in items]
@@ -128,6 +129,11 @@ def _together(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
         size += weight
     if some:
         yield some
+
+
+def _differs(one: Item, other: Item | None) -> bool:
+    """What has expired may be gone from one of the tables and not yet from the other."""
+    return not has_expired(one) and not same(one, other)
 
 
 def _key(item: Item) -> Item:

@@ -13,6 +13,10 @@ from service.store.sweep import INDEXES
 class Unreadable(Exception):
     """An item that is not what its type says, and that only somebody who looks at it can put right."""
 
+    def __init__(self, message: str, reason: str = "unreadable") -> None:
+        super().__init__(message)
+        self.reason = reason
+
 
 def wrong_keys(entity: Entity[Any], item: Item, fence: Fence, shards: ShardMap) -> dict[str, str | None]:
     """Those that differ, with what they should be."""

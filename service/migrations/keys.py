@@ -140,12 +140,19 @@ class _Steps:
             home = await self.given.home(owner)
             if home.reads is not self.at:
                 return None
+            _refuse_moving(home)
             keys = wrong_keys(self.given.entities[type], item, Fence.around(owner), home.shards)
         except Unauthenticated:
             return _passed_over(item, "ownerless", f"there is no tenant {owner}")
         except Unreadable as error:
-            return _passed_over(item, "unreadable", str(error))
+            return _passed_over(item, error.reason, str(error))
         return Wrong(item, home, keys) if keys else None
+
+
+def _refuse_moving(home: Home) -> None:
+    """What is in two tables would have to be changed in both at once."""
+    if home.also is not None:
+        raise Unreadable(f"{home.tenant} is being moved", "moving")
 
 
 def _passed_over(item: Item, reason: str, why: str) -> str:

@@ -31,6 +31,14 @@ class Replaceable(Protocol):
     async def replacement(self, refused: Credentials) -> Credentials | None: ...
 
 
+@runtime_checkable
+class Threaded(Protocol):
+    """A client whose calls wait for a thread of its own."""
+
+    @property
+    def threads(self) -> Lane: ...
+
+
 log = structlog.get_logger(__name__)
 
 
@@ -97,7 +105,7 @@ class Caller:
     async def _signed(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         try:
-            async with self.lane:
+            async with self.lane, _threads(self.client):
                 self._check_home()
                 answer = await self.client.call(operation, metered, credentials)
         except Refused as refusal:
@@ -123,6 +131,10 @@ class Caller:
             self.on_denied()
         elif refusal.code not in {"TransactionCanceledException", "ConditionalCheckFailedException"}:
             log.error("dynamodb_refused", operation=operation, code=refusal.code, text=str(refusal))
+
+
+def _threads(client: Client) -> Lane:
+    return client.threads if isinstance(client, Threaded) else FREE
 
 
 async def _replacement(source: object, refused: Credentials) -> Credentials | None:

@@ -23,6 +23,7 @@ from botocore.utils import get_environ_proxies
 
 from iam.credentials import Credentials
 from service.store.answers import Refused
+from service.store.lane import Lane
 
 Answer = dict[str, Any]
 
@@ -49,10 +50,13 @@ class Wire:
 
 
 class BotoClient:
-    """Calls in threads of its own, as many as there are pooled connections, each signed with its own credentials."""
+    """Calls in threads of its own, as many as there are pooled connections, each signed with its own credentials.
+
+    Whoever waits for a thread in `threads` knows when a call goes out: at once."""
 
     def __init__(self, wire: Wire) -> None:
         self._url, self._region = _endpoint(wire)
+        self.threads = Lane(wire.connections)
         self._threads = ThreadPoolExecutor(wire.connections, thread_name_prefix="dynamodb")
         self._http = _pool(wire, self._url)
 

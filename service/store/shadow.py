@@ -7,6 +7,7 @@ from typing import Any
 from service.store.calls import Patience
 from service.store.client import Answer
 from service.store.codec import Item, Value
+from service.store.expiry import has_expired
 from service.store.likeness import canonical
 
 ROUNDS = 4
@@ -28,7 +29,8 @@ def asked_of(table: str, parameters: Mapping[str, Any], *, surely: bool = False)
 
 
 def said(answer: Answer, table: str) -> Said:
-    """What can be compared: a list in its order, a batch in that of its keys. Half a batch says nothing."""
+    """What can be compared: a list in its order, a batch in that of its keys. Half a batch says nothing, and what
+    has expired nobody should have been told."""
     if answer.get("UnprocessedKeys"):
         return None
     responses = answer.get("Responses", [])
@@ -36,7 +38,7 @@ def said(answer: Answer, table: str) -> Said:
         found = sorted(responses.get(table, []), key=_address)
     else:
         found = [one.get("Item") or {} for one in responses] or answer.get("Items", [answer.get("Item") or {}])
-    return canonical({"L": [{"M": item} for item in found]})
+    return canonical({"L": [{"M": item} for item in found if not has_expired(item)]})
 
 
 async def differ(look: Callable[[], Awaitable[tuple[Said, Said]]], patience: Patience) -> bool:

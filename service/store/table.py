@@ -164,9 +164,10 @@ class Table:
         return await merged([slot for wave in waves for slot in wave], reading.order, limit, fetch)
 
     async def _fetch(self, reading: Reading[M], slot: Slot, count: int) -> None:
-        wanted = len(slot.items) + count
+        """What moves is read as it is now, where that can be had: an older state might know of it in no slot."""
+        wanted, consistent = len(slot.items) + count, self.consistent or reading.pattern.key.moving(self.shards)
         while not slot.ended and len(slot.items) < wanted:
-            asked = reading.query(slot.partition, wanted - len(slot.items), slot.resume, consistent=self.consistent)
+            asked = reading.query(slot.partition, wanted - len(slot.items), slot.resume, consistent=consistent)
             answer = await self._call("Query", asked)
             slot.items += slot.new(self._own(answer["Items"]), reading.order)
             slot.resume = answer.get("LastEvaluatedKey")

@@ -44,8 +44,12 @@ def checked_collection(name: str) -> str:
     return name
 
 
+def most_of(collection: str) -> int:
+    return MOST.get(collection, LIMIT)
+
+
 def checked_shards(collection: str, shards: int) -> int:
-    most = MOST.get(collection, LIMIT)
+    most = most_of(collection)
     if not 1 <= shards <= most:
         raise BadInput(f"{collection} can have 1 to {most} shards", field="shards")
     return shards

@@ -1,7 +1,7 @@
 """Advice on slots, as events of tenants, and growth without an operator where that is allowed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -70,6 +70,8 @@ class Autopilot:
     async def _attend(self, tenant: Tenant, need: Need) -> None:
         counts = tenant.shards.get(need.collection, ONE)
         wanted = need.recommended(counts.read_shards)
+        if counts.migration is not None:
+            self._go_on(tenant, need.collection, counts)
         if wanted <= counts.read_shards or counts.migration is not None:
             return
         before = await self.register.table.find(advice_for_collection, tenant=tenant.id, collection=need.collection)
@@ -104,12 +106,20 @@ class Autopilot:
     def _is_dry(self) -> bool:
         return self.mode == "dry-run" or (self.mode == "on" and self.grow is None)
 
+    def _go_on(self, tenant: Tenant, collection: str, counts: ShardCounts) -> None:
+        """Growth whose server has ended waits for somebody; who is at it is not disturbed."""
+        if self.mode == "on" and self.grow and counts.moving is None:
+            self._start(self._grown(self.grow, tenant.id, collection, counts.read_shards))
+
+    def _start(self, growth: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(growth)
+        self._growing.add(task)
+        task.add_done_callback(self._growing.discard)
+
     def _act(self, tenant: Tenant, need: Need, counts: ShardCounts, turn: Turn, wanted: int) -> None:
         target = within(tenant.tier, counts.read_shards, wanted)
         if self.mode == "on" and self.grow and turn.grow and target > counts.read_shards:
-            task = asyncio.ensure_future(self._grown(self.grow, tenant.id, need.collection, target))
-            self._growing.add(task)
-            task.add_done_callback(self._growing.discard)
+            self._start(self._grown(self.grow, tenant.id, need.collection, target))
 
     async def _grown(self, grow: Grow, tenant: TenantId, collection: str, shards: int) -> None:
         """It takes longer than from look to look, and nobody waits for it."""

@@ -36,12 +36,18 @@ class Hottest:
     servers: int = 1
 
     def now(self) -> Hot:
+        """Of the hottest alone the lists are summed, which takes a look at every slot that they might have."""
         named = [(place, self.naming.find(place)) for place in self._warm()]
-        spots = [Spot(place, found.collection if found else "", self.window.steps(place)) for place, found in named]
-        spots.sort(key=lambda spot: (spot.share, spot.throttled), reverse=True)
-        lists = {found: None for _, found in named if found}
-        sums = sorted((self._sum(one) for one in lists), key=lambda spot: spot.share, reverse=True)
-        return Hot(tuple(spots[:MOST]), tuple(sums[:MOST]))
+        spots = [
+            (Spot(place, found.collection if found else "", self.window.steps(place)), found) for place, found in named
+        ]
+        spots.sort(key=lambda one: (one[0].share, one[0].throttled), reverse=True)
+        lists = dict.fromkeys(found for _, found in spots[:MOST] if found)
+        sums = sorted(map(self._sum, lists), key=lambda spot: spot.share, reverse=True)
+        return Hot(tuple(spot for spot, _ in spots[:MOST]), tuple(sums))
+
+    def _spot(self, place: Place, found: Listed | None) -> Spot:
+        return Spot(place, found.collection if found else "", self.window.steps(place))
 
     def _warm(self) -> dict[Place, None]:
         return dict.fromkeys(place for one in self.window.recent() for place in _warm(one, self.servers))

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from iam.boundary import TenantId
-from service.store.shards import LIMIT
 from service.tenancy.advice import least, recommended, recommended_for_reads
+from service.tenancy.resharding import most_of
 from service.traffic.spot import Spot
 from service.traffic.units import READ_LIMIT, WRITE_LIMIT
 
@@ -33,12 +33,15 @@ class Need:
     def least(self, current: int) -> int:
         """The fewest slots that would do, and never fewer than there are."""
         reads = recommended_for_reads(self.read, READ_LIMIT, current, self.units_per_read)
-        return min(LIMIT, max(current, least(self.write, WRITE_LIMIT), min(reads, least(self.read, READ_LIMIT))))
+        return min(
+            most_of(self.collection),
+            max(current, least(self.write, WRITE_LIMIT), min(reads, least(self.read, READ_LIMIT))),
+        )
 
     def recommended(self, current: int) -> int:
         """With room to spare, and as many as there are while they are not full."""
         reads = recommended_for_reads(self.read, READ_LIMIT, current, self.units_per_read)
-        return min(LIMIT, max(recommended(self.write, WRITE_LIMIT, current), reads))
+        return min(most_of(self.collection), max(recommended(self.write, WRITE_LIMIT, current), reads))
 
     @property
     def peak(self) -> dict[str, object]:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from service.errors import Throttled
+from service.store.lane import Lane
 from service.store.meter import Spent
 from service.tenancy.model import Tenant
 from service.tenancy.quotas import Quotas
 from service.usage.bucket import Bucket
-from service.usage.lane import Lane
 
 MOST_WAITING = 256
 """Requests of one tenant that may wait for its others to end."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from service.store.lane import Lane
 from service.store.meter import Meter, Spent
 from service.tenancy.model import Tenant
 from service.usage.allowance import Allowance, OverQuota
 from service.usage.allowances import Allowances
-from service.usage.lane import Lane
 from service.usage.ledger import Ledger
 from service.usage.model import UNKNOWN
 

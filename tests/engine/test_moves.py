@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -31,6 +31,7 @@ from tests.engine.dying import Died
 from tests.world import World
 
 GRACE = 0.3
+BEGINNING = datetime(2026, 11, 16, tzinfo=UTC)
 on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 
@@ -216,6 +217,74 @@ async def _dies_at(mover: Mover, made: Migration, nth: int) -> bool:
     except Died:
         return True
     return False
+
+
+@on_dynoxide
+@pytest.mark.parametrize("to", Placement)
+async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_before(
+    world: World, mover: Mover, to: Placement
+) -> None:
+    tenant = await populated(world, f"waits-{to.lower()}", 3)
+    if to is Placement.POOL:
+        await mover.moved(tenant, Placement.SILO)
+    slept, told = 0.0, list[tuple[str, float]]()
+
+    async def sleep(seconds: float) -> None:
+        nonlocal slept
+        slept += seconds
+
+    def seam(name: str) -> None:
+        told.append((name, slept))
+
+    made = await mover.begin(tenant, to)
+    records = replace(mover.migrator.migrations(rate=1e6).records, now=lambda: BEGINNING + timedelta(seconds=slept))
+    means = replace(mover.migrator.migrations(rate=1e6), seam=seam, sleep=sleep, records=records)
+    await carry_on(means, made.id, program_of(made, mover.migrator, settle=timedelta(seconds=60)))
+    at = dict(told)
+    steps = ["tenant.move_writes_both", "tenant.move_copies", "tenant.move_switched", "tenant.move_clears"]
+    waited = [at[f"after {name}"] for name in steps]
+    assert [after - before for before, after in itertools.pairwise(waited)] == [60.0, 60.0, 60.0]
+    assert at["cleared"] - waited[-1] == 60.0
+
+
+@on_dynoxide
+async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(world: World, mover: Mover) -> None:
+    tenant = await populated(world, "spoilt")
+    made, phases = await mover.begin(tenant, Placement.SILO), list[str]()
+
+    def seam(name: str) -> None:
+        phases.append(name)
+        if name == "after tenant.move_compares" and phases.count(name) == 1:
+            _spoil(world, tenant)
+
+    await mover.carry_on(made, seam=seam)
+    assert phases.count("after tenant.move_copies") == 2
+    assert (await mover.get(tenant)).placement is Placement.SILO
+    assert {one["name"]["S"] for one in places(world, tenant)[1].values() if one["SK"]["S"] == "PROFILE"} == {"A"}
+
+
+def _spoil(world: World, tenant: TenantId) -> None:
+    """One item of the copy is not what it should be."""
+    silo = places(world, tenant)[1]
+    key = next(key for key in silo if key[1] == "PROFILE")
+    item = {**silo[key], "name": {"S": "Somebody else"}}
+    world.engine_client().put_item(TableName=f"{world.settings.table}-silo-{tenant}", Item=item)
+
+
+@on_dynoxide
+async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world: World, mover: Mover) -> None:
+    tenant = await populated(world, "expired", 3)
+    made = await mover.begin(tenant, Placement.SILO)
+    pool, client = world.settings.table, world.engine_client()
+    old = {"PK": {"S": f"TENANT#{tenant}#OLD"}, "SK": {"S": "A"}, "ttl": {"N": "1000"}, "version": {"N": "1"}}
+
+    def seam(name: str) -> None:
+        if name == "after tenant.move_compares":
+            client.put_item(TableName=pool, Item=old)
+            client.put_item(TableName=f"{pool}-silo-{tenant}", Item={**old, "SK": {"S": "B"}})
+
+    await mover.carry_on(made, seam=seam)
+    assert (await mover.get(tenant)).placement is Placement.SILO
 
 
 @on_dynoxide

@@ -1,14 +1,20 @@
 """Nobody acts on where items were when that can no longer be relied on."""
 
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
 from iam.boundary import TenantId
+from iam.credentials import Credentials
 from iam.vending.wanted import Placement
 from service.errors import Throttled
 from service.store.calls import CredentialSource
+from service.store.client import Answer
 from service.store.home import Home
+from service.store.lane import Lane
 from service.store.shards import ShardMap
 from service.store.table import Table
 from service.store.tables import Tables
@@ -79,3 +85,30 @@ class Nobody:
 
     def control(self, *, writes: bool) -> CredentialSource:
         raise AssertionError(writes)
+
+
+async def test_a_call_that_waited_for_a_thread_until_after_its_time_does_not_go_out() -> None:
+    """What waits behind others may come to a vanished slot long after everybody has moved on."""
+    clock, shelves = Clock(), Slow()
+    handle = held(shelves, Home(tenant=TenantId("acme"), until=10.0), clock)
+    first = asyncio.ensure_future(handle.find(book_by_id, id="b1"))
+    second = asyncio.ensure_future(handle.find(book_by_id, id="b2"))
+    await asyncio.sleep(0.01)
+    clock.now = 11.0
+    shelves.go.set()
+    await first
+    with pytest.raises(Throttled):
+        await second
+    assert len(shelves.calls) == 1
+
+
+@dataclass
+class Slow(Shelves):
+    """Shelves with one thread, which is held up."""
+
+    threads: Lane = field(default_factory=lambda: Lane(1))
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        await self.go.wait()
+        return await Shelves.call(self, operation, parameters, credentials)

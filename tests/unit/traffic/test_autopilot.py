@@ -16,7 +16,7 @@ from service.store.calls import Caller
 from service.store.client import Answer
 from service.store.cursor import Sealer
 from service.store.keys import Fence
-from service.store.shards import ShardCounts
+from service.store.shards import Moving, ShardCounts
 from service.store.table import Table
 from service.tenancy.lifecycle import TenantStatus
 from service.tenancy.model import Tenant
@@ -172,7 +172,7 @@ async def test_a_tenant_at_its_bound_is_not_said_to_grow(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"shards": {"open_orders": ShardCounts(migration="mig_1")}},
+        {"shards": {"open_orders": ShardCounts(migration="mig_1", moving=Moving.UP)}},
         {"status": TenantStatus.SUSPENDED},
         {"status": TenantStatus.OFFBOARDING},
     ],
@@ -184,6 +184,16 @@ async def test_nothing_is_done_where_a_reshard_is_under_way_or_nobody_is_served(
     await fleet.tenant(**given)
     await fleet.looked(fleet.server("on"), 5_000, WINDOW * 3)
     assert (fleet.grown, await fleet.events()) == ([], [])
+
+
+async def test_growth_that_nobody_carries_on_is_gone_on_with_and_no_other_is_begun(fleet: Fleet) -> None:
+    begun = ShardCounts(read_shards=2, write_shards=1, migration="mig_1")
+    await fleet.tenant(shards={"open_orders": begun})
+    await fleet.server("dry-run").look(writing(5_000))
+    assert fleet.grown == []
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW * 3)
+    assert {shards for _, _, shards in fleet.grown} == {2}
+    assert await fleet.events() == []
 
 
 async def test_a_tenant_that_is_not_registered_is_nobodys_concern(fleet: Fleet) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.usage.lane import Lane
+from service.store.lane import Lane
 
 
 async def settle() -> None:
