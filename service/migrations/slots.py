@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from service.errors import Conflict
 from service.store.codec import Item, attribute
 from service.store.entity import Entity, Index, key_names
 from service.store.keys import Key
@@ -39,8 +40,12 @@ def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str |
     if kept is None or key.shard is None:
         return None
     plain, _, slot = kept["S"].rpartition("#")
-    there = slot_of(item[attribute(key.shard.by)]["S"], counts.write_shards)
-    return f"{plain}#{slot_text(there)}" if _has_to_go(int(slot, 16), there, key.shard, counts) else None
+    try:
+        here, there = int(slot, 16), slot_of(item[attribute(key.shard.by)]["S"], counts.write_shards)
+    except (KeyError, ValueError) as error:
+        words = f"{item['PK']['S']} / {item['SK']['S']} is no item of {key.shard.collection} that can be moved"
+        raise Conflict(f"{words}; look at it, and go on") from error
+    return f"{plain}#{slot_text(there)}" if _has_to_go(here, there, key.shard, counts) else None
 
 
 def _has_to_go(here: int, there: int, shard: Shard, counts: ShardCounts) -> bool:

@@ -1,0 +1,51 @@
+"""Items that others change while a mover has them in hand are moved all the same, with what was changed."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from service.auth.role import Role
+from service.domains.users.model import UserId
+from service.domains.users.repository import Users
+from service.operations.migrator import Migrator
+from service.store.shards import ShardMap
+from service.tenancy.home import home_of
+from service.tenancy.resharding import counts_of
+from tests.engine.leaving import migrator
+from tests.engine.resharder import Resharder
+from tests.world import World
+
+pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def by(world: World) -> Iterator[Migrator]:
+    with migrator(world) as made:
+        yield made
+
+
+async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: World, by: Migrator) -> None:
+    tenant, resharder = await world.new_tenant("contended"), Resharder(by=by)
+    await resharder.reshard(tenant, "users", 8)
+    table = world.table(tenant, shards=ShardMap((await resharder.register.get(tenant)).shards))
+    ids = [
+        (await Users(table).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)).id for number in range(12)
+    ]
+    begun = await resharder.begin(tenant, "users", 1)
+    put, stopped = 0, False
+
+    async def busy(id: UserId) -> None:
+        nonlocal put
+        while not stopped:
+            await Users(table).put_setting(id, f"setting-{put % 20}", put)
+            put += 1
+
+    others = asyncio.gather(*(busy(id) for id in ids[:3]))
+    await resharder.carry_on(begun, page=4)
+    stopped = True
+    await others
+    tenant_now = await resharder.register.get(tenant)
+    assert (counts_of(tenant_now, "users").read_shards, put > 3) == (1, True)
+    listed = await Users(world.tables.tenant(home_of(tenant_now), writes=True)).newest(first=50, after=None)
+    assert sorted(user.id for user in listed.items) == sorted(ids)

@@ -1,0 +1,65 @@
+"""An item is where its collection should have it, or the mover knows where it should be."""
+
+from typing import Any
+
+import pytest
+
+from service.errors import Conflict
+from service.migrations.keys import declared
+from service.migrations.slots import misplaced
+from service.store.shards import Moving, ShardCounts, slot_of, slot_text
+
+DOWN = ShardCounts(read_shards=8, write_shards=2, moving=Moving.DOWN)
+UP = ShardCounts(read_shards=8, write_shards=8, former=(1,), moving=Moving.UP)
+
+
+def customer(slot: str, **changes: Any) -> Any:
+    kept = {
+        "PK": {"S": "TENANT#acme#CUST#cus_1"},
+        "SK": {"S": "PROFILE"},
+        "type": {"S": "Customer"},
+        "id": {"S": "cus_1"},
+        "GSI2PK": {"S": f"TENANT#acme#CUSTOMERS#{slot}"},
+        "version": {"N": "1"},
+    }
+    return {name: value for name, value in (kept | changes).items() if value is not None}
+
+
+def wanted(item: Any, counts: ShardCounts, collection: str = "customers") -> list[str]:
+    return [one.partition for one in misplaced(item, declared(), collection, counts)]
+
+
+def test_going_down_only_what_lies_in_a_slot_that_goes_is_moved() -> None:
+    there = f"TENANT#acme#CUSTOMERS#{slot_text(slot_of('cus_1', 2))}"
+    assert wanted(customer("07"), DOWN) == [there]
+    assert wanted(customer("00"), DOWN) == wanted(customer("01"), DOWN) == []
+
+
+def test_going_up_everything_is_put_where_it_would_be_written() -> None:
+    slot = slot_text(slot_of("cus_1", 8))
+    assert wanted(customer(slot), UP) == []
+    others = [text for text in map(slot_text, range(8)) if text != slot]
+    assert {tuple(wanted(customer(one), UP)) for one in others} == {(f"TENANT#acme#CUSTOMERS#{slot}",)}
+
+
+def test_another_collection_and_what_stands_in_no_list_stay() -> None:
+    assert wanted(customer("07"), DOWN, "users") == []
+    assert wanted(customer("07", GSI2PK=None), DOWN) == []
+    assert wanted(customer("07", type={"S": "Nothing"}), DOWN) == []
+
+
+@pytest.mark.parametrize("changes", [{"id": None}, {"GSI2PK": {"S": "TENANT#acme#CUSTOMERS#zz"}}])
+def test_what_cannot_be_placed_is_named_and_not_passed_over(changes: dict[str, Any]) -> None:
+    with pytest.raises(Conflict, match="TENANT#acme#CUST#cus_1 / PROFILE"):
+        wanted(customer("07", **changes), DOWN)
+
+
+def test_a_part_of_a_number_is_as_good_in_one_slot_as_in_another() -> None:
+    part = {
+        "PK": {"S": "TENANT#acme#COUNTER#door#00"},
+        "SK": {"S": "METADATA"},
+        "type": {"S": "Counter"},
+        "part": {"S": "some"},
+    }
+    assert wanted(part, UP, "counters") == []
+    assert len(wanted(part | {"PK": {"S": "TENANT#acme#COUNTER#door#05"}}, DOWN, "counters")) == 1
