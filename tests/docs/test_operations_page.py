@@ -32,7 +32,7 @@ PAGE = DOCS / "operations.md"
 TEXT = " ".join(PAGE.read_text().split())
 LOGGED = re.compile(r'log\.(?:warning|error|exception|critical)\(\s*"([^"]+)"')
 SETTINGS = Settings.model_construct()
-LEAST_SETTLING = SETTINGS.registry_seconds + GRACE_SECONDS + SETTINGS.read_timeout
+LEAST_SETTLING = SETTINGS.registry_seconds + GRACE_SECONDS + SETTINGS.connect_timeout + SETTINGS.read_timeout
 COMMANDS = re.findall(r"uv run keyfence ([^\n]*)", PAGE.read_text())
 
 
