@@ -1,0 +1,14 @@
+"""Nobody is advised to have more slots than a collection can have."""
+
+import pytest
+
+from iam.boundary import TenantId
+from service.tenancy.resharding import checked_shards
+from service.traffic.need import Need
+
+
+@pytest.mark.parametrize(("collection", "most"), [("counters", 100), ("activity", 256)])
+def test_advice_ends_where_a_reshard_would_be_refused(collection: str, most: int) -> None:
+    need = Need(tenant=TenantId("acme"), collection=collection, read=0.0, write=10_000_000.0, units_per_read=0.5)
+    assert (need.recommended(1), need.least(1)) == (most, most)
+    assert checked_shards(collection, need.recommended(1)) == most
