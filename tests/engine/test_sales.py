@@ -66,7 +66,7 @@ async def test_the_best_of_all_slots_are_the_best(world: World, tenant: TenantId
     await sell(wide, {Sold(NOVEMBER, product): number for product, number in numbers.items()})
     world.calls()
     found = shown(tuple(await wide.top("2026-11", first=7)))
-    assert [call.operation for call in world.calls()] == ["Query"] * 4
+    assert [call.operation for call in world.calls()] == ["Query"] * (4 + 1), "one slot has more than its share of them"
     assert found == sorted(numbers.items(), key=lambda one: (one[1], one[0]), reverse=True)[:7]
 
 
