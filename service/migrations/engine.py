@@ -1,5 +1,6 @@
 """The engine: it takes a migration, runs its program from wherever another worker left it, and lets go of it."""
 
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -15,10 +16,12 @@ async def carry_on(means: Means, id: MigrationId, program: Program) -> Migration
     found = await means.records.get(id)
     if found.finished_at:
         return found
+    asked_at = time.monotonic()
     async with means.records.held(found) as taken:
-        run = Run(means, taken)
+        run = Run(means, taken, asked_at)
         means.tell(taken)
         with suppress(Paused):
-            await program(run)
+            async with run.held():
+                await program(run)
             await run.finish()
     return await means.records.get(id)

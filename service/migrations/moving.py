@@ -131,7 +131,7 @@ class Moving:
         if left is Placement.SILO:
             await self.silos.drop(tenant)
         else:
-            steps, table = _Purging(self.at(tenant, left)), self.table_of(tenant, left)
+            steps, table = _Purging(run.leased(self.at(tenant, left))), self.table_of(tenant, left)
             once = Pass(name="CLEARING", step=steps.purge, inside=Fence.around(tenant), table=table, whole=True)
             await run.until_right(once, replace(once, name="CLEARED", step=steps.count))
         run.means.seam("cleared")
@@ -142,7 +142,7 @@ class Moving:
         """What is done to a page, over the source and over the target."""
         tenant, fence = run.migration.tenant, Fence.around(run.migration.tenant)
         source, target = self.table_of(tenant, move.target.other), self.table_of(tenant, move.target)
-        steps = Copying(table=self.at_both(tenant), source=source, target=target)
+        steps = Copying(table=run.leased(self.at_both(tenant)), source=source, target=target)
         there = Pass(name="COPYING", step=steps.copy, inside=fence, table=source)
         return steps, there, Pass(name="TIDYING", step=steps.clear, inside=fence, table=target, whole=True)
 
@@ -154,7 +154,7 @@ class Moving:
     async def _settled(self, run: Run, phase: MovePhase) -> None:
         """By the clock of this worker alone: who takes over waits once more."""
         await run.keep(phase=f"{phase}-SETTLING")
-        await run.wait_until(run.means.records.now() + self.settle)
+        await run.wait(self.settle)
         run.means.seam(f"settled {phase}")
 
     async def _publish(self, run: Run, phase: MovePhase) -> None:

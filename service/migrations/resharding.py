@@ -59,14 +59,14 @@ class Resharding:
         if run.migration.phase not in {"BEGUN", SETTLING}:
             return
         await run.keep(phase=SETTLING)
-        await run.wait_until(run.means.records.now() + self.settle)
+        await run.wait(self.settle)
         run.means.seam("settled")
         await run.keep(phase=SETTLED)
 
     async def _move(self, run: Run, collection: str, counts: ShardCounts) -> None:
         tenant = run.migration.tenant
         home = await self.home(tenant)
-        steps = _Steps(self.as_tenant(home), self.entities, collection, counts)
+        steps = _Steps(run.leased(self.as_tenant(home)), self.entities, collection, counts)
         one = Pass(name="MOVING", step=steps.move, inside=Fence.around(tenant), table=steps.table.caller.table)
         one = replace(one, whole=collection in OWN_KEY)
         await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))

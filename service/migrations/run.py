@@ -1,19 +1,23 @@
 """One worker at one migration: what its program goes by, and what is kept of every step."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import time
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import timedelta
 from math import inf
 from typing import Any, TypeVar
 
-from service.errors import Conflict
+from service.errors import Conflict, KeyfenceError
 from service.migrations.done import Done
 from service.migrations.means import Means
 from service.migrations.passage import Pass
 from service.migrations.segments import advanced, place, total
+from service.store.home import Home
 from service.store.rate import Rate
 from service.store.sweep import Part, Sweep
+from service.store.table import Table
 from service.tenancy.migration import Migration
 from service.tenancy.segment import Segment
 
@@ -21,6 +25,7 @@ DEFAULT_PAGE = 500
 MOST_ROUNDS = 5
 NAP = 5.0
 FINISHED = "FINISHED"
+LOST = "this worker could not keep its lease, and another may have taken over; run it again"
 
 T = TypeVar("T")
 
@@ -35,16 +40,53 @@ class Run:
 
     means: Means
     migration: Migration
+    taken_at: float
+    """By the clock that calls go by."""
     rate: Rate = field(init=False)
+    _homes: list[Home] = field(default_factory=list)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self.rate = Rate(self.means.rate)
 
     async def keep(self, moved: Sequence[tuple[Segment, Segment]] = (), **changes: Any) -> None:
         """What the program wants to be known of the next worker; it renews the lease."""
-        after = replace(self.migration, **changes)
-        self.migration = await self.means.records.keep(self.migration, after, moved)
+        async with self._turn:
+            asked_at, after = time.monotonic(), replace(self.migration, **changes)
+            self.migration = await self.means.records.keep(self.migration, after, moved)
+            self.taken_at = asked_at
+            self._renew()
         self.means.tell(self.migration)
+
+    def leased(self, table: Table) -> Table:
+        """Nothing is asked by it after the lease: what was right then may destroy what another worker has made."""
+        home = table.caller.home
+        home.ended = LOST
+        self._homes.append(home)
+        self._renew()
+        return table
+
+    def _renew(self) -> None:
+        for home in self._homes:
+            home.until = self.taken_at + self.means.records.lease.total_seconds()
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """However long a page or a table takes, the lease is kept meanwhile."""
+        keeper = asyncio.ensure_future(self._hold())
+        try:
+            yield
+        finally:
+            keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeper
+
+    async def _hold(self) -> None:
+        """What cannot be kept is lost in time."""
+        while True:
+            await asyncio.sleep(self.means.records.lease.total_seconds() / 3)
+            with suppress(KeyfenceError):
+                await _undisturbed(self.keep())
 
     async def over(self, one: Pass) -> Done:
         """Page by page in all segments at once, each page kept when its step is done; nothing where all are done."""
@@ -72,12 +114,14 @@ class Run:
                 words = f"after {MOST_ROUNDS} rounds {found.wrong:,} items are still wrong; find out who writes them"
                 raise Conflict(words)
 
-    async def wait_until(self, moment: datetime) -> None:
-        """Holding the lease."""
-        while (left := (moment - self.means.records.now()).total_seconds()) > 0:
+    async def wait(self, duration: timedelta) -> None:
+        """Holding the lease, and by no clock that somebody could set."""
+        left = duration.total_seconds()
+        while left > 0:
             self.check()
-            await self.means.sleep(min(left, NAP))
+            await self.means.sleep(nap := min(left, NAP))
             await self.keep()
+            left -= nap
 
     async def finish(self) -> None:
         total = self.migration.items_total
@@ -133,7 +177,7 @@ class Run:
 
 
 async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
-    """Whoever cancels it waits until the pages in hand are kept."""
+    """Whoever cancels it waits until what is in hand is kept."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

@@ -74,10 +74,16 @@ class Caller:
         """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice.
 
         `again` is for what is left over of an earlier call."""
+        return await self._called(operation, parameters, self.home.until, again=again)
+
+    async def _called(
+        self, operation: str, parameters: Mapping[str, Any], until: float, *, again: bool = False
+    ) -> Answer:
+        """Not after `until`, by which the parameters were made: a home that is renewed meanwhile may say otherwise."""
         asked = Asked(self.home.tenant, operation, parameters, again)
         for attempt in range(self.patience.attempts):
             try:
-                answer = await self._once(operation, parameters)
+                answer = await self._once(operation, parameters, until)
             except Refused as refusal:
                 asked = self._show(asked, refusal)
                 if not refusal.meaning.retry or attempt == self.patience.attempts - 1:
@@ -90,23 +96,25 @@ class Caller:
             await asyncio.sleep(self.patience.pause(attempt))
         raise AssertionError("patience needs at least one attempt")
 
-    async def _once(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
+    async def _once(self, operation: str, parameters: Mapping[str, Any], until: float) -> Answer:
         """Once more in another session, if there is one, where it may be the session that is refused."""
         credentials = await self.credentials()
         try:
-            return await self._signed(operation, parameters, credentials)
+            return await self._signed(operation, parameters, credentials, until)
         except Refused as refusal:
             other = await _replacement(self.credentials, credentials) if refusal.meaning.of_session else None
             if other is None:
                 raise
             log.info("session_replaced", operation=operation, code=refusal.code)
-        return await self._signed(operation, parameters, other)
+        return await self._signed(operation, parameters, other, until)
 
-    async def _signed(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+    async def _signed(
+        self, operation: str, parameters: Mapping[str, Any], credentials: Credentials, until: float
+    ) -> Answer:
         metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         try:
             async with self.lane, _threads(self.client):
-                self._check_home()
+                self._check_home(until)
                 answer = await self.client.call(operation, metered, credentials)
         except Refused as refusal:
             self.meter.refused(operation, refusal.consumed, throttled=refusal.meaning is BUSY)
@@ -114,9 +122,9 @@ class Caller:
         self.meter.record(operation, answer)
         return answer
 
-    def _check_home(self) -> None:
+    def _check_home(self, until: float) -> None:
         """Last thing before a call: items may lie elsewhere by now, and where they lie is not guessed."""
-        if self.clock() > self.home.until:
+        if self.clock() > min(until, self.home.until):
             raise Throttled(self.home.ended, retryAfterMs=RETRY_AFTER_MS)
 
     def _show(self, asked: Asked, refusal: Refused) -> Asked:

@@ -52,11 +52,11 @@ class Mirror(Caller):
         """An update's twin needs the item in the other table: where it is missing there, it is copied first.
 
         What the source does not have either the update makes, in both."""
-        twins = Twins.of(parameters["TransactItems"], self.also)
+        twins, until = Twins.of(parameters["TransactItems"], self.also), self.home.until
         token, made = parameters["ClientRequestToken"], set[int]()
         for attempt in range(ROUNDS):
             try:
-                return await self._both(twins, token)
+                return await self._both(twins, token, until)
             except Refused as refusal:
                 if not (behind := twins.behind(refusal)) or attempt == ROUNDS - 1:
                     raise _ended(twins, refusal, bool(behind)) from refusal
@@ -67,11 +67,12 @@ class Mirror(Caller):
             await asyncio.sleep(self.patience.pause(attempt))
         raise AssertionError("the last round ends in an answer or in an error")
 
-    async def _both(self, twins: Twins, token: str) -> Answer:
+    async def _both(self, twins: Twins, token: str, until: float) -> Answer:
         if len(members := twins.all()) > MEMBERS:
             text = "the tenant is being moved, and so large a change has to wait until it has arrived; retry then"
             raise Throttled(text, retryAfterMs=AFTER_THE_MOVE_MS)
-        return await Caller.call(self, "TransactWriteItems", {"TransactItems": members, "ClientRequestToken": token})
+        parameters = {"TransactItems": members, "ClientRequestToken": token}
+        return await self._called("TransactWriteItems", parameters, until)
 
     @property
     def _likeness(self) -> Likeness:

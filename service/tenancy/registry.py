@@ -90,8 +90,9 @@ class Registry:
         await self.find(TenantId("readiness"))
 
     def learn(self, tenant: Tenant) -> None:
-        """Of a change that was made in this very process."""
-        self._remember(tenant, self.clock())
+        """Of a change that was made in this very process. No older tenant is served, and the next request reads anew:
+        since it was made, others may have changed it again."""
+        self._remember(tenant, self.clock() - self.max_age)
 
     def _remember(self, tenant: Tenant, asked_at: float) -> Tenant:
         """What is known already is only replaced by what is not older: two reads may overtake each other.

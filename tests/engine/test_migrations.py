@@ -5,10 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from math import inf
 
 import pytest
 
 from iam.boundary import TenantId
+from service.domains.users.access import user_by_id
+from service.domains.users.model import UserId
 from service.errors import Conflict, Throttled
 from service.migrations.done import Done, fingerprint
 from service.migrations.engine import carry_on
@@ -25,6 +28,7 @@ from tests.engine.migrating import means, right_items
 from tests.world import World
 
 COUNT = 40
+LEASE = timedelta(seconds=0.6)
 FAST = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 
@@ -242,13 +246,55 @@ async def test_a_wait_holds_the_lease(given: Means, by: Migrator, tenant: Tenant
     async def nothing(_: Run) -> None: ...
 
     async def program(run: Run) -> None:
-        await run.wait_until(time.now() + timedelta(seconds=120))
+        await run.wait(timedelta(seconds=120))
         with pytest.raises(Conflict, match="another worker"):
             await carry_on(other, migration.id, nothing)
 
     ended = await carry_on(waiting, migration.id, program)
     assert sum(time.slept) == 120
     assert ended.finished_at == time.now()
+
+
+@FAST
+async def test_however_long_a_page_takes_nobody_takes_over(by: Migrator, tenant: TenantId) -> None:
+    waiting, other = _hasty(by), _hasty(by)
+    migration = await begun(waiting, tenant)
+
+    async def nothing(_: Run) -> None: ...
+
+    async def program(run: Run) -> None:
+        handle = run.leased(by.tenant(tenant))
+        await asyncio.sleep(3 * LEASE.total_seconds())
+        with pytest.raises(Conflict, match="another worker"):
+            await carry_on(other, migration.id, nothing)
+        await handle.find(user_by_id, id=UserId("usr_1"))
+
+    assert (await carry_on(waiting, migration.id, program)).finished_at
+
+
+@FAST
+async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migrator, tenant: TenantId) -> None:
+    given, other = _hasty(by), _hasty(by)
+    migration, came = await begun(given, tenant), list[str]()
+
+    async def nothing(_: Run) -> None: ...
+
+    async def program(run: Run) -> None:
+        handle = run.leased(by.tenant(tenant))
+        await handle.find(user_by_id, id=UserId("usr_1"))
+        given.records.table.caller.home.until = -inf
+        await asyncio.sleep(LEASE.total_seconds() * 1.5)
+        came.append((await carry_on(other, migration.id, nothing)).phase)
+        await handle.find(user_by_id, id=UserId("usr_1"))
+
+    with pytest.raises(Throttled, match="another may have taken over"):
+        await carry_on(given, migration.id, program)
+    assert came == ["FINISHED"]
+
+
+def _hasty(by: Migrator) -> Means:
+    made = by.migrations(rate=1e6)
+    return replace(made, records=replace(made.records, lease=LEASE))
 
 
 @FAST

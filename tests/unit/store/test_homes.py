@@ -66,6 +66,21 @@ async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> N
     assert len(shelves.calls) == 4
 
 
+async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_fresh_again() -> None:
+    shelves, clock, lane = Shelves(), Clock(), Lane(1)
+    home = Home(tenant=TenantId("acme"), until=10.0)
+    handle = held(shelves, home, clock)
+    handle = replace(handle, caller=replace(handle.caller, lane=lane))
+    async with lane:
+        writing = asyncio.ensure_future(handle.write(put(books, book("b1"))))
+        await asyncio.sleep(0)
+        clock.now, home.until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
+    with pytest.raises(Throttled, match="where its items are"):
+        await writing
+    assert not shelves.calls
+    await handle.write(put(books, book("b1")))
+
+
 def test_a_handle_on_nobodys_home_is_refused(made: Tables) -> None:
     with pytest.raises(TypeError, match="no tenant's home"):
         made.tenant(Home(), writes=False)

@@ -95,6 +95,15 @@ async def test_what_was_learned_while_an_older_read_was_under_way_is_not_forgott
         await registry.served(ACME)
 
 
+async def test_what_was_learned_is_no_fresher_than_what_is_read_next() -> None:
+    shelf = Shelf({ACME: tenant(version=3)})
+    registry = shelf.registry(max_age=5.0)
+    await registry.served(ACME)
+    shelf.now, shelf.kept[ACME] = 4.0, tenant(version=4)
+    registry.learn(tenant(version=2))
+    assert (await registry.served(ACME)).version == 4
+
+
 async def test_what_cannot_be_read_anew_is_not_guessed() -> None:
     shelf = Shelf({ACME: tenant()})
     registry = shelf.registry(max_age=5.0)
