@@ -13,16 +13,17 @@ log = structlog.get_logger(__name__)
 
 
 class Shadows:
-    """Told beside the request that saw it, which is answered all the same."""
+    """Told beside the request that saw it, which is answered all the same. Of a tenant one is told at a time: that
+    there are any sends the move back, however many there are."""
 
     def __init__(self, registry: Registry, differences: Differences) -> None:
         self._registry, self._differences = registry, differences
-        self._telling: set[asyncio.Task[None]] = set()
+        self._telling: dict[TenantId, asyncio.Task[None]] = {}
 
     def __call__(self, tenant: TenantId) -> None:
-        task = asyncio.ensure_future(self._tell(tenant))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        if tenant not in self._telling:
+            self._telling[tenant] = task = asyncio.ensure_future(self._tell(tenant))
+            task.add_done_callback(lambda _: self._telling.pop(tenant))
 
     async def _tell(self, tenant: TenantId) -> None:
         try:
@@ -32,4 +33,4 @@ class Shadows:
             log.warning("shadow_untold", tenant=tenant, why=error.message)
 
     async def stop(self) -> None:
-        await asyncio.gather(*self._telling, return_exceptions=True)
+        await asyncio.gather(*self._telling.values(), return_exceptions=True)

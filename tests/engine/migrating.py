@@ -65,3 +65,10 @@ def fill_unkeyed(world: World, tenant: TenantId, count: int) -> list[Item]:
 
 def users_of(world: World, tenant: TenantId) -> list[Any]:
     return [item for item in of(left(world), tenant) if item.get("type") == {"S": "User"}]
+
+
+def record(world: World, tenant: TenantId) -> dict[str, Any]:
+    """The newest migration of the tenant."""
+    mine = [item for item in left(world) if item.get("type") == {"S": "Migration"} and item["tenant"]["S"] == tenant]
+    newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
+    return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}

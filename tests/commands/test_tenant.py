@@ -3,12 +3,8 @@
 import asyncio
 import itertools
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,24 +13,21 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from typer.testing import CliRunner
 
 from iam.boundary import TenantId, tenant_id
-from iam.deployment import Deployment
-from iam.gate.account import Account
 from iam.gate.server import Gate
 from iam.policies.names import SERVICE_BASE
 from service import app as composed
-from service.cli import app
-from service.local import becoming
 from service.local.gate_key import gate_key
 from service.usage.model import CONTROL_PLANE, Counts, UsageHour
 from service.usage.repository import Usages
+from tests.commands import typed
 from tests.provider import Provider
 from tests.world import Session, World
 
+pytestmark = pytest.mark.usefixtures("terminal")
+
 NOWHERE = "http://127.0.0.1:1"
-SECONDS = 120
 TENANT_KEYS = {
     "id",
     "name",
@@ -71,35 +64,8 @@ CHANGES: dict[str, list[str]] = {
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("operator")
-
-
-@pytest.fixture(scope="module")
-def gate(world: World, directory: Path) -> Iterator[Gate]:
-    """Before the world's table, with a key that lies in a directory."""
-    account, data = Account.of(Deployment(table=world.settings.table)), directory / ".keyfence"
-    data.mkdir(exist_ok=True)
-    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(data)) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _terminal(world: World, gate: Gate, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the directory above that of the gate, and told where it is."""
-    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
-    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
-    monkeypatch.chdir(directory)
-    monkeypatch.setattr("service.log.configure", lambda **_: None)
-
-
 def run(*arguments: str, given: str = "") -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["tenant", *arguments], input=given)
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result.exit_code, result.stdout, result.stderr
+    return typed.run("tenant", *arguments, given=given)
 
 
 def told(*arguments: str) -> Any:
@@ -339,19 +305,7 @@ def test_on_aws_it_is_the_services_role_that_becomes_the_control_plane(
     world: World, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id, _ = newcomer()
-    base = becoming.as_role(gate.sessions, SERVICE_BASE).credentials
-    aws = {
-        "AWS_ACCESS_KEY_ID": base.access_key,
-        "AWS_SECRET_ACCESS_KEY": base.secret_key,
-        "AWS_SESSION_TOKEN": str(base.token),
-        "KEYFENCE_REGION": "us-east-1",
-        "KEYFENCE_STS_ENDPOINT_URL": gate.url,
-        "KEYFENCE_IAM_ENDPOINT_URL": gate.url,
-        "KEYFENCE_ROLES": gate.account.deployment.role_arn(""),
-        "KEYFENCE_READ_TIMEOUT": "60",
-    }
-    for name, value in aws.items():
-        monkeypatch.setenv(name, value)
+    typed.become(gate, SERVICE_BASE, monkeypatch)
     assert told("suspend", id, "--reason", "unpaid", "--data", "nowhere")["status"] == "SUSPENDED"
     assert not passes(world, gate, id)
     assert told("show", id, "--data", "nowhere")["reason"] == "unpaid"
@@ -370,16 +324,14 @@ def test_what_cannot_be_reached_is_said_in_a_sentence() -> None:
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
 def test_a_command_that_is_interrupted_says_so(ending: signal.Signals) -> None:
     """At an address where somebody listens and never answers."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(SECONDS)
+        silent.settimeout(typed.SECONDS)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        command = [sys.executable, "-c", HEARING, "tenant", "list", "--endpoint-url", url]
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = typed.process("-c", HEARING, "tenant", "list", "--endpoint-url", url)
         connection, _ = silent.accept()
         process.send_signal(ending)
         assert process.stderr
         first = process.stderr.readline()
         connection.close()
-    out, _ = process.communicate(timeout=SECONDS)
+    out, _ = process.communicate(timeout=typed.SECONDS)
     assert (process.returncode, out, first) == (130, b"", b"Interrupted.\n")

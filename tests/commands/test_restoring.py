@@ -1,33 +1,21 @@
 """A tenant's trade comes back from a table that was restored beside, as the operations page says."""
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
-
-import pytest
-from typer.testing import CliRunner
 
 from iam.boundary import TenantId
 from iam.deployment import Deployment
 from iam.gate.account import Account
 from iam.gate.server import Gate
 from iam.policies.names import PROVISIONER
-from service.cli import app
 from service.local import becoming
 from service.local.gate_key import gate_key
 from service.store.client import Wire
 from service.store.schema import Administration
+from tests.commands.typed import invoked
 from tests.engine.trade import Trade, kept
 from tests.world import World
-
-
-@pytest.fixture(autouse=True)
-def _terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("service.log.configure", lambda **_: None)
 
 
 def gate_of(world: World, table: str) -> Gate:
@@ -40,8 +28,7 @@ def gate_of(world: World, table: str) -> Gate:
 def run(gate: Gate, *arguments: str) -> tuple[int, str]:
     table = gate.account.deployment.table
     given = {"KEYFENCE_TABLE": table, "KEYFENCE_ENDPOINT_URL": gate.url, "KEYFENCE_DATA": table}
-    result = CliRunner().invoke(app, list(arguments), env=given)
-    assert result.exception is None or isinstance(result.exception, SystemExit)
+    result = invoked(*arguments, **given)
     return result.exit_code, result.stderr
 
 

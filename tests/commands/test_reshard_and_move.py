@@ -2,72 +2,23 @@
 
 import asyncio
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from iam.boundary import TenantId
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from service.cli import app
-from service.local.gate_key import gate_key
 from service.store.keys import Fence
 from service.store.shards import ShardCounts, ShardMap
+from tests.commands.typed import ended, run, told
 from tests.engine.leaving import left, of, put
-from tests.engine.migrating import right_items, users_of, without_keys
+from tests.engine.migrating import record, right_items, users_of, without_keys
 from tests.world import World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
 
-SECONDS, MANY = 120, 80
+MANY = 80
 FOUR = ShardMap({"users": ShardCounts(read_shards=4, write_shards=4)})
-
-
-@pytest.fixture
-def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
-    """Before the world's table, with a key that lies in a directory."""
-    account = Account.of(Deployment(table=world.settings.table))
-    (tmp_path / ".keyfence").mkdir()
-    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _terminal(world: World, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the directory above that of the gate, and told where it is."""
-    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
-    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
-    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("service.log.configure", lambda **_: None)
-
-
-@pytest.fixture
-def tenant(world: World) -> TenantId:
-    return asyncio.run(world.new_tenant())
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result.exit_code, result.stdout, result.stderr
-
-
-def told(*arguments: str) -> Any:
-    code, out, said = run(*arguments, "--json")
-    assert code == 0, said
-    return json.loads(out)
 
 
 def shown(tenant: TenantId) -> Any:
@@ -84,13 +35,6 @@ def users_shards(tenant: TenantId) -> tuple[int, int, str | None]:
     return found["readShards"], found["writeShards"], found["migration"]
 
 
-def record(world: World, tenant: TenantId) -> dict[str, Any]:
-    """The newest migration of the tenant."""
-    mine = [item for item in left(world) if item.get("type") == {"S": "Migration"} and item["tenant"]["S"] == tenant]
-    newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
-    return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}
-
-
 def own(world: World, tenant: TenantId) -> list[Any]:
     """What is in the table of the tenant's own, or nothing where there is none."""
     client, table = world.engine_client(), f"{world.settings.table}-silo-{tenant}"
@@ -100,22 +44,9 @@ def own(world: World, tenant: TenantId) -> list[Any]:
     return of([item for page in pages for item in page["Items"]], tenant)
 
 
-def ended(world: World, tenant: TenantId, ending: signal.Signals, *command: str) -> tuple[int, str]:
-    """A process of its own, ended as soon as it has changed something and not all."""
-    return stopped(ending, lambda: 0 < record(world, tenant).get("itemsCopied", 0) < MANY, *command)
-
-
-def stopped(ending: signal.Signals, due: Callable[[], bool], *command: str) -> tuple[int, str]:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    words = [sys.executable, "-m", "service", *command]
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        deadline = time.monotonic() + SECONDS
-        while not due():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-        process.send_signal(ending)
-        _, said = process.communicate(timeout=SECONDS)
-    return process.returncode, said.decode()
+def torn_at_work(world: World, tenant: TenantId, ending: signal.Signals, *command: str) -> tuple[int, str]:
+    """Ended as soon as it has changed something and not all."""
+    return ended(ending, lambda: 0 < record(world, tenant).get("itemsCopied", 0) < MANY, *command)
 
 
 def phases(said: str) -> list[str]:
@@ -184,7 +115,7 @@ def test_a_move_that_was_ended_while_it_copied_is_gone_on_with(
 ) -> None:
     put(world, right_items(tenant, MANY))
     before = of(left(world), tenant)
-    code, said = ended(world, tenant, ending, "move", tenant, "silo", "--rate", "60")
+    code, said = torn_at_work(world, tenant, ending, "move", tenant, "silo", "--rate", "60")
     torn = record(world, tenant)
     if ending is signal.SIGINT:
         words = f"Interrupted. {torn['itemsCopied']} items are changed; keyfence migrate resume {torn['id']}"
@@ -204,7 +135,7 @@ def test_a_move_that_was_interrupted_is_called_off_by_asking_for_where_it_came_f
 ) -> None:
     put(world, right_items(tenant, MANY))
     before = of(left(world), tenant)
-    ended(world, tenant, signal.SIGINT, "move", tenant, "silo", "--rate", "60")
+    torn_at_work(world, tenant, signal.SIGINT, "move", tenant, "silo", "--rate", "60")
     torn = record(world, tenant)
     code, out, said = run("reshard", tenant, "users", "2")
     assert (code, out, torn["id"] in said) == (1, "", True)
@@ -215,7 +146,7 @@ def test_a_move_that_was_interrupted_is_called_off_by_asking_for_where_it_came_f
 def test_a_move_is_resumed_by_its_id(world: World, tenant: TenantId) -> None:
     put(world, right_items(tenant, MANY))
     before = of(left(world), tenant)
-    ended(world, tenant, signal.SIGINT, "move", tenant, "silo", "--rate", "60")
+    torn_at_work(world, tenant, signal.SIGINT, "move", tenant, "silo", "--rate", "60")
     resumed = told("migrate", "resume", record(world, tenant)["id"])
     assert (resumed["kind"], resumed["phase"]) == ("MOVE", "FINISHED")
     assert told("migrate", "resume", resumed["id"]) == resumed, "there is nothing left to do"
@@ -229,7 +160,7 @@ def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
     put(world, right_items(tenant, MANY))
     run("reshard", tenant, "users", "4")
     command = ("reshard", tenant, "users", "4", "--rebalance")
-    code, _ = stopped(ending, lambda: record(world, tenant).get("itemsCopied", 0) > 0, *command, "--rate", "30")
+    code, _ = ended(ending, lambda: record(world, tenant).get("itemsCopied", 0) > 0, *command, "--rate", "30")
     assert code == (130 if ending is signal.SIGINT else -signal.SIGKILL)
     torn = record(world, tenant)
     assert 0 < torn["itemsCopied"] < MANY / 2
@@ -253,7 +184,7 @@ def test_an_interruption_while_servers_settle_loses_nothing(
     put(world, right_items(tenant, 3))
     monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "60")
     command = ("move", tenant, "silo")
-    code, said = stopped(signal.SIGINT, lambda: record(world, tenant).get("phase") == "DUAL-SETTLING", *command)
+    code, said = ended(signal.SIGINT, lambda: record(world, tenant).get("phase") == "DUAL-SETTLING", *command)
     torn = record(world, tenant)
     assert (code, torn.get("worker")) == (130, None)
     assert said.splitlines()[-1].endswith(f"keyfence migrate resume {torn['id']}")

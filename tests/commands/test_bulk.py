@@ -2,68 +2,29 @@
 
 import asyncio
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from iam.boundary import TenantId
-from iam.deployment import Deployment
-from iam.gate.account import Account
 from iam.gate.server import Gate
 from iam.policies.names import SERVICE_BASE
-from service.cli import app
-from service.local import becoming
 from service.local.gate_key import gate_key
+from tests.commands.typed import SECONDS, become, invoked, started
 from tests.engine.trade import SMALL, Trade, content, exported, kept
 from tests.world import World
 
-SECONDS = 120
+pytestmark = pytest.mark.usefixtures("terminal")
+
 LINES = 120
 MANY = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{at:03}"} for at in range(LINES)]
 
 
-@pytest.fixture
-def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
-    """Before the world's table, with a key that lies in a directory."""
-    account = Account.of(Deployment(table=world.settings.table))
-    (tmp_path / ".keyfence").mkdir()
-    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _terminal(world: World, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the directory above that of the gate, and told where it is."""
-    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
-    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("service.log.configure", lambda **_: None)
-
-
-@pytest.fixture
-def tenant(world: World) -> TenantId:
-    return asyncio.run(world.new_tenant())
-
-
 def run(*arguments: str, given: bytes = b"") -> tuple[int, bytes, str]:
-    result = CliRunner().invoke(app, list(arguments), input=given)
-    assert result.exception is None or isinstance(result.exception, SystemExit)
+    result = invoked(*arguments, given=given)
     return result.exit_code, result.stdout_bytes, result.stderr
-
-
-def started(*arguments: str) -> "subprocess.Popen[bytes]":
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-m", "service", *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def interrupted(ending: signal.Signals, *arguments: str) -> tuple[int, str]:
@@ -143,18 +104,7 @@ def test_a_rate_is_kept(tenant: TenantId) -> None:
 def test_on_aws_it_is_the_services_role_that_becomes_the_tenant(
     tenant: TenantId, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = becoming.as_role(gate.sessions, SERVICE_BASE).credentials
-    aws = {
-        "AWS_ACCESS_KEY_ID": base.access_key,
-        "AWS_SECRET_ACCESS_KEY": base.secret_key,
-        "AWS_SESSION_TOKEN": str(base.token),
-        "KEYFENCE_REGION": "us-east-1",
-        "KEYFENCE_STS_ENDPOINT_URL": gate.url,
-        "KEYFENCE_ROLES": gate.account.deployment.role_arn(""),
-        "KEYFENCE_READ_TIMEOUT": "60",
-    }
-    for name, value in aws.items():
-        monkeypatch.setenv(name, value)
+    become(gate, SERVICE_BASE, monkeypatch)
     code, _, said = run("import", "-", "--tenant", tenant, "--data", "nowhere", given=content())
     assert (code, said.splitlines()[1:]) == (0, [])
     assert len(run("export", "--tenant", tenant, "--data", "nowhere")[1].splitlines()) == len(SMALL)

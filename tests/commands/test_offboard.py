@@ -3,70 +3,29 @@
 import asyncio
 import base64
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from iam.boundary import TenantId
-from iam.deployment import Deployment
-from iam.gate.account import Account
 from iam.gate.server import Gate
 from iam.policies.names import MIGRATOR, SERVICE_BASE
-from service.cli import app
-from service.local import becoming
-from service.local.gate_key import gate_key
 from service.operations.offboarding.signer import signer
 from service.store.size import item_bytes
+from tests.commands import typed
 from tests.engine.leaving import fill, left, of
 from tests.world import World
 
-SECONDS, MANY = 120, 80
+pytestmark = pytest.mark.usefixtures("terminal")
 
-
-@pytest.fixture
-def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
-    """Before the world's table, with a key that lies in a directory."""
-    account = Account.of(Deployment(table=world.settings.table))
-    (tmp_path / ".keyfence").mkdir()
-    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _terminal(world: World, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the directory above that of the gate, and told where it is."""
-    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
-    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
-    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("service.log.configure", lambda **_: None)
-
-
-@pytest.fixture
-def tenant(world: World) -> TenantId:
-    return asyncio.run(world.new_tenant())
+MANY = 80
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["tenant", *arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result.exit_code, result.stdout, result.stderr
-
-
-def started(*arguments: str) -> "subprocess.Popen[bytes]":
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-m", "service", "tenant", *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return typed.run("tenant", *arguments)
 
 
 def job(world: World, tenant: TenantId) -> dict[str, Any]:
@@ -79,14 +38,8 @@ def stopped(
     world: World, tenant: TenantId, ending: signal.Signals, due: Callable[[dict[str, Any]], bool]
 ) -> tuple[int, str]:
     """A process of its own, ended as soon as its job is at that place."""
-    with started("offboard", tenant, "--confirm", tenant, "--rate", "40") as process:
-        deadline = time.monotonic() + SECONDS
-        while not due(job(world, tenant)):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-        process.send_signal(ending)
-        _, said = process.communicate(timeout=SECONDS)
-    return process.returncode, said.decode()
+    command = ("tenant", "offboard", tenant, "--confirm", tenant, "--rate", "40")
+    return typed.ended(ending, lambda: due(job(world, tenant)), *command)
 
 
 PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -184,11 +137,7 @@ def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
     world: World, tenant: TenantId, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(world, tenant, 5)
-    monkeypatch.setenv("KEYFENCE_REGION", "us-east-1")
-    monkeypatch.setenv("KEYFENCE_STS_ENDPOINT_URL", gate.url)
-    monkeypatch.setenv("KEYFENCE_IAM_ENDPOINT_URL", gate.url)
-    monkeypatch.setenv("KEYFENCE_ROLES", gate.account.deployment.role_arn(""))
-    be(gate, MIGRATOR, monkeypatch)
+    typed.become(gate, MIGRATOR, monkeypatch)
     command = ("offboard", tenant, "--confirm", tenant, "--data", "nowhere")
     assert "--exports DIR" in run(*command)[2]
     monkeypatch.setenv("KEYFENCE_EXPORTS", str(tmp_path / "kept"))
@@ -197,23 +146,16 @@ def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
     assert "certifies nothing on AWS" in run(*command)[2]
     monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "s" * 43)
     assert len(of(left(world), tenant)) == 5
-    be(gate, SERVICE_BASE, monkeypatch)
+    typed.become(gate, SERVICE_BASE, monkeypatch)
     code, _, said = run(*command)
     assert code == 1
     assert "the same command goes on from there" in said
     assert len(of(left(world), tenant)) == 5, "the service may neither scan nor purge"
-    be(gate, MIGRATOR, monkeypatch)
+    typed.become(gate, MIGRATOR, monkeypatch)
     code, _, _ = run(*command)
     assert (code, of(left(world), tenant)) == (0, [])
     (certificate,) = (tmp_path / "kept").glob("*.certificate.json")
     assert run("verify", str(certificate), "--data", "nowhere")[0] == 0
-
-
-def be(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    base = becoming.as_role(gate.sessions, role).credentials
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", base.access_key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", base.secret_key)
-    monkeypatch.setenv("AWS_SESSION_TOKEN", str(base.token))
 
 
 def test_every_tenant_is_weighed_and_the_register_told(world: World, tenant: TenantId) -> None:

@@ -2,53 +2,27 @@
 
 import asyncio
 import json
-import os
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from iam.boundary import TenantId
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from service.cli import app
-from service.local.gate_key import gate_key
 from service.traffic.hottest import Hot
 from service.traffic.place import Place
 from service.traffic.repository import FleetTraffic
 from service.traffic.spot import Spot
 from service.traffic.units import Units, step_of
+from tests.commands.typed import run
 from tests.world import World
 
-pytestmark = [pytest.mark.engine, pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
+pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
 ACME = TenantId("acme")
 
 
-@pytest.fixture
-def gate(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    """Before the world's table, with a key that lies in the directory where the command is typed."""
-    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
-        monkeypatch.delenv(name)
-    account, data = Account.of(Deployment(table=world.settings.table)), tmp_path / ".keyfence"
-    data.mkdir()
-    monkeypatch.setattr("service.log.configure", lambda **_: None)
-    monkeypatch.chdir(tmp_path)
-    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(data)) as running:
-        monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
-        monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", running.url)
-        yield running
-
-
 def hot(*arguments: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["hot", *arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result.exit_code, result.stdout, result.stderr
+    return run("hot", *arguments)
 
 
-@pytest.mark.usefixtures("gate")
 def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
     assert hot() == (0, "", "Nothing is hot.\n")
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}

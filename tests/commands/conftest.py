@@ -1,0 +1,45 @@
+"""A terminal before the world's gate, and nothing else set in the environment."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iam.boundary import TenantId
+from iam.deployment import Deployment
+from iam.gate.account import Account
+from iam.gate.server import Gate
+from service.local.gate_key import gate_key
+from tests.world import World
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an empty directory."""
+    for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
+    """Before the world's table, with a key that lies in the directory where commands are typed."""
+    account = Account.of(Deployment(table=world.settings.table))
+    (tmp_path / ".keyfence").mkdir()
+    with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
+        yield running
+
+
+@pytest.fixture
+def terminal(world: World, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told where the gate is; there are no servers that anybody would have to wait for."""
+    monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
+    monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
+    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
+
+
+@pytest.fixture
+def tenant(world: World) -> TenantId:
+    return asyncio.run(world.new_tenant())

@@ -1,0 +1,77 @@
+"""Commands as they are typed: in this process, or in one of their own that is ended when it is due."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from iam.gate.server import Gate
+from service.cli import app
+from service.local import becoming
+
+SECONDS = 120
+
+
+def invoked(*arguments: str, given: str | bytes = "", **variables: str) -> Result:
+    result = CliRunner().invoke(app, list(arguments), input=given, env=variables)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def run(*arguments: str, given: str = "") -> tuple[int, str, str]:
+    result = invoked(*arguments, given=given)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def told(*arguments: str) -> Any:
+    """What machines read, of a command that did what it was asked."""
+    code, out, said = run(*arguments, "--json")
+    assert code == 0, said
+    return json.loads(out)
+
+
+def started(*arguments: str) -> "subprocess.Popen[bytes]":
+    return process("-m", "service", *arguments)
+
+
+def process(*arguments: str) -> "subprocess.Popen[bytes]":
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def ended(ending: signal.Signals, due: Callable[[], bool], *arguments: str) -> tuple[int, str]:
+    """A process of its own: its exit code, and what it said."""
+    with started(*arguments) as running:
+        deadline = time.monotonic() + SECONDS
+        while not due():
+            assert running.poll() is None, running.communicate()
+            assert time.monotonic() < deadline
+        running.send_signal(ending)
+        _, said = running.communicate(timeout=SECONDS)
+    return running.returncode, said.decode()
+
+
+def become(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on AWS: credentials of that role, and endpoints that stand for AWS's."""
+    base = becoming.as_role(gate.sessions, role).credentials
+    given = {
+        "AWS_ACCESS_KEY_ID": base.access_key,
+        "AWS_SECRET_ACCESS_KEY": base.secret_key,
+        "AWS_SESSION_TOKEN": str(base.token),
+        "KEYFENCE_REGION": "us-east-1",
+        "KEYFENCE_STS_ENDPOINT_URL": gate.url,
+        "KEYFENCE_IAM_ENDPOINT_URL": gate.url,
+        "KEYFENCE_ROLES": gate.account.deployment.role_arn(""),
+        "KEYFENCE_READ_TIMEOUT": "60",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
