@@ -14,6 +14,8 @@ MAX_URI = 1024
 _HTTPS = re.compile(r"https://[A-Za-z0-9.:\[\]-]+(?:[/?][!-\"$-\[\]-~]*)?")
 """With neither @ nor % in its authority, and neither # nor a backslash anywhere."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+"""What ends in one is an address in another spelling, such as 2130706433 for 127.0.0.1."""
 _PORTS = {"https": 443, "http": 80}
 
 
@@ -47,7 +49,7 @@ def _tenants_host(host: str) -> str:
     try:
         literal = str(ipaddress.ip_address(host.strip("[]")))
     except ValueError:
-        if not _NAME.fullmatch(host):
+        if not _NAME.fullmatch(host) or _NUMBER.fullmatch(host.rpartition(".")[2]):
             raise BadJwksUri("names no host") from None
         return host
     if not is_public(literal):

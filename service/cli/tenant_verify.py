@@ -26,13 +26,21 @@ Key = Annotated[
     ),
 ]
 
+Alone = Annotated[bool, typer.Option("--without-export", help="Check the certificate alone, where the export is gone.")]
+
 
 def verify(
-    certificate: CertificateFile, export: Export = None, key: Key = None, json: AsJson = False, data: Data = DEFAULT
+    certificate: CertificateFile,
+    export: Export = None,
+    without_export: Alone = False,
+    key: Key = None,
+    json: AsJson = False,
+    data: Data = DEFAULT,
 ) -> None:
     """Check the signature of a certificate, and every line of the export against it.
 
-    It ends with exit code 1 where something is wrong, and names the first line that is not what was exported.
+    It ends with exit code 1 where something is wrong, and names the first line that is not what was exported. An
+    export that is not there is wrong too, unless the certificate is to be checked without it.
 
     [bold]Example:[/bold] keyfence tenant verify exports/acme-01M7HHHGKHN6S6V7032B0W8CKZ.certificate.json
 
@@ -43,15 +51,22 @@ def verify(
     verifier = _verifier(key, data)
     claims = checked(_read(certificate), verifier)
     beside = export or certificate.parent / str(claims["export"])
-    looked = export is not None or beside.is_file()
-    if looked:
+    if not without_export:
+        _check_there(beside)
         compare(claims, beside)
     if json:
-        typer.echo(plain.dumps({**claims, "key": verifier.kid, "exportChecked": looked}))
+        typer.echo(plain.dumps({**claims, "key": verifier.kid, "exportChecked": not without_export}))
         return
     typer.echo(f"Signed with the key {verifier.kid}: {claims['exported']:,} items of {claims['tenant']} were exported")
     typer.echo(f"and {claims['purged']:,} purged, by {claims['operator']}, until {claims['finishedAt']}.")
-    typer.echo(f"Every line of {beside} is as it was." if looked else "The export is not here and was not looked at.")
+    typer.echo("The export was not looked at." if without_export else f"Every line of {beside} is as it was.")
+
+
+def _check_there(export: Path) -> None:
+    if not export.is_file():
+        raise BadInput(
+            f"{export} is not here. Name the export with --export, or check the certificate with --without-export."
+        )
 
 
 def _verifier(key: str | None, data: Path) -> "Verifier":

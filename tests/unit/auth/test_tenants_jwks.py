@@ -18,7 +18,7 @@ from service.auth.jwks_source import MAX_KEYS, JwksSource, JwksUnavailable
 from service.auth.jwks_uri import tenants_place
 from service.auth.public_address import is_public
 from service.auth.published_keys import PublishedKeys
-from service.auth.reach import PUBLIC, OutOfReach, Reach
+from service.auth.reach import PUBLIC, OutOfReach, Place, Reach
 from service.auth.signing_key import SigningKey
 from service.errors import Throttled
 
@@ -145,7 +145,7 @@ def test_the_next_address_is_tried_when_nobody_answers_at_the_first(server: Jwks
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "localhost"])
 def test_the_loopback_in_disguise_is_seen_when_it_is_looked_up(host: str) -> None:
     with pytest.raises(OutOfReach):
-        PUBLIC.addresses(tenants_place(f"https://{host}/jwks"))
+        PUBLIC.addresses(Place(host=host, port=443, target="/jwks"))
 
 
 def test_proxies_of_the_environment_are_not_asked(
