@@ -14,7 +14,7 @@ from service.migrations.done import Done
 from service.migrations.means import Means
 from service.migrations.passage import Pass
 from service.migrations.segments import advanced, place, total
-from service.store.home import Home
+from service.store.calls import Caller
 from service.store.rate import Rate
 from service.store.sweep import Part, Sweep
 from service.store.table import Table
@@ -41,9 +41,8 @@ class Run:
     means: Means
     migration: Migration
     taken_at: float
-    """By the clock that calls go by."""
     rate: Rate = field(init=False)
-    _homes: list[Home] = field(default_factory=list)
+    _leased: list[Caller] = field(default_factory=list)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -60,15 +59,15 @@ class Run:
 
     def leased(self, table: Table) -> Table:
         """Nothing is asked by it after the lease: what was right then may destroy what another worker has made."""
-        home = table.caller.home
-        home.ended = LOST
-        self._homes.append(home)
+        table.caller.home.ended = LOST
+        self._leased.append(table.caller)
         self._renew()
         return table
 
     def _renew(self) -> None:
-        for home in self._homes:
-            home.until = self.taken_at + self.means.records.lease.total_seconds()
+        left = self.taken_at + self.means.records.lease.total_seconds() - time.monotonic()
+        for caller in self._leased:
+            caller.home.until = caller.clock() + left
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:

@@ -14,6 +14,7 @@ from service.domains.groups.access import memberships
 from service.domains.products.model import views_of
 from service.errors import BadInput, Conflict
 from service.migrations.keys import declared
+from service.migrations.records import LEASE
 from service.operations.migrator import Migrator
 from service.operations.resharding import Reshards
 from service.settings import GRACE_SECONDS
@@ -22,12 +23,13 @@ from service.store.shards import Moving, ShardCounts, slot_of
 from service.store.table import Table
 from service.store.write import put
 from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.registry import MAX_AGE
 from service.tenancy.resharding import OWN_KEY
 from service.tenancy.shard_counts import COLLECTIONS
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.measuring import fill
 from tests.engine.leaving import migrator
-from tests.engine.resharder import QUERIES, Resharder, kept, seen, slots
+from tests.engine.resharder import QUERIES, SETTLE, Resharder, kept, seen, slots
 from tests.world import World
 
 SMALL, LARGE = 3, 40
@@ -246,6 +248,15 @@ async def test_every_step_is_an_event(tenant: TenantId, by: Migrator) -> None:
     assert {one.kind for one in page.items} == {"tenant.entered", *(f"shards.{kind}" for kind in kinds)}
 
 
+async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: TenantId, by: Migrator) -> None:
+    """Nobody knows how long the other has been gone, nor by which clock it waited."""
+    first, second = Resharder(by=by), Resharder(by=by)
+    migration = await first.begin(tenant, "users", 4)
+    await first.carry_on(migration, stop=lambda: sum(first.time.slept) >= 25)
+    assert (await second.carry_on(migration)).phase == "FINISHED"
+    assert (sum(first.time.slept), sum(second.time.slept)) == (25, SETTLE)
+
+
 async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(tenant: TenantId, by: Migrator) -> None:
     resharder = Resharder(by=by)
     for shards, moving in ((4, None), (2, Moving.DOWN)):
@@ -262,8 +273,10 @@ async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
 async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
     world: World, by: Migrator, lots: dict[int, Lot]
 ) -> None:
-    one, ticks = await lot(world, by, lots, SMALL), count(step=GRACE_SECONDS)
+    """Its lease is kept, and lasts for many calls."""
+    one, ticks = await lot(world, by, lots, SMALL), count(step=LEASE.total_seconds() / 200)
     slow = Resharder(by=replace(by, tables=replace(by.tables, clock=lambda: next(ticks))))
     await slow.reshard(one.tenant, "group_members", 16)
     migration = await slow.reshard(one.tenant, "group_members", 16, rebalance=True)
     assert (migration.phase, migration.items_copied > 3) == ("FINISHED", True)
+    assert next(ticks) > GRACE_SECONDS + MAX_AGE
