@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -31,7 +31,6 @@ from tests.engine.dying import Died
 from tests.world import World
 
 GRACE, LONGEST_CALL = 0.3, 1.0
-BEGINNING = datetime(2026, 11, 16, tzinfo=UTC)
 on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 
@@ -227,24 +226,36 @@ async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_be
     tenant = await populated(world, f"waits-{to.lower()}", 3)
     if to is Placement.POOL:
         await mover.moved(tenant, Placement.SILO)
+    at = dict(await _timed(mover, await mover.begin(tenant, to)))
+    steps = ["tenant.move_writes_both", "tenant.move_copies", "tenant.move_switched", "tenant.move_clears"]
+    waited = [at[f"after {name}"] for name in steps]
+    assert [after - before for before, after in itertools.pairwise(waited)] == [60.0, 60.0, 60.0]
+    assert at["cleared"] - waited[-1] == 60.0
+
+
+@on_dynoxide
+async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_before(world: World, mover: Mover) -> None:
+    tenant = await populated(world, "waits-back", 3)
+    made = await mover.begin(tenant, Placement.SILO)
+    await _torn(mover, made, "after tenant.move_switched")
+    await mover.begin(tenant, Placement.POOL)
+    told = await _timed(mover, made)
+    steps = [after for name, after in told if name == "after tenant.move_turned_back"]
+    assert steps == [60.0, 120.0, 180.0]
+    assert dict(told)["cleared"] == 180.0
+
+
+async def _timed(mover: Mover, made: Migration) -> list[tuple[str, float]]:
+    """What was passed until the end, and after how many seconds of waiting, where servers take 60 to know."""
     slept, told = 0.0, list[tuple[str, float]]()
 
     async def sleep(seconds: float) -> None:
         nonlocal slept
         slept += seconds
 
-    def seam(name: str) -> None:
-        told.append((name, slept))
-
-    made = await mover.begin(tenant, to)
-    records = replace(mover.migrator.migrations(rate=1e6).records, now=lambda: BEGINNING + timedelta(seconds=slept))
-    means = replace(mover.migrator.migrations(rate=1e6), seam=seam, sleep=sleep, records=records)
+    means = replace(mover.migrator.migrations(rate=1e6), seam=lambda name: told.append((name, slept)), sleep=sleep)
     await carry_on(means, made.id, program_of(made, mover.migrator, settle=timedelta(seconds=60)))
-    at = dict(told)
-    steps = ["tenant.move_writes_both", "tenant.move_copies", "tenant.move_switched", "tenant.move_clears"]
-    waited = [at[f"after {name}"] for name in steps]
-    assert [after - before for before, after in itertools.pairwise(waited)] == [60.0, 60.0, 60.0]
-    assert at["cleared"] - waited[-1] == 60.0
+    return told
 
 
 @on_dynoxide
