@@ -56,6 +56,8 @@ class Asker:
 
     def __post_init__(self) -> None:
         command = [sys.executable, "-m", "tests.benchmarks.asker"]
+        if self.connections == NOISY_CONNECTIONS and os.environ.get("EXP_NICE"):
+            command = ["nice", "-n", os.environ["EXP_NICE"], *command]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def begin(self, rate: float, seconds: float) -> None:
@@ -86,6 +88,8 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=20, help="how many times its quota it asks")
     parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if os.environ.get("EXP_SWITCH"):
+        sys.setswitchinterval(float(os.environ["EXP_SWITCH"]))
     if given.serve:
         _serve(json.loads(Path(given.serve).read_text()))
         return

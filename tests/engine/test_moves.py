@@ -1,91 +1,35 @@
 """A tenant that is served goes to a table of its own and comes back, and nobody loses anything."""
 
-import asyncio
 import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from iam.boundary import TenantId
-from service.app.migrators import local_migrator
 from service.auth.role import Role
 from service.domains.users.repository import Users
 from service.errors import Conflict
 from service.migrations.engine import carry_on
-from service.operations.migrator import Migrator
-from service.operations.moving import Moves
 from service.operations.programs import program_of
 from service.store.home import Home
-from service.tenancy import registry
 from service.tenancy.differences import Differences
 from service.tenancy.home import home_of
 from service.tenancy.migration import Migration
-from service.tenancy.model import Tenant
 from service.tenancy.move import MovePhase, Placement
-from service.tenancy.register import Register
-from tests.engine.bustle import AGES, PAGES, Bustle
 from tests.engine.dying import Died
+from tests.engine.mover import Mover, moving_in, places, populated
 from tests.world import World
 
-GRACE, LONGEST_CALL = 0.3, 1.0
 on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Mover:
-    """Whoever moves tenants of this world."""
-
-    migrator: Migrator
-
-    @property
-    def register(self) -> Register:
-        return Register(self.migrator.control, "an-operator")
-
-    async def begin(self, tenant: TenantId, to: Placement) -> Migration:
-        return await Moves(self.register)(tenant, to)
-
-    async def carry_on(
-        self, made: Migration, settle: float = 0.0, seam: Callable[[str], None] = lambda _: None
-    ) -> Migration:
-        means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam)
-        return await carry_on(means, made.id, program_of(made, self.migrator, settle=timedelta(seconds=settle)))
-
-    async def moved(self, tenant: TenantId, to: Placement, settle: float = 0.0) -> Migration:
-        return await self.carry_on(await self.begin(tenant, to), settle)
-
-    async def get(self, tenant: TenantId) -> Tenant:
-        return await self.register.get(tenant)
 
 
 @pytest.fixture
 def mover(world: World) -> Iterator[Mover]:
-    made = local_migrator(world.settings, world.gate.sessions)
-    yield Mover(made)
-    made.close()
-
-
-def items(world: World, tenant: TenantId, table: str) -> dict[tuple[str, str], Any]:
-    client, found = world.engine_client(), list[Any]()
-    if table not in client.list_tables()["TableNames"]:
-        return {}
-    for page in client.get_paginator("scan").paginate(TableName=table):
-        found += page["Items"]
-    return {(one["PK"]["S"], one["SK"]["S"]): one for one in found if one["PK"]["S"].startswith(f"TENANT#{tenant}#")}
-
-
-def places(world: World, tenant: TenantId) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
-    pool = world.settings.table
-    return items(world, tenant, pool), items(world, tenant, f"{pool}-silo-{tenant}")
-
-
-async def populated(world: World, name: str, count: int = 12) -> TenantId:
-    tenant = await world.new_tenant(name)
-    for number in range(count):
-        await Users(world.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)
-    return tenant
+    with moving_in(world) as made:
+        yield made
 
 
 async def emails(world: World, mover: Mover, tenant: TenantId) -> list[str]:
@@ -326,29 +270,6 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
     await carry_on(means, made.id, replace(program, differences=Once()))
     assert phases.count("after tenant.move_copies") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO
-
-
-@on_dynoxide
-async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(
-    world: World, mover: Mover, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(registry, "GRACE_SECONDS", GRACE)
-    tenant = await populated(world, "busy", 5)
-    bustle = Bustle.over(world, tenant)
-    bustle.acknowledged = set(await bustle.final())
-    bustle.numbers = itertools.count(100)
-    async with bustle.going_on():
-        for to in (Placement.SILO, Placement.POOL):
-            await mover.moved(tenant, to, settle=max(AGES) + GRACE + LONGEST_CALL)
-    assert bustle.wrong == []
-    assert len(bustle.acknowledged) > 50
-    assert set(bustle.walks) == set(PAGES)
-    await asyncio.sleep(max(AGES))
-    final = await bustle.final()
-    assert len(final) == len(set(final))
-    assert bustle.acknowledged <= set(final)
-    assert set(final) <= bustle.acknowledged | bustle.begun
-    assert not places(world, tenant)[1]
 
 
 @on_dynoxide

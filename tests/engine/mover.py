@@ -1,0 +1,75 @@
+"""Tenants that go to tables of their own and come back: who carries them, and what is to be seen of it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from iam.boundary import TenantId
+from service.app.migrators import local_migrator
+from service.auth.role import Role
+from service.domains.users.repository import Users
+from service.migrations.engine import carry_on
+from service.operations.migrator import Migrator
+from service.operations.moving import Moves
+from service.operations.programs import program_of
+from service.tenancy.migration import Migration
+from service.tenancy.model import Tenant
+from service.tenancy.move import Placement
+from service.tenancy.register import Register
+from tests.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Whoever moves tenants of this world."""
+
+    migrator: Migrator
+
+    @property
+    def register(self) -> Register:
+        return Register(self.migrator.control, "an-operator")
+
+    async def begin(self, tenant: TenantId, to: Placement) -> Migration:
+        return await Moves(self.register)(tenant, to)
+
+    async def carry_on(
+        self, made: Migration, settle: float = 0.0, seam: Callable[[str], None] = lambda _: None
+    ) -> Migration:
+        means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam)
+        return await carry_on(means, made.id, program_of(made, self.migrator, settle=timedelta(seconds=settle)))
+
+    async def moved(self, tenant: TenantId, to: Placement, settle: float = 0.0) -> Migration:
+        return await self.carry_on(await self.begin(tenant, to), settle)
+
+    async def get(self, tenant: TenantId) -> Tenant:
+        return await self.register.get(tenant)
+
+
+@contextmanager
+def moving_in(world: World) -> Iterator[Mover]:
+    made = local_migrator(world.settings, world.gate.sessions)
+    yield Mover(made)
+    made.close()
+
+
+def items(world: World, tenant: TenantId, table: str) -> dict[tuple[str, str], Any]:
+    client, found = world.engine_client(), list[Any]()
+    if table not in client.list_tables()["TableNames"]:
+        return {}
+    for page in client.get_paginator("scan").paginate(TableName=table):
+        found += page["Items"]
+    return {(one["PK"]["S"], one["SK"]["S"]): one for one in found if one["PK"]["S"].startswith(f"TENANT#{tenant}#")}
+
+
+def places(world: World, tenant: TenantId) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
+    pool = world.settings.table
+    return items(world, tenant, pool), items(world, tenant, f"{pool}-silo-{tenant}")
+
+
+async def populated(world: World, name: str, count: int = 12) -> TenantId:
+    tenant = await world.new_tenant(name)
+    for number in range(count):
+        await Users(world.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)
+    return tenant

@@ -1,0 +1,38 @@
+"""A tenant that is busy throughout goes to a table of its own and comes back."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from service.tenancy import registry
+from service.tenancy.move import Placement
+from tests.engine.bustle import AGES, PAGES, Bustle
+from tests.engine.mover import moving_in, places, populated
+from tests.world import World
+
+GRACE, LONGEST_CALL = 0.3, 1.0
+
+
+@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "GRACE_SECONDS", GRACE)
+    tenant = await populated(world, "busy", 5)
+    bustle = Bustle.over(world, tenant)
+    bustle.acknowledged = set(await bustle.final())
+    bustle.numbers = itertools.count(100)
+    with moving_in(world) as mover:
+        async with bustle.going_on():
+            for to in (Placement.SILO, Placement.POOL):
+                await mover.moved(tenant, to, settle=max(AGES) + GRACE + LONGEST_CALL)
+    assert bustle.wrong == []
+    assert len(bustle.acknowledged) > 50
+    assert set(bustle.walks) == set(PAGES)
+    await asyncio.sleep(max(AGES))
+    final = await bustle.final()
+    assert len(final) == len(set(final))
+    assert bustle.acknowledged <= set(final)
+    assert set(final) <= bustle.acknowledged | bustle.begun
+    assert not places(world, tenant)[1]
