@@ -23,9 +23,9 @@ from service.app.connections import (
     warden,
 )
 from service.app.examination import obstacles
-from service.app.heap import keep_for_good
 from service.app.migrators import local_migrator
 from service.app.operators import operators_endpoint
+from service.app.process import settle_down
 from service.app.tenants import owned_issuers, tenants_endpoint, turns_of
 from service.app.traffic import traffic_of
 from service.auth.published_keys import PublishedKeys
@@ -53,7 +53,7 @@ def production() -> Starlette:
     vending = vending_from(settings, production_sts(settings), Pace(session=settings.session_seconds))
     tables = tables_at(settings, production_wire(settings), vending)
     served = application(settings, tables, vending)
-    keep_for_good()
+    settle_down()
     return served
 
 

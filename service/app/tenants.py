@@ -78,7 +78,7 @@ def _sessions(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitabl
     """Read with what a query may do, and consistently, so that it holds from the next request on."""
 
     def sessions(caller: Caller) -> RevokedSessions:
-        table = tables.tenant(caller.home, writes=False, meter=caller.turn, lane=caller.turn.lane)
+        table = tables.tenant(caller.home, writes=False, meter=caller.turn, lane=caller.turn.way)
         return RevokedSessions(replace(table, consistent=True))
 
     standing = SessionStanding(settings.revocation_seconds)
@@ -88,6 +88,6 @@ def _sessions(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitabl
 def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:
     def context(caller: Caller, request: RequestInfo) -> Context:
         writes, turn = request.mutates, caller.turn
-        return Context(caller, tables.tenant(caller.home, writes=writes, meter=turn, lane=turn.lane))
+        return Context(caller, tables.tenant(caller.home, writes=writes, meter=turn, lane=turn.way))
 
     return context

@@ -18,6 +18,8 @@ REQUEST_SECONDS = 0.05
 
 BUSY_SECONDS = 1.0
 TOLD_SECONDS = 10.0
+OVER_SECONDS = 1.0
+"""For how long a tenant counts as over its quota that was refused something."""
 
 
 class OverQuota(Throttled):
@@ -44,6 +46,7 @@ class Allowance:
     calls: Lane
     width: int
     told_at: float = -inf
+    refused_at: float = -inf
 
     @classmethod
     def whole(cls, tenant: Tenant, *, servers: int, width: int, now: float) -> "Allowance":
@@ -89,8 +92,13 @@ class Allowance:
         self.write_units.fit(self.quotas.write_units_per_second / servers, now)
         self.running.fit(_at_once(self.quotas.requests_per_second / servers, self.width))
 
-    def is_news(self, now: float) -> bool:
-        """That it was refused something: once in so many seconds, however often that is."""
+    def gives_way(self, now: float) -> bool:
+        """To those who ask for no more than they have."""
+        return self.running.waiting > 0 or now - self.refused_at < OVER_SECONDS
+
+    def refuse(self, now: float) -> bool:
+        """Whether that is news: once in so many seconds, however often it happens."""
+        self.refused_at = now
         if now - self.told_at < TOLD_SECONDS:
             return False
         self.told_at = now

@@ -2,34 +2,31 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import structlog
 
-from service.store.lane import Lane
 from service.store.meter import Meter, Spent
 from service.tenancy.model import Tenant
 from service.usage.allowance import Allowance, OverQuota
 from service.usage.allowances import Allowances
 from service.usage.ledger import Ledger
 from service.usage.model import UNKNOWN
+from service.usage.precedence import GIVES_WAY_SECONDS, Precedence, Way
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
 class Turn(Meter):
-    """The meter of the request, which charges its tenant; its calls wait in the tenant's lane."""
+    """The meter of the request, which charges its tenant; `way` is where its calls wait."""
 
     tenant: Tenant
     allowance: Allowance
     turns: "Turns"
+    way: Way
     operation: str = UNKNOWN
-
-    @property
-    def lane(self) -> Lane:
-        return self.allowance.calls
 
     def add(self, spent: Spent) -> None:
         Meter.add(self, spent)
@@ -49,7 +46,16 @@ class Turn(Meter):
             raise
         self.turns.ledger.line(self.tenant.id, operation).requests += 1
         async with self.allowance.running:
-            yield
+            with await self._place():
+                yield
+
+    async def _place(self) -> AbstractContextManager[None]:
+        """Ahead of those who are over their quotas, or behind all others."""
+        if not self.allowance.gives_way(self.turns.now()):
+            return self.turns.precedence.ahead()
+        self.way.patience = GIVES_WAY_SECONDS
+        await self.way.give_way()
+        return nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,7 @@ class Turns:
     allowances: Allowances
     ledger: Ledger
     total: Meter
+    precedence: Precedence = field(default_factory=Precedence)
     refusals: Counter[str] = field(default_factory=Counter)
     """Requests by the quota that refused them."""
 
@@ -70,12 +77,13 @@ class Turns:
         except OverQuota as refusal:
             self.refused(tenant, UNKNOWN, refusal)
             raise
-        return Turn(tenant=tenant, allowance=allowance, turns=self, accounts=(self.total,))
+        way = Way(allowance.calls, self.precedence)
+        return Turn(tenant=tenant, allowance=allowance, turns=self, way=way, accounts=(self.total,))
 
     def refused(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
         self.ledger.line(tenant.id, operation).refused += 1
         self.refusals[refusal.quota] += 1
-        if self.allowances.of(tenant).is_news(self.now()):
+        if self.allowances.of(tenant).refuse(self.now()):
             log.warning("tenant_over_quota", tenant=tenant.id, quota=refusal.quota)
 
     def now(self) -> float:

@@ -100,7 +100,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
         return executor.prepare(request)
 
     async def execute() -> object:
-        table = canned.tables.tenant(caller.home, writes=False, meter=caller.turn, lane=caller.turn.lane)
+        table = canned.tables.tenant(caller.home, writes=False, meter=caller.turn, lane=caller.turn.way)
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 
     return {

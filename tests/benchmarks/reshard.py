@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from iam.boundary import TenantId
 from iam.gate.limits.buckets import Rates
 from iam.gate.limits.limits import Limits
-from service.app.heap import keep_for_good
+from service.app.process import settle_down
 from service.domains.activity.access import activities
 from service.domains.activity.model import Activity, ActivityId
 from service.domains.activity.repository import Activities
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 async def _run(world: World, given: argparse.Namespace) -> None:
-    keep_for_good()
+    settle_down()
     loud, quiet = [
         await _tenant(world, name, rate) for name, rate in (("loud", given.units / UNITS), ("quiet", QUIET_RATE))
     ]

@@ -97,8 +97,8 @@ async def test_a_tenant_with_too_many_waiting_is_refused() -> None:
 async def test_calls_of_a_tenant_share_a_lane_that_no_neighbour_is_in() -> None:
     scene = Scene()
     first, second = (scene.turns.begin(tenant()) for _ in range(2))
-    assert first.lane is second.lane
-    assert first.lane is not scene.turns.begin(tenant("acmecorp")).lane
+    assert first.way.lane is second.way.lane
+    assert first.way.lane is not scene.turns.begin(tenant("acmecorp")).way.lane
 
 
 def test_a_tenant_over_its_quota_is_told_of_now_and_then() -> None:
