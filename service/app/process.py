@@ -9,8 +9,8 @@ as long, and a request waits for it several times."""
 
 
 def settle_down() -> None:
-    """What was made at the start stays until the end: to look through it again would stop every request for a tenth
-    of a second."""
+    """What was made at the start stays until the end, since to look through it again would stop every request for a
+    tenth of a second; and threads hand over soon."""
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(SWITCH_SECONDS)

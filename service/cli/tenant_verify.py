@@ -48,6 +48,8 @@ def verify(
     """
     from service.operations.offboarding.certificate import checked, compare
 
+    if export and without_export:
+        raise BadInput("--export names what --without-export leaves out: give one of them.")
     verifier = _verifier(key, data)
     claims = checked(_read(certificate), verifier)
     beside = export or certificate.parent / str(claims["export"])

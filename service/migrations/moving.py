@@ -89,6 +89,7 @@ class Moving:
         await run.until_right(replace(there, step=steps.copy), replace(there, name="COMPARING", step=steps.compare))
         await self._unless_called_off(run)
         await run.until_right(replace(back, step=steps.clear), replace(back, name="BACK", step=steps.compare_back))
+        run.check_lease()
         await self.differences.forget(run.migration.id)
         await self._publish(run, MovePhase.SHADOW)
 
@@ -129,6 +130,7 @@ class Moving:
         await self._settled(run, MovePhase.CLEARING)
         tenant, left = run.migration.tenant, move.target.other
         if left is Placement.SILO:
+            run.check_lease()
             await self.silos.drop(tenant)
         else:
             steps, table = _Purging(run.leased(self.at(tenant, left))), self.table_of(tenant, left)
@@ -163,7 +165,12 @@ class Moving:
     async def _change(self, run: Run, kind: str, changed: Callable[[Tenant], Tenant]) -> None:
         run.means.seam(f"before {kind}")
         detail = {"migration": run.migration.id, "copied": run.migration.items_copied}
-        self.told(await self.register.change(run.migration.tenant, kind, changed, detail=detail))
+
+        def leased(tenant: Tenant) -> Tenant:
+            run.check_lease()
+            return changed(tenant)
+
+        self.told(await self.register.change(run.migration.tenant, kind, leased, detail=detail))
         run.means.seam(f"after {kind}")
 
 

@@ -75,6 +75,7 @@ class Resharding:
         id = run.migration.id
 
         def published(tenant: Tenant) -> Tenant:
+            run.check_lease()
             counts = counts_of(tenant, collection)
             return with_counts(tenant, collection, ended(counts, way, shards)) if counts.migration == id else tenant
 

@@ -9,12 +9,16 @@ from datetime import timedelta
 from math import inf
 from typing import Any, TypeVar
 
-from service.errors import Conflict, KeyfenceError
+import structlog
+
+from service.errors import Conflict, KeyfenceError, Throttled
 from service.migrations.done import Done
 from service.migrations.means import Means
 from service.migrations.passage import Pass
 from service.migrations.segments import advanced, place, total
+from service.store.answers import RETRY_AFTER_MS
 from service.store.calls import Caller
+from service.store.home import LOST
 from service.store.rate import Rate
 from service.store.sweep import Part, Sweep
 from service.store.table import Table
@@ -25,9 +29,10 @@ DEFAULT_PAGE = 500
 MOST_ROUNDS = 5
 NAP = 5.0
 FINISHED = "FINISHED"
-LOST = "this worker could not keep its lease, and another may have taken over; run it again"
 
 T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
 
 
 class Paused(Exception):
@@ -50,42 +55,53 @@ class Run:
 
     async def keep(self, moved: Sequence[tuple[Segment, Segment]] = (), **changes: Any) -> None:
         """What the program wants to be known of the next worker; it renews the lease."""
+        await self._keep(moved, **changes)
+        self.means.tell(self.migration)
+
+    async def _keep(self, moved: Sequence[tuple[Segment, Segment]] = (), **changes: Any) -> None:
         async with self._turn:
             asked_at, after = time.monotonic(), replace(self.migration, **changes)
             self.migration = await self.means.records.keep(self.migration, after, moved)
-            self.taken_at = asked_at
-            self._renew()
-        self.means.tell(self.migration)
+            self._taken(asked_at)
 
     def leased(self, table: Table) -> Table:
         """Nothing is asked by it after the lease: what was right then may destroy what another worker has made."""
-        table.caller.home.ended = LOST
         self._leased.append(table.caller)
-        self._renew()
+        self._taken(self.taken_at)
         return table
 
-    def _renew(self) -> None:
-        left = self.taken_at + self.means.records.lease.total_seconds() - time.monotonic()
+    def check_lease(self) -> None:
+        """Before what cannot be asked by a leased table."""
+        if time.monotonic() > self.taken_at + self.means.records.lease.total_seconds():
+            raise Throttled(LOST, retryAfterMs=RETRY_AFTER_MS)
+
+    def _taken(self, at: float) -> None:
+        self.taken_at = at
+        left = at + self.means.records.lease.total_seconds() - time.monotonic()
         for caller in self._leased:
-            caller.home.until = caller.clock() + left
+            caller.home.leased_until = caller.clock() + left
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
         """However long a page or a table takes, the lease is kept meanwhile."""
-        keeper = asyncio.ensure_future(self._hold())
+        over = asyncio.Event()
+        keeper = asyncio.ensure_future(self._hold(over))
         try:
             yield
         finally:
-            keeper.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeper
+            over.set()
+            await asyncio.wait({keeper})
 
-    async def _hold(self) -> None:
-        """What cannot be kept is lost in time."""
-        while True:
-            await asyncio.sleep(self.means.records.lease.total_seconds() / 3)
-            with suppress(KeyfenceError):
-                await _undisturbed(self.keep())
+    async def _hold(self, over: asyncio.Event) -> None:
+        """What cannot be kept is lost in time, and what another has taken is lost at once."""
+        while not await _set_within(self.means.records.lease.total_seconds() / 3, over):
+            try:
+                await self._keep()
+            except Conflict:
+                self._taken(-inf)
+                return
+            except KeyfenceError as error:
+                log.warning("lease_not_kept", migration=self.migration.id, why=error.message)
 
     async def over(self, one: Pass) -> Done:
         """Page by page in all segments at once, each page kept when its step is done; nothing where all are done."""
@@ -173,6 +189,12 @@ class Run:
         """About a second's worth of units, over all segments."""
         second = DEFAULT_PAGE if self.means.rate is None else max(1, int(self.means.rate / self.migration.segments))
         return self.means.page or second
+
+
+async def _set_within(seconds: float, event: asyncio.Event) -> bool:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()
 
 
 async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:

@@ -14,7 +14,7 @@ from iam.credentials import Credentials
 from service.errors import Throttled
 from service.store.answers import BROKEN, BUSY, RETRY_AFTER_MS, Refused
 from service.store.client import Answer, Client
-from service.store.home import Home
+from service.store.home import LOST, Home
 from service.store.meter import Meter
 from service.store.watcher import NOBODY, Asked, Watcher
 
@@ -116,16 +116,19 @@ class Caller:
             async with self.lane, _threads(self.client):
                 self._check_home(until)
                 answer = await self.client.call(operation, metered, credentials)
+                self.meter.record(operation, answer)
         except Refused as refusal:
             self.meter.refused(operation, refusal.consumed, throttled=refusal.meaning is BUSY)
             raise
-        self.meter.record(operation, answer)
         return answer
 
     def _check_home(self, until: float) -> None:
         """Last thing before a call: items may lie elsewhere by now, and where they lie is not guessed."""
-        if self.clock() > min(until, self.home.until):
+        now = self.clock()
+        if now > min(until, self.home.until):
             raise Throttled(self.home.ended, retryAfterMs=RETRY_AFTER_MS)
+        if now > self.home.leased_until:
+            raise Throttled(LOST, retryAfterMs=RETRY_AFTER_MS)
 
     def _show(self, asked: Asked, refusal: Refused) -> Asked:
         """As it is asked the next time: what was lost on the way may never have reached a partition."""

@@ -8,6 +8,7 @@ from iam.vending.wanted import Placement
 from service.store.shards import UNSHARDED, ShardMap
 
 TOO_OLD = "this took too long to be sure where its items are; retry"
+LOST = "this worker could not keep its lease, and another may have taken over; run it again"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class Home:
     until: float = inf
     ended: str = TOO_OLD
     """What is said after that."""
+    leased_until: float = inf
+    """Until when whoever migrates the items may count on doing so alone; it is kept up while calls are under way."""
 
     @property
     def placement(self) -> Placement:

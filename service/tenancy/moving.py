@@ -1,6 +1,6 @@
 """The steps by which a tenant is moved; each is a new state of the tenant, and an event."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from service.errors import Conflict
@@ -20,6 +20,15 @@ PUBLISHED: Mapping[MovePhase, str] = {
     MovePhase.CLEARING: "tenant.move_clears",
 }
 """The events."""
+
+COMES_FROM: Mapping[MovePhase, Collection[MovePhase]] = {
+    MovePhase.DUAL: {MovePhase.PLAN},
+    MovePhase.BACKFILL: {MovePhase.DUAL, MovePhase.SHADOW},
+    MovePhase.SHADOW: {MovePhase.BACKFILL},
+    MovePhase.SWITCHED: {MovePhase.SHADOW},
+    MovePhase.CLEARING: {MovePhase.SWITCHED},
+}
+"""Whoever comes late with a step finds it taken, and takes nothing back."""
 
 Changed = Callable[[Tenant], Tenant]
 
@@ -44,16 +53,23 @@ def called_off(tenant: Tenant) -> Tenant:
 
 
 def in_phase(migration: str, phase: MovePhase) -> Changed:
-    """Only the migration that the move belongs to takes it further, and only while nobody has called it off."""
+    """Only the migration that the move belongs to takes it further, and only while nobody has called it off: then there
+    is one step on the way back."""
 
     def changed(tenant: Tenant) -> Tenant:
         move = _own(tenant, migration)
-        if move is None or (move.back and phase is not MovePhase.BACKFILL):
+        if move is None or not _follows(move, phase):
             return tenant
         placed = replace(tenant, move=replace(move, phase=phase))
         return replace(placed, placement=move.target) if phase is MovePhase.CLEARING else placed
 
     return changed
+
+
+def _follows(move: Move, phase: MovePhase) -> bool:
+    if move.back:
+        return (move.phase, phase) == (MovePhase.SWITCHED, MovePhase.BACKFILL)
+    return move.phase in COMES_FROM[phase]
 
 
 def retreating(migration: str) -> Changed:
@@ -69,7 +85,11 @@ def retreating(migration: str) -> Changed:
 
 
 def arrived(migration: str) -> Changed:
-    return lambda tenant: replace(tenant, move=None) if _own(tenant, migration) else tenant
+    def changed(tenant: Tenant) -> Tenant:
+        move = _own(tenant, migration)
+        return replace(tenant, move=None) if move and move.phase is MovePhase.CLEARING else tenant
+
+    return changed
 
 
 def _own(tenant: Tenant, migration: str) -> Move | None:

@@ -93,8 +93,8 @@ class Allowance:
         self.running.fit(_at_once(self.quotas.requests_per_second / servers, self.width))
 
     def gives_way(self, now: float) -> bool:
-        """To those who ask for no more than they have."""
-        return self.running.waiting > 0 or now - self.refused_at < OVER_SECONDS
+        """To those who ask for no more than they have; but not where it would fall behind its quota by that."""
+        return now - self.refused_at < OVER_SECONDS and self.running.waiting <= self.requests.burst
 
     def refuse(self, now: float) -> bool:
         """Whether that is news: once in so many seconds, however often it happens."""

@@ -29,9 +29,10 @@ class Precedence:
                 self._wave_on()
 
     async def give_way(self, seconds: float) -> float:
-        """While anybody is ahead, and no longer than that; the seconds that are left."""
+        """While anybody is ahead, and no longer than that; for how long it was."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        begun = loop.time()
+        until = begun + seconds
         while self._ahead and (left := until - loop.time()) > 0:
             turn: asyncio.Future[None] = loop.create_future()
             self._behind.add(turn)
@@ -39,7 +40,7 @@ class Precedence:
                 await asyncio.wait({turn}, timeout=left)
             finally:
                 self._behind.discard(turn)
-        return max(0.0, until - loop.time())
+        return loop.time() - begun
 
     def _wave_on(self) -> None:
         for turn in self._behind:
@@ -58,7 +59,8 @@ class Way:
 
     async def give_way(self) -> None:
         if self.patience:
-            self.patience = await self.precedence.give_way(self.patience)
+            waited = await self.precedence.give_way(self.patience)
+            self.patience = max(0.0, self.patience - waited)
 
     async def __aenter__(self) -> None:
         await self.give_way()

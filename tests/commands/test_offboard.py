@@ -121,6 +121,7 @@ def test_a_tampered_export_or_another_key_is_exit_code_1(world: World, tenant: T
     code, out, _ = run("verify", beside(told), "--without-export")
     assert (code, out.splitlines()[-1]) == (0, "The export was not looked at.")
     assert run("verify", beside(told), "--export", str(export))[0] == 1
+    assert run("verify", beside(told), "--export", str(export), "--without-export")[0] == 1
     assert run("verify", "nowhere")[2] == "nowhere cannot be read: No such file or directory.\n"
 
 

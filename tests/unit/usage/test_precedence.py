@@ -122,3 +122,18 @@ async def test_who_gives_up_waiting_is_not_waited_for(turns: Turns, clock: Clock
         with pytest.raises(asyncio.CancelledError):
             await waiting
     assert turns.allowances.of(turn.tenant).running.empty
+
+
+async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(turns: Turns, clock: Clock) -> None:
+    """More of it wait than its bucket ever let in at once: so they are served more slowly than they may come."""
+    turn = over_its_quota(turns, clock)
+    assert turn.allowance.gives_way(clock.now)
+    loud = turn.allowance
+    loud.running.fit(0)
+    waiting = [asyncio.ensure_future(loud.running.__aenter__()) for _ in range(int(loud.requests.burst) + 1)]
+    await asyncio.sleep(0)
+    assert not loud.gives_way(clock.now)
+    for one in waiting:
+        one.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    loud.running.fit(1)

@@ -1,0 +1,94 @@
+"""A worker keeps its lease while it works, ends when its work ends, and knows when another has taken over."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from iam.boundary import TenantId
+from service.errors import Conflict, KeyfenceError, Throttled
+from service.migrations.means import Means
+from service.migrations.run import Run
+from service.tenancy.migration import Kind, Migration, new_migration
+
+PATIENTLY = 5
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+@dataclass
+class Shelf:
+    """Records that take their time, and may fail."""
+
+    lease: timedelta = timedelta(milliseconds=30)
+    failure: KeyfenceError | None = None
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+    kept: int = 0
+
+    async def keep(self, _: Migration, after: Migration, moved: object = ()) -> Migration:
+        self.asked.set()
+        await self.answered.wait()
+        if self.failure:
+            raise self.failure
+        self.kept += 1
+        return after
+
+
+def running(shelf: Shelf) -> Run:
+    means = Means(records=cast("Any", shelf), sweep=cast("Any", None))
+    return Run(means, new_migration(Kind.MOVE, TenantId("acme"), by="ann", at=NOW), asyncio.get_running_loop().time())
+
+
+@pytest.mark.parametrize("failure", [None, Throttled("busy"), Conflict("another worker has taken over")])
+async def test_work_that_ends_while_its_lease_is_being_kept_ends(failure: KeyfenceError | None) -> None:
+    shelf = Shelf(failure=failure)
+
+    async def work() -> None:
+        async with running(shelf).held():
+            await shelf.asked.wait()
+
+    ending = asyncio.ensure_future(work())
+    await shelf.asked.wait()
+    shelf.answered.set()
+    await asyncio.wait_for(ending, PATIENTLY)
+    kept = shelf.kept
+    await asyncio.sleep(2 * shelf.lease.total_seconds())
+    assert shelf.kept == kept, "nobody keeps what has ended"
+
+
+async def test_work_that_fails_fails_with_its_own_error() -> None:
+    shelf = Shelf(failure=Throttled("busy"))
+    shelf.answered.set()
+
+    async def work() -> None:
+        async with running(shelf).held():
+            await shelf.asked.wait()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await work()
+
+
+async def test_what_another_has_taken_is_lost_at_once_and_a_failure_is_not() -> None:
+    for failure, lost in ((Throttled("busy"), False), (Conflict("another worker has taken over"), True)):
+        shelf = Shelf(lease=timedelta(seconds=0.3), failure=failure)
+        shelf.answered.set()
+        run = running(shelf)
+        async with run.held():
+            await shelf.asked.wait()
+            await asyncio.sleep(0)
+            if lost:
+                with pytest.raises(Throttled, match="another may have taken over"):
+                    run.check_lease()
+            else:
+                run.check_lease()
+
+
+async def test_a_lease_that_was_not_kept_is_over_in_time() -> None:
+    run = running(Shelf())
+    run.check_lease()
+    await asyncio.sleep(0.05)
+    with pytest.raises(Throttled, match="another may have taken over"):
+        run.check_lease()

@@ -1,0 +1,57 @@
+"""A move is taken from one step to the next, by its own migration, and a step that comes late changes nothing."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import product
+from typing import Any
+
+import pytest
+
+from iam.boundary import TenantId
+from service.tenancy.lifecycle import TenantStatus
+from service.tenancy.model import Tenant
+from service.tenancy.move import Move, MovePhase, Placement
+from service.tenancy.moving import arrived, in_phase, retreating
+from service.tenancy.quotas import Tier
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+PLAN, DUAL, BACKFILL, SHADOW, SWITCHED, CLEARING = MovePhase
+ON = {(PLAN, DUAL), (DUAL, BACKFILL), (BACKFILL, SHADOW), (SHADOW, BACKFILL), (SHADOW, SWITCHED), (SWITCHED, CLEARING)}
+BACK = {(SWITCHED, BACKFILL)}
+
+
+def moving(phase: MovePhase, *, back: bool = False) -> Tenant:
+    kept: Any = {"name": "A", "tier": Tier.FREE, "status": TenantStatus.ACTIVE, "created_at": NOW, "updated_at": NOW}
+    move = Move(target=Placement.SILO, phase=phase, migration="mig_1", back=back)
+    return Tenant(id=TenantId("acme"), placement=Placement.POOL, move=move, **kept)
+
+
+@pytest.mark.parametrize(("back", "taken"), [(False, ON), (True, BACK)], ids=["on", "back"])
+def test_only_the_next_step_is_taken(back: bool, taken: set[tuple[MovePhase, MovePhase]]) -> None:
+    for at, to in product(MovePhase, (one for one in MovePhase if one is not PLAN)):
+        before = moving(at, back=back)
+        after = in_phase("mig_1", to)(before)
+        if (at, to) in taken:
+            assert after.move
+            assert (after.move.phase, after.placement is Placement.SILO) == (to, to is CLEARING)
+        else:
+            assert after == before
+        assert in_phase("mig_2", to)(before) == before
+
+
+def test_it_arrives_from_its_last_step_alone() -> None:
+    for phase in MovePhase:
+        before = moving(phase)
+        assert arrived("mig_1")(before) == (replace(before, move=None) if phase is CLEARING else before)
+        assert arrived("mig_2")(before) == before
+
+
+def test_only_what_was_called_off_and_is_not_switched_retreats() -> None:
+    for phase, back in product(MovePhase, (False, True)):
+        before = moving(phase, back=back)
+        after = retreating("mig_1")(before)
+        if back and phase not in {SWITCHED, CLEARING}:
+            assert after.move
+            assert (after.move.phase, after.move.target) == (CLEARING, Placement.POOL)
+        else:
+            assert after == before
