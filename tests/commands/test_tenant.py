@@ -23,6 +23,7 @@ from service.usage.model import CONTROL_PLANE, Counts, UsageHour
 from service.usage.repository import Usages
 from tests.commands import typed
 from tests.provider import Provider
+from tests.unit.cli.changes import CHANGES
 from tests.world import Session, World
 
 pytestmark = pytest.mark.usefixtures("terminal")
@@ -52,15 +53,6 @@ main()
 """
 """The command, also where whoever runs the tests has Ctrl-C ignored."""
 VIEWER = "{ viewer { tenant { id name } } }"
-CHANGES: dict[str, list[str]] = {
-    "suspend": ["--reason", "unpaid"],
-    "resume": [],
-    "rename": ["--name", "Other"],
-    "tier": ["FREE"],
-    "quotas": ["--users", "5"],
-    "keys": ["--jwks-uri", "https://id.nobody.example/keys"],
-}
-
 _numbers = itertools.count(1)
 
 

@@ -15,17 +15,10 @@ from service.cli.tenant_operator import operator
 from service.cli.tenant_table import lay, shown, status
 from service.errors import BadInput
 
+from .changes import CHANGES
 from .conftest import Run, refusal
 
 COMMANDS = sorted(get_group(tenant).commands)
-CHANGES: dict[str, list[str]] = {
-    "suspend": ["--reason", "unpaid"],
-    "resume": [],
-    "rename": ["--name", "Other"],
-    "tier": ["FREE"],
-    "quotas": ["--users", "5"],
-    "keys": ["--jwks-uri", "https://id.example/keys"],
-}
 OWNER = ["--name", "N", "--owner-email", "o@n.example", "--owner-name", "O", "--issuer", "https://id.n.example"]
 HEAVY = ("boto3", "strawberry", "pydantic", "structlog", "rich")
 

@@ -41,6 +41,11 @@ def over_its_quota(turns: Turns, clock: Clock) -> Turn:
     return turns.begin(loud)
 
 
+async def _as_far_as_it_comes() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
 async def test_it_begins_when_its_neighbour_has_ended(turns: Turns, clock: Clock) -> None:
     turn, seen = over_its_quota(turns, clock), list[str]()
 
@@ -50,8 +55,7 @@ async def test_it_begins_when_its_neighbour_has_ended(turns: Turns, clock: Clock
 
     async with turns.begin(tenant("quiet")).taken("users", writes=False):
         behind = asyncio.ensure_future(loud())
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await _as_far_as_it_comes()
         seen.append("quiet")
     await asyncio.wait_for(behind, PATIENTLY)
     assert seen == ["quiet", "loud"]
@@ -72,8 +76,7 @@ async def test_between_its_calls_it_lets_others_pass(turns: Turns, clock: Clock)
     await called.wait()
     async with turns.begin(tenant("quiet")).taken("users", writes=False):
         arrived.set()
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await _as_far_as_it_comes()
         seen.append("quiet")
     await asyncio.wait_for(running, PATIENTLY)
     assert seen == ["quiet", "loud"]

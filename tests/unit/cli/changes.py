@@ -1,0 +1,10 @@
+"""The commands that change a tenant, each with what it needs besides the id."""
+
+CHANGES: dict[str, list[str]] = {
+    "suspend": ["--reason", "unpaid"],
+    "resume": [],
+    "rename": ["--name", "Other"],
+    "tier": ["FREE"],
+    "quotas": ["--users", "5"],
+    "keys": ["--jwks-uri", "https://id.example/keys"],
+}
