@@ -31,14 +31,6 @@ class Replaceable(Protocol):
     async def replacement(self, refused: Credentials) -> Credentials | None: ...
 
 
-@runtime_checkable
-class Threaded(Protocol):
-    """A client whose calls wait for a thread of its own."""
-
-    @property
-    def threads(self) -> Lane: ...
-
-
 log = structlog.get_logger(__name__)
 
 
@@ -145,7 +137,9 @@ class Caller:
 
 
 def _threads(client: Client) -> Lane:
-    return client.threads if isinstance(client, Threaded) else FREE
+    """Where a client's calls wait for a thread of its own. Asked for every call, and a protocol is slow to tell."""
+    threads: Lane = getattr(client, "threads", FREE)
+    return threads
 
 
 async def _replacement(source: object, refused: Credentials) -> Credentials | None:
