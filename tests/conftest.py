@@ -8,10 +8,10 @@ import pytest
 import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from iam.boundary import TenantId
-from service.local import dynoxide, moto
-from service.local.engine import Engine
-from service.local.issuer import LocalIssuer
+from keyfence.local import dynoxide, moto
+from keyfence.local.engine import Engine
+from keyfence.local.issuer import LocalIssuer
+from keyfence_iam.boundary import TenantId
 from tests.dynoxide_binary import dynoxide_binary
 from tests.world import Session, World
 
@@ -29,7 +29,7 @@ def _quiet(_: str) -> None:
 def undisturbed_log() -> Iterator[None]:
     """A service that is composed in a test does not take the log away from tests that look into it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.log.configure", lambda **_: None)
+        patch.setattr("keyfence.log.configure", lambda **_: None)
         yield
 
 

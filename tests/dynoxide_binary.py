@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.local.binary import obtain, shared_cache
-from service.local.engine import EngineMissing
+from keyfence.local.binary import obtain, shared_cache
+from keyfence.local.engine import EngineMissing
 
 
 def dynoxide_binary(directory: Path | None = None) -> Path:

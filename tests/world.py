@@ -12,28 +12,28 @@ import httpx2
 from botocore.config import Config
 from starlette.applications import Starlette
 
-from iam.boundary import TenantId, tenant_id
-from iam.credentials import Credentials
-from iam.deployment import Deployment
-from iam.gate.access_key import new_gate_key
-from iam.gate.account import Account
-from iam.gate.limits.limits import Limits
-from iam.gate.server import Gate
-from iam.vending import Vending
-from service import app
-from service.auth.role import Role
-from service.local import becoming
-from service.local.issuer import LocalIssuer
-from service.settings import IssuerSettings, Settings
-from service.store.client import Answer, Client
-from service.store.home import Home
-from service.store.shards import UNSHARDED, ShardMap
-from service.store.table import Table
-from service.store.tables import Tables
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.quotas import Overrides, Tier
-from service.tenancy.register import Register
+from keyfence import app
+from keyfence.auth.role import Role
+from keyfence.local import becoming
+from keyfence.local.issuer import LocalIssuer
+from keyfence.settings import IssuerSettings, Settings
+from keyfence.store.client import Answer, Client
+from keyfence.store.home import Home
+from keyfence.store.shards import UNSHARDED, ShardMap
+from keyfence.store.table import Table
+from keyfence.store.tables import Tables
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.quotas import Overrides, Tier
+from keyfence.tenancy.register import Register
+from keyfence_iam.boundary import TenantId, tenant_id
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.access_key import new_gate_key
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.vending import Vending
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

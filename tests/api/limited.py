@@ -7,18 +7,18 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from iam.boundary import tenant_id
-from service import app
-from service.store.tables import Tables
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.quotas import Tier
-from service.tenancy.register import Register
-from service.usage.allowances import Allowances
-from service.usage.flushing import Flushing
-from service.usage.ledger import Ledger
-from service.usage.repository import Usages
-from service.usage.turn import Turns
+from keyfence import app
+from keyfence.store.tables import Tables
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.register import Register
+from keyfence.usage.allowances import Allowances
+from keyfence.usage.flushing import Flushing
+from keyfence.usage.ledger import Ledger
+from keyfence.usage.repository import Usages
+from keyfence.usage.turn import Turns
+from keyfence_iam.boundary import tenant_id
 from tests.world import PLENTY, Session, World
 
 _numbers = itertools.count(1)

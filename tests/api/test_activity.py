@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from service.auth.role import Role
-from service.domains.activity.access import activities
-from service.domains.activity.model import RETENTION, Activity, ActivityId
-from service.store.ids import new_id
-from service.store.write import put
+from keyfence.auth.role import Role
+from keyfence.domains.activity.access import activities
+from keyfence.domains.activity.model import RETENTION, Activity, ActivityId
+from keyfence.store.ids import new_id
+from keyfence.store.write import put
 from tests.isolation.neighbour import EVERYTHING, settled
 from tests.isolation.questions import Question, questions
 from tests.world import Session, World

@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from iam.boundary import TenantId
-from service.local.issuer import LocalIssuer
+from keyfence.local.issuer import LocalIssuer
+from keyfence_iam.boundary import TenantId
 from tests.world import Session, World
 
 QUERY = {"query": "{ viewer { subject } }"}

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from service.auth.role import Role
-from service.domains.groups.memberships import Memberships
-from service.domains.groups.model import Group, GroupRole, MemberId
-from service.domains.groups.repository import Groups
-from service.domains.users.model import User
-from service.domains.users.repository import Users
+from keyfence.auth.role import Role
+from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.groups.model import Group, GroupRole, MemberId
+from keyfence.domains.groups.repository import Groups
+from keyfence.domains.users.model import User
+from keyfence.domains.users.repository import Users
 from tests.world import Session, World
 
 CROWD = 20

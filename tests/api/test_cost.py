@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from service import app
-from service.settings import PriceSettings
+from keyfence import app
+from keyfence.settings import PriceSettings
 from tests.api.limited import Server
 from tests.unit.http.asking import ask
 from tests.world import Session, World

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from iam.credentials import Credentials
-from service.local import dynoxide
-from service.store.client import Wire
-from service.store.schema import Administration, definition
+from keyfence.local import dynoxide
+from keyfence.store.client import Wire
+from keyfence.store.schema import Administration, definition
+from keyfence_iam.credentials import Credentials
 from tests.dynoxide_binary import dynoxide_binary
 
 START_SECONDS = 60
@@ -53,7 +53,7 @@ def _table_of_another_version(directory: Path) -> None:
 @contextmanager
 def running(engine: str, data: Path) -> Iterator[dict[str, list[str]]]:
     """The curl commands that it printed, by tenant; at the end it gets Ctrl-C and has to end well."""
-    command = [sys.executable, "-m", "service", "dev", *PORTS, "--engine", engine, "--data", str(data)]
+    command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", engine, "--data", str(data)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             yield _requests(process)
@@ -107,7 +107,7 @@ def test_a_restart_keeps_the_data_on_dynoxide(tmp_path: Path) -> None:
 
 def test_after_a_kill_the_next_start_finds_the_data_free(tmp_path: Path) -> None:
     _link_dynoxide(tmp_path)
-    command = [sys.executable, "-m", "service", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
+    command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         _requests(process)
         process.kill()
@@ -118,7 +118,7 @@ def test_after_a_kill_the_next_start_finds_the_data_free(tmp_path: Path) -> None
 def test_data_of_another_version_is_refused_with_what_differs_and_what_to_do(tmp_path: Path) -> None:
     _link_dynoxide(tmp_path)
     _table_of_another_version(tmp_path)
-    command = [sys.executable, "-m", "service", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
+    command = [sys.executable, "-m", "keyfence", "dev", *PORTS, "--engine", "dynoxide", "--data", str(tmp_path)]
     refused = subprocess.run(command, capture_output=True, text=True, timeout=START_SECONDS, check=False)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines()[-4:] == [

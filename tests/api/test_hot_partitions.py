@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service import app
-from service.store.shards import ShardCounts
-from service.tenancy.register import Register
-from service.traffic.hottest import Hot
-from service.traffic.place import Place
-from service.traffic.repository import FleetTraffic
-from service.traffic.spot import Spot
-from service.traffic.units import STEP, Units, step_of
+from keyfence import app
+from keyfence.store.shards import ShardCounts
+from keyfence.tenancy.register import Register
+from keyfence.traffic.hottest import Hot
+from keyfence.traffic.place import Place
+from keyfence.traffic.repository import FleetTraffic
+from keyfence.traffic.spot import Spot
+from keyfence.traffic.units import STEP, Units, step_of
+from keyfence_iam.boundary import TenantId
 from tests.world import Session, World
 
 HOT = """query($first: Int = 20) { hotPartitions(first: $first) {

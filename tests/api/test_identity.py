@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from service import app
-from service.auth.public_address import is_public
-from service.auth.published_keys import PublishedKeys
-from service.auth.reach import Reach
-from service.local.issuer import LocalIssuer
-from service.settings import IssuerSettings
+from keyfence import app
+from keyfence.auth.public_address import is_public
+from keyfence.auth.published_keys import PublishedKeys
+from keyfence.auth.reach import Reach
+from keyfence.local.issuer import LocalIssuer
+from keyfence.settings import IssuerSettings
 from tests.api.operating import ONBOARD, Newcomer, kinds
 from tests.provider import Provider
 from tests.unit.auth.certificates import Authority

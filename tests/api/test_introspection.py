@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.auth.role import Role
+from keyfence.auth.role import Role
 from tests.world import Session, World
 
 QUESTIONS = ["{ __schema { types { name } } }", '{ __type(name: "User") { name } }']

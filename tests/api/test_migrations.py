@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from iam.boundary import TenantId
-from service.migrations.records import Records
-from service.tenancy.migration import Kind, new_migration
+from keyfence.migrations.records import Records
+from keyfence.tenancy.migration import Kind, new_migration
+from keyfence_iam.boundary import TenantId
 from tests.world import Session, World
 
 ASKED = """

@@ -10,10 +10,10 @@ import pytest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from iam.boundary import TenantId
-from service import app
-from service.operations.offboarding.certificate import checked, compare
-from service.operations.offboarding.signer import signer
+from keyfence import app
+from keyfence.operations.offboarding.certificate import checked, compare
+from keyfence.operations.offboarding.signer import signer
+from keyfence_iam.boundary import TenantId
 from tests.engine.leaving import fill, left, migrator, of
 from tests.world import World
 

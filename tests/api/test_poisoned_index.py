@@ -3,13 +3,13 @@
 import httpx2
 import pytest
 
-from iam.boundary import tenant_id
-from service.auth.role import Role
-from service.domains.users.access import users
-from service.domains.users.model import User
-from service.domains.users.repository import Users
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
+from keyfence.auth.role import Role
+from keyfence.domains.users.access import users
+from keyfence.domains.users.model import User
+from keyfence.domains.users.repository import Users
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence_iam.boundary import tenant_id
 from tests.world import World
 
 

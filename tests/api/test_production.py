@@ -9,10 +9,10 @@ import jwt
 import pytest
 from starlette.applications import Starlette
 
-from iam.boundary import TenantId
-from iam.policies.names import SERVICE_BASE
-from service import app
-from service.local import becoming
+from keyfence import app
+from keyfence.local import becoming
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.policies.names import SERVICE_BASE
 from tests.world import Session, World
 
 ISSUER, KID = "https://id.example.com", "key-1"
@@ -41,7 +41,7 @@ def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("service.log.configure", lambda **_: None)
+    monkeypatch.setattr("keyfence.log.configure", lambda **_: None)
     return app.production()
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.auth.role import Role
+from keyfence.auth.role import Role
 from tests.api.ordering import DELETE, FLAG, RESTORE, TRANSITION, new_customer, new_product, placed, wanted
 from tests.world import Session, World
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import jwt
 import pytest
 
-from iam.boundary import TenantId
-from service import app
-from service.auth.role import Role
-from service.domains.sessions.repository import Sessions
-from service.domains.users.repository import Users
+from keyfence import app
+from keyfence.auth.role import Role
+from keyfence.domains.sessions.repository import Sessions
+from keyfence.domains.users.repository import Users
+from keyfence_iam.boundary import TenantId
 from tests.world import Session, World
 
 REVOKE = "mutation($jti: String!) { revokeSession(jti: $jti) }"

@@ -6,8 +6,8 @@ import pytest
 from graphql import GraphQLInputObjectType, GraphQLNonNull, get_named_type, is_enum_type
 from graphql.type import GraphQLField
 
-from service.auth.role import Role
-from service.graphql.schema import schema
+from keyfence.auth.role import Role
+from keyfence.graphql.schema import schema
 from tests.world import Session, World
 
 MUTATIONS = dict(schema._schema.mutation_type.fields) if schema._schema.mutation_type else {}

@@ -6,15 +6,15 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from iam.boundary import TenantId
-from iam.gate.session import Session as GateSession
-from iam.policies.suspension import suspended
-from iam.vending import Vending
-from iam.vending.budget import Budget
-from service import app
-from service.auth.role import Role
-from service.domains.users.repository import Users
-from service.store.vended import Vended
+from keyfence import app
+from keyfence.auth.role import Role
+from keyfence.domains.users.repository import Users
+from keyfence.store.vended import Vended
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.session import Session as GateSession
+from keyfence_iam.policies.suspension import suspended
+from keyfence_iam.vending import Vending
+from keyfence_iam.vending.budget import Budget
 from tests.world import Session, World
 
 USERS = "{ users { edges { node { email } } } }"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service import app
-from service.app.migrators import local_migrator
+from keyfence import app
+from keyfence.app.migrators import local_migrator
+from keyfence_iam.boundary import TenantId
 from tests.world import Session, World
 
 pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)

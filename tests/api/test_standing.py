@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from iam.boundary import tenant_id
-from service import app
+from keyfence import app
+from keyfence_iam.boundary import tenant_id
 from tests.api.operating import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, Newcomer, kinds
 from tests.world import World
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from iam.gate.faults.fault import Fault
-from iam.vending import Vending
-from service import app
-from service.store.vended import Vended
+from keyfence import app
+from keyfence.store.vended import Vended
+from keyfence_iam.gate.faults.fault import Fault
+from keyfence_iam.vending import Vending
 from tests.world import Session, World
 
 USERS = "{ users { edges { node { email } } } }"

@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from service import app
-from service.domains.users.access import user_by_id
-from service.domains.users.repository import Users
-from service.errors import BadInput
-from service.store.client import Answer, Client
-from service.store.expression import Change
-from service.store.home import Home
-from service.store.meter import Meter
-from service.store.write import change
-from service.tenancy.access import tenants
-from service.tenancy.registry import Registry
-from service.usage.flushing import counted
-from service.usage.model import CONTROL_PLANE, Counts
-from service.usage.repository import Usages
+from keyfence import app
+from keyfence.domains.users.access import user_by_id
+from keyfence.domains.users.repository import Users
+from keyfence.errors import BadInput
+from keyfence.store.client import Answer, Client
+from keyfence.store.expression import Change
+from keyfence.store.home import Home
+from keyfence.store.meter import Meter
+from keyfence.store.write import change
+from keyfence.tenancy.access import tenants
+from keyfence.tenancy.registry import Registry
+from keyfence.usage.flushing import counted
+from keyfence.usage.model import CONTROL_PLANE, Counts
+from keyfence.usage.repository import Usages
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
 from tests.api.limited import Server
 from tests.world import Session, World
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from iam.credentials import Credentials
-from service.local import becoming
+from keyfence.local import becoming
+from keyfence_iam.credentials import Credentials
 from tests.world import World
 
 

@@ -22,26 +22,26 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
-from iam.boundary import tenant_id
-from iam.credentials import Credentials
-from iam.deployment import Deployment
-from iam.evaluator.requests import Place, TableKeys, expand
-from iam.gate.account import Account
-from iam.gate.answer import Answer
-from iam.gate.application import Application
-from iam.gate.body import parameters
-from iam.gate.engine.forwarding import forward
-from iam.gate.engine.upstream import Upstream
-from iam.gate.judgement import first_denied
-from iam.gate.request import Request
-from iam.gate.rules import Rules
-from iam.gate.server import HOST
-from iam.gate.serving import Server
-from iam.gate.sessions import Sessions
-from iam.gate.signature import Verifier
-from service.cli.listener import listen
-from service.local import becoming
-from service.store.schema import definition
+from keyfence.cli.listener import listen
+from keyfence.local import becoming
+from keyfence.store.schema import definition
+from keyfence_iam.boundary import tenant_id
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.evaluator.requests import Place, TableKeys, expand
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.answer import Answer
+from keyfence_iam.gate.application import Application
+from keyfence_iam.gate.body import parameters
+from keyfence_iam.gate.engine.forwarding import forward
+from keyfence_iam.gate.engine.upstream import Upstream
+from keyfence_iam.gate.judgement import first_denied
+from keyfence_iam.gate.request import Request
+from keyfence_iam.gate.rules import Rules
+from keyfence_iam.gate.server import HOST
+from keyfence_iam.gate.serving import Server
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.signature import Verifier
 
 KEY = bytes(32)
 DEPLOYMENT = Deployment()

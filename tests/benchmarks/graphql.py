@@ -19,24 +19,24 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from service import app, log
-from service.auth.role import Role
-from service.auth.tokens import tenant_verifier
-from service.domains.users.repository import Users
-from service.graphql.context import Caller, Context
-from service.graphql.execution import GraphQLExecutor
-from service.graphql.request import GraphQLRequest
-from service.graphql.schema import schema
-from service.local import dynoxide
-from service.local.binary import obtain, shared_cache
-from service.local.issuer import LocalIssuer
-from service.store.client import Answer
-from service.store.home import Home
-from service.tenancy.home import home_of
-from service.tenancy.registry import Registry
-from service.usage.allowances import Allowances
-from service.usage.ledger import Ledger
-from service.usage.turn import Turns
+from keyfence import app, log
+from keyfence.auth.role import Role
+from keyfence.auth.tokens import tenant_verifier
+from keyfence.domains.users.repository import Users
+from keyfence.graphql.context import Caller, Context
+from keyfence.graphql.execution import GraphQLExecutor
+from keyfence.graphql.request import GraphQLRequest
+from keyfence.graphql.schema import schema
+from keyfence.local import dynoxide
+from keyfence.local.binary import obtain, shared_cache
+from keyfence.local.issuer import LocalIssuer
+from keyfence.store.client import Answer
+from keyfence.store.home import Home
+from keyfence.tenancy.home import home_of
+from keyfence.tenancy.registry import Registry
+from keyfence.usage.allowances import Allowances
+from keyfence.usage.ledger import Ledger
+from keyfence.usage.turn import Turns
 from tests.world import Session, World
 
 QUERY = """{ users(first: 20) { edges { cursor node { id email name role createdAt updatedAt version __typename } }

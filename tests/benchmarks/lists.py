@@ -12,9 +12,9 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
-from service.store.codec import Item
-from service.store.merging import Order, Slot, merged
-from service.store.shards import slot_of
+from keyfence.store.codec import Item
+from keyfence.store.merging import Order, Slot, merged
+from keyfence.store.shards import slot_of
 
 COUNTS = (1, 2, 8, 32, 256)
 SIZES = (20, 100)

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from iam.vending import Vending
-from iam.vending.budget import Budget
-from iam.vending.wanted import of_tenant
-from service.auth.token_cache import TokenCache, Verified
-from service.store.meter import Spent
-from service.tenancy import registry
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.quotas import Tier
-from service.traffic import window
-from service.traffic.place import Place
-from service.traffic.units import STEP, STEPS
-from service.usage import allowances, ledger
+from keyfence.auth.token_cache import TokenCache, Verified
+from keyfence.store.meter import Spent
+from keyfence.tenancy import registry
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.quotas import Tier
+from keyfence.traffic import window
+from keyfence.traffic.place import Place
+from keyfence.traffic.units import STEP, STEPS
+from keyfence.usage import allowances, ledger
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.vending import Vending
+from keyfence_iam.vending.budget import Budget
+from keyfence_iam.vending.wanted import of_tenant
 
 BEYOND = 1.1
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

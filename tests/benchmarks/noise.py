@@ -24,19 +24,19 @@ from typing import IO, Any, NamedTuple, cast
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.sessions import Sessions
-from service import app, log
-from service.app.process import settle_down
-from service.auth.role import Role
-from service.domains.users.repository import Users
-from service.local import dynoxide
-from service.local.binary import obtain, shared_cache
-from service.local.issuer import LocalIssuer
-from service.settings import Settings
-from service.tenancy.quotas import Overrides
-from service.tenancy.register import Register
+from keyfence import app, log
+from keyfence.app.process import settle_down
+from keyfence.auth.role import Role
+from keyfence.domains.users.repository import Users
+from keyfence.local import dynoxide
+from keyfence.local.binary import obtain, shared_cache
+from keyfence.local.issuer import LocalIssuer
+from keyfence.settings import Settings
+from keyfence.tenancy.quotas import Overrides
+from keyfence.tenancy.register import Register
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.sessions import Sessions
 from tests.api.limited import Server
 from tests.benchmarks.graphql import BODY, _post
 from tests.world import Session, World

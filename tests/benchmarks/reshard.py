@@ -19,32 +19,32 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from iam.boundary import TenantId
-from iam.gate.limits.buckets import Rates
-from iam.gate.limits.limits import Limits
-from service.app.process import settle_down
-from service.domains.activity.access import activities
-from service.domains.activity.model import Activity, ActivityId
-from service.domains.activity.repository import Activities
-from service.errors import Throttled
-from service.local import dynoxide
-from service.local.binary import obtain, shared_cache
-from service.local.issuer import LocalIssuer
-from service.migrations.engine import carry_on
-from service.migrations.means import Means
-from service.migrations.records import Records
-from service.migrations.resharding import Resharding
-from service.operations.resharding import Reshards
-from service.settings import GRACE_SECONDS
-from service.store.calls import Patience
-from service.store.home import TOO_OLD
-from service.store.ids import new_id
-from service.store.sweep import Sweep
-from service.store.table import Table
-from service.store.write import put
-from service.tenancy.migration import Migration
-from service.tenancy.register import Register
-from service.tenancy.registry import Registry
+from keyfence.app.process import settle_down
+from keyfence.domains.activity.access import activities
+from keyfence.domains.activity.model import Activity, ActivityId
+from keyfence.domains.activity.repository import Activities
+from keyfence.errors import Throttled
+from keyfence.local import dynoxide
+from keyfence.local.binary import obtain, shared_cache
+from keyfence.local.issuer import LocalIssuer
+from keyfence.migrations.engine import carry_on
+from keyfence.migrations.means import Means
+from keyfence.migrations.records import Records
+from keyfence.migrations.resharding import Resharding
+from keyfence.operations.resharding import Reshards
+from keyfence.settings import GRACE_SECONDS
+from keyfence.store.calls import Patience
+from keyfence.store.home import TOO_OLD
+from keyfence.store.ids import new_id
+from keyfence.store.sweep import Sweep
+from keyfence.store.table import Table
+from keyfence.store.write import put
+from keyfence.tenancy.migration import Migration
+from keyfence.tenancy.register import Register
+from keyfence.tenancy.registry import Registry
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.limits.buckets import Rates
+from keyfence_iam.gate.limits.limits import Limits
 from tests.world import World
 
 KILOBYTES = 19

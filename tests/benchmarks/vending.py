@@ -7,19 +7,19 @@ import argparse
 import asyncio
 import time
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from iam.deployment import Deployment
-from iam.gate.access_key import new_gate_key
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from iam.vending import Vending
-from iam.vending.budget import Budget
-from iam.vending.sts import Sts
-from iam.vending.wanted import Wanted, of_tenant
-from service.local.compute import running_as
-from service.store.calls import CredentialSource
-from service.store.vended import Vended
+from keyfence.local.compute import running_as
+from keyfence.store.calls import CredentialSource
+from keyfence.store.vended import Vended
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.access_key import new_gate_key
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.vending import Vending
+from keyfence_iam.vending.budget import Budget
+from keyfence_iam.vending.sts import Sts
+from keyfence_iam.vending.wanted import Wanted, of_tenant
 
 TENANTS = [TenantId(f"tenant-{number}") for number in range(10_000)]
 

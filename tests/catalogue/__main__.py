@@ -8,9 +8,9 @@ from pathlib import Path
 import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from service.catalogue.measured import FILE, Measured
-from service.local import dynoxide
-from service.local.issuer import LocalIssuer
+from keyfence.catalogue.measured import FILE, Measured
+from keyfence.local import dynoxide
+from keyfence.local.issuer import LocalIssuer
 from tests.catalogue.measuring import measurements, unstreamed
 from tests.dynoxide_binary import dynoxide_binary
 

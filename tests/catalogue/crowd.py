@@ -6,30 +6,30 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from service.auth.role import Role
-from service.domains.activity.access import activities
-from service.domains.activity.model import ActivityId, entry
-from service.domains.categories.access import categories
-from service.domains.categories.model import Category
-from service.domains.counters.access import counters
-from service.domains.counters.model import Counter
-from service.domains.customers.access import customers
-from service.domains.customers.model import Customer, CustomerId
-from service.domains.groups.access import groups, memberships
-from service.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
-from service.domains.products.access import product_revisions, products, sku_claims
-from service.domains.products.model import Product, ProductId, claim_of, revision_of, views_of
-from service.domains.sales.access import monthly_sales
-from service.domains.sales.model import MonthlySales, month_of
-from service.domains.stores.access import stores
-from service.domains.stores.model import Store, StoreId, opened
-from service.domains.users.access import email_claims, settings, users
-from service.domains.users.model import EmailClaim, Setting, User, UserId
-from service.store.entity import Entity
-from service.store.head import SIZE, Head
-from service.store.ids import new_id
-from service.store.note import Note
-from service.store.path import Path
+from keyfence.auth.role import Role
+from keyfence.domains.activity.access import activities
+from keyfence.domains.activity.model import ActivityId, entry
+from keyfence.domains.categories.access import categories
+from keyfence.domains.categories.model import Category
+from keyfence.domains.counters.access import counters
+from keyfence.domains.counters.model import Counter
+from keyfence.domains.customers.access import customers
+from keyfence.domains.customers.model import Customer, CustomerId
+from keyfence.domains.groups.access import groups, memberships
+from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
+from keyfence.domains.products.access import product_revisions, products, sku_claims
+from keyfence.domains.products.model import Product, ProductId, claim_of, revision_of, views_of
+from keyfence.domains.sales.access import monthly_sales
+from keyfence.domains.sales.model import MonthlySales, month_of
+from keyfence.domains.stores.access import stores
+from keyfence.domains.stores.model import Store, StoreId, opened
+from keyfence.domains.users.access import email_claims, settings, users
+from keyfence.domains.users.model import EmailClaim, Setting, User, UserId
+from keyfence.store.entity import Entity
+from keyfence.store.head import SIZE, Head
+from keyfence.store.ids import new_id
+from keyfence.store.note import Note
+from keyfence.store.path import Path
 from tests.catalogue.ordering import Ordered, ordered
 
 Kept = tuple[Entity[Any], Any]

@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-from iam.boundary import TenantId
-from service import app
-from service.catalogue.measured import Measured
-from service.local.issuer import LocalIssuer
-from service.store.client import BotoClient
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
-from service.store.table import TRANSACTION
+from keyfence import app
+from keyfence.catalogue.measured import Measured
+from keyfence.local.issuer import LocalIssuer
+from keyfence.store.client import BotoClient
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence.store.table import TRANSACTION
+from keyfence_iam.boundary import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.fields import MUTATIONS, QUERIES, document, variables
 from tests.catalogue.watching import Seen, Watch, measured, watched

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from service.domains.orders.access import events, items, orders, rows
-from service.domains.orders.event import OrderEvent, event
-from service.domains.orders.lines import LineItem, ProductId, Wanted, billed, line_items
-from service.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, changed, deleted, row_of
-from service.domains.products.model import Product
-from service.store.entity import Entity
-from service.store.ids import new_id
+from keyfence.domains.orders.access import events, items, orders, rows
+from keyfence.domains.orders.event import OrderEvent, event
+from keyfence.domains.orders.lines import LineItem, ProductId, Wanted, billed, line_items
+from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, changed, deleted, row_of
+from keyfence.domains.products.model import Product
+from keyfence.store.entity import Entity
+from keyfence.store.ids import new_id
 
 REGION = "EU"
 FLAGGED, PLAIN = 3, 1

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from service.catalogue import Named, patterns
-from service.catalogue.measured import Measured
-from service.catalogue.measured import measurements as kept
-from service.domains.stores.geohash import CELLS
-from service.graphql.schema import schema
-from service.local.issuer import LocalIssuer
-from service.store.family import Family
+from keyfence.catalogue import Named, patterns
+from keyfence.catalogue.measured import Measured
+from keyfence.catalogue.measured import measurements as kept
+from keyfence.domains.stores.geohash import CELLS
+from keyfence.graphql.schema import schema
+from keyfence.local.issuer import LocalIssuer
+from keyfence.store.family import Family
 from tests.catalogue.__main__ import SIZE
 from tests.catalogue.fields import MUTATIONS, QUERIES
 from tests.catalogue.measuring import measurements, unstreamed

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from iam.credentials import Credentials
-from service.catalogue.measured import Cost, Measured
-from service.catalogue.register import patterns
-from service.store.client import Answer, Client
-from service.store.meter import Meter
-from service.store.table import Table
+from keyfence.catalogue.measured import Cost, Measured
+from keyfence.catalogue.register import patterns
+from keyfence.store.client import Answer, Client
+from keyfence.store.meter import Meter
+from keyfence.store.table import Table
+from keyfence_iam.credentials import Credentials
 
 NAMES = {id(named.pattern): named.name for named in patterns()}
 WRITES = {"TransactWriteItems", "BatchWriteItem"}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from service.local.gate_key import gate_key
+from keyfence.local.gate_key import gate_key
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
 from tests.world import World
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.gate.server import Gate
-from iam.policies.names import SERVICE_BASE
-from service.local.gate_key import gate_key
+from keyfence.local.gate_key import gate_key
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.policies.names import SERVICE_BASE
 from tests.commands.typed import SECONDS, become, invoked, started
 from tests.engine.trade import SMALL, Trade, content, exported, kept
 from tests.world import World

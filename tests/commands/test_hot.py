@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from iam.boundary import TenantId
-from service.traffic.hottest import Hot
-from service.traffic.place import Place
-from service.traffic.repository import FleetTraffic
-from service.traffic.spot import Spot
-from service.traffic.units import Units, step_of
+from keyfence.traffic.hottest import Hot
+from keyfence.traffic.place import Place
+from keyfence.traffic.repository import FleetTraffic
+from keyfence.traffic.spot import Spot
+from keyfence.traffic.units import Units, step_of
+from keyfence_iam.boundary import TenantId
 from tests.commands.typed import run
 from tests.world import World
 

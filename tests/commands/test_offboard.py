@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.gate.server import Gate
-from iam.policies.names import MIGRATOR, SERVICE_BASE
-from service.operations.offboarding.signer import signer
-from service.store.size import item_bytes
+from keyfence.operations.offboarding.signer import signer
+from keyfence.store.size import item_bytes
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.policies.names import MIGRATOR, SERVICE_BASE
 from tests.commands import typed
 from tests.engine.leaving import fill, left, of
 from tests.world import World

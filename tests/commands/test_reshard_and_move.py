@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.store.keys import Fence
-from service.store.shards import ShardCounts, ShardMap
+from keyfence.store.keys import Fence
+from keyfence.store.shards import ShardCounts, ShardMap
+from keyfence_iam.boundary import TenantId
 from tests.commands.typed import ended, run, told
 from tests.engine.leaving import left, of, put
 from tests.engine.migrating import record, right_items, users_of, without_keys

@@ -4,15 +4,15 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from iam.boundary import TenantId
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from iam.policies.names import PROVISIONER
-from service.local import becoming
-from service.local.gate_key import gate_key
-from service.store.client import Wire
-from service.store.schema import Administration
+from keyfence.local import becoming
+from keyfence.local.gate_key import gate_key
+from keyfence.store.client import Wire
+from keyfence.store.schema import Administration
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.policies.names import PROVISIONER
 from tests.commands.typed import invoked
 from tests.engine.trade import Trade, kept
 from tests.world import World

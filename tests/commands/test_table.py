@@ -3,9 +3,9 @@
 import pytest
 from typer.testing import CliRunner
 
-from service.cli import app
-from service.store.client import Wire
-from service.store.schema import Administration, definition
+from keyfence.cli import app
+from keyfence.store.client import Wire
+from keyfence.store.schema import Administration, definition
 from tests.conftest import Engines
 
 

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from iam.boundary import TenantId, tenant_id
-from iam.gate.server import Gate
-from iam.policies.names import SERVICE_BASE
-from service import app as composed
-from service.local.gate_key import gate_key
-from service.usage.model import CONTROL_PLANE, Counts, UsageHour
-from service.usage.repository import Usages
+from keyfence import app as composed
+from keyfence.local.gate_key import gate_key
+from keyfence.usage.model import CONTROL_PLANE, Counts, UsageHour
+from keyfence.usage.repository import Usages
+from keyfence_iam.boundary import TenantId, tenant_id
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.policies.names import SERVICE_BASE
 from tests.commands import typed
 from tests.provider import Provider
 from tests.unit.cli.changes import CHANGES
@@ -47,7 +47,7 @@ TENANT_KEYS = {
 }
 HEARING = """
 import signal
-from service.__main__ import main
+from keyfence.__main__ import main
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """
@@ -142,7 +142,7 @@ def test_what_is_wrong_is_called_by_its_option_and_nothing_is_claimed(option: st
 
 
 def test_the_list_has_every_tenant_once_and_the_newest_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.cli.tenant_list.LARGEST", 2)
+    monkeypatch.setattr("keyfence.cli.tenant_list.LARGEST", 2)
     made = [asyncio.run(world.new_tenant()) for _ in range(5)]
     listed = [one["id"] for one in told("list")["tenants"]]
     assert listed[:5] == made[::-1]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from iam.gate.server import Gate
-from service.cli import app
-from service.local import becoming
+from keyfence.cli import app
+from keyfence.local import becoming
+from keyfence_iam.gate.server import Gate
 
 SECONDS = 120
 
@@ -39,7 +39,7 @@ def told(*arguments: str) -> Any:
 
 
 def started(*arguments: str) -> "subprocess.Popen[bytes]":
-    return process("-m", "service", *arguments)
+    return process("-m", "keyfence", *arguments)
 
 
 def process(*arguments: str) -> "subprocess.Popen[bytes]":

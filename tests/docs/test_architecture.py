@@ -4,23 +4,23 @@ import tomllib
 
 import pytest
 
-from iam.vending import pace, vending
-from service.auth import owned_issuers
-from service.auth.keyset import Pace
-from service.auth.tokens import CACHED_TOKENS, RECHECK_SECONDS
-from service.domains.sessions import standing
-from service.graphql.documents import ENTRY_WEIGHT
-from service.http import media
-from service.http.body import BODY_LIMIT
-from service.settings import GRACE_SECONDS
-from service.store import mirror
-from service.store.calls import Patience
-from service.store.keys import PARTITION_BYTES, SORT_BYTES
-from service.store.retry import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
-from service.tenancy import registry
-from service.traffic import window
-from service.traffic.units import STEP
-from service.usage import allowances, ledger
+from keyfence.auth import owned_issuers
+from keyfence.auth.keyset import Pace
+from keyfence.auth.tokens import CACHED_TOKENS, RECHECK_SECONDS
+from keyfence.domains.sessions import standing
+from keyfence.graphql.documents import ENTRY_WEIGHT
+from keyfence.http import media
+from keyfence.http.body import BODY_LIMIT
+from keyfence.settings import GRACE_SECONDS
+from keyfence.store import mirror
+from keyfence.store.calls import Patience
+from keyfence.store.keys import PARTITION_BYTES, SORT_BYTES
+from keyfence.store.retry import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
+from keyfence.tenancy import registry
+from keyfence.traffic import window
+from keyfence.traffic.units import STEP
+from keyfence.usage import allowances, ledger
+from keyfence_iam.vending import pace, vending
 from tests.docs.pages import DOCS, ROOT, prose, table
 
 PAGE = DOCS / "architecture.md"
@@ -63,4 +63,4 @@ def test_the_layers_are_those_that_import_linter_holds() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     held = {name for layer in contracts[0]["layers"] for name in layer.split(" | ")}
     told = {name.strip("`") for row in table(PAGE, "layer") for name in row[0].split(", ")}
-    assert told == {f"service.{name}" for name in held} | {"iam"}
+    assert told == {f"keyfence.{name}" for name in held} | {"keyfence_iam"}

@@ -2,22 +2,22 @@
 
 from dataclasses import asdict
 
-from service.auth.claims import MAX_TEXT
-from service.domains.groups.model import DESCRIPTION_LENGTH
-from service.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
-from service.domains.products.model import HIGHEST_PRICE, REVISIONS, SKU_LENGTH
-from service.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
-from service.domains.stores.repository import CANDIDATES
-from service.domains.users.model import EMAIL_LENGTH, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH, SETTINGS
-from service.errors import Code
-from service.graphql.limits import Limits
-from service.graphql.paging import USUAL
-from service.http.body import BODY_LIMIT
-from service.http.refusal import STATUS
-from service.store.cursor import LIFETIME_HOURS
-from service.store.page import LARGEST
-from service.store.path import NAME_LENGTH as CATEGORY_NAME_LENGTH
-from service.store.path import PATH_BYTES
+from keyfence.auth.claims import MAX_TEXT
+from keyfence.domains.groups.model import DESCRIPTION_LENGTH
+from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
+from keyfence.domains.products.model import HIGHEST_PRICE, REVISIONS, SKU_LENGTH
+from keyfence.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
+from keyfence.domains.stores.repository import CANDIDATES
+from keyfence.domains.users.model import EMAIL_LENGTH, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH, SETTINGS
+from keyfence.errors import Code
+from keyfence.graphql.limits import Limits
+from keyfence.graphql.paging import USUAL
+from keyfence.http.body import BODY_LIMIT
+from keyfence.http.refusal import STATUS
+from keyfence.store.cursor import LIFETIME_HOURS
+from keyfence.store.page import LARGEST
+from keyfence.store.path import NAME_LENGTH as CATEGORY_NAME_LENGTH
+from keyfence.store.path import PATH_BYTES
 from tests.docs.pages import DOCS, blocks, prose, table
 
 PAGE = DOCS / "errors.md"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from service.admin.schema import schema as admin_schema
-from service.catalogue import as_markdown
-from service.graphql.schema import schema
+from keyfence.admin.schema import schema as admin_schema
+from keyfence.catalogue import as_markdown
+from keyfence.graphql.schema import schema
 from tests.docs.pages import DOCS
 
 GENERATED = {

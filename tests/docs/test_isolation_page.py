@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from iam.policies import ROLES
+from keyfence_iam.policies import ROLES
 from tests.docs.pages import DOCS, ROOT, Row, blocks, table
 
 PAGE = DOCS / "isolation.md"

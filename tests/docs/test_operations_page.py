@@ -9,23 +9,23 @@ import pytest
 from graphql import parse, validate
 from typer.main import get_group
 
-from service.admin.schema import schema
-from service.cli import app
-from service.cli.carrying import settling
-from service.http.metrics import Metrics
-from service.migrations import records, run
-from service.operations.offboarding import attended, jobs
-from service.settings import GRACE_SECONDS, Settings
-from service.store.shards import LIMIT
-from service.tenancy.advice import BOUNDS, FULL
-from service.tenancy.move import MovePhase
-from service.tenancy.offboarding import Phase
-from service.tenancy.quotas import ALLOWANCES
-from service.tenancy.resharding import MOST
-from service.traffic.autopilot import Mode
-from service.usage.bucket import BURST_SECONDS
-from service.usage.model import RETENTION
-from service.usage.prices import LISTED
+from keyfence.admin.schema import schema
+from keyfence.cli import app
+from keyfence.cli.carrying import settling
+from keyfence.http.metrics import Metrics
+from keyfence.migrations import records, run
+from keyfence.operations.offboarding import attended, jobs
+from keyfence.settings import GRACE_SECONDS, Settings
+from keyfence.store.shards import LIMIT
+from keyfence.tenancy.advice import BOUNDS, FULL
+from keyfence.tenancy.move import MovePhase
+from keyfence.tenancy.offboarding import Phase
+from keyfence.tenancy.quotas import ALLOWANCES
+from keyfence.tenancy.resharding import MOST
+from keyfence.traffic.autopilot import Mode
+from keyfence.usage.bucket import BURST_SECONDS
+from keyfence.usage.model import RETENTION
+from keyfence.usage.prices import LISTED
 from tests.docs.pages import DOCS, ROOT, blocks, prose, table
 
 PAGE = DOCS / "operations.md"

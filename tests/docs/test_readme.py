@@ -10,11 +10,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from graphql import parse, validate
 from typer.main import get_group
 
-from service.cli import app
-from service.cli.welcome import Welcome
-from service.graphql.schema import schema
-from service.local.issuer import LocalIssuer
-from service.settings import Settings
+from keyfence.cli import app
+from keyfence.cli.welcome import Welcome
+from keyfence.graphql.schema import schema
+from keyfence.local.issuer import LocalIssuer
+from keyfence.settings import Settings
 from tests.docs.pages import README, blocks, table
 
 COMMANDS = re.findall(r"uv run keyfence ([^\n)>|&]*)", "\n".join(blocks(README, "sh")))

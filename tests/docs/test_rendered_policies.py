@@ -2,10 +2,10 @@
 
 import pytest
 
-from iam.deployment import Deployment
-from iam.document import Kind, parse_text
-from iam.policies import ROLES
-from iam.policies.rendered import files
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.document import Kind, parse_text
+from keyfence_iam.policies import ROLES
+from keyfence_iam.policies.rendered import files
 from tests.docs.pages import ROOT
 
 RENDERED = ROOT / "iam" / "rendered"

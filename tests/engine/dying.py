@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
-from iam.credentials import Credentials
-from service.store.client import Answer, Client
+from keyfence.store.client import Answer, Client
+from keyfence_iam.credentials import Credentials
 
 Moment = Literal["before", "after"]
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from iam.boundary import TenantId, tenant_boundary
-from iam.credentials import Credentials
-from service import app
-from service.operations.migrator import Migrator
-from service.operations.offboarding.beginning import Beginning, Departure
-from service.operations.offboarding.signer import Signer
-from service.operations.offboarding.worker import Means, Worker
-from service.store.client import Answer, Client
-from service.store.codec import Item
-from service.tenancy.offboarding import Job
+from keyfence import app
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.offboarding.beginning import Beginning, Departure
+from keyfence.operations.offboarding.signer import Signer
+from keyfence.operations.offboarding.worker import Means, Worker
+from keyfence.store.client import Answer, Client
+from keyfence.store.codec import Item
+from keyfence.tenancy.offboarding import Job
+from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence_iam.credentials import Credentials
 from tests.engine.dying import Died
 from tests.world import World
 

@@ -5,18 +5,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from iam.boundary import TenantId
-from service.auth.role import Role
-from service.domains.users.access import users
-from service.domains.users.model import User, UserId
-from service.migrations.engine import carry_on
-from service.migrations.keys import keys_migration
-from service.migrations.means import Means
-from service.operations.migrator import Migrator
-from service.store.codec import Item
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED, ShardMap
-from service.tenancy.migration import Migration
+from keyfence.auth.role import Role
+from keyfence.domains.users.access import users
+from keyfence.domains.users.model import User, UserId
+from keyfence.migrations.engine import carry_on
+from keyfence.migrations.keys import keys_migration
+from keyfence.migrations.means import Means
+from keyfence.operations.migrator import Migrator
+from keyfence.store.codec import Item
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED, ShardMap
+from keyfence.tenancy.migration import Migration
+from keyfence_iam.boundary import TenantId
 from tests.engine.leaving import OPERATOR, Time, left, of, put
 from tests.world import World
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from iam.boundary import TenantId
-from service.app.migrators import local_migrator
-from service.auth.role import Role
-from service.domains.users.repository import Users
-from service.migrations.engine import carry_on
-from service.operations.migrator import Migrator
-from service.operations.moving import Moves
-from service.operations.programs import program_of
-from service.tenancy.migration import Migration
-from service.tenancy.model import Tenant
-from service.tenancy.move import Placement
-from service.tenancy.register import Register
+from keyfence.app.migrators import local_migrator
+from keyfence.auth.role import Role
+from keyfence.domains.users.repository import Users
+from keyfence.migrations.engine import carry_on
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.moving import Moves
+from keyfence.operations.programs import program_of
+from keyfence.tenancy.migration import Migration
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.move import Placement
+from keyfence.tenancy.register import Register
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 

@@ -3,20 +3,20 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from iam.boundary import TenantId, tenant_boundary
-from iam.deployment import silo_table
-from iam.vending.wanted import Placement as Reach
-from service import app
-from service.local import becoming
-from service.store.client import Wire
-from service.store.home import Home
-from service.store.likeness import Likeness, Outcome
-from service.store.schema import Administration
-from service.store.table import Table
-from service.tenancy.home import home_of
-from service.tenancy.model import Tenant
-from service.tenancy.move import Move, MovePhase, Placement
-from service.tenancy.register import Register
+from keyfence import app
+from keyfence.local import becoming
+from keyfence.store.client import Wire
+from keyfence.store.home import Home
+from keyfence.store.likeness import Likeness, Outcome
+from keyfence.store.schema import Administration
+from keyfence.store.table import Table
+from keyfence.tenancy.home import home_of
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.move import Move, MovePhase, Placement
+from keyfence.tenancy.register import Register
+from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence_iam.deployment import silo_table
+from keyfence_iam.vending.wanted import Placement as Reach
 from tests.world import Session, World
 
 Items = dict[tuple[str, str], dict[str, Any]]

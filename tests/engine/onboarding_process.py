@@ -6,17 +6,17 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from iam.boundary import tenant_id
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.sessions import Sessions
-from service import app
-from service.operations.application import Application
-from service.operations.onboarding import Onboarding
-from service.settings import Settings
-from service.store.tables import Tables
-from service.tenancy.quotas import Tier
-from service.tenancy.register import Register
+from keyfence import app
+from keyfence.operations.application import Application
+from keyfence.operations.onboarding import Onboarding
+from keyfence.settings import Settings
+from keyfence.store.tables import Tables
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.register import Register
+from keyfence_iam.boundary import tenant_id
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.sessions import Sessions
 from tests.engine.dying import Dying, be_killed
 
 

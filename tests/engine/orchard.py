@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from service.domains.categories.access import category_by_path
-from service.domains.categories.moves import Moves
-from service.domains.categories.repository import Categories
-from service.domains.categories.tree import tree
-from service.domains.products.model import ProductId
-from service.domains.products.repository import Products
-from service.domains.products.shelves import Shelves
-from service.store.path import Path
-from service.store.table import Table
+from keyfence.domains.categories.access import category_by_path
+from keyfence.domains.categories.moves import Moves
+from keyfence.domains.categories.repository import Categories
+from keyfence.domains.categories.tree import tree
+from keyfence.domains.products.model import ProductId
+from keyfence.domains.products.repository import Products
+from keyfence.domains.products.shelves import Shelves
+from keyfence.store.path import Path
+from keyfence.store.table import Table
 
 AUDIO = ("audio",)
 TREE: dict[Path, int] = {

@@ -7,23 +7,23 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from iam.boundary import TenantId, tenant_boundary
-from service.catalogue import patterns
-from service.domains.counters.repository import Counters
-from service.domains.products.model import views_of
-from service.migrations.engine import carry_on
-from service.migrations.means import Means
-from service.migrations.resharding import Resharding
-from service.operations.migrator import Migrator
-from service.operations.resharding import Reshards
-from service.store.codec import Item
-from service.store.entity import Entity, Query, key_names
-from service.store.shards import ShardCounts
-from service.store.table import Table
-from service.tenancy.home import home_of
-from service.tenancy.migration import Migration
-from service.tenancy.register import Register
-from service.tenancy.resharding import counts_of
+from keyfence.catalogue import patterns
+from keyfence.domains.counters.repository import Counters
+from keyfence.domains.products.model import views_of
+from keyfence.migrations.engine import carry_on
+from keyfence.migrations.means import Means
+from keyfence.migrations.resharding import Resharding
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.resharding import Reshards
+from keyfence.store.codec import Item
+from keyfence.store.entity import Entity, Query, key_names
+from keyfence.store.shards import ShardCounts
+from keyfence.store.table import Table
+from keyfence.tenancy.home import home_of
+from keyfence.tenancy.migration import Migration
+from keyfence.tenancy.register import Register
+from keyfence.tenancy.resharding import counts_of
+from keyfence_iam.boundary import TenantId, tenant_boundary
 from tests.catalogue.crowd import SHELF, Crowd
 from tests.catalogue.ordering import REGION
 from tests.engine.leaving import OPERATOR, Time

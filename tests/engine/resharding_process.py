@@ -5,11 +5,11 @@ import json
 import sys
 from typing import Any
 
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.sessions import Sessions
-from service import app
-from service.settings import Settings
+from keyfence import app
+from keyfence.settings import Settings
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.sessions import Sessions
 from tests.engine.dying import Dying, be_killed
 from tests.engine.leaving import through
 from tests.engine.resharder import Resharder

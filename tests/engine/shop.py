@@ -6,18 +6,18 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from service.domains.activity.repository import journal
-from service.domains.customers.repository import Customers
-from service.domains.orders.lines import Priced, ProductId, Wanted
-from service.domains.orders.model import BuyerId, Order, OrderRow
-from service.domains.orders.parts import Parts
-from service.domains.orders.placing import Placing
-from service.domains.orders.recycle_bin import RecycleBin
-from service.domains.orders.repository import Orders
-from service.domains.orders.reviews import Reviews
-from service.store import clock
-from service.store.page import Page
-from service.store.table import Table
+from keyfence.domains.activity.repository import journal
+from keyfence.domains.customers.repository import Customers
+from keyfence.domains.orders.lines import Priced, ProductId, Wanted
+from keyfence.domains.orders.model import BuyerId, Order, OrderRow
+from keyfence.domains.orders.parts import Parts
+from keyfence.domains.orders.placing import Placing
+from keyfence.domains.orders.recycle_bin import RecycleBin
+from keyfence.domains.orders.repository import Orders
+from keyfence.domains.orders.reviews import Reviews
+from keyfence.store import clock
+from keyfence.store.page import Page
+from keyfence.store.table import Table
 
 
 @dataclass(frozen=True, slots=True)

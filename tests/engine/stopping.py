@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from iam.credentials import Credentials
-from service.store.client import Answer, Client
-from service.store.table import Table
+from keyfence.store.client import Answer, Client
+from keyfence.store.table import Table
+from keyfence_iam.credentials import Credentials
 
 
 class Stopped(Exception):

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId, tenant_id
-from service.bulk.importer import BadLines, Importer
-from service.bulk.writer import Writer
-from service.domains.activity.repository import journal
-from service.domains.sales.repository import Sales
-from service.local.demo import load_demo
-from service.local.issuer import LocalIssuer
-from service.store import clock
-from service.store.rate import Rate
-from service.store.table import Table
+from keyfence.bulk.importer import BadLines, Importer
+from keyfence.bulk.writer import Writer
+from keyfence.domains.activity.repository import journal
+from keyfence.domains.sales.repository import Sales
+from keyfence.local.demo import load_demo
+from keyfence.local.issuer import LocalIssuer
+from keyfence.store import clock
+from keyfence.store.rate import Rate
+from keyfence.store.table import Table
+from keyfence_iam.boundary import TenantId, tenant_id
 from tests.conftest import Engines
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.unit.bulk.samples import CUS, HISTORY, LINES, PRD

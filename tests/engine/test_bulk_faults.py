@@ -6,14 +6,14 @@ from io import BytesIO
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.gate.faults.fault import Fault, Kind
-from service.bulk.importer import Importer
-from service.bulk.writer import Writer
-from service.domains.activity.repository import journal
-from service.errors import KeyfenceError
-from service.store.calls import Patience
-from service.store.table import Table
+from keyfence.bulk.importer import Importer
+from keyfence.bulk.writer import Writer
+from keyfence.domains.activity.repository import journal
+from keyfence.errors import KeyfenceError
+from keyfence.store.calls import Patience
+from keyfence.store.table import Table
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.faults.fault import Fault, Kind
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.world import World
 

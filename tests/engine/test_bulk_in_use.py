@@ -7,27 +7,27 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from iam.boundary import TenantId
-from service.bulk import exporter
-from service.bulk.exporter import Exporter
-from service.bulk.spelling import Line, encoded
-from service.domains.categories.access import moves
-from service.domains.categories.model import Move, MoveId
-from service.domains.categories.repository import Categories
-from service.domains.customers.repository import Customers
-from service.domains.orders.access import deleted_orders
-from service.domains.orders.lines import LineItem, ProductId, Wanted
-from service.domains.orders.model import OrderRow, OrderStatus
-from service.domains.orders.parts import Parts
-from service.domains.orders.recycle_bin import RecycleBin
-from service.domains.orders.repository import order_id
-from service.domains.products.model import Product
-from service.domains.products.model import ProductId as OfferedId
-from service.domains.products.repository import Products
-from service.errors import Conflict
-from service.store import clock
-from service.store.table import Table
-from service.store.write import put
+from keyfence.bulk import exporter
+from keyfence.bulk.exporter import Exporter
+from keyfence.bulk.spelling import Line, encoded
+from keyfence.domains.categories.access import moves
+from keyfence.domains.categories.model import Move, MoveId
+from keyfence.domains.categories.repository import Categories
+from keyfence.domains.customers.repository import Customers
+from keyfence.domains.orders.access import deleted_orders
+from keyfence.domains.orders.lines import LineItem, ProductId, Wanted
+from keyfence.domains.orders.model import OrderRow, OrderStatus
+from keyfence.domains.orders.parts import Parts
+from keyfence.domains.orders.recycle_bin import RecycleBin
+from keyfence.domains.orders.repository import order_id
+from keyfence.domains.products.model import Product
+from keyfence.domains.products.model import ProductId as OfferedId
+from keyfence.domains.products.repository import Products
+from keyfence.errors import Conflict
+from keyfence.store import clock
+from keyfence.store.table import Table
+from keyfence.store.write import put
+from keyfence_iam.boundary import TenantId
 from tests.engine.trade import SMALL, Trade, content, exported, imported
 from tests.unit.bulk.samples import changed
 from tests.world import World

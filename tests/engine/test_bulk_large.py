@@ -6,14 +6,14 @@ from typing import Any
 import orjson
 import pytest
 
-from iam.boundary import TenantId
-from iam.gate.faults.fault import Fault
-from service.bulk import orders
-from service.bulk.importer import BadLines
-from service.domains.orders.parts import Parts
-from service.domains.orders.repository import Orders, order_id
-from service.domains.sales.repository import Sales
-from service.errors import Internal
+from keyfence.bulk import orders
+from keyfence.bulk.importer import BadLines
+from keyfence.domains.orders.parts import Parts
+from keyfence.domains.orders.repository import Orders, order_id
+from keyfence.domains.sales.repository import Sales
+from keyfence.errors import Internal
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.faults.fault import Fault
 from tests.engine.test_bulk_faults import hasty
 from tests.engine.trade import SMALL, content, exported, imported
 from tests.unit.bulk.samples import AT, HISTORY, PRD, changed, event, record

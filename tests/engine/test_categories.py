@@ -6,15 +6,15 @@ from contextlib import suppress
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.categories import passage
-from service.domains.categories.access import last_move
-from service.domains.categories.model import Category
-from service.domains.categories.repository import Categories
-from service.domains.products import shelves
-from service.domains.products.repository import Products
-from service.errors import BadInput, Conflict, KeyfenceError, NotFound
-from service.store.path import Path
+from keyfence.domains.categories import passage
+from keyfence.domains.categories.access import last_move
+from keyfence.domains.categories.model import Category
+from keyfence.domains.categories.repository import Categories
+from keyfence.domains.products import shelves
+from keyfence.domains.products.repository import Products
+from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
+from keyfence.store.path import Path
+from keyfence_iam.boundary import TenantId
 from tests.engine.orchard import AUDIO, TREE, Orchard, moves
 from tests.engine.stopping import Lagging, Stopped, Stopping, through
 from tests.world import World

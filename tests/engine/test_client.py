@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from iam.credentials import Credentials
-from service.store.answers import Refused
-from service.store.client import BotoClient, Wire
+from keyfence.store.answers import Refused
+from keyfence.store.client import BotoClient, Wire
+from keyfence_iam.credentials import Credentials
 
 SOMEBODY = Credentials("AKIASOMEBODY", "secret", "token-of-somebody")
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from service.migrations.copying import Copying
-from service.operations.migrator import Migrator
-from service.store.client import Answer, Client
-from service.tenancy.move import Placement
+from keyfence.migrations.copying import Copying
+from keyfence.operations.migrator import Migrator
+from keyfence.store.client import Answer, Client
+from keyfence.tenancy.move import Placement
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
 from tests.engine.leaving import left, migrator, of, put, through
 from tests.engine.migrating import right_items
 from tests.world import Recorder, World

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from iam.boundary import TenantId
-from iam.gate.faults.fault import Fault
-from service.domains.counters.access import counter_by_name
-from service.domains.counters.model import Counter
-from service.domains.counters.repository import Counters
-from service.store.note import Note
-from service.store.shards import ShardMap
+from keyfence.domains.counters.access import counter_by_name
+from keyfence.domains.counters.model import Counter
+from keyfence.domains.counters.repository import Counters
+from keyfence.store.note import Note
+from keyfence.store.shards import ShardMap
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.faults.fault import Fault
 from tests.world import World
 
 SEEN = Note("thing.seen")

@@ -9,13 +9,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from service.local import becoming
-from service.local.gate_key import gate_key
-from service.store.client import Wire
-from service.store.schema import Administration
+from keyfence.local import becoming
+from keyfence.local.gate_key import gate_key
+from keyfence.store.client import Wire
+from keyfence.store.schema import Administration
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
 from tests.conftest import Engines
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An AWS configuration with a profile for each way of being acme."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    command = f"{sys.executable} -m service credentials --tenant acme --data {tmp_path}"
+    command = f"{sys.executable} -m keyfence credentials --tenant acme --data {tmp_path}"
     commands = {"acme": command, "reader": f"{command} --read-only"}
     lines = [f"[profile {name}]\ncredential_process = {text}\n" for name, text in commands.items()]
     (tmp_path / "config").write_text("".join(lines))

@@ -7,31 +7,31 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import tenant_id
-from iam.gate.faults.fault import Fault
-from service.bulk.pages import every
-from service.domains.categories.repository import Categories
-from service.domains.customers.access import newest_customers
-from service.domains.groups.access import groups_of_user, members_of_group
-from service.domains.groups.memberships import Memberships
-from service.domains.groups.repository import Groups
-from service.domains.orders.access import deleted_orders, open_orders, orders_of_region, review_queue
-from service.domains.orders.model import is_alive, is_open
-from service.domains.products.access import products_in_category
-from service.domains.products.repository import Products
-from service.domains.sales.model import Sold, deltas
-from service.domains.sales.repository import Sales
-from service.domains.stores.circle import Circle
-from service.domains.stores.repository import Stores
-from service.domains.users.access import user_tallies
-from service.domains.users.repository import Users
-from service.errors import KeyfenceError
-from service.local.demo import load_demo
-from service.local.people import TENANTS
-from service.local.trade import Trade
-from service.store import clock
-from service.store.head import Head
-from service.tenancy.registry import Registry
+from keyfence.bulk.pages import every
+from keyfence.domains.categories.repository import Categories
+from keyfence.domains.customers.access import newest_customers
+from keyfence.domains.groups.access import groups_of_user, members_of_group
+from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.groups.repository import Groups
+from keyfence.domains.orders.access import deleted_orders, open_orders, orders_of_region, review_queue
+from keyfence.domains.orders.model import is_alive, is_open
+from keyfence.domains.products.access import products_in_category
+from keyfence.domains.products.repository import Products
+from keyfence.domains.sales.model import Sold, deltas
+from keyfence.domains.sales.repository import Sales
+from keyfence.domains.stores.circle import Circle
+from keyfence.domains.stores.repository import Stores
+from keyfence.domains.users.access import user_tallies
+from keyfence.domains.users.repository import Users
+from keyfence.errors import KeyfenceError
+from keyfence.local.demo import load_demo
+from keyfence.local.people import TENANTS
+from keyfence.local.trade import Trade
+from keyfence.store import clock
+from keyfence.store.head import Head
+from keyfence.tenancy.registry import Registry
+from keyfence_iam.boundary import tenant_id
+from keyfence_iam.gate.faults.fault import Fault
 from tests.world import World
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from iam.boundary import TenantId
-from service.local.people import TENANTS
-from service.local.stock import stock
-from service.local.trade import Trade
-from service.store import clock
+from keyfence.local.people import TENANTS
+from keyfence.local.stock import stock
+from keyfence.local.trade import Trade
+from keyfence.store import clock
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 JOURNAL = "{ activity(first: 100) { edges { node { id kind target by } } } }"

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from iam.boundary import TenantId
-from iam.gate.limits.claim import Claim, Partition
-from iam.gate.limits.limits import Limits
-from iam.vending.wanted import Placement
-from service.store.schema import definition
+from keyfence.store.schema import definition
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.limits.claim import Claim, Partition
+from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.vending.wanted import Placement
 from tests.isolation.silos import TENANT, Silos, key, silos
 from tests.world import World
 

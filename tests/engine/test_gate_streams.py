@@ -8,9 +8,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from iam.boundary import tenant_id
-from iam.credentials import Credentials
-from service.local import becoming
+from keyfence.local import becoming
+from keyfence_iam.boundary import tenant_id
+from keyfence_iam.credentials import Credentials
 from tests.world import World
 
 pytestmark = pytest.mark.engine

@@ -10,28 +10,28 @@ from decimal import Decimal
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.gate.limits.limits import Limits
-from service import catalogue
-from service.domains.stores.access import stores
-from service.domains.stores.model import Store, StoreId
-from service.errors import Throttled
-from service.operations.resharding import Reshards
-from service.store.calls import Patience
-from service.store.home import Home
-from service.store.shards import UNSHARDED, ShardMap
-from service.store.table import Table
-from service.tenancy.access import events_of_tenant
-from service.tenancy.register import Register
-from service.traffic.autopilot import NAME, Autopilot
-from service.traffic.flushing import Flushing
-from service.traffic.hot_partition import HotPartition, HotPartitions
-from service.traffic.hottest import Hottest
-from service.traffic.naming import Naming
-from service.traffic.repository import FleetTraffic
-from service.traffic.units import STEP, WINDOW
-from service.traffic.watching import Traffic
-from service.traffic.window import Window
+from keyfence import catalogue
+from keyfence.domains.stores.access import stores
+from keyfence.domains.stores.model import Store, StoreId
+from keyfence.errors import Throttled
+from keyfence.operations.resharding import Reshards
+from keyfence.store.calls import Patience
+from keyfence.store.home import Home
+from keyfence.store.shards import UNSHARDED, ShardMap
+from keyfence.store.table import Table
+from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.register import Register
+from keyfence.traffic.autopilot import NAME, Autopilot
+from keyfence.traffic.flushing import Flushing
+from keyfence.traffic.hot_partition import HotPartition, HotPartitions
+from keyfence.traffic.hottest import Hottest
+from keyfence.traffic.naming import Naming
+from keyfence.traffic.repository import FleetTraffic
+from keyfence.traffic.units import STEP, WINDOW
+from keyfence.traffic.watching import Traffic
+from keyfence.traffic.window import Window
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.limits.limits import Limits
 from tests.world import World
 
 pytestmark = [pytest.mark.engine, pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]

@@ -10,16 +10,16 @@ from functools import partial
 
 import pytest
 
-from iam.boundary import TenantId, tenant_id
-from service.errors import BadInput, Conflict, NotFound
-from service.store.write import delete, put
-from service.tenancy.access import identities
-from service.tenancy.identities import Identities, Rotation
-from service.tenancy.identity import Identity, identity_of, issuer_digest
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.quotas import Tier
-from service.tenancy.register import Register
+from keyfence.errors import BadInput, Conflict, NotFound
+from keyfence.store.write import delete, put
+from keyfence.tenancy.access import identities
+from keyfence.tenancy.identities import Identities, Rotation
+from keyfence.tenancy.identity import Identity, identity_of, issuer_digest
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.register import Register
+from keyfence_iam.boundary import TenantId, tenant_id
 from tests.provider import Provider
 from tests.world import World
 

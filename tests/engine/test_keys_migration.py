@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from service.domains.users.access import newest_users, user_by_id, users
-from service.errors import Conflict, Forbidden
-from service.migrations.engine import carry_on
-from service.migrations.keys import keys_migration
-from service.operations.migrator import Migrator
-from service.store.client import Answer, Client
-from service.store.codec import Item
-from service.store.rekey import rekey
-from service.store.shards import ShardMap
-from service.store.write import revise
+from keyfence.domains.users.access import newest_users, user_by_id, users
+from keyfence.errors import Conflict, Forbidden
+from keyfence.migrations.engine import carry_on
+from keyfence.migrations.keys import keys_migration
+from keyfence.operations.migrator import Migrator
+from keyfence.store.client import Answer, Client
+from keyfence.store.codec import Item
+from keyfence.store.rekey import rekey
+from keyfence.store.shards import ShardMap
+from keyfence.store.write import revise
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
 from tests.engine.dying import Died
 from tests.engine.leaving import OPERATOR, Mortal, Time, migrator, put, through
 from tests.engine.migrating import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import tenant_id
-from service import app
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.quotas import Tier
-from service.tenancy.register import Register
+from keyfence import app
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.register import Register
+from keyfence_iam.boundary import tenant_id
 from tests.api.operating import Newcomer
 from tests.world import Session, World
 

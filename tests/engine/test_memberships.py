@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from iam.boundary import TenantId
-from service.auth.role import Role
-from service.domains.groups.access import group_by_id, groups_of_user, members_of_group
-from service.domains.groups.memberships import Memberships
-from service.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId
-from service.domains.groups.repository import Groups
-from service.domains.users.model import User
-from service.domains.users.repository import Users
-from service.errors import Conflict, NotFound
-from service.store.head import SIZE, Head
-from service.store.table import Table
+from keyfence.auth.role import Role
+from keyfence.domains.groups.access import group_by_id, groups_of_user, members_of_group
+from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId
+from keyfence.domains.groups.repository import Groups
+from keyfence.domains.users.model import User
+from keyfence.domains.users.repository import Users
+from keyfence.errors import Conflict, NotFound
+from keyfence.store.head import SIZE, Head
+from keyfence.store.table import Table
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 

@@ -9,20 +9,20 @@ from math import inf
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.users.access import user_by_id
-from service.domains.users.model import UserId
-from service.errors import Conflict, Throttled
-from service.migrations.done import Done, fingerprint
-from service.migrations.engine import carry_on
-from service.migrations.means import Means
-from service.migrations.passage import Pass
-from service.migrations.run import Run
-from service.operations.migrator import Migrator
-from service.store.codec import Item
-from service.store.keys import Fence
-from service.store.rate import Rate
-from service.tenancy.migration import Kind, Migration, new_migration
+from keyfence.domains.users.access import user_by_id
+from keyfence.domains.users.model import UserId
+from keyfence.errors import Conflict, Throttled
+from keyfence.migrations.done import Done, fingerprint
+from keyfence.migrations.engine import carry_on
+from keyfence.migrations.means import Means
+from keyfence.migrations.passage import Pass
+from keyfence.migrations.run import Run
+from keyfence.operations.migrator import Migrator
+from keyfence.store.codec import Item
+from keyfence.store.keys import Fence
+from keyfence.store.rate import Rate
+from keyfence.tenancy.migration import Kind, Migration, new_migration
+from keyfence_iam.boundary import TenantId
 from tests.engine.leaving import OPERATOR, Time, fill, left, migrator, of, put
 from tests.engine.migrating import means, right_items
 from tests.world import World

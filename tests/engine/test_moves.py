@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.auth.role import Role
-from service.domains.users.repository import Users
-from service.errors import Conflict
-from service.migrations.engine import carry_on
-from service.operations.programs import program_of
-from service.store.home import Home
-from service.tenancy.differences import Differences
-from service.tenancy.home import home_of
-from service.tenancy.migration import Migration
-from service.tenancy.move import MovePhase, Placement
+from keyfence.auth.role import Role
+from keyfence.domains.users.repository import Users
+from keyfence.errors import Conflict
+from keyfence.migrations.engine import carry_on
+from keyfence.operations.programs import program_of
+from keyfence.store.home import Home
+from keyfence.tenancy.differences import Differences
+from keyfence.tenancy.home import home_of
+from keyfence.tenancy.migration import Migration
+from keyfence.tenancy.move import MovePhase, Placement
+from keyfence_iam.boundary import TenantId
 from tests.engine.dying import Died
 from tests.engine.mover import Mover, moving_in, places, populated
 from tests.world import World

@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from service.tenancy import registry
-from service.tenancy.move import Placement
+from keyfence.tenancy import registry
+from keyfence.tenancy.move import Placement
 from tests.engine.bustle import AGES, PAGES, Bustle
 from tests.engine.mover import moving_in, places, populated
 from tests.world import World

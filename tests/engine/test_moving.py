@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId, tenant_boundary
-from iam.gate.limits.claim import Claim, Partition
-from iam.gate.limits.limits import Limits
-from iam.vending.wanted import Placement as Reach
-from service.auth.role import Role
-from service.domains.counters.repository import Counters
-from service.domains.groups.memberships import Memberships
-from service.domains.groups.model import GroupRole, MemberId
-from service.domains.groups.repository import Groups
-from service.domains.orders.lines import Wanted
-from service.domains.orders.model import OrderStatus
-from service.domains.users.repository import Users
-from service.errors import Forbidden, Internal, KeyfenceError, Throttled
-from service.store.calls import CredentialSource, Patience
-from service.store.home import Home
-from service.store.note import Note
-from service.store.table import Table
-from service.tenancy.move import MovePhase, Placement
+from keyfence.auth.role import Role
+from keyfence.domains.counters.repository import Counters
+from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.groups.model import GroupRole, MemberId
+from keyfence.domains.groups.repository import Groups
+from keyfence.domains.orders.lines import Wanted
+from keyfence.domains.orders.model import OrderStatus
+from keyfence.domains.users.repository import Users
+from keyfence.errors import Forbidden, Internal, KeyfenceError, Throttled
+from keyfence.store.calls import CredentialSource, Patience
+from keyfence.store.home import Home
+from keyfence.store.note import Note
+from keyfence.store.table import Table
+from keyfence.tenancy.move import MovePhase, Placement
+from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence_iam.gate.limits.claim import Claim, Partition
+from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.vending.wanted import Placement as Reach
 from tests.engine.moving import Moving
 from tests.engine.shop import PEN, Shop
 from tests.world import World

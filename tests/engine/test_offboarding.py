@@ -11,26 +11,26 @@ from typing import Any
 import orjson
 import pytest
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from iam.policies.names import MIGRATOR
-from service import app
-from service.errors import BadInput, Conflict, Forbidden, NotFound
-from service.operations.application import Application
-from service.operations.migrator import Migrator
-from service.operations.offboarding.certificate import certificate_file, checked, compare
-from service.operations.offboarding.export_file import Damaged
-from service.operations.offboarding.verifying import LAG
-from service.operations.offboarding.worker import Means, Worker
-from service.store.client import Answer, Client
-from service.store.codec import Item
-from service.store.keys import Fence
-from service.store.purge import purge
-from service.tenancy.access import events_of_tenant
-from service.tenancy.identity import identity_of
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.offboarding import Job, Phase
-from service.tenancy.quotas import Tier
+from keyfence import app
+from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
+from keyfence.operations.application import Application
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.offboarding.certificate import certificate_file, checked, compare
+from keyfence.operations.offboarding.export_file import Damaged
+from keyfence.operations.offboarding.verifying import LAG
+from keyfence.operations.offboarding.worker import Means, Worker
+from keyfence.store.client import Answer, Client
+from keyfence.store.codec import Item
+from keyfence.store.keys import Fence
+from keyfence.store.purge import purge
+from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.identity import identity_of
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.offboarding import Job, Phase
+from keyfence.tenancy.quotas import Tier
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.policies.names import MIGRATOR
 from tests.engine.leaving import KEY, OPERATOR, Time, begin, fill, left, means, migrator, of, offboard, put, through
 from tests.provider import Provider
 from tests.world import Recorder, World

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from iam.boundary import TenantId
-from service.errors import Conflict
-from service.operations.migrator import Migrator
-from service.operations.offboarding.certificate import certificate_file, checked, compare
-from service.operations.offboarding.chain import chained
-from service.operations.offboarding.worker import Means, Worker
-from service.store.keys import Fence
-from service.tenancy.access import events_of_tenant
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.offboarding import Job, Phase
+from keyfence.errors import Conflict
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.offboarding.certificate import certificate_file, checked, compare
+from keyfence.operations.offboarding.chain import chained
+from keyfence.operations.offboarding.worker import Means, Worker
+from keyfence.store.keys import Fence
+from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.offboarding import Job, Phase
+from keyfence_iam.boundary import TenantId
 from tests.engine.dying import Died
 from tests.engine.leaving import KEY, Mortal, Time, begin, fill, left, means, migrator, of, through, without_iam
 from tests.world import World

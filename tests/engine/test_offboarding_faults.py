@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.gate.faults.fault import Fault, Kind
-from service.operations import migrator as patience
-from service.operations.migrator import Migrator
-from service.operations.offboarding.certificate import checked, compare
-from service.operations.offboarding.worker import Worker
-from service.store.calls import Patience
-from service.tenancy.access import events_of_tenant
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.offboarding import Phase
+from keyfence.operations import migrator as patience
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.offboarding.certificate import checked, compare
+from keyfence.operations.offboarding.worker import Worker
+from keyfence.store.calls import Patience
+from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.offboarding import Phase
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.faults.fault import Fault, Kind
 from tests.engine.leaving import KEY, Time, begin, fill, left, means, migrator, of
 from tests.world import World
 

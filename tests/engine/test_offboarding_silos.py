@@ -10,15 +10,15 @@ from typing import Any
 import orjson
 import pytest
 
-from iam.boundary import TenantId
-from service.errors import Conflict
-from service.operations.migrator import Migrator
-from service.operations.offboarding.certificate import checked, compare
-from service.operations.offboarding.worker import Means, Worker
-from service.store.codec import Item
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.move import Placement
-from service.tenancy.offboarding import Job, Phase
+from keyfence.errors import Conflict
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.offboarding.certificate import checked, compare
+from keyfence.operations.offboarding.worker import Means, Worker
+from keyfence.store.codec import Item
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.move import Placement
+from keyfence.tenancy.offboarding import Job, Phase
+from keyfence_iam.boundary import TenantId
 from tests.engine.dying import Died
 from tests.engine.leaving import (
     KEY,

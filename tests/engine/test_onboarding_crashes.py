@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from service.operations.onboarding import Onboarded
-from service.store.tables import Tables
+from keyfence.operations.onboarding import Onboarded
+from keyfence.store.tables import Tables
 from tests.engine.dying import Died, Dying, Moment
 from tests.engine.onboarding_process import application, onboarding
 from tests.faults.kept import Kept

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.orders.lines import MOST_LINES, ProductId, Wanted
-from service.domains.orders.model import BuyerId, Order, OrderId, OrderRow, OrderStatus, row_of
-from service.domains.orders.once import RETENTION
-from service.errors import BadInput, Conflict, KeyfenceError, NotFound
-from service.store.ids import new_id
-from service.store.page import Page
-from service.store.write import Write
+from keyfence.domains.orders.lines import MOST_LINES, ProductId, Wanted
+from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderRow, OrderStatus, row_of
+from keyfence.domains.orders.once import RETENTION
+from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
+from keyfence.store.ids import new_id
+from keyfence.store.page import Page
+from keyfence.store.write import Write
+from keyfence_iam.boundary import TenantId
 from tests.engine.shop import INK, PEN, YEN, Shop
 from tests.world import World
 

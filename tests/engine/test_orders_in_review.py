@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.orders.model import STEPS, Order, OrderId, OrderStatus
-from service.domains.orders.repository import Orders
-from service.domains.orders.reviews import Reviews
-from service.errors import BadInput, Conflict, NotFound
-from service.store.ids import new_id
+from keyfence.domains.orders.model import STEPS, Order, OrderId, OrderStatus
+from keyfence.domains.orders.repository import Orders
+from keyfence.domains.orders.reviews import Reviews
+from keyfence.errors import BadInput, Conflict, NotFound
+from keyfence.store.ids import new_id
+from keyfence_iam.boundary import TenantId
 from tests.engine.shop import Shop
 from tests.world import World
 

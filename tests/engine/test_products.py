@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.categories.repository import Categories
-from service.domains.products.access import product_by_id, product_by_sku, product_revisions, products, shelf_by_path
-from service.domains.products.model import REVISIONS, Product, ProductRevision, claim_of
-from service.domains.products.repository import Products
-from service.domains.sales.model import Sold, month_of
-from service.domains.sales.repository import Sales
-from service.errors import BadInput, Conflict, NotFound
-from service.store import clock
-from service.store.note import Note
-from service.store.write import Stale, revise
+from keyfence.domains.categories.repository import Categories
+from keyfence.domains.products.access import product_by_id, product_by_sku, product_revisions, products, shelf_by_path
+from keyfence.domains.products.model import REVISIONS, Product, ProductRevision, claim_of
+from keyfence.domains.products.repository import Products
+from keyfence.domains.sales.model import Sold, month_of
+from keyfence.domains.sales.repository import Sales
+from keyfence.errors import BadInput, Conflict, NotFound
+from keyfence.store import clock
+from keyfence.store.note import Note
+from keyfence.store.write import Stale, revise
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 PENS, INKS = ("office", "pens"), ("office", "inks")

@@ -8,24 +8,24 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.counters.repository import Counters
-from service.domains.groups.access import memberships
-from service.domains.products.model import views_of
-from service.errors import BadInput, Conflict
-from service.migrations.keys import declared
-from service.migrations.records import LEASE
-from service.operations.migrator import Migrator
-from service.operations.resharding import Reshards
-from service.settings import GRACE_SECONDS
-from service.store.note import Note
-from service.store.shards import Moving, ShardCounts, slot_of
-from service.store.table import Table
-from service.store.write import put
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.registry import MAX_AGE
-from service.tenancy.resharding import OWN_KEY
-from service.tenancy.shard_counts import COLLECTIONS
+from keyfence.domains.counters.repository import Counters
+from keyfence.domains.groups.access import memberships
+from keyfence.domains.products.model import views_of
+from keyfence.errors import BadInput, Conflict
+from keyfence.migrations.keys import declared
+from keyfence.migrations.records import LEASE
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.resharding import Reshards
+from keyfence.settings import GRACE_SECONDS
+from keyfence.store.note import Note
+from keyfence.store.shards import Moving, ShardCounts, slot_of
+from keyfence.store.table import Table
+from keyfence.store.write import put
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.registry import MAX_AGE
+from keyfence.tenancy.resharding import OWN_KEY
+from keyfence.tenancy.shard_counts import COLLECTIONS
+from keyfence_iam.boundary import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.measuring import fill
 from tests.engine.leaving import migrator

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.auth.role import Role
-from service.domains.users.model import UserId
-from service.domains.users.repository import Users
-from service.operations.migrator import Migrator
-from service.store.shards import ShardMap
-from service.tenancy.home import home_of
-from service.tenancy.resharding import counts_of
+from keyfence.auth.role import Role
+from keyfence.domains.users.model import UserId
+from keyfence.domains.users.repository import Users
+from keyfence.operations.migrator import Migrator
+from keyfence.store.shards import ShardMap
+from keyfence.tenancy.home import home_of
+from keyfence.tenancy.resharding import counts_of
 from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
 from tests.world import World

@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.activity.access import activities
-from service.domains.counters.access import counters
-from service.domains.counters.model import Counter as Part
-from service.domains.customers.access import customers
-from service.errors import Conflict
-from service.migrations.keys import declared
-from service.operations.migrator import Migrator
-from service.store.entity import Entity
-from service.store.keys import Fence
-from service.store.shards import ShardCounts, ShardMap
-from service.tenancy.access import events_of_tenant
-from service.tenancy.migration import Migration
-from service.tenancy.resharding import with_counts
+from keyfence.domains.activity.access import activities
+from keyfence.domains.counters.access import counters
+from keyfence.domains.counters.model import Counter as Part
+from keyfence.domains.customers.access import customers
+from keyfence.errors import Conflict
+from keyfence.migrations.keys import declared
+from keyfence.operations.migrator import Migrator
+from keyfence.store.entity import Entity
+from keyfence.store.keys import Fence
+from keyfence.store.shards import ShardCounts, ShardMap
+from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.migration import Migration
+from keyfence.tenancy.resharding import with_counts
+from keyfence_iam.boundary import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.engine.dying import Died
 from tests.engine.leaving import START, Mortal, left, migrator, put, through

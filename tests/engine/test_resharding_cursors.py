@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.customers.access import newest_customers
-from service.domains.orders.access import open_orders, orders_of_region
-from service.errors import BadInput
-from service.operations.migrator import Migrator
-from service.store.entity import Query
-from service.store.shards import ShardMap
-from service.store.table import Table
+from keyfence.domains.customers.access import newest_customers
+from keyfence.domains.orders.access import open_orders, orders_of_region
+from keyfence.errors import BadInput
+from keyfence.operations.migrator import Migrator
+from keyfence.store.entity import Query
+from keyfence.store.shards import ShardMap
+from keyfence.store.table import Table
+from keyfence_iam.boundary import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.measuring import fill
 from tests.catalogue.ordering import REGION

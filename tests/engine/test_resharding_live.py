@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.activity.access import activities
-from service.domains.activity.model import ActivityId, entry
-from service.domains.activity.repository import Activities
-from service.domains.counters.repository import Counters
-from service.domains.customers.repository import Customers
-from service.errors import Throttled
-from service.migrations.engine import carry_on
-from service.operations.migrator import Migrator
-from service.store import clock
-from service.store.ids import new_id
-from service.store.note import Note
-from service.store.page import Page
-from service.store.table import Table
-from service.store.write import put
-from service.tenancy.registry import Registry
+from keyfence.domains.activity.access import activities
+from keyfence.domains.activity.model import ActivityId, entry
+from keyfence.domains.activity.repository import Activities
+from keyfence.domains.counters.repository import Counters
+from keyfence.domains.customers.repository import Customers
+from keyfence.errors import Throttled
+from keyfence.migrations.engine import carry_on
+from keyfence.operations.migrator import Migrator
+from keyfence.store import clock
+from keyfence.store.ids import new_id
+from keyfence.store.note import Note
+from keyfence.store.page import Page
+from keyfence.store.table import Table
+from keyfence.store.write import put
+from keyfence.tenancy.registry import Registry
+from keyfence_iam.boundary import TenantId
 from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
 from tests.world import World
@@ -42,7 +42,7 @@ SEEN = Note("thing.seen")
 
 @pytest.fixture(autouse=True)
 def short_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.tenancy.registry.GRACE_SECONDS", GRACE)
+    monkeypatch.setattr("keyfence.tenancy.registry.GRACE_SECONDS", GRACE)
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.sales.model import MonthlySales, Sold
-from service.domains.sales.repository import Sales
-from service.errors import BadInput
-from service.store.note import Note
-from service.store.retry import unless_stale
-from service.store.shards import ShardMap
+from keyfence.domains.sales.model import MonthlySales, Sold
+from keyfence.domains.sales.repository import Sales
+from keyfence.errors import BadInput
+from keyfence.store.note import Note
+from keyfence.store.retry import unless_stale
+from keyfence.store.shards import ShardMap
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 NOVEMBER, DECEMBER = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)

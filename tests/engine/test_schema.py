@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from iam.deployment import Deployment
-from iam.gate.access_key import new_gate_key
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from service.store.client import Wire
-from service.store.schema import Administration, definition
+from keyfence.store.client import Wire
+from keyfence.store.schema import Administration, definition
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.access_key import new_gate_key
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
 from tests.conftest import Engines
 
 _numbers = itertools.count(1)

@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.stores import repository
-from service.domains.stores.circle import Circle
-from service.domains.stores.geohash import CELLS
-from service.domains.stores.repository import Stores
-from service.errors import BadInput
+from keyfence.domains.stores import repository
+from keyfence.domains.stores.circle import Circle
+from keyfence.domains.stores.geohash import CELLS
+from keyfence.domains.stores.repository import Stores
+from keyfence.errors import BadInput
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 pytestmark = pytest.mark.engine

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from iam.boundary import TenantId
-from service.local import moto_tokens
-from service.local.moto_tokens import REMEMBERED_SECONDS, Tokens
+from keyfence.local import moto_tokens
+from keyfence.local.moto_tokens import REMEMBERED_SECONDS, Tokens
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from iam.boundary import TenantId
-from service.auth.role import Role
-from service.domains.users.access import email_claims, setting_by_name, user_tallies
-from service.domains.users.model import SETTINGS, User, UserId
-from service.domains.users.repository import Users
-from service.errors import BadInput, Conflict, NotFound, QuotaExceeded
+from keyfence.auth.role import Role
+from keyfence.domains.users.access import email_claims, setting_by_name, user_tallies
+from keyfence.domains.users.model import SETTINGS, User, UserId
+from keyfence.domains.users.repository import Users
+from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 

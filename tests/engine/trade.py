@@ -9,23 +9,23 @@ from typing import Any
 
 import orjson
 
-from iam.boundary import TenantId
-from service.bulk.exporter import Exporter
-from service.bulk.importer import Importer, Tally
-from service.bulk.spelling import encoded
-from service.domains.activity.repository import Activities, journal
-from service.domains.categories.repository import Categories
-from service.domains.customers.repository import Customers
-from service.domains.orders.lines import Priced, ProductId, Wanted
-from service.domains.orders.model import BuyerId, Order, OrderStatus
-from service.domains.orders.placing import Placing
-from service.domains.orders.recycle_bin import RecycleBin
-from service.domains.orders.repository import Orders
-from service.domains.orders.reviews import Reviews
-from service.domains.products.repository import Products, product_id
-from service.domains.sales.model import deltas
-from service.domains.sales.repository import Sales
-from service.store.table import Table
+from keyfence.bulk.exporter import Exporter
+from keyfence.bulk.importer import Importer, Tally
+from keyfence.bulk.spelling import encoded
+from keyfence.domains.activity.repository import Activities, journal
+from keyfence.domains.categories.repository import Categories
+from keyfence.domains.customers.repository import Customers
+from keyfence.domains.orders.lines import Priced, ProductId, Wanted
+from keyfence.domains.orders.model import BuyerId, Order, OrderStatus
+from keyfence.domains.orders.placing import Placing
+from keyfence.domains.orders.recycle_bin import RecycleBin
+from keyfence.domains.orders.repository import Orders
+from keyfence.domains.orders.reviews import Reviews
+from keyfence.domains.products.repository import Products, product_id
+from keyfence.domains.sales.model import deltas
+from keyfence.domains.sales.repository import Sales
+from keyfence.store.table import Table
+from keyfence_iam.boundary import TenantId
 from tests.unit.bulk import samples
 from tests.unit.bulk.samples import LINES, changed
 from tests.world import World

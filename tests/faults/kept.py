@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iam.boundary import TenantId
-from service.store.keys import Fence
+from keyfence.store.keys import Fence
+from keyfence_iam.boundary import TenantId
 from tests.world import World
 
 if TYPE_CHECKING:

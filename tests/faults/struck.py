@@ -6,13 +6,13 @@ from typing import Any, get_args
 
 import pytest
 
-from iam.gate.faults.fault import Fault, Kind
-from service import app
-from service.store.calls import Lane, Patience
-from service.store.home import Home
-from service.store.meter import Meter
-from service.store.table import Table
-from service.store.tables import Tables
+from keyfence import app
+from keyfence.store.calls import Lane, Patience
+from keyfence.store.home import Home
+from keyfence.store.meter import Meter
+from keyfence.store.table import Table
+from keyfence.store.tables import Tables
+from keyfence_iam.gate.faults.fault import Fault, Kind
 from tests.faults.kept import Kept, Shelf
 from tests.world import Session, World
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from iam.gate.faults.fault import Kind
-from service.domains.categories import passage
-from service.domains.products import shelves
+from keyfence.domains.categories import passage
+from keyfence.domains.products import shelves
+from keyfence_iam.gate.faults.fault import Kind
 from tests.api.test_categories import MOVE, PRODUCT, grow
 from tests.faults.kept import Kept
 from tests.faults.struck import TOLD, Change, code, every_kind, on_dynoxide

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from iam.document import Policy, parse
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.decision import Allowed
-from iam.evaluator.evaluate import evaluate
-from iam.evaluator.requests import Place, expand
-from iam.gate.account import Account
-from iam.gate.session import Session
-from iam.gate.sessions import Sessions
-from iam.gate.sts import Assumption, assume
+from keyfence_iam.document import Policy, parse
+from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.evaluator.decision import Allowed
+from keyfence_iam.evaluator.evaluate import evaluate
+from keyfence_iam.evaluator.requests import Place, expand
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.session import Session
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.sts import Assumption, assume
 from tests.isolation.judge import DEPLOYMENT, KEYS
 
 Call = tuple[str, Mapping[str, Any]]

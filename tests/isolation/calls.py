@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from service.catalogue import Named, entities, patterns
-from service.store.codec import Item
-from service.store.entity import Entity, Index, Query, key_names
-from service.store.keys import Fence, Key
-from service.store.shards import UNSHARDED
-from service.store.template import Field
+from keyfence.catalogue import Named, entities, patterns
+from keyfence.store.codec import Item
+from keyfence.store.entity import Entity, Index, Query, key_names
+from keyfence.store.keys import Fence, Key
+from keyfence.store.shards import UNSHARDED
+from keyfence.store.template import Field
 
 EXAMPLES: Mapping[str, object] = {"_at": datetime(2026, 11, 5, tzinfo=UTC)}
 

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from service.auth.role import Role
+from keyfence.auth.role import Role
 from tests.isolation.questions import Question
 from tests.world import Session, World
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from iam.boundary import CONTROL, tenant_boundary
-from service.store.keys import Fence
+from keyfence.store.keys import Fence
+from keyfence_iam.boundary import CONTROL, tenant_boundary
 from tests.isolation.calls import Call
 
 TENANT, NEIGHBOUR = "a1", "a10"

@@ -18,7 +18,7 @@ from graphql import (
     is_required_argument,
 )
 
-from service.graphql.schema import schema
+from keyfence.graphql.schema import schema
 
 DEPTH = 3
 NUMBERS: Mapping[str, Any] = {

@@ -5,15 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iam.boundary import TenantId, tenant_boundary
-from iam.deployment import silo_table
-from iam.vending import Vending
-from iam.vending.wanted import Placement, Wanted, of_migration, of_tenant
-from service import app
-from service.local import becoming
-from service.store.client import Wire
-from service.store.keys import Fence
-from service.store.schema import Administration
+from keyfence import app
+from keyfence.local import becoming
+from keyfence.store.client import Wire
+from keyfence.store.keys import Fence
+from keyfence.store.schema import Administration
+from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence_iam.deployment import silo_table
+from keyfence_iam.vending import Vending
+from keyfence_iam.vending.wanted import Placement, Wanted, of_migration, of_tenant
 from tests.world import World
 
 if TYPE_CHECKING:

@@ -4,18 +4,18 @@ import tomllib
 
 import pytest
 
-from iam.document import Policy
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.decision import Allowed, Denied
-from iam.evaluator.evaluate import Policies, evaluate
-from iam.evaluator.requests import NotUnderstood
-from iam.evaluator.wording import denial
-from iam.lint import lint
-from iam.policies import ROLES
-from iam.policies.actions import COPIES, STREAM_READS
-from service.errors import BadInput
-from service.store.answers import Refused
-from service.store.cursor import Position, Scope, Sealer
+from keyfence.errors import BadInput
+from keyfence.store.answers import Refused
+from keyfence.store.cursor import Position, Scope, Sealer
+from keyfence_iam.document import Policy
+from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.evaluator.decision import Allowed, Denied
+from keyfence_iam.evaluator.evaluate import Policies, evaluate
+from keyfence_iam.evaluator.requests import NotUnderstood
+from keyfence_iam.evaluator.wording import denial
+from keyfence_iam.lint import lint
+from keyfence_iam.policies import ROLES
+from keyfence_iam.policies.actions import COPIES, STREAM_READS
 from tests.docs.pages import ROOT
 from tests.isolation.asking import (
     LEADING,
@@ -164,8 +164,8 @@ def test_H31_dax_would_ask_as_itself_and_nothing_of_ours_may_or_does_speak_to_it
     bad = allowing(["dax:GetItem"], None, cache)
     assert allowed(bad, "dax:GetItem", cache)
     assert ours_allow("dax:GetItem", cache) == []
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert not [name for name in project["dependencies"] if "dax" in name.lower()]
+    projects = [tomllib.loads((ROOT / top / "pyproject.toml").read_text())["project"] for top in ("service", "iam")]
+    assert not [name for project in projects for name in project["dependencies"] if "dax" in name.lower()]
     assert "dax-granted" in names(bad)
 
 

@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from iam.boundary import BadTenantId, tenant_boundary, tenant_id
-from iam.document import BadPolicy, Policy
-from iam.evaluator.requests import NotUnderstood, TableKeys, expand
-from iam.evaluator.requests.place import Place
-from iam.gate.call import Call as GateCall
-from iam.gate.query.constraint import TAG_VALUE
-from iam.gate.request import Request
-from iam.gate.strict import leaving
-from iam.lint import lint
-from iam.policies.fence import INDEXES
-from service.catalogue import entities
-from service.domains.users.access import user_by_email
-from service.store.keys import TenantKey
+from keyfence.catalogue import entities
+from keyfence.domains.users.access import user_by_email
+from keyfence.store.keys import TenantKey
+from keyfence_iam.boundary import BadTenantId, tenant_boundary, tenant_id
+from keyfence_iam.document import BadPolicy, Policy
+from keyfence_iam.evaluator.requests import NotUnderstood, TableKeys, expand
+from keyfence_iam.evaluator.requests.place import Place
+from keyfence_iam.gate.call import Call as GateCall
+from keyfence_iam.gate.query.constraint import TAG_VALUE
+from keyfence_iam.gate.request import Request
+from keyfence_iam.gate.strict import leaving
+from keyfence_iam.lint import lint
+from keyfence_iam.policies.fence import INDEXES
 from tests.isolation.asking import OWN, TABLE, Call, allowing, fenced, get, put, query, session
 from tests.isolation.judge import DEPLOYMENT, KEYS, Judge
 from tests.unit.store.scripted import Scripted, table

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from iam.boundary import TenantId
-from service.admin.schema import schema as operators
-from service.auth.role import Role
+from keyfence.admin.schema import schema as operators
+from keyfence.auth.role import Role
+from keyfence_iam.boundary import TenantId
 from tests.isolation.questions import Question, questions
 from tests.world import Session, World
 

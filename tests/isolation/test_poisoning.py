@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from service.catalogue import patterns
-from service.store.codec import Item
-from service.store.entity import Query, key_names
-from service.store.keys import Fence
+from keyfence.catalogue import patterns
+from keyfence.store.codec import Item
+from keyfence.store.entity import Query, key_names
+from keyfence.store.keys import Fence
 from tests.isolation.calls import example_key, example_values
 from tests.world import World
 

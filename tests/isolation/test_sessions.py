@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from botocore.exceptions import ClientError
 
-from iam.boundary import TenantId, tenant_boundary
-from iam.document import Policy
-from iam.policies.suspension import revoked, suspended
-from service.local import becoming
+from keyfence.local import becoming
+from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence_iam.document import Policy
+from keyfence_iam.policies.suspension import revoked, suspended
 from tests.world import World
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from iam.document import parse_text
-from iam.policies import ROLES
-from iam.vending.narrowing import narrowing
-from iam.vending.wanted import Placement
+from keyfence_iam.document import parse_text
+from keyfence_iam.policies import ROLES
+from keyfence_iam.vending.narrowing import narrowing
+from keyfence_iam.vending.wanted import Placement
 from tests.isolation.calls import Call, calls
 from tests.isolation.judge import DEPLOYMENT, SILOS, Judge
 from tests.isolation.places import PLACES, TENANT, Caller

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from iam.vending.wanted import Placement
-from service import app
-from service.tenancy.suspensions import Shut
+from keyfence import app
+from keyfence.tenancy.suspensions import Shut
+from keyfence_iam.vending.wanted import Placement
 from tests.isolation.calls import kinds
 from tests.isolation.refusals import made, refused
 from tests.isolation.silos import FOREIGN, HYPHENED, LONGER, NEIGHBOURS, OWN, TENANT, Silos, key, silos

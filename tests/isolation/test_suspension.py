@@ -9,18 +9,18 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from iam.boundary import TenantId, tenant_boundary
-from iam.credentials import Credentials
-from iam.gate.access_key import new_gate_key
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from iam.gate.sessions import Sessions
-from iam.gate.sts import Assumption, assume
-from iam.vending.wanted import of_tenant
-from iam.warden import Warden
-from service import app
-from service.local import becoming
-from service.tenancy.suspensions import Shut
+from keyfence import app
+from keyfence.local import becoming
+from keyfence.tenancy.suspensions import Shut
+from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.gate.access_key import new_gate_key
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.sts import Assumption, assume
+from keyfence_iam.vending.wanted import of_tenant
+from keyfence_iam.warden import Warden
 from tests.isolation.calls import Call, kinds
 from tests.isolation.places import PLACES, Caller
 from tests.isolation.refusals import made, refused

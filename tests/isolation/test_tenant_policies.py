@@ -2,9 +2,9 @@
 
 import pytest
 
-from iam.boundary import tenant_boundary
-from iam.policies import ROLES
-from service.store.keys import Fence
+from keyfence.store.keys import Fence
+from keyfence_iam.boundary import tenant_boundary
+from keyfence_iam.policies import ROLES
 from tests.isolation.calls import Call, calls
 from tests.isolation.judge import DEPLOYMENT, Judge
 from tests.isolation.places import CALLERS, NEIGHBOUR, PLACES, TENANT, Caller

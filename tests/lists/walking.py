@@ -6,7 +6,7 @@ from typing import Any
 
 from graphql import GraphQLObjectType, get_named_type
 
-from service.graphql.schema import schema
+from keyfence.graphql.schema import schema
 from tests.lists.growing import Growth, Shop
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from service.app import obstacles, production
-from service.local.issuer import LocalIssuer
-from service.settings import BadSettings, IssuerSettings, Settings
+from keyfence.app import obstacles, production
+from keyfence.local.issuer import LocalIssuer
+from keyfence.settings import BadSettings, IssuerSettings, Settings
 
 SOUND = {"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from service.development import LOCAL_ISSUER
-from service.local.cursor_key import cursor_key
-from service.local.issuer import local_issuer
-from service.settings import BadSettings, IssuerSettings, Settings, examine, read
+from keyfence.development import LOCAL_ISSUER
+from keyfence.local.cursor_key import cursor_key
+from keyfence.local.issuer import local_issuer
+from keyfence.settings import BadSettings, IssuerSettings, Settings, examine, read
 
 URI = "https://id.example.com/keys"
 ROLES = "arn:aws:iam::123456789012:role/keyfence-"

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from iam.gate.limits.buckets import Rates
-from service.tenancy.advice import BOUNDS
+from keyfence.tenancy.advice import BOUNDS
+from keyfence_iam.gate.limits.buckets import Rates
 from tests.benchmarks.scale.outcome import STEP, Outcome
 from tests.benchmarks.scale.policy import POLICIES, Policy
 from tests.benchmarks.scale.population import UNITS_OF_A_WRITE, World

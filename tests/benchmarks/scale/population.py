@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from service.tenancy.quotas import ALLOWANCES, Tier
+from keyfence.tenancy.quotas import ALLOWANCES, Tier
 from tests.benchmarks.scale.tenant import Tenant
 
 UNITS_OF_A_WRITE = 2

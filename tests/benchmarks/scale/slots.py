@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from iam.gate.limits.bucket import Bucket
-from iam.gate.limits.buckets import Rates
-from iam.gate.limits.units import read_units
+from keyfence_iam.gate.limits.bucket import Bucket
+from keyfence_iam.gate.limits.buckets import Rates
+from keyfence_iam.gate.limits.units import read_units
 
 ITEMS, ITEM_BYTES = 20, 400
 """A page, and what one of its items weighs in the index."""

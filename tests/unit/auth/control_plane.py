@@ -4,9 +4,9 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 
-from iam.boundary import TenantId
-from service.auth.keyset import KeySet
-from service.errors import Internal
+from keyfence.auth.keyset import KeySet
+from keyfence.errors import Internal
+from keyfence_iam.boundary import TenantId
 
 from .clock import FakeClock
 

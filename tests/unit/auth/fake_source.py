@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from threading import Event
 
-from service.auth.jwks import usable_keys
-from service.auth.jwks_source import JwksUnavailable
-from service.auth.signing_key import SigningKey
+from keyfence.auth.jwks import usable_keys
+from keyfence.auth.jwks_source import JwksUnavailable
+from keyfence.auth.signing_key import SigningKey
 
 
 class FakeSource:

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from jwt import PyJWS
 from jwt.algorithms import AllowedPrivateKeys, ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from service.auth.issuer import Issuer, issuer_of
-from service.settings import IssuerSettings
+from keyfence.auth.issuer import Issuer, issuer_of
+from keyfence.settings import IssuerSettings
 
 from .clock import FakeClock
 

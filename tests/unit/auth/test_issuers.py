@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.auth.issuer import issuer_of
-from service.auth.tokens import operator_verifier, tenant_verifier
-from service.settings import IssuerSettings, Settings
+from keyfence.auth.issuer import issuer_of
+from keyfence.auth.tokens import operator_verifier, tenant_verifier
+from keyfence.settings import IssuerSettings, Settings
 
 from .identity_provider import URL, IdentityProvider, Json
 

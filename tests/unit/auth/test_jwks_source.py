@@ -2,15 +2,15 @@
 
 import pytest
 
-from service.auth.admission import admit_principal
-from service.auth.bounded_get import BOUNDS, MAX_BODY, Bounds
-from service.auth.issuer import issuer_of
-from service.auth.jwks_source import JwksSource, JwksUnavailable
-from service.auth.jwks_uri import settings_place
-from service.auth.keyset import Pace
-from service.auth.tokens import Verifier
-from service.errors import Throttled, Unauthenticated
-from service.settings import IssuerSettings
+from keyfence.auth.admission import admit_principal
+from keyfence.auth.bounded_get import BOUNDS, MAX_BODY, Bounds
+from keyfence.auth.issuer import issuer_of
+from keyfence.auth.jwks_source import JwksSource, JwksUnavailable
+from keyfence.auth.jwks_uri import settings_place
+from keyfence.auth.keyset import Pace
+from keyfence.auth.tokens import Verifier
+from keyfence.errors import Throttled, Unauthenticated
+from keyfence.settings import IssuerSettings
 
 from .clock import FakeClock
 from .identity_provider import URL, IdentityProvider

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.auth.jwks_uri import MAX_URI, BadJwksUri, tenants_place
-from service.auth.reach import Place
+from keyfence.auth.jwks_uri import MAX_URI, BadJwksUri, tenants_place
+from keyfence.auth.reach import Place
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.auth.keyset import FLIGHT, FetchedKeys, Pace
-from service.auth.signing_key import SigningKey
-from service.errors import Throttled
+from keyfence.auth.keyset import FLIGHT, FetchedKeys, Pace
+from keyfence.auth.signing_key import SigningKey
+from keyfence.errors import Throttled
 
 from .clock import FakeClock
 from .fake_source import FakeSource

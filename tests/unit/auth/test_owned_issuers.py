@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from iam.vending.budget import Budget
-from service.auth.issuer import Issuer
-from service.auth.issuer_url import MAX_ISSUER
-from service.auth.keyset import FetchedKeys, KeySet
-from service.auth.owned_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, OwnedIssuers
-from service.auth.signing_key import SigningKey
-from service.errors import Internal, Throttled
+from keyfence.auth.issuer import Issuer
+from keyfence.auth.issuer_url import MAX_ISSUER
+from keyfence.auth.keyset import FetchedKeys, KeySet
+from keyfence.auth.owned_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, OwnedIssuers
+from keyfence.auth.signing_key import SigningKey
+from keyfence.errors import Internal, Throttled
+from keyfence_iam.vending.budget import Budget
 
 from .clock import FakeClock
 from .control_plane import ControlPlane, Kept, Plenty, Sleeper, unpublished

@@ -2,13 +2,13 @@
 
 import pytest
 
-from service.auth.admission import admit_operator, admit_principal
-from service.auth.issuer import Issuer
-from service.auth.owned_issuers import MAX_AGE, OwnedIssuers
-from service.auth.principal import Principal
-from service.auth.signing_key import SigningKey
-from service.auth.tokens import RECHECK_SECONDS, Verifier
-from service.errors import Internal, Unauthenticated
+from keyfence.auth.admission import admit_operator, admit_principal
+from keyfence.auth.issuer import Issuer
+from keyfence.auth.owned_issuers import MAX_AGE, OwnedIssuers
+from keyfence.auth.principal import Principal
+from keyfence.auth.signing_key import SigningKey
+from keyfence.auth.tokens import RECHECK_SECONDS, Verifier
+from keyfence.errors import Internal, Unauthenticated
 
 from .clock import FakeClock
 from .control_plane import ControlPlane, Plenty, Sleeper, unpublished

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.auth.public_address import is_public
+from keyfence.auth.public_address import is_public
 
 
 @pytest.mark.parametrize(

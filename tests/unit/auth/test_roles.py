@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.auth.role import Role
+from keyfence.auth.role import Role
 
 STRONGEST_FIRST = [Role.OWNER, Role.ADMIN, Role.MEMBER, Role.VIEWER]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.auth.jwks import MalformedJwks, demanded_keys, usable_keys
-from service.auth.signing_key import UnusableKey, signing_key
+from keyfence.auth.jwks import MalformedJwks, demanded_keys, usable_keys
+from keyfence.auth.signing_key import UnusableKey, signing_key
 
 from .identity_provider import Json, jwk, part, private_key
 

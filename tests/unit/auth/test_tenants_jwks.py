@@ -13,14 +13,14 @@ from time import sleep
 
 import pytest
 
-from service.auth.bounded_get import BOUNDS, MAX_BODY, Bounds
-from service.auth.jwks_source import MAX_KEYS, JwksSource, JwksUnavailable
-from service.auth.jwks_uri import tenants_place
-from service.auth.public_address import is_public
-from service.auth.published_keys import PublishedKeys
-from service.auth.reach import PUBLIC, OutOfReach, Place, Reach
-from service.auth.signing_key import SigningKey
-from service.errors import Throttled
+from keyfence.auth.bounded_get import BOUNDS, MAX_BODY, Bounds
+from keyfence.auth.jwks_source import MAX_KEYS, JwksSource, JwksUnavailable
+from keyfence.auth.jwks_uri import tenants_place
+from keyfence.auth.public_address import is_public
+from keyfence.auth.published_keys import PublishedKeys
+from keyfence.auth.reach import PUBLIC, OutOfReach, Place, Reach
+from keyfence.auth.signing_key import SigningKey
+from keyfence.errors import Throttled
 
 from .certificates import Authority
 from .identity_provider import IdentityProvider, jwk, private_key

@@ -2,13 +2,13 @@
 
 import pytest
 
-from service.auth.admission import admit_principal
-from service.auth.claims import LEEWAY
-from service.auth.issuer import Issuer
-from service.auth.keyset import FetchedKeys, Pace
-from service.auth.principal import Principal
-from service.auth.tokens import RECHECK_SECONDS, Verifier
-from service.errors import Throttled, Unauthenticated
+from keyfence.auth.admission import admit_principal
+from keyfence.auth.claims import LEEWAY
+from keyfence.auth.issuer import Issuer
+from keyfence.auth.keyset import FetchedKeys, Pace
+from keyfence.auth.principal import Principal
+from keyfence.auth.tokens import RECHECK_SECONDS, Verifier
+from keyfence.errors import Throttled, Unauthenticated
 
 from .clock import FakeClock
 from .fake_source import FakeSource

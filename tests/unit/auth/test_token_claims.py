@@ -2,10 +2,10 @@
 
 import pytest
 
-from service.auth.claims import LEEWAY, LONGEST_LIFE
-from service.auth.principal import Principal
-from service.auth.role import Role
-from service.auth.tokens import Verifier
+from keyfence.auth.claims import LEEWAY, LONGEST_LIFE
+from keyfence.auth.principal import Principal
+from keyfence.auth.role import Role
+from keyfence.auth.tokens import Verifier
 
 from .identity_provider import IdentityProvider
 from .test_tokens import refusal

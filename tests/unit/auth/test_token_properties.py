@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.auth.admission import admit_principal
-from service.auth.tokens import Verifier
-from service.errors import Unauthenticated
+from keyfence.auth.admission import admit_principal
+from keyfence.auth.tokens import Verifier
+from keyfence.errors import Unauthenticated
 
 from .clock import FakeClock
 from .identity_provider import IdentityProvider, part

@@ -2,9 +2,9 @@
 
 import pytest
 
-from iam.gate.limits.buckets import Buckets, Rates
-from iam.gate.limits.claim import Claim, Partition
-from service.tenancy.quotas import Tier
+from keyfence.tenancy.quotas import Tier
+from keyfence_iam.gate.limits.buckets import Buckets, Rates
+from keyfence_iam.gate.limits.claim import Claim, Partition
 from tests.benchmarks.scale.model import begun, step
 from tests.benchmarks.scale.outcome import Outcome
 from tests.benchmarks.scale.policy import Fixed

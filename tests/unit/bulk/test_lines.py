@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.bulk.importer import MOST_PROBLEMS, BadLines, check
-from service.bulk.lines import LONGEST, Line, Problem, lines
-from service.domains.orders.model import IN_BIN
-from service.domains.orders.recycle_bin import LINGER
+from keyfence.bulk.importer import MOST_PROBLEMS, BadLines, check
+from keyfence.bulk.lines import LONGEST, Line, Problem, lines
+from keyfence.domains.orders.model import IN_BIN
+from keyfence.domains.orders.recycle_bin import LINGER
 
 from .samples import AT, CUS, HISTORY, LINES, ORD, PRD, changed, encoded, event, record
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from service.cli import app
+from keyfence.cli import app
 
 from .stand_in import application
 
@@ -19,7 +19,7 @@ Run = Callable[..., Result]
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setitem(sys.modules, "service.app", application())
+    monkeypatch.setitem(sys.modules, "keyfence.app", application())
 
 
 @pytest.fixture

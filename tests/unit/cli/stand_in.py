@@ -14,19 +14,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from iam.gate.sessions import Sessions
-from iam.policies.names import PROVISIONER
-from service.settings import Settings
-from service.store.client import Wire
-from service.store.schema import Administration
+from keyfence.settings import Settings
+from keyfence.store.client import Wire
+from keyfence.store.schema import Administration
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.policies.names import PROVISIONER
 
 FOUND: list[bool] = []
 """Whether the table was there before, for each time that things were set up."""
 
 
 def application() -> ModuleType:
-    """A module with what the commands expect of service.app."""
-    module = ModuleType("service.app")
+    """A module with what the commands expect of keyfence.app."""
+    module = ModuleType("keyfence.app")
     vars(module).update(local=local, set_up=set_up, region=region, obstacles=obstacles, production=production)
     return module
 
@@ -77,7 +77,7 @@ def region() -> str | None:
 
 
 if __name__ == "__main__":
-    from service.__main__ import main
+    from keyfence.__main__ import main
 
-    sys.modules["service.app"] = application()
+    sys.modules["keyfence.app"] = application()
     main()

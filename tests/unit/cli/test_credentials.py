@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.session import Session
-from iam.gate.sessions import Sessions
-from iam.gate.token import BadToken
-from service.local.directory import data_directory
-from service.local.gate_key import gate_key
+from keyfence.local.directory import data_directory
+from keyfence.local.gate_key import gate_key
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.session import Session
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.token import BadToken
 
 from .conftest import Run, refusal
 
@@ -112,7 +112,7 @@ def test_a_corrupt_key_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
 def test_an_sdk_does_not_wait_for_what_is_not_needed(tmp_path: Path) -> None:
     gate_key(tmp_path)
     code = (
-        "import sys; from service.cli import app; "
+        "import sys; from keyfence.cli import app; "
         f"app(['credentials', '--tenant', 'acme', '--data', {str(tmp_path)!r}], standalone_mode=False); "
         "heavy = ['boto3', 'moto', 'strawberry', 'starlette', 'uvicorn', 'pydantic_settings']; "
         "print([name for name in heavy if name in sys.modules])"

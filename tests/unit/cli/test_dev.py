@@ -11,10 +11,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from service.cli.listener import listen
-from service.cli.welcome import Welcome
-from service.local import binary
-from service.local.issuer import LocalIssuer
+from keyfence.cli.listener import listen
+from keyfence.cli.welcome import Welcome
+from keyfence.local import binary
+from keyfence.local.issuer import LocalIssuer
 from tests.dynoxide_binary import dynoxide_binary
 
 from .conftest import Run, refusal

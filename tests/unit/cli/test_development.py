@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.gate.server import Gate
-from iam.warden import Warden
-from service.cli.development import _gate
-from service.cli.listener import listen
-from service.local import becoming
-from service.local.role_policies import FILE
+from keyfence.cli.development import _gate
+from keyfence.cli.listener import listen
+from keyfence.local import becoming
+from keyfence.local.role_policies import FILE
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.warden import Warden
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from iam.deployment import Deployment
-from iam.policies import ROLES
-from iam.policies.rendered import files
-from service.cli.boundary import Boundary
-from service.cli.policy import policy
+from keyfence.cli.boundary import Boundary
+from keyfence.cli.policy import policy
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.policies import ROLES
+from keyfence_iam.policies.rendered import files
 
 from .conftest import refusal
 

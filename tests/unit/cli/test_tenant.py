@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 from typer.main import get_group
 
-from service.cli.tenant import tenant
-from service.cli.tenant_operator import operator
-from service.cli.tenant_table import lay, shown, status
-from service.errors import BadInput
+from keyfence.cli.tenant import tenant
+from keyfence.cli.tenant_operator import operator
+from keyfence.cli.tenant_table import lay, shown, status
+from keyfence.errors import BadInput
 
 from .changes import CHANGES
 from .conftest import Run, refusal
@@ -134,7 +134,7 @@ def test_a_table_of_nothing_has_its_headings() -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    code = f"import sys, service.cli; print([name for name in {HEAVY} if name in sys.modules])"
+    code = f"import sys, keyfence.cli; print([name for name in {HEAVY} if name in sys.modules])"
     root = Path(__file__).parents[3]
     found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"

@@ -8,7 +8,7 @@ from typing import Any
 import jwt
 import pytest
 
-from service.local.issuer import local_issuer
+from keyfence.local.issuer import local_issuer
 
 from .conftest import Run, refusal
 
@@ -78,7 +78,7 @@ def test_a_corrupt_key_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
 
 def test_neither_the_engines_nor_the_service_are_loaded_for_a_token(tmp_path: Path) -> None:
     code = (
-        "import sys; from service.cli import app; "
+        "import sys; from keyfence.cli import app; "
         f"app(['token', '--admin', '--data', {str(tmp_path)!r}], standalone_mode=False); "
         "heavy = ['boto3', 'moto', 'strawberry', 'starlette', 'uvicorn', 'pydantic_settings', 'asyncio']; "
         "print([name for name in heavy if name in sys.modules])"
@@ -88,13 +88,13 @@ def test_neither_the_engines_nor_the_service_are_loaded_for_a_token(tmp_path: Pa
 
 
 def test_the_command_itself_keeps_stdout_for_the_token(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "service", "token", "--tenant", "acme", "--data", str(tmp_path)]
+    command = [sys.executable, "-m", "keyfence", "token", "--tenant", "acme", "--data", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert claims(done.stdout.removesuffix("\n"), tmp_path)["tenant"] == "acme"
 
 
 def test_the_command_itself_fails_without_a_traceback(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "service", "token", "--data", str(tmp_path)]
+    command = [sys.executable, "-m", "keyfence", "token", "--data", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "Say either --tenant TENANT or --admin.\n")

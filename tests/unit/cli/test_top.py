@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.limits.claim import Claim, Partition
-from iam.gate.limits.limits import Limits
-from iam.gate.server import Gate
-from service.local.gate_key import gate_key
+from keyfence.local.gate_key import gate_key
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.limits.claim import Claim, Partition
+from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.gate.server import Gate
 
 from .conftest import Run, refusal
 from .running import running

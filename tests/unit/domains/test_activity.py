@@ -6,8 +6,8 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from service.domains.activity.model import Activity, ActivityId, entry
-from service.store.note import Note
+from keyfence.domains.activity.model import Activity, ActivityId, entry
+from keyfence.store.note import Note
 
 NOW = datetime(2026, 11, 16, 8, 30, tzinfo=UTC)
 FULL = 8_192 - len('{"after":{"name":""}}')

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domains.categories.model import Category, Move, MoveId, Moving, checked_route, is_shown, outcome
-from service.errors import BadInput
+from keyfence.domains.categories.model import Category, Move, MoveId, Moving, checked_route, is_shown, outcome
+from keyfence.errors import BadInput
 from tests.unit.store.bookshop import OPENING
 
 PATHS = st.lists(st.sampled_from(["a", "ab", "#"]), min_size=1, max_size=4).map(tuple)

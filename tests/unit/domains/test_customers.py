@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service.domains.customers.access import customers
-from service.domains.customers.model import EMAIL_LENGTH, Customer, CustomerId, checked_email, checked_name
-from service.domains.customers.repository import customer_id
-from service.errors import BadInput
-from service.store.ids import new_id
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
+from keyfence.domains.customers.access import customers
+from keyfence.domains.customers.model import EMAIL_LENGTH, Customer, CustomerId, checked_email, checked_name
+from keyfence.domains.customers.repository import customer_id
+from keyfence.errors import BadInput
+from keyfence.store.ids import new_id
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence_iam.boundary import TenantId
 from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.around(TenantId("acme"))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.domains.stores.circle import EARTH_KM, FARTHEST_KM, Circle
-from service.domains.stores.geohash import ALPHABET, CELLS, LENGTH, Range, cover, encode
-from service.errors import BadInput
+from keyfence.domains.stores.circle import EARTH_KM, FARTHEST_KM, Circle
+from keyfence.domains.stores.geohash import ALPHABET, CELLS, LENGTH, Range, cover, encode
+from keyfence.errors import BadInput
 
 LATITUDES = st.floats(-90, 90) | st.sampled_from([-90.0, -89.9999, 0.0, 45.0, 89.9999, 90.0])
 LONGITUDES = st.floats(-180, 180) | st.sampled_from([-180.0, -179.9999, 0.0, 90.0, 179.9999, 180.0])

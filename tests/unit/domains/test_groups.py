@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from iam.boundary import TenantId
-from service.domains.groups.access import groups, memberships
-from service.domains.groups.model import (
+from keyfence.domains.groups.access import groups, memberships
+from keyfence.domains.groups.model import (
     DESCRIPTION_LENGTH,
     NAME_LENGTH,
     Group,
@@ -17,11 +16,12 @@ from service.domains.groups.model import (
     checked_name,
     is_alive,
 )
-from service.domains.groups.repository import group_id
-from service.errors import BadInput
-from service.store.ids import new_id
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
+from keyfence.domains.groups.repository import group_id
+from keyfence.errors import BadInput
+from keyfence.store.ids import new_id
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence_iam.boundary import TenantId
 from tests.unit.store.bookshop import OPENING
 from tests.unit.store.models import models
 

@@ -6,17 +6,17 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
-from iam.credentials import Credentials
-from service.auth.role import Role
-from service.domains.groups.access import group_by_id, groups, member_by_id, membership_of_user
-from service.domains.groups.memberships import Memberships
-from service.domains.groups.model import Group, GroupId, GroupRole, MemberId
-from service.domains.users.access import users
-from service.domains.users.model import User, UserId
-from service.store.client import Answer
-from service.store.codec import Item
-from service.store.head import Head
-from service.store.ids import new_id
+from keyfence.auth.role import Role
+from keyfence.domains.groups.access import group_by_id, groups, member_by_id, membership_of_user
+from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId
+from keyfence.domains.users.access import users
+from keyfence.domains.users.model import User, UserId
+from keyfence.store.client import Answer
+from keyfence.store.codec import Item
+from keyfence.store.head import Head
+from keyfence.store.ids import new_id
+from keyfence_iam.credentials import Credentials
 from tests.unit.store.bookshop import OPENING
 from tests.unit.store.scripted import table
 from tests.unit.store.shelves import Shelves

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from iam.boundary import TenantId
-from service.domains.orders.access import orders, rows
-from service.domains.orders.change import writes
-from service.domains.orders.event import event
-from service.domains.orders.model import (
+from keyfence.domains.orders.access import orders, rows
+from keyfence.domains.orders.change import writes
+from keyfence.domains.orders.event import event
+from keyfence.domains.orders.model import (
     IN_BIN,
     STEPS,
     Bill,
@@ -35,10 +34,11 @@ from service.domains.orders.model import (
     row_of,
     stepped,
 )
-from service.errors import BadInput, Conflict
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
-from service.store.write import Write
+from keyfence.errors import BadInput, Conflict
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence.store.write import Write
+from keyfence_iam.boundary import TenantId
 from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.around(TenantId("acme"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domains.orders.lines import (
+from keyfence.domains.orders.lines import (
     MOST_LINES,
     MOST_PIECES,
     Priced,
@@ -20,9 +20,9 @@ from service.domains.orders.lines import (
     checked_prices,
     line_items,
 )
-from service.domains.orders.model import BuyerId, OrderId
-from service.domains.orders.once import RETENTION, checked_key, fingerprint, is_expired, order_key
-from service.errors import BadInput
+from keyfence.domains.orders.model import BuyerId, OrderId
+from keyfence.domains.orders.once import RETENTION, checked_key, fingerprint, is_expired, order_key
+from keyfence.errors import BadInput
 from tests.unit.store.bookshop import OPENING
 
 ANN, PEN, ID = BuyerId("cus_ann"), ProductId("prd_pen"), OrderId("ord_1")

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service.domains.products.access import product_revisions, products, sku_claims
-from service.domains.products.model import (
+from keyfence.domains.products.access import product_revisions, products, sku_claims
+from keyfence.domains.products.model import (
     HIGHEST_PRICE,
     Product,
     ProductId,
@@ -20,9 +19,10 @@ from service.domains.products.model import (
     revision_of,
     views_of,
 )
-from service.errors import BadInput
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
+from keyfence.errors import BadInput
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence_iam.boundary import TenantId
 from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.around(TenantId("acme"))

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service.domains.orders.model import OrderStatus
-from service.domains.sales.access import monthly_sales
-from service.domains.sales.model import COUNTED, MonthlySales, Sold, checked_month, deltas, month_of
-from service.errors import BadInput
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
+from keyfence.domains.orders.model import OrderStatus
+from keyfence.domains.sales.access import monthly_sales
+from keyfence.domains.sales.model import COUNTED, MonthlySales, Sold, checked_month, deltas, month_of
+from keyfence.errors import BadInput
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence_iam.boundary import TenantId
 
 PLACED = datetime(2026, 11, 30, 23, 30, tzinfo=UTC)
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)

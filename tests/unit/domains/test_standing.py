@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service.auth.claims import LEEWAY, LONGEST_LIFE
-from service.domains.sessions import standing
-from service.domains.sessions.model import revoked
-from service.domains.sessions.repository import Sessions
-from service.domains.sessions.standing import Standing
-from service.errors import Unauthenticated
+from keyfence.auth.claims import LEEWAY, LONGEST_LIFE
+from keyfence.domains.sessions import standing
+from keyfence.domains.sessions.model import revoked
+from keyfence.domains.sessions.repository import Sessions
+from keyfence.domains.sessions.standing import Standing
+from keyfence.errors import Unauthenticated
+from keyfence_iam.boundary import TenantId
 
 ACME = TenantId("acme")
 

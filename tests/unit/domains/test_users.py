@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service.auth.role import Role
-from service.domains.users.access import email_claims, settings, users
-from service.domains.users.model import (
+from keyfence.auth.role import Role
+from keyfence.domains.users.access import email_claims, settings, users
+from keyfence.domains.users.model import (
     EMAIL_LENGTH,
     NAME_LENGTH,
     SETTING_NAME_LENGTH,
@@ -22,11 +21,12 @@ from service.domains.users.model import (
     checked_name,
     is_alive,
 )
-from service.domains.users.repository import user_id
-from service.errors import BadInput
-from service.store.ids import new_id
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
+from keyfence.domains.users.repository import user_id
+from keyfence.errors import BadInput
+from keyfence.store.ids import new_id
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence_iam.boundary import TenantId
 from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.around(TenantId("acme"))

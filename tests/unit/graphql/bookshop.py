@@ -7,7 +7,7 @@ from enum import Enum
 import strawberry
 from strawberry.scalars import JSON
 
-from service.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
+from keyfence.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
 
 SECRET = "the password is swordfish"
 

@@ -16,8 +16,8 @@ from graphql import (
     print_ast,
 )
 
-from service.admin.schema import schema as operators
-from service.graphql.schema import schema as tenants
+from keyfence.admin.schema import schema as operators
+from keyfence.graphql.schema import schema as tenants
 
 CASES = Path(__file__).parents[2] / "cases"
 CONTRACTS = {

@@ -5,11 +5,11 @@ from graphql import OperationDefinitionNode, parse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import BadInput
-from service.graphql.cost import check_cost, price_of
-from service.graphql.limits import Limits
-from service.graphql.price import Price, Size
-from service.graphql.selections import fragments_of
+from keyfence.errors import BadInput
+from keyfence.graphql.cost import check_cost, price_of
+from keyfence.graphql.limits import Limits
+from keyfence.graphql.price import Price, Size
+from keyfence.graphql.selections import fragments_of
 from tests.unit.graphql.bookshop import bookshop
 
 LIMITS = Limits()

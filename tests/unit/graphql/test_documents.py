@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from service.errors import BadInput
-from service.graphql import documents as module
-from service.graphql.documents import Documents
-from service.graphql.errors import Refused
-from service.graphql.limits import Limits
+from keyfence.errors import BadInput
+from keyfence.graphql import documents as module
+from keyfence.graphql.documents import Documents
+from keyfence.graphql.errors import Refused
+from keyfence.graphql.limits import Limits
 from tests.unit.graphql.bookshop import bookshop
 
 LIST = "{ books { edges { node { title } } } }"

@@ -15,8 +15,8 @@ from graphql import (
 )
 from graphql.language import OperationDefinitionNode
 
-from service.errors import BadInput
-from service.graphql.errors import LONGEST_MESSAGE, render_request_error
+from keyfence.errors import BadInput
+from keyfence.graphql.errors import LONGEST_MESSAGE, render_request_error
 
 
 def picky(error: Exception) -> GraphQLSchema:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from service.graphql.errors import Rendered
-from service.graphql.execution import GraphQLExecutor
-from service.graphql.request import GraphQLRequest
+from keyfence.graphql.errors import Rendered
+from keyfence.graphql.execution import GraphQLExecutor
+from keyfence.graphql.request import GraphQLRequest
 from tests.unit.graphql.bookshop import SECRET, bookshop
 
 executor = GraphQLExecutor(bookshop)

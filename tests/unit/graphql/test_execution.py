@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from graphql import OperationType, get_introspection_query
 
-from service.graphql.errors import Refused, Rendered
-from service.graphql.execution import Answer, GraphQLExecutor
-from service.graphql.limits import Limits
-from service.graphql.request import GraphQLRequest
+from keyfence.graphql.errors import Refused, Rendered
+from keyfence.graphql.execution import Answer, GraphQLExecutor
+from keyfence.graphql.limits import Limits
+from keyfence.graphql.request import GraphQLRequest
 from tests.unit.graphql.bookshop import bookshop
 
 BAD = {"code": "BAD_USER_INPUT"}

@@ -10,11 +10,11 @@ from graphql import GraphQLSchema
 from strawberry.scalars import JSON
 from strawberry.schema.config import StrawberryConfig
 
-from service.errors import NotFound
-from service.graphql.execution import GraphQLExecutor
-from service.graphql.leaves import LeafExecutor, leaves
-from service.graphql.request import GraphQLRequest
-from service.graphql.scalars import SCALARS
+from keyfence.errors import NotFound
+from keyfence.graphql.execution import GraphQLExecutor
+from keyfence.graphql.leaves import LeafExecutor, leaves
+from keyfence.graphql.request import GraphQLRequest
+from keyfence.graphql.scalars import SCALARS
 
 
 @strawberry.enum

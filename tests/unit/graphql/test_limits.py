@@ -3,10 +3,10 @@
 import pytest
 from graphql import get_introspection_query, parse
 
-from service.errors import BadInput
-from service.graphql.documents import Documents
-from service.graphql.errors import Refused
-from service.graphql.limits import Limits, check_document, check_text
+from keyfence.errors import BadInput
+from keyfence.graphql.documents import Documents
+from keyfence.graphql.errors import Refused
+from keyfence.graphql.limits import Limits, check_document, check_text
 from tests.unit.graphql.bookshop import bookshop
 
 LIMITS = Limits()

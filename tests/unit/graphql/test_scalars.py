@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strawberry.schema.config import StrawberryConfig
 
-from service.graphql.scalars import SCALARS
+from keyfence.graphql.scalars import SCALARS
 
 NUMBERS = st.decimals(min_value=Decimal("-1e20") + 1, max_value=Decimal("1e20") - 1, places=18) | st.integers(
     -(10**20) + 1, 10**20 - 1

@@ -4,12 +4,12 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from service.errors import Forbidden, Unauthenticated
-from service.graphql.execution import GraphQLExecutor
-from service.graphql.request import RequestInfo
-from service.http.endpoint import GraphQLEndpoint
-from service.http.metrics import Metrics
-from service.http.routes import routes
+from keyfence.errors import Forbidden, Unauthenticated
+from keyfence.graphql.execution import GraphQLExecutor
+from keyfence.graphql.request import RequestInfo
+from keyfence.http.endpoint import GraphQLEndpoint
+from keyfence.http.metrics import Metrics
+from keyfence.http.routes import routes
 from tests.unit.graphql.bookshop import bookshop
 
 TOKEN = "Bearer ada"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from service.errors import Internal, KeyfenceError, Throttled, Unauthenticated
-from service.graphql.request import RequestInfo
+from keyfence.errors import Internal, KeyfenceError, Throttled, Unauthenticated
+from keyfence.graphql.request import RequestInfo
 from tests.unit.http.asking import Answered, post
 from tests.unit.http.shop import TOKEN, endpoint
 

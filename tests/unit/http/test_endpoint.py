@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from service.errors import Internal, KeyfenceError, Throttled
-from service.http.endpoint import GraphQLEndpoint
+from keyfence.errors import Internal, KeyfenceError, Throttled
+from keyfence.http.endpoint import GraphQLEndpoint
 from tests.unit.http.asking import GRAPHQL, JSON, ask, post
 from tests.unit.http.shop import TOKEN, endpoint
 

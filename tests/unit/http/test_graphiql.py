@@ -3,7 +3,7 @@
 import json
 import re
 
-from service.http.graphiql import graphiql_page
+from keyfence.http.graphiql import graphiql_page
 
 
 def options(page: str) -> dict[str, str]:

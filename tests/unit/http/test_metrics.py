@@ -1,7 +1,7 @@
 """The histogram is cumulative, as Prometheus reads it."""
 
-from service.http.metrics import Metrics
-from service.store.meter import Meter
+from keyfence.http.metrics import Metrics
+from keyfence.store.meter import Meter
 
 NAME = "keyfence_http_request_duration_seconds"
 

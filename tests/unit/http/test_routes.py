@@ -4,8 +4,8 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from service.http.metrics import Metrics
-from service.http.routes import routes
+from keyfence.http.metrics import Metrics
+from keyfence.http.routes import routes
 from tests.unit.http.asking import ask, post
 from tests.unit.http.shop import TOKEN, ready, shop
 

@@ -9,8 +9,8 @@ import pytest
 from starlette.types import Message, Receive, Scope
 from structlog.testing import capture_logs
 
-from service.errors import Throttled
-from service.graphql.request import RequestInfo
+from keyfence.errors import Throttled
+from keyfence.graphql.request import RequestInfo
 from tests.unit.http.asking import Answered, post
 from tests.unit.http.shop import TOKEN, context, endpoint, shop
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.deployment import Deployment
-from iam.document import Policy
-from iam.gate.access_key import new_gate_key
-from iam.gate.account import Account
-from iam.gate.sessions import Sessions
-from iam.gate.sts import Declined
-from service.local import becoming
-from service.local.compute import running_as
+from keyfence.local import becoming
+from keyfence.local.compute import running_as
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.document import Policy
+from keyfence_iam.gate.access_key import new_gate_key
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.sts import Declined
 
 ACME = TenantId("acme")
 

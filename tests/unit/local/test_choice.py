@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.local import choice, dynoxide, moto
-from service.local.engine import EngineBusy, EngineFailed, EngineMissing
+from keyfence.local import choice, dynoxide, moto
+from keyfence.local.engine import EngineBusy, EngineFailed, EngineMissing
 
 from .conftest import quiet
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from service.local import dynoxide
-from service.local.dynoxide import DATABASE, Dynoxide
-from service.local.engine import EngineBusy, EngineFailed, EngineMissing
+from keyfence.local import dynoxide
+from keyfence.local.dynoxide import DATABASE, Dynoxide
+from keyfence.local.engine import EngineBusy, EngineFailed, EngineMissing
 
 from .conftest import Start, quiet
 from .dynamodb import create_table, tables

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.local.gate_key import FILE, gate_key
-from service.local.secret import SecretUnusable
+from keyfence.local.gate_key import FILE, gate_key
+from keyfence.local.secret import SecretUnusable
 
 
 def test_the_gate_key_is_private_and_used_again(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from service.auth.role import Role
-from service.development import LOCAL_ISSUER
-from service.local.issuer import FILE, LocalIssuer, local_issuer
-from service.local.secret import SecretUnusable
+from keyfence.auth.role import Role
+from keyfence.development import LOCAL_ISSUER
+from keyfence.local.issuer import FILE, LocalIssuer, local_issuer
+from keyfence.local.secret import SecretUnusable
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from iam.warden import NotShut, Warden
-from service.local import becoming
-from service.local.role_policies import FILE, PoliciesUnusable, keep, kept_in
+from keyfence.local import becoming
+from keyfence.local.role_policies import FILE, PoliciesUnusable, keep, kept_in
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.warden import NotShut, Warden
 
 ACCOUNT = Account.of(Deployment())
 DENY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}'

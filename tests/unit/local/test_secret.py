@@ -7,8 +7,8 @@ from threading import Barrier
 
 import pytest
 
-from service.local.cursor_key import FILE, cursor_key
-from service.local.secret import SecretUnusable, keep
+from keyfence.local.cursor_key import FILE, cursor_key
+from keyfence.local.secret import SecretUnusable, keep
 
 
 def test_of_many_that_make_a_secret_at_once_all_get_the_same(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from io import BytesIO
 import orjson
 import pytest
 
-from service.bulk import categories, customers, orders, products
-from service.bulk.importer import check
-from service.bulk.spelling import encoded
-from service.bulk.whole_order import WholeOrder
-from service.domains.orders.model import OrderStatus
-from service.local.people import TENANTS
-from service.local.trade import Trade
+from keyfence.bulk import categories, customers, orders, products
+from keyfence.bulk.importer import check
+from keyfence.bulk.spelling import encoded
+from keyfence.bulk.whole_order import WholeOrder
+from keyfence.domains.orders.model import OrderStatus
+from keyfence.local.people import TENANTS
+from keyfence.local.trade import Trade
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 TRADES = {name: Trade(demo, NOW) for name, demo in TENANTS.items()}

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from iam.boundary import TenantId
-from service.domains.users.access import users
-from service.migrations.derivation import Unreadable, wrong_keys
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED, ShardMap
+from keyfence.domains.users.access import users
+from keyfence.migrations.derivation import Unreadable, wrong_keys
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED, ShardMap
+from keyfence_iam.boundary import TenantId
 from tests.engine.migrating import user
 
 FENCE = Fence.around(TenantId("acme"))

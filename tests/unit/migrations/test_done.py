@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.migrations.done import Done, fingerprint
-from service.store.codec import Item
+from keyfence.migrations.done import Done, fingerprint
+from keyfence.store.codec import Item
 
 parts = st.builds(
     Done,

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from iam.boundary import TenantId
-from service.errors import Conflict, KeyfenceError, Throttled
-from service.migrations.means import Means
-from service.migrations.run import Run
-from service.tenancy.migration import Kind, Migration, new_migration
+from keyfence.errors import Conflict, KeyfenceError, Throttled
+from keyfence.migrations.means import Means
+from keyfence.migrations.run import Run
+from keyfence.tenancy.migration import Kind, Migration, new_migration
+from keyfence_iam.boundary import TenantId
 
 PATIENTLY = 5
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

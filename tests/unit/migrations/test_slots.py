@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from service.errors import Conflict
-from service.migrations.keys import declared
-from service.migrations.slots import misplaced
-from service.store.shards import Moving, ShardCounts, slot_of, slot_text
+from keyfence.errors import Conflict
+from keyfence.migrations.keys import declared
+from keyfence.migrations.slots import misplaced
+from keyfence.store.shards import Moving, ShardCounts, slot_of, slot_text
 
 DOWN = ShardCounts(read_shards=8, write_shards=2, moving=Moving.DOWN)
 UP = ShardCounts(read_shards=8, write_shards=8, former=(1,), moving=Moving.UP)

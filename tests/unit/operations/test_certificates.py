@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from service.errors import BadInput, Conflict
-from service.local.signing_key import signing_key
-from service.operations.offboarding.certificate import checked
-from service.operations.offboarding.signer import Signer, Verifier, signer, verifier
+from keyfence.errors import BadInput, Conflict
+from keyfence.local.signing_key import signing_key
+from keyfence.operations.offboarding.certificate import checked
+from keyfence.operations.offboarding.signer import Signer, Verifier, signer, verifier
 from tests.unit.operations.leaver import OTHER, SIGNER, certified
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import Conflict
-from service.operations.offboarding.certificate import checked, compare
-from service.operations.offboarding.chain import BadLine, chained, follow, genesis, key_of
-from service.operations.offboarding.export_file import Damaged, ExportFile, items, proof
-from service.store.codec import Item
+from keyfence.errors import Conflict
+from keyfence.operations.offboarding.certificate import checked, compare
+from keyfence.operations.offboarding.chain import BadLine, chained, follow, genesis, key_of
+from keyfence.operations.offboarding.export_file import Damaged, ExportFile, items, proof
+from keyfence.store.codec import Item
 from tests.unit.operations.leaver import EXPORT, SIGNER, certified, item, written
 
 Tampering = Callable[[list[bytes]], list[bytes]]

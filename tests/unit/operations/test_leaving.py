@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from service.errors import Conflict
-from service.operations.offboarding.beginning import leaving
-from service.store.shards import ShardCounts
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.move import MovePhase, Placement
+from keyfence.errors import Conflict
+from keyfence.operations.offboarding.beginning import leaving
+from keyfence.store.shards import ShardCounts
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.move import MovePhase, Placement
 from tests.unit.tenancy.test_moving_homes import tenant
 
 

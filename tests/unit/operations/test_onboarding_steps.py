@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from iam.boundary import tenant_id
-from service.errors import Conflict
-from service.operations.application import Application
-from service.operations.onboarding import _active, _same
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.quotas import Tier
+from keyfence.errors import Conflict
+from keyfence.operations.application import Application
+from keyfence.operations.onboarding import _active, _same
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.quotas import Tier
+from keyfence_iam.boundary import tenant_id
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 WANTED = Application(

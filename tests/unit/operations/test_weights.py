@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.operations.weighing import Scales, Weight
-from service.store.owner import owner_of
+from keyfence.operations.weighing import Scales, Weight
+from keyfence.store.owner import owner_of
 
 
 @pytest.mark.parametrize(

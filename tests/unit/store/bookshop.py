@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from service.store.entity import entity
-from service.store.family import Family
-from service.store.keys import ControlKey, TenantKey
-from service.store.shards import Shard
+from keyfence.store.entity import entity
+from keyfence.store.family import Family
+from keyfence.store.keys import ControlKey, TenantKey
+from keyfence.store.shards import Shard
 
 OPENING = datetime(2026, 11, 1, 9, tzinfo=UTC)
 

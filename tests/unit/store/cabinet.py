@@ -5,21 +5,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from iam.vending.wanted import Placement
-from service.store.answers import Refused
-from service.store.calls import CredentialSource
-from service.store.client import Answer
-from service.store.codec import Item
-from service.store.cursor import Sealer
-from service.store.home import Home
-from service.store.keys import KeyPair
-from service.store.likeness import Likeness, Outcome
-from service.store.mirror import OnDifference, unheard
-from service.store.shadow import asked_of
-from service.store.table import Table
-from service.store.tables import Tables
+from keyfence.store.answers import Refused
+from keyfence.store.calls import CredentialSource
+from keyfence.store.client import Answer
+from keyfence.store.codec import Item
+from keyfence.store.cursor import Sealer
+from keyfence.store.home import Home
+from keyfence.store.keys import KeyPair
+from keyfence.store.likeness import Likeness, Outcome
+from keyfence.store.mirror import OnDifference, unheard
+from keyfence.store.shadow import asked_of
+from keyfence.store.table import Table
+from keyfence.store.tables import Tables
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.vending.wanted import Placement
 
 from .interpreter import BadExpression, holds, placeholders, updated
 from .scripted import CREDENTIALS, KEY, NAME, Call

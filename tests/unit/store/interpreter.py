@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from service.store.codec import Item, Value
+from keyfence.store.codec import Item, Value
 
 Path = tuple[str, ...]
 

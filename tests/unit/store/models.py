@@ -11,7 +11,7 @@ from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from service.store.shards import LIMIT, Moving, ShardCounts
+from keyfence.store.shards import LIMIT, Moving, ShardCounts
 
 M = TypeVar("M")
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from service.store.codec import Item, decode_model, encode
-from service.store.expression import Change, Condition, Placeholders
-from service.store.head import Attributes, Head, without_child
+from keyfence.store.codec import Item, decode_model, encode
+from keyfence.store.expression import Change, Condition, Placeholders
+from keyfence.store.head import Attributes, Head, without_child
 
 from .interpreter import holds, updated
 

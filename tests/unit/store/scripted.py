@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from iam.boundary import tenant_id
-from iam.credentials import Credentials
-from service.store.answers import Refused
-from service.store.calls import Caller, Patience
-from service.store.client import Answer, Client
-from service.store.cursor import Sealer
-from service.store.home import Home
-from service.store.keys import Fence
-from service.store.shards import UNSHARDED
-from service.store.table import Table
+from keyfence.store.answers import Refused
+from keyfence.store.calls import Caller, Patience
+from keyfence.store.client import Answer, Client
+from keyfence.store.cursor import Sealer
+from keyfence.store.home import Home
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED
+from keyfence.store.table import Table
+from keyfence_iam.boundary import tenant_id
+from keyfence_iam.credentials import Credentials
 
 NAME = "keyfence"
 KEY = b"0123456789abcdef0123456789abcdef"

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from iam.boundary import tenant_id
-from iam.credentials import Credentials
-from service.store.answers import Refused
-from service.store.client import Answer
-from service.store.codec import Item
-from service.store.entity import Entity, Index, key_names
-from service.store.keys import Fence, KeyPair
-from service.store.shards import UNSHARDED, ShardMap
+from keyfence.store.answers import Refused
+from keyfence.store.client import Answer
+from keyfence.store.codec import Item
+from keyfence.store.entity import Entity, Index, key_names
+from keyfence.store.keys import Fence, KeyPair
+from keyfence.store.shards import UNSHARDED, ShardMap
+from keyfence_iam.boundary import tenant_id
+from keyfence_iam.credentials import Credentials
 
 from .interpreter import holds, updated
 from .scripted import NAME, Call

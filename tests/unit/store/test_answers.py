@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
-from service.store.answers import MEANINGS, REASONS, Refused
+from keyfence.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
+from keyfence.store.answers import MEANINGS, REASONS, Refused
 
 CANCELED = "TransactionCanceledException"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from service.errors import Forbidden, Throttled
-from service.store.answers import Refused
-from service.store.codec import Item
+from keyfence.errors import Forbidden, Throttled
+from keyfence.store.answers import Refused
+from keyfence.store.codec import Item
 
 from .bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters
 from .scripted import NAME, PATIENCE, Scripted, table

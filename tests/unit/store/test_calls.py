@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.credentials import Credentials
-from service.store.answers import MEANINGS, Refused
-from service.store.calls import Caller, Patience
-from service.store.client import Answer
-from service.store.meter import Meter
+from keyfence.store.answers import MEANINGS, Refused
+from keyfence.store.calls import Caller, Patience
+from keyfence.store.client import Answer
+from keyfence.store.meter import Meter
+from keyfence_iam.credentials import Credentials
 
 from .scripted import CREDENTIALS, NAME, PATIENCE, Scripted, credentials
 
@@ -95,8 +95,8 @@ async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.Monke
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr("service.store.calls.asyncio.sleep", sleep)
-    monkeypatch.setattr("service.store.calls.random.uniform", lambda _low, high: high)
+    monkeypatch.setattr("keyfence.store.calls.asyncio.sleep", sleep)
+    monkeypatch.setattr("keyfence.store.calls.random.uniform", lambda _low, high: high)
     patience = Patience(attempts=5, first_pause=0.1, longest_pause=0.3)
     with pytest.raises(Refused):
         await caller(Scripted([Refused("ThrottlingException", "")] * 5), patience=patience).call("GetItem", {})

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import service
-from service import catalogue
-from service.catalogue import Named
-from service.store.entity import Get
-from service.store.schema import definition
+import keyfence
+from keyfence import catalogue
+from keyfence.catalogue import Named
+from keyfence.store.entity import Get
+from keyfence.store.schema import definition
 
 ENTITIES = list(catalogue.entities())
 PATTERNS = list(catalogue.patterns())
@@ -20,7 +20,7 @@ each_pattern = pytest.mark.parametrize("named", PATTERNS, ids=str)
 
 
 def test_every_access_page_is_in_the_catalogue() -> None:
-    root = Path(service.__file__).parent
+    root = Path(keyfence.__file__).parent
     pages = set(root.rglob("access.py"))
     assert {Path(str(module.__file__)) for module in catalogue.ACCESS} == pages
 
@@ -64,7 +64,7 @@ def test_the_page_is_the_same_in_every_process() -> None:
 
 
 def _printed(seed: str) -> str:
-    script = "import sys; from service import catalogue; sys.stdout.write(catalogue.as_markdown())"
+    script = "import sys; from keyfence import catalogue; sys.stdout.write(catalogue.as_markdown())"
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     return run.stdout

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service import catalogue
-from service.store.codec import attribute
-from service.store.entity import Entity, Index, key_names
-from service.store.keys import Fence, TenantKey
-from service.store.schema import INDEXES, PROJECTED
-from service.store.shards import ShardMap
-from service.store.template import Field
+from keyfence import catalogue
+from keyfence.store.codec import attribute
+from keyfence.store.entity import Entity, Index, key_names
+from keyfence.store.keys import Fence, TenantKey
+from keyfence.store.schema import INDEXES, PROJECTED
+from keyfence.store.shards import ShardMap
+from keyfence.store.template import Field
+from keyfence_iam.boundary import TenantId
 
 from .models import models
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.codec import attribute, decode_model, encode, encode_model
+from keyfence.store.codec import attribute, decode_model, encode, encode_model
 
 from .models import TEXT, TIMES, models
 

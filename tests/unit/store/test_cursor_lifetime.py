@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from service.errors import BadInput
-from service.store.cursor import Position, Scope, Sealer
+from keyfence.errors import BadInput
+from keyfence.store.cursor import Position, Scope, Sealer
 
 HOUR = 3600
 WEEK = 7 * 24 * HOUR

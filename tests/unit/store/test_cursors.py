@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.errors import BadInput
-from service.store.cursor import Position, Scope, Sealer
+from keyfence.errors import BadInput
+from keyfence.store.cursor import Position, Scope, Sealer
 
 from .models import TEXT
 

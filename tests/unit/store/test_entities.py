@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from iam.boundary import TenantId
-from service.store.entity import BadEntity, Entity, Query, attributes, entity
-from service.store.keys import ControlKey, Fence, TenantKey
-from service.store.shards import UNSHARDED, Shard
+from keyfence.store.entity import BadEntity, Entity, Query, attributes, entity
+from keyfence.store.keys import ControlKey, Fence, TenantKey
+from keyfence.store.shards import UNSHARDED, Shard
+from keyfence_iam.boundary import TenantId
 
 from .bookshop import OPENING, Book, book, books, chapter, chapters
 from .models import models

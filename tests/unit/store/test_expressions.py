@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.codec import encode
-from service.store.expression import Change, Condition, Placeholders, absent, equals, fewer_than, present
+from keyfence.store.codec import encode
+from keyfence.store.expression import Change, Condition, Placeholders, absent, equals, fewer_than, present
 
 from .interpreter import holds, placeholders, updated
 from .models import TEXT

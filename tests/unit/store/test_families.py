@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.store.entity import BadEntity, entity
-from service.store.family import Family
-from service.store.keys import TenantKey
+from keyfence.store.entity import BadEntity, entity
+from keyfence.store.family import Family
+from keyfence.store.keys import TenantKey
 
 from .bookshop import Book, book, book_with_chapters, books, chapter, chapters, chapters_of_book
 from .scripted import table

@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from service.store import head as heads
-from service.store.head import SIZE, Head
+from keyfence.store import head as heads
+from keyfence.store.head import SIZE, Head
 
 from .parent import Parent
 

@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import pytest
 
-from service.store import head as heads
-from service.store.head import SIZE, Head
+from keyfence.store import head as heads
+from keyfence.store.head import SIZE, Head
 
 from .parent import filled
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from iam.vending.wanted import Placement
-from service.errors import Throttled
-from service.store.calls import CredentialSource
-from service.store.client import Answer
-from service.store.home import Home
-from service.store.lane import Lane
-from service.store.shards import ShardMap
-from service.store.table import Table
-from service.store.tables import Tables
-from service.store.write import put
+from keyfence.errors import Throttled
+from keyfence.store.calls import CredentialSource
+from keyfence.store.client import Answer
+from keyfence.store.home import Home
+from keyfence.store.lane import Lane
+from keyfence.store.shards import ShardMap
+from keyfence.store.table import Table
+from keyfence.store.tables import Tables
+from keyfence.store.write import put
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.vending.wanted import Placement
 
 from .bookshop import book, book_by_id, books, oldest_books
 from .scripted import table

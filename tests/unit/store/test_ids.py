@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import BadInput
-from service.store.escape import escape
-from service.store.ids import checked_id, new_id, prefix_of
+from keyfence.errors import BadInput
+from keyfence.store.escape import escape
+from keyfence.store.ids import checked_id, new_id, prefix_of
 
 GOOD = "usr_01JCZXS9QW5E7R2T4Y6V8B0N1M"
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from iam.boundary import TENANT_ID, TenantId, tenant_boundary
-from service.errors import BadInput
-from service.store import keys
-from service.store.keys import ControlKey, Fence, KeyPair, TenantKey
-from service.store.shards import UNSHARDED, Shard, ShardMap
-from service.store.template import BadTemplate
+from keyfence.errors import BadInput
+from keyfence.store import keys
+from keyfence.store.keys import ControlKey, Fence, KeyPair, TenantKey
+from keyfence.store.shards import UNSHARDED, Shard, ShardMap
+from keyfence.store.template import BadTemplate
+from keyfence_iam.boundary import TENANT_ID, TenantId, tenant_boundary
 
 from .models import TEXT
 

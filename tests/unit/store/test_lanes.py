@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.store.lane import Lane
+from keyfence.store.lane import Lane
 
 
 async def settle() -> None:

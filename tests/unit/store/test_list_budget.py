@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from service.store.shards import Moving, ShardCounts, ShardMap
+from keyfence.store.shards import Moving, ShardCounts, ShardMap
 from tests.benchmarks.lists import kept, walked
 
 from .bookshop import OPENING, Book, book, books, newest_books

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from service.store.meter import Meter, spent
+from keyfence.store.meter import Meter, spent
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from iam.vending.wanted import Placement
-from service.errors import Conflict, Forbidden, KeyfenceError, NotFound, Throttled
-from service.store.answers import Refused
-from service.store.calls import Patience
-from service.store.cursor import Sealer
-from service.store.expression import Change, absent, equals, present
-from service.store.home import Home
-from service.store.likeness import Likeness, Outcome
-from service.store.table import PORTION, Table
-from service.store.tables import Tables
-from service.store.twins import Twins
-from service.store.write import Stale, Write, change, check, delete, put, revise, tally
+from keyfence.errors import Conflict, Forbidden, KeyfenceError, NotFound, Throttled
+from keyfence.store.answers import Refused
+from keyfence.store.calls import Patience
+from keyfence.store.cursor import Sealer
+from keyfence.store.expression import Change, absent, equals, present
+from keyfence.store.home import Home
+from keyfence.store.likeness import Likeness, Outcome
+from keyfence.store.table import PORTION, Table
+from keyfence.store.tables import Tables
+from keyfence.store.twins import Twins
+from keyfence.store.write import Stale, Write, change, check, delete, put, revise, tally
+from keyfence_iam.vending.wanted import Placement
 
 from .bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
 from .cabinet import ACME, DUAL, POOLED, SILO, SILOED, SWITCHED, Cabinet, Open, handle

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.codec import encode
-from service.store.money import money
+from keyfence.store.codec import encode
+from keyfence.store.money import money
 
 AMOUNTS = st.decimals(min_value=0, max_value=Decimal(10) ** 12, places=2)
 

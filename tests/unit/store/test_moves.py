@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import KeyfenceError
-from service.store.expression import Change, absent, present
-from service.store.home import Home
-from service.store.table import Table
-from service.store.write import Stale, Write, change, check, delete, put, revise, tally
+from keyfence.errors import KeyfenceError
+from keyfence.store.expression import Change, absent, present
+from keyfence.store.home import Home
+from keyfence.store.table import Table
+from keyfence.store.write import Stale, Write, change, check, delete, put, revise, tally
 
 from .bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
 from .cabinet import DUAL, POOLED, SILO, SWITCHED, Cabinet, Items, backfilled, handle

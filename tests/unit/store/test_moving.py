@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from service.store.client import Answer
-from service.store.codec import Item
-from service.store.keys import Fence, KeyPair
-from service.store.shards import LIMIT, Moving, ShardCounts, ShardMap, slot_of, slot_text
-from service.store.table import Table
+from keyfence.store.client import Answer
+from keyfence.store.codec import Item
+from keyfence.store.keys import Fence, KeyPair
+from keyfence.store.shards import LIMIT, Moving, ShardCounts, ShardMap, slot_of, slot_text
+from keyfence.store.table import Table
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
 
 from .bookshop import OPENING, Book, Count, Visit, book, books, count_by_name, counts, newest_books, oldest_books
 from .bookshop import visits as visit_entity

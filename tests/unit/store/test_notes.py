@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from service.store.note import Note, differences
-from service.store.write import Write, put
+from keyfence.store.note import Note, differences
+from keyfence.store.write import Write, put
 
 from .bookshop import Chapter, book, books, chapter, chapters
 from .scripted import table

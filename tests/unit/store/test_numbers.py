@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.errors import BadInput
-from service.store.codec import decode_model, encode, encode_model
+from keyfence.errors import BadInput
+from keyfence.store.codec import decode_model, encode, encode_model
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from service.errors import BadInput
+from keyfence.errors import BadInput
 
 from .bookshop import OPENING, book, books, books_of_shelf, newest_books, noted_books, oldest_books
 from .scripted import table

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import BadInput, Forbidden, Throttled
-from service.store.codec import Item
-from service.store.entity import Query
-from service.store.keys import KeyPair
-from service.store.page import LARGEST
-from service.store.shards import ShardMap
-from service.store.table import Table
+from keyfence.errors import BadInput, Forbidden, Throttled
+from keyfence.store.codec import Item
+from keyfence.store.entity import Query
+from keyfence.store.keys import KeyPair
+from keyfence.store.page import LARGEST
+from keyfence.store.shards import ShardMap
+from keyfence.store.table import Table
 
 from .bookshop import (
     Book,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.keys import TenantKey
-from service.store.stretch import Span
-from service.store.template import BadTemplate, Template
+from keyfence.store.keys import TenantKey
+from keyfence.store.stretch import Span
+from keyfence.store.template import BadTemplate, Template
 
 from .bookshop import OPENING, Section, sections, subtree
 from .models import TEXT

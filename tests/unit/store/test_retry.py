@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.errors import Conflict, Throttled
-from service.store.retry import ATTEMPTS, unless_stale
-from service.store.write import Stale
+from keyfence.errors import Conflict, Throttled
+from keyfence.store.retry import ATTEMPTS, unless_stale
+from keyfence.store.write import Stale
 
 
 class Attempts:

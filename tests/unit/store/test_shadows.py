@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from service.store.answers import Refused
-from service.store.calls import Patience
-from service.store.client import Answer
-from service.store.meter import Meter
-from service.store.shadow import asked_of, said
-from service.store.table import Table
-from service.store.write import put
+from keyfence.store.answers import Refused
+from keyfence.store.calls import Patience
+from keyfence.store.client import Answer
+from keyfence.store.meter import Meter
+from keyfence.store.shadow import asked_of, said
+from keyfence.store.table import Table
+from keyfence.store.write import put
 
 from .bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books
 from .cabinet import DUAL, SHADOW, SILO, Cabinet, handle

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service.store.keys import Fence, TenantKey
-from service.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, slot_of, slot_text, slots_of
+from keyfence.store.keys import Fence, TenantKey
+from keyfence.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, slot_of, slot_text, slots_of
+from keyfence_iam.boundary import TenantId
 
 ACME = Fence.around(TenantId("acme"))
 USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import BadInput
-from service.store.entity import BadEntity
-from service.store.shards import ShardMap
-from service.store.stretch import Span
-from service.store.table import Table
+from keyfence.errors import BadInput
+from keyfence.store.entity import BadEntity
+from keyfence.store.shards import ShardMap
+from keyfence.store.stretch import Span
+from keyfence.store.table import Table
 
 from .bookshop import OPENING, Book, book, books, books_of_days, chapter, chapters, numbered_chapters
 from .scripted import table

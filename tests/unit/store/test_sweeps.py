@@ -2,13 +2,13 @@
 
 import pytest
 
-from iam.boundary import tenant_id
-from service.errors import Forbidden, Throttled
-from service.store.answers import Refused
-from service.store.calls import Caller
-from service.store.keys import Fence
-from service.store.purge import purge
-from service.store.sweep import Sweep
+from keyfence.errors import Forbidden, Throttled
+from keyfence.store.answers import Refused
+from keyfence.store.calls import Caller
+from keyfence.store.keys import Fence
+from keyfence.store.purge import purge
+from keyfence.store.sweep import Sweep
+from keyfence_iam.boundary import tenant_id
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials, table
 
 ACME = Fence.around(tenant_id("acme"))

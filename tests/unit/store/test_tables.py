@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.vending.wanted import Placement
-from service.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
-from service.store.answers import Refused
-from service.store.calls import CredentialSource
-from service.store.cursor import Sealer
-from service.store.expression import Change, absent, present
-from service.store.home import Home
-from service.store.keys import Fence
-from service.store.meter import Meter, Spent
-from service.store.table import Table
-from service.store.tables import Tables
-from service.store.write import Stale, change, delete, put
+from keyfence.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
+from keyfence.store.answers import Refused
+from keyfence.store.calls import CredentialSource
+from keyfence.store.cursor import Sealer
+from keyfence.store.expression import Change, absent, present
+from keyfence.store.home import Home
+from keyfence.store.keys import Fence
+from keyfence.store.meter import Meter, Spent
+from keyfence.store.table import Table
+from keyfence.store.tables import Tables
+from keyfence.store.write import Stale, change, delete, put
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.vending.wanted import Placement
 
 from .bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
 from .scripted import KEY, NAME, PATIENCE, Scripted, credentials, table

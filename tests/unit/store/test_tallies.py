@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.store.shards import ShardMap
-from service.store.write import tally
+from keyfence.store.shards import ShardMap
+from keyfence.store.write import tally
 
 from .bookshop import OPENING, Count, book, books, count_by_name, counts
 from .scripted import table

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.errors import BadInput
-from service.store.template import Template, instant
+from keyfence.errors import BadInput
+from keyfence.store.template import Template, instant
 
 from .models import TIMES, ZONES
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.errors import BadInput
-from service.store.template import BadTemplate, Template
+from keyfence.errors import BadInput
+from keyfence.store.template import BadTemplate, Template
 
 from .models import TEXT, cuts
 

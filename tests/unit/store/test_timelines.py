@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import BadInput
-from service.store.entity import Query
-from service.store.page import Page
-from service.store.shards import ShardMap
-from service.store.stretch import Span
-from service.store.table import Table
-from service.store.timeline import timeline
+from keyfence.errors import BadInput
+from keyfence.store.entity import Query
+from keyfence.store.page import Page
+from keyfence.store.shards import ShardMap
+from keyfence.store.stretch import Span
+from keyfence.store.table import Table
+from keyfence.store.timeline import timeline
 
 from .bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
 from .scripted import table

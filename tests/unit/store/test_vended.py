@@ -2,13 +2,13 @@
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from iam.vending import Vending
-from iam.vending.refusal import NoSession, OverBudget
-from iam.vending.wanted import Placement, Wanted, of_control_plane, of_migration, of_tenant
-from service.errors import Internal, Throttled
-from service.store.vended import Sessions, Vended, VendedToMigrator
+from keyfence.errors import Internal, Throttled
+from keyfence.store.vended import Sessions, Vended, VendedToMigrator
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.vending import Vending
+from keyfence_iam.vending.refusal import NoSession, OverBudget
+from keyfence_iam.vending.wanted import Placement, Wanted, of_control_plane, of_migration, of_tenant
 
 ACME = TenantId("acme")
 

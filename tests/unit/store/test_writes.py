@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service.errors import Conflict
-from service.store.codec import Item
-from service.store.expression import Change, absent, equals
-from service.store.keys import Fence
-from service.store.shards import ShardMap
-from service.store.write import Stale, Write, change, check, delete, put, revise
+from keyfence.errors import Conflict
+from keyfence.store.codec import Item
+from keyfence.store.expression import Change, absent, equals
+from keyfence.store.keys import Fence
+from keyfence.store.shards import ShardMap
+from keyfence.store.write import Stale, Write, change, check, delete, put, revise
+from keyfence_iam.boundary import TenantId
 
 from .bookshop import OPENING, Book, book, books
 from .interpreter import holds, placeholders, updated

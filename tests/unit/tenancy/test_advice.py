@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from service.tenancy.advice import AIM, BOUNDS, FULL, least, recommended, recommended_for_reads, within
-from service.tenancy.quotas import ALLOWANCES, Tier
+from keyfence.tenancy.advice import AIM, BOUNDS, FULL, least, recommended, recommended_for_reads, within
+from keyfence.tenancy.quotas import ALLOWANCES, Tier
 
 LIMIT = 1000
 peaks = some.floats(0, 1e6)

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from service.settings import GRACE_SECONDS as GRACE
-from service.store.shards import ShardCounts, ShardMap
-from service.tenancy.home import kept_fresh
-from service.tenancy.lifecycle import TenantStatus
+from keyfence.settings import GRACE_SECONDS as GRACE
+from keyfence.store.shards import ShardCounts, ShardMap
+from keyfence.tenancy.home import kept_fresh
+from keyfence.tenancy.lifecycle import TenantStatus
 
 from .test_registry import ACME, Shelf, tenant
 

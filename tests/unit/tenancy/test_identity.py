@@ -8,11 +8,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from iam.boundary import TenantId
-from service.auth.issuer_url import MAX_ISSUER
-from service.development import LOCAL_ISSUER
-from service.errors import BadInput
-from service.tenancy.identity import MAX_JWKS, MAX_KEYS, Identity, identity_of, issuer_digest
+from keyfence.auth.issuer_url import MAX_ISSUER
+from keyfence.development import LOCAL_ISSUER
+from keyfence.errors import BadInput
+from keyfence.tenancy.identity import MAX_JWKS, MAX_KEYS, Identity, identity_of, issuer_digest
+from keyfence_iam.boundary import TenantId
 
 Json = dict[str, Any]
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.vending.wanted import Placement as Reach
-from service.store.codec import decode_model, encode_model
-from service.store.home import Home
-from service.tenancy.home import home_of, kept_fresh
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.move import Move, MovePhase, Placement
-from service.tenancy.quotas import Tier
+from keyfence.store.codec import decode_model, encode_model
+from keyfence.store.home import Home
+from keyfence.tenancy.home import home_of, kept_fresh
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.move import Move, MovePhase, Placement
+from keyfence.tenancy.quotas import Tier
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.vending.wanted import Placement as Reach
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 POOL, SILO = Placement.POOL, Placement.SILO

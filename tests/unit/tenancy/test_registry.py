@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from iam.boundary import TenantId
-from service.errors import Forbidden, Throttled, Unauthenticated
-from service.tenancy import registry as module
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.quotas import Tier
-from service.tenancy.registry import Registry
+from keyfence.errors import Forbidden, Throttled, Unauthenticated
+from keyfence.tenancy import registry as module
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.registry import Registry
+from keyfence_iam.boundary import TenantId
 
 ACME = TenantId("acme")
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

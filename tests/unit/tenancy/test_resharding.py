@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import BadInput, Conflict
-from service.store.shards import LIMIT, ONE, Moving, ShardCounts, slot_of
-from service.tenancy.resharding import (
+from keyfence.errors import BadInput, Conflict
+from keyfence.store.shards import LIMIT, ONE, Moving, ShardCounts, slot_of
+from keyfence.tenancy.resharding import (
     MOST,
     Way,
     begun,
@@ -21,7 +21,7 @@ from service.tenancy.resharding import (
     way_to,
     with_counts,
 )
-from service.tenancy.shard_counts import COLLECTIONS
+from keyfence.tenancy.shard_counts import COLLECTIONS
 
 from .test_registry import tenant
 

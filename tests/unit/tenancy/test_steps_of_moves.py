@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.move import Move, MovePhase, Placement
-from service.tenancy.moving import arrived, in_phase, retreating
-from service.tenancy.quotas import Tier
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.move import Move, MovePhase, Placement
+from keyfence.tenancy.moving import arrived, in_phase, retreating
+from keyfence.tenancy.quotas import Tier
+from keyfence_iam.boundary import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 PLAN, DUAL, BACKFILL, SHADOW, SWITCHED, CLEARING = MovePhase

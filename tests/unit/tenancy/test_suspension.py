@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.policies.suspension import suspended
-from service.errors import Throttled
-from service.tenancy.suspension import SESSION, fitting
+from keyfence.errors import Throttled
+from keyfence.tenancy.suspension import SESSION, fitting
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.policies.suspension import suspended
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 MANY = 1_000

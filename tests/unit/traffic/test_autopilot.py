@@ -9,25 +9,25 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from service.errors import Conflict
-from service.store.calls import Caller
-from service.store.client import Answer
-from service.store.cursor import Sealer
-from service.store.keys import Fence
-from service.store.shards import Moving, ShardCounts
-from service.store.table import Table
-from service.tenancy.lifecycle import TenantStatus
-from service.tenancy.model import Tenant
-from service.tenancy.quotas import Tier
-from service.tenancy.register import Register
-from service.traffic.autopilot import Autopilot, Mode
-from service.traffic.hottest import Hot
-from service.traffic.persistence import QUIET
-from service.traffic.place import Place
-from service.traffic.spot import Spot
-from service.traffic.units import STEP, WINDOW, Units
+from keyfence.errors import Conflict
+from keyfence.store.calls import Caller
+from keyfence.store.client import Answer
+from keyfence.store.cursor import Sealer
+from keyfence.store.keys import Fence
+from keyfence.store.shards import Moving, ShardCounts
+from keyfence.store.table import Table
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.register import Register
+from keyfence.traffic.autopilot import Autopilot, Mode
+from keyfence.traffic.hottest import Hot
+from keyfence.traffic.persistence import QUIET
+from keyfence.traffic.place import Place
+from keyfence.traffic.spot import Spot
+from keyfence.traffic.units import STEP, WINDOW, Units
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
 from tests.unit.store.scripted import KEY, NAME, credentials
 from tests.unit.store.shelves import Shelves
 

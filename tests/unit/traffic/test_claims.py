@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.boundary import tenant_id
-from iam.gate.limits.layout import Layout
-from iam.gate.limits.target import Target
-from iam.gate.limits.write import Write as Charged
-from service.auth.role import Role
-from service.domains.users.access import users
-from service.domains.users.model import User, UserId
-from service.store.answers import Refused
-from service.store.expression import Change, present
-from service.store.keys import Fence
-from service.store.schema import definition
-from service.store.shards import UNSHARDED
-from service.store.write import Write, change, check, delete, put, revise
-from service.traffic.claims import blamed, members, turned_away
+from keyfence.auth.role import Role
+from keyfence.domains.users.access import users
+from keyfence.domains.users.model import User, UserId
+from keyfence.store.answers import Refused
+from keyfence.store.expression import Change, present
+from keyfence.store.keys import Fence
+from keyfence.store.schema import definition
+from keyfence.store.shards import UNSHARDED
+from keyfence.store.write import Write, change, check, delete, put, revise
+from keyfence.traffic.claims import blamed, members, turned_away
+from keyfence_iam.boundary import tenant_id
+from keyfence_iam.gate.limits.layout import Layout
+from keyfence_iam.gate.limits.target import Target
+from keyfence_iam.gate.limits.write import Write as Charged
 
 NAME = "keyfence"
 FENCE = Fence.around(tenant_id("acme"))

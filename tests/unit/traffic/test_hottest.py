@@ -2,12 +2,12 @@
 
 import pytest
 
-from service import catalogue
-from service.traffic.hottest import MOST, Hottest
-from service.traffic.naming import Naming
-from service.traffic.place import Place
-from service.traffic.spot import read, written
-from service.traffic.window import Window
+from keyfence import catalogue
+from keyfence.traffic.hottest import MOST, Hottest
+from keyfence.traffic.naming import Naming
+from keyfence.traffic.place import Place
+from keyfence.traffic.spot import read, written
+from keyfence.traffic.window import Window
 
 from .clock import ACME, Clock, open_orders
 

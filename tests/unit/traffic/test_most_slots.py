@@ -2,9 +2,9 @@
 
 import pytest
 
-from iam.boundary import TenantId
-from service.tenancy.resharding import checked_shards
-from service.traffic.need import Need
+from keyfence.tenancy.resharding import checked_shards
+from keyfence.traffic.need import Need
+from keyfence_iam.boundary import TenantId
 
 
 @pytest.mark.parametrize(("collection", "most"), [("counters", 100), ("activity", 256)])

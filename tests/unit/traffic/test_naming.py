@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iam.boundary import TenantId
-from service import catalogue
-from service.store.entity import Entity, Index
-from service.store.keys import Fence, TenantKey
-from service.store.shards import LIMIT, ShardMap
-from service.tenancy.shard_counts import COLLECTIONS
-from service.traffic.naming import Naming
-from service.traffic.place import Place
+from keyfence import catalogue
+from keyfence.store.entity import Entity, Index
+from keyfence.store.keys import Fence, TenantKey
+from keyfence.store.shards import LIMIT, ShardMap
+from keyfence.tenancy.shard_counts import COLLECTIONS
+from keyfence.traffic.naming import Naming
+from keyfence.traffic.place import Place
+from keyfence_iam.boundary import TenantId
 from tests.unit.store.models import models
 
 NAMING = Naming.of(catalogue.entities())

@@ -2,11 +2,11 @@
 
 import pytest
 
-from service.store.shards import LIMIT
-from service.traffic.need import Need, needs
-from service.traffic.place import Place
-from service.traffic.spot import Spot
-from service.traffic.units import STEP, Units
+from keyfence.store.shards import LIMIT
+from keyfence.traffic.need import Need, needs
+from keyfence.traffic.place import Place
+from keyfence.traffic.spot import Spot
+from keyfence.traffic.units import STEP, Units
 
 from .clock import ACME, GLOBEX, open_orders
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from iam.boundary import TenantId
-from service.store.answers import Refused
-from service.store.calls import Caller
-from service.store.client import Answer
-from service.store.home import Home
-from service.store.watcher import Asked
-from service.traffic.place import Place
-from service.traffic.units import Units
-from service.traffic.watching import Traffic
-from service.traffic.window import Window
+from keyfence.store.answers import Refused
+from keyfence.store.calls import Caller
+from keyfence.store.client import Answer
+from keyfence.store.home import Home
+from keyfence.store.watcher import Asked
+from keyfence.traffic.place import Place
+from keyfence.traffic.units import Units
+from keyfence.traffic.watching import Traffic
+from keyfence.traffic.window import Window
+from keyfence_iam.boundary import TenantId
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials
 
 from .clock import ACME, Clock, open_orders

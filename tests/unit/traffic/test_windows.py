@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.traffic.spot import Spot, summed
-from service.traffic.units import STEP, STEPS, Units, step_of
-from service.traffic.window import Window
+from keyfence.traffic.spot import Spot, summed
+from keyfence.traffic.units import STEP, STEPS, Units, step_of
+from keyfence.traffic.window import Window
 
 from .clock import ACME, START, Clock, open_orders
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from service.errors import Code
-from service.store.meter import Spent
-from service.tenancy.model import Tenant
-from service.usage.allowance import MOST_WAITING, OverQuota
-from service.usage.allowances import Allowances
+from keyfence.errors import Code
+from keyfence.store.meter import Spent
+from keyfence.tenancy.model import Tenant
+from keyfence.usage.allowance import MOST_WAITING, OverQuota
+from keyfence.usage.allowances import Allowances
 
 from .tenants import Clock, tenant
 

@@ -4,9 +4,9 @@ from typing import Any, cast
 
 import pytest
 
-from service.app.tenants import turns_of
-from service.settings import Settings
-from service.store.meter import Meter
+from keyfence.app.tenants import turns_of
+from keyfence.settings import Settings
+from keyfence.store.meter import Meter
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from iam.boundary import TenantId
-from service.usage.flushing import Flushing
-from service.usage.ledger import Ledger
-from service.usage.model import UsageHour
+from keyfence.usage.flushing import Flushing
+from keyfence.usage.ledger import Ledger
+from keyfence.usage.model import UsageHour
+from keyfence_iam.boundary import TenantId
 
 ACME = TenantId("acme")
 

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from iam.boundary import TenantId
-from service.errors import Throttled
-from service.store.meter import Spent
-from service.usage.flushing import Flushing
-from service.usage.ledger import SECONDS, Ledger
-from service.usage.model import CONTROL_PLANE, Counts, UsageHour
-from service.usage.repository import Usages
+from keyfence.errors import Throttled
+from keyfence.store.meter import Spent
+from keyfence.usage.flushing import Flushing
+from keyfence.usage.ledger import SECONDS, Ledger
+from keyfence.usage.model import CONTROL_PLANE, Counts, UsageHour
+from keyfence.usage.repository import Usages
+from keyfence_iam.boundary import TenantId
 
 from .tenants import Clock
 

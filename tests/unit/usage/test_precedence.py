@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.store.meter import Meter
-from service.usage.allowance import OVER_SECONDS, OverQuota
-from service.usage.allowances import Allowances
-from service.usage.ledger import Ledger
-from service.usage.precedence import GIVES_WAY_SECONDS
-from service.usage.turn import Turn, Turns
+from keyfence.store.meter import Meter
+from keyfence.usage.allowance import OVER_SECONDS, OverQuota
+from keyfence.usage.allowances import Allowances
+from keyfence.usage.ledger import Ledger
+from keyfence.usage.precedence import GIVES_WAY_SECONDS
+from keyfence.usage.turn import Turn, Turns
 
 from .tenants import Clock, tenant
 

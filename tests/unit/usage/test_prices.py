@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from service import settings
-from service.usage.prices import LISTED, Prices, prices_in
+from keyfence import settings
+from keyfence.usage.prices import LISTED, Prices, prices_in
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import pytest
 from structlog.testing import capture_logs
 
-from service.store.meter import Meter, Spent
-from service.tenancy.model import Tenant
-from service.usage.allowance import MOST_WAITING, TOLD_SECONDS, OverQuota
-from service.usage.allowances import Allowances
-from service.usage.ledger import Ledger
-from service.usage.turn import Turns
+from keyfence.store.meter import Meter, Spent
+from keyfence.tenancy.model import Tenant
+from keyfence.usage.allowance import MOST_WAITING, TOLD_SECONDS, OverQuota
+from keyfence.usage.allowances import Allowances
+from keyfence.usage.ledger import Ledger
+from keyfence.usage.turn import Turns
 
 from .tenants import Clock, tenant
 

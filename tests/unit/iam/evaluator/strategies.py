@@ -4,9 +4,9 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from iam.document import Condition, Effect, Policy, Statement
-from iam.document.operator import PLAIN, find_operator
-from iam.evaluator.authorisation import Authorisation, Value
+from keyfence_iam.document import Condition, Effect, Policy, Statement
+from keyfence_iam.document.operator import PLAIN, find_operator
+from keyfence_iam.evaluator.authorisation import Authorisation, Value
 
 ACTIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "s3:GetObject")
 RESOURCES = tuple(f"arn:aws:dynamodb:us-east-1:000000000000:table/{name}" for name in ("app", "app/index/a", "b"))

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from iam.document import parse
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.decision import Allowed, Decision
-from iam.evaluator.evaluate import Policies, evaluate, trusts
-from iam.evaluator.principal import Principal
-from service.cli.policy_evaluate import evaluate_lines, shown
+from keyfence.cli.policy_evaluate import evaluate_lines, shown
+from keyfence_iam.document import parse
+from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.evaluator.decision import Allowed, Decision
+from keyfence_iam.evaluator.evaluate import Policies, evaluate, trusts
+from keyfence_iam.evaluator.principal import Principal
 
 from .cases import Case, cases
 

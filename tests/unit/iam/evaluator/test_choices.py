@@ -2,14 +2,14 @@
 
 import pytest
 
-from iam.document import Condition, Policy, Statement
-from iam.evaluator import choices, naming
-from iam.evaluator.authorisation import Authorisation, Value
-from iam.evaluator.condition import clause
-from iam.evaluator.decision import Allowed, Decision, Denied
-from iam.evaluator.evaluate import Policies, evaluate
-from iam.evaluator.naming import Naming
-from iam.evaluator.principal import Principal
+from keyfence_iam.document import Condition, Policy, Statement
+from keyfence_iam.evaluator import choices, naming
+from keyfence_iam.evaluator.authorisation import Authorisation, Value
+from keyfence_iam.evaluator.condition import clause
+from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
+from keyfence_iam.evaluator.evaluate import Policies, evaluate
+from keyfence_iam.evaluator.naming import Naming
+from keyfence_iam.evaluator.principal import Principal
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
 

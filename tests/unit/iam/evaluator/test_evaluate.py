@@ -4,11 +4,11 @@ from typing import Any, cast
 
 import pytest
 
-from iam.document import Condition, Policy, Statement, parse
-from iam.evaluator.authorisation import Authorisation, Value
-from iam.evaluator.decision import Allowed, Denied, Origin
-from iam.evaluator.evaluate import Policies, evaluate, trusts
-from iam.evaluator.principal import Principal
+from keyfence_iam.document import Condition, Policy, Statement, parse
+from keyfence_iam.evaluator.authorisation import Authorisation, Value
+from keyfence_iam.evaluator.decision import Allowed, Denied, Origin
+from keyfence_iam.evaluator.evaluate import Policies, evaluate, trusts
+from keyfence_iam.evaluator.principal import Principal
 
 EVERYTHING = Policy(statements=(Statement(effect="Allow", actions=("*",), resources=("*",)),))
 ASKED = Authorisation("dynamodb:GetItem", "*")

@@ -7,9 +7,9 @@ from itertools import product
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from iam.document.template import template
-from iam.evaluator.glob import glob
-from iam.evaluator.pattern import wild
+from keyfence_iam.document.template import template
+from keyfence_iam.evaluator.glob import glob
+from keyfence_iam.evaluator.pattern import wild
 
 
 def matches(pattern: str, text: str) -> bool:

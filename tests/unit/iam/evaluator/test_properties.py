@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iam.document import Policy, parse
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.decision import Allowed, Decision, Denied
-from iam.evaluator.evaluate import Policies, evaluate
-from iam.evaluator.explanation import explain
+from keyfence_iam.document import Policy, parse
+from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
+from keyfence_iam.evaluator.evaluate import Policies, evaluate
+from keyfence_iam.evaluator.explanation import explain
 
 from .strategies import ACTIONS, REQUESTS, RESOURCES, policies
 
@@ -98,7 +98,7 @@ def test_nothing_fails_to_be_evaluated(
     identity: tuple[Policy, ...], boundary: Policy, session: Policy, asked: Authorisation
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logging.getLogger("iam.evaluator.evaluate"), "exception", pytest.fail)
+        patch.setattr(logging.getLogger("keyfence_iam.evaluator.evaluate"), "exception", pytest.fail)
         assert isinstance(evaluate(Policies(identity, (boundary,), (session,)), asked), Allowed | Denied)
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import iam.lint
-from iam.boundary import tenant_boundary
-from iam.document import Kind, parse
-from iam.lint import Finding, lint, lint_text
-from iam.lint.finding import Rule
+import keyfence_iam.lint
+from keyfence_iam.boundary import tenant_boundary
+from keyfence_iam.document import Kind, parse
+from keyfence_iam.lint import Finding, lint, lint_text
+from keyfence_iam.lint.finding import Rule
 
 from .samples import GOOD, HOLES, OWN, TABLE, fenced, granting, policy, statement, trust, trusting
 
@@ -21,7 +21,7 @@ def found(document: dict[str, Any], kind: Kind | None = None) -> list[str]:
 
 
 def rules() -> set[tuple[str, str]]:
-    modules = [import_module(f"iam.lint.{module.name}") for module in iter_modules(iam.lint.__path__)]
+    modules = [import_module(f"keyfence_iam.lint.{module.name}") for module in iter_modules(keyfence_iam.lint.__path__)]
     declared = [value for module in modules for value in vars(module).values() if isinstance(value, Rule)]
     return {(rule.hole, rule.name) for rule in declared}
 

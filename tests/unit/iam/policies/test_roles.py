@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from iam.deployment import Deployment
-from iam.document import Policy, Statement, parse
-from iam.lint import lint
-from iam.policies import ROLES
-from iam.policies.actions import ADMINISTRATION, DATA, KEYED, MAKING
-from iam.policies.fence import INDEXES
-from iam.policies.size import INLINE, MANAGED, TRUST, size
-from service.store.schema import definition
+from keyfence.store.schema import definition
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.document import Policy, Statement, parse
+from keyfence_iam.lint import lint
+from keyfence_iam.policies import ROLES
+from keyfence_iam.policies.actions import ADMINISTRATION, DATA, KEYED, MAKING
+from keyfence_iam.policies.fence import INDEXES
+from keyfence_iam.policies.size import INLINE, MANAGED, TRUST, size
 
 LOCAL = Deployment()
 LONGEST = Deployment(

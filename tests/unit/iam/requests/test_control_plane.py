@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.requests import NotUnderstood, Place, expand
+from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.evaluator.requests import NotUnderstood, Place, expand
 
 from .asking import PLACE, STREAM, TABLE, asked
 

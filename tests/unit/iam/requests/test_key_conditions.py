@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.evaluator.requests import NotUnderstood
+from keyfence_iam.evaluator.requests import NotUnderstood
 
 from .asking import leading, one, s
 

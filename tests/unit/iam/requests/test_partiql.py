@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.requests import NotUnderstood
-from iam.evaluator.requests.expressions.node import Literal
-from iam.evaluator.requests.partiql.partition import partitions
-from iam.evaluator.requests.partiql.statement import statement
+from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.evaluator.requests import NotUnderstood
+from keyfence_iam.evaluator.requests.expressions.node import Literal
+from keyfence_iam.evaluator.requests.partiql.partition import partitions
+from keyfence_iam.evaluator.requests.partiql.statement import statement
 
 from .asking import OTHER, TABLE, asked, attributes, leading, of, s
 

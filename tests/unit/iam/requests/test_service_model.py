@@ -4,7 +4,7 @@ import botocore.session
 import pytest
 from botocore.model import OperationModel, ServiceModel, StructureShape
 
-from iam.evaluator.requests import UNDERSTOOD, members
+from keyfence_iam.evaluator.requests import UNDERSTOOD, members
 
 REFUSED = {
     "search by vectors, which has no condition keys": {"SearchVectors"},

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
-from iam.boundary import TenantId
-from iam.credentials import Credentials
-from iam.vending import Vending
-from iam.vending.refusal import NoSession
-from iam.vending.wanted import Wanted, of_tenant
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.vending import Vending
+from keyfence_iam.vending.refusal import NoSession
+from keyfence_iam.vending.wanted import Wanted, of_tenant
 
 PATIENT = 60.0
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.vending.budget import Budget
-from iam.vending.refusal import OverBudget
+from keyfence_iam.vending.budget import Budget
+from keyfence_iam.vending.refusal import OverBudget
 
 from .scripted import Scene, reads, scene
 

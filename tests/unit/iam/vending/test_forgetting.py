@@ -2,8 +2,8 @@
 
 import asyncio
 
-from iam.boundary import TenantId
-from iam.vending.wanted import Profile, Wanted, of_control_plane, of_migration, of_warden
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.vending.wanted import Profile, Wanted, of_control_plane, of_migration, of_warden
 
 from .scripted import Scene, reads, writes
 

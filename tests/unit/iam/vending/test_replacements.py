@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from iam.credentials import Credentials
-from iam.vending.budget import Budget
-from iam.vending.refusal import OverBudget
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.vending.budget import Budget
+from keyfence_iam.vending.refusal import OverBudget
 
 from .scripted import Scene, reads, scene, writes
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from iam.vending.pace import Pace
-from iam.vending.refusal import NoSession
+from keyfence_iam.vending.pace import Pace
+from keyfence_iam.vending.refusal import NoSession
 
 from .scripted import Scene, reads, scene, writes
 

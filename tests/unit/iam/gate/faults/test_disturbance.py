@@ -2,8 +2,8 @@
 
 import pytest
 
-from iam.gate.faults.fault import Fault, Kind
-from iam.gate.server import Gate
+from keyfence_iam.gate.faults.fault import Fault, Kind
+from keyfence_iam.gate.server import Gate
 from tests.unit.iam.gate.server.caller import GET, Reply, exchange, gate_before, process, tenant
 from tests.unit.iam.gate.server.engine import ScriptedEngine
 

@@ -9,11 +9,11 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from iam.credentials import Credentials
-from iam.deployment import Deployment
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from iam.gate.sts import Assumption, assume
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.sts import Assumption, assume
 
 KEY = b"a gate's key is of 32 bytes, yes"
 NOWHERE = "http://127.0.0.1:1"

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from iam.gate.limits.buckets import Rates
-from iam.gate.limits.claim import Claim, Kind, Partition
-from iam.gate.limits.traffic import Traffic, slot_of, tenant_of
-from iam.gate.limits.window import SECONDS
-from iam.gate.limits.windows import KEPT, Windows
+from keyfence_iam.gate.limits.buckets import Rates
+from keyfence_iam.gate.limits.claim import Claim, Kind, Partition
+from keyfence_iam.gate.limits.traffic import Traffic, slot_of, tenant_of
+from keyfence_iam.gate.limits.window import SECONDS
+from keyfence_iam.gate.limits.windows import KEPT, Windows
 
 NOW = 1000.0
 

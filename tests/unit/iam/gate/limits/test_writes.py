@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from iam.gate.limits.claim import Partition
-from iam.gate.limits.layout import Layout
-from iam.gate.limits.target import Target
-from iam.gate.limits.update import changes
-from iam.gate.limits.write import Write
+from keyfence_iam.gate.limits.claim import Partition
+from keyfence_iam.gate.limits.layout import Layout
+from keyfence_iam.gate.limits.target import Target
+from keyfence_iam.gate.limits.update import changes
+from keyfence_iam.gate.limits.write import Write
 
 
 def schema(*names: str) -> list[dict[str, str]]:

@@ -11,12 +11,12 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
-from iam.credentials import Credentials
-from iam.deployment import Deployment
-from iam.document import Policy, Statement
-from iam.gate.account import Account
-from iam.gate.server import Gate
-from iam.gate.sts import Assumption, assume
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.document import Policy, Statement
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.sts import Assumption, assume
 from tests.unit.iam.gate.server.engine import OK, ScriptedEngine, scripted, with_table
 
 DEPLOYMENT = Deployment()

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from iam.deployment import Deployment
-from iam.evaluator.authorisation import Authorisation, Value
-from iam.evaluator.decision import Denied
-from iam.evaluator.evaluate import evaluate
-from iam.gate.account import Account
-from iam.gate.judgement import first_denied
-from iam.gate.sessions import Sessions
-from iam.gate.sts import Assumption, assume
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.evaluator.authorisation import Authorisation, Value
+from keyfence_iam.evaluator.decision import Denied
+from keyfence_iam.evaluator.evaluate import evaluate
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.judgement import first_denied
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.sts import Assumption, assume
 
 DEPLOYMENT = Deployment()
 SESSIONS = Sessions(Account.of(DEPLOYMENT), b"a gate's key is of 32 bytes, yes")
@@ -33,7 +33,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Value]]:
         seen.append(question.context)
         return evaluate(policies, question, principal)
 
-    monkeypatch.setattr("iam.gate.judgement.evaluate", watched)
+    monkeypatch.setattr("keyfence_iam.gate.judgement.evaluate", watched)
     return seen
 
 

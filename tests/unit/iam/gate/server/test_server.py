@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from iam.document import Policy, Statement
-from iam.gate.account import Account
-from iam.gate.engine.upstream import BadEngineUrl
-from iam.gate.server import Gate, GateFailed
+from keyfence_iam.document import Policy, Statement
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.engine.upstream import BadEngineUrl
+from keyfence_iam.gate.server import Gate, GateFailed
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, KEY, TABLE, Caller, gate_before, process, tenant
 from tests.unit.iam.gate.server.engine import response, scripted, with_table
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from iam.credentials import Credentials
-from iam.gate.sessions import Sessions
-from iam.gate.signature import Verifier
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.signature import Verifier
 
 from .signing import Times, sessions
 

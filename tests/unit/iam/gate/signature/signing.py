@@ -10,14 +10,14 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
 
-from iam.credentials import Credentials
-from iam.deployment import Deployment
-from iam.document import Policy, Statement
-from iam.gate.account import Account
-from iam.gate.request import Request
-from iam.gate.role import Role, role_id
-from iam.gate.sessions import Sessions
-from iam.gate.signature import NotBelieved, Verifier
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.document import Policy, Statement
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.request import Request
+from keyfence_iam.gate.role import Role, role_id
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.signature import NotBelieved, Verifier
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 DEPLOYMENT = Deployment()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.credentials import Credentials
-from iam.gate.signature import Verifier
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.gate.signature import Verifier
 
 from .signing import NOW, Times, received, refusal, signed, with_authorization, with_header
 from .test_believed import VERIFIER

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.credentials import Credentials
-from iam.gate.sessions import Sessions
-from iam.gate.signature import Verifier
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.signature import Verifier
 
 from .signing import NOW, TARGET, Times, sessions, signed
 

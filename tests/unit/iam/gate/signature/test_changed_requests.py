@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.credentials import Credentials
-from iam.gate.request import Request
-from iam.gate.signature import Verifier
-from iam.gate.signature.verifier import MISMATCH
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.gate.request import Request
+from keyfence_iam.gate.signature import Verifier
+from keyfence_iam.gate.signature.verifier import MISMATCH
 
 from .signing import TARGET, refusal, signed, with_authorization, with_header, without_header
 from .test_believed import CREDENTIALS, VERIFIER

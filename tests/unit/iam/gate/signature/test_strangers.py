@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from iam.credentials import Credentials
-from iam.gate.sessions import Sessions
-from iam.gate.signature import Verifier
-from iam.gate.signature.verifier import MISMATCH
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.signature import Verifier
+from keyfence_iam.gate.signature.verifier import MISMATCH
 
 from .signing import Times, account, refusal, sessions, signed
 

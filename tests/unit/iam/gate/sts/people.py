@@ -8,15 +8,15 @@ from urllib.parse import urlencode
 from botocore.parsers import create_parser
 from botocore.session import get_session
 
-from iam.deployment import Deployment
-from iam.document import Policy, Statement
-from iam.gate import sts
-from iam.gate.account import Account
-from iam.gate.answer import Answer
-from iam.gate.request import Request
-from iam.gate.role import Role, role_id
-from iam.gate.session import Session
-from iam.gate.sessions import Sessions
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.document import Policy, Statement
+from keyfence_iam.gate import sts
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.answer import Answer
+from keyfence_iam.gate.request import Request
+from keyfence_iam.gate.role import Role, role_id
+from keyfence_iam.gate.session import Session
+from keyfence_iam.gate.sessions import Sessions
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, 250_000, tzinfo=UTC)
 DEPLOYMENT = Deployment(role_prefix="")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from iam.gate.session import Session
-from iam.gate.sessions import Sessions
+from keyfence_iam.gate.session import Session
+from keyfence_iam.gate.sessions import Sessions
 
 from .people import allow, arn, assume_role, error, new_session, parsed, porter, role, sessions, tagged, trust
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.gate import sts
-from iam.gate.sessions import Sessions
+from keyfence_iam.gate import sts
+from keyfence_iam.gate.sessions import Sessions
 
 from .broken import CASES, STATEMENT
 from .people import allow, arn, asking, assume_role, error, new_session, parsed, porter, room, sessions, tagged

@@ -12,14 +12,14 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from iam.credentials import Credentials
-from iam.deployment import Deployment
-from iam.gate import sts
-from iam.gate.account import Account
-from iam.gate.clock import utc_now
-from iam.gate.request import Request
-from iam.gate.sessions import Sessions
-from iam.gate.signature import NotBelieved, Verifier
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate import sts
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.clock import utc_now
+from keyfence_iam.gate.request import Request
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.signature import NotBelieved, Verifier
 
 from .people import KEY, asking, parsed, porter, room, sessions
 

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from iam.deployment import Deployment
-from iam.document import Policy
-from iam.evaluator.authorisation import Authorisation
-from iam.evaluator.decision import Allowed, Denied
-from iam.evaluator.evaluate import evaluate
-from iam.gate.account import Account, NoSuchRole
-from iam.gate.session import Session
-from iam.gate.sessions import Sessions
-from iam.gate.token import BadToken
-from iam.policies import ROLES
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.document import Policy
+from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.evaluator.decision import Allowed, Denied
+from keyfence_iam.evaluator.evaluate import evaluate
+from keyfence_iam.gate.account import Account, NoSuchRole
+from keyfence_iam.gate.session import Session
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.token import BadToken
+from keyfence_iam.policies import ROLES
 
 from .people import NOW, ROOT, Times, allow, arn, assume_role, deny, new_session, porter, role, room, tagged, trust
 from .people import sessions as of_roles

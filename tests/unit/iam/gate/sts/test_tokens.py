@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iam.gate.access_key import BadGateKey, is_access_key, new_access_key, secret_key
-from iam.gate.token import LARGEST_TOKEN, BadToken, Grant, Seal, TokenTooLarge
+from keyfence_iam.gate.access_key import BadGateKey, is_access_key, new_access_key, secret_key
+from keyfence_iam.gate.token import LARGEST_TOKEN, BadToken, Grant, Seal, TokenTooLarge
 
 ISSUED = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 SEAL = Seal(b"k" * 32)

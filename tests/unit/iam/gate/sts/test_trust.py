@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from iam.document import Condition, Policy, Statement
-from iam.gate.role import Role
+from keyfence_iam.document import Condition, Policy, Statement
+from keyfence_iam.gate.role import Role
 
 from .people import (
     EVERYTHING,

@@ -1,0 +1,103 @@
+"""Why a decision is as it is: of each statement, what matched and what did not."""
+
+from dataclasses import dataclass
+
+from keyfence_iam.document import Condition, Effect
+from keyfence_iam.document.operator import find_operator
+from keyfence_iam.document.template import template
+from keyfence_iam.evaluator.authorisation import Authorisation, Value
+from keyfence_iam.evaluator.condition import Clause
+from keyfence_iam.evaluator.decision import Decision, Origin
+from keyfence_iam.evaluator.evaluate import Policies, evaluate
+from keyfence_iam.evaluator.pattern import filled, written
+from keyfence_iam.evaluator.principal import Principal
+from keyfence_iam.evaluator.question import Context, Question
+from keyfence_iam.evaluator.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One element of a statement held against the request."""
+
+    element: str
+    """Principal, Action, Resource, or the operator and the key of a condition."""
+    matched: bool
+    wanted: tuple[str | None, ...]
+    """What the policy lists, its variables filled in; None is a text with a variable that has no value."""
+    found: Value | None
+    """What the request has; None is a key without a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One statement: it applies if everything in it matched."""
+
+    origin: Origin
+    effect: Effect
+    applies: bool
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The decision, and every statement that could have had a part in it."""
+
+    decision: Decision
+    statements: tuple[Explained, ...]
+
+
+def explain(policies: Policies, asked: Authorisation, principal: Principal | None = None) -> Explanation:
+    question = Question.of(asked, principal)
+    statements = tuple(_explained(rule, asked, question) for rule in policies.rules())
+    return Explanation(evaluate(policies, asked, principal), statements)
+
+
+def _explained(rule: Rule, asked: Authorisation, question: Question) -> Explained:
+    findings = (
+        *_principal(rule, question),
+        _action(rule, asked, question),
+        _resource(rule, question),
+        *(_condition(clause, rule, question.context) for clause in rule.clauses),
+    )
+    return Explained(rule.origin, rule.statement.effect, all(one.matched for one in findings), findings)
+
+
+def _principal(rule: Rule, question: Question) -> tuple[Finding, ...]:
+    if rule.origin.kind != "resource":
+        return ()
+    said = rule.statement
+    names = said.principals if said.not_principals is None else said.not_principals
+    wanted = tuple(name for listed in (names or {}).values() for name in listed)
+    found = question.principal.session_arn or question.principal.service
+    element = "Principal" if said.not_principals is None else "NotPrincipal"
+    return (Finding(element, rule.naming(question) is not None, wanted, found),)
+
+
+def _action(rule: Rule, asked: Authorisation, question: Question) -> Finding:
+    element = "Action" if rule.statement.actions else "NotAction"
+    wanted = rule.statement.actions or rule.statement.not_actions
+    return Finding(element, rule.names_action(question.action), wanted, asked.action)
+
+
+def _resource(rule: Rule, question: Question) -> Finding:
+    element = "Resource" if rule.statement.resources else "NotResource"
+    listed = rule.statement.resources or rule.statement.not_resources
+    wanted = tuple(_shown(one, question.context, variables=rule.variables) for one in listed)
+    return Finding(element, rule.names_resource(question.resource, question.context), wanted, question.resource)
+
+
+def _condition(clause: Clause, rule: Rule, context: Context) -> Finding:
+    said = clause.condition
+    variables = rule.variables and _takes_variables(said)
+    wanted = tuple(_shown(value, context, variables=variables) for value in said.values)
+    return Finding(f"{said.operator} {said.key}", rule.holds(clause, context), wanted, context.get(clause.key))
+
+
+def _takes_variables(condition: Condition) -> bool:
+    operator = find_operator(condition.operator)
+    return operator is not None and operator.takes_variables
+
+
+def _shown(text: str, context: Context, *, variables: bool) -> str | None:
+    atoms = filled(template(text, variables=variables), context)
+    return None if atoms is None else written(atoms)

@@ -1,0 +1,141 @@
+"""A question to the evaluator as one line of JSON."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import orjson
+
+from keyfence_iam.document import BadPolicy, Policy, parse, parse_text
+from keyfence_iam.document.conditions import as_text
+from keyfence_iam.evaluator.authorisation import Authorisation, Value
+from keyfence_iam.evaluator.evaluate import Policies
+from keyfence_iam.evaluator.question import Ambiguous, folded
+
+_FIELDS = frozenset({"identity", "boundary", "session", "action", "resource", "context"})
+_WANTED = ("identity", "action", "resource")
+_ACTION = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+")
+_RESOURCE = re.compile(r"\*|arn:(?:[^:]*:){4}.+", re.DOTALL)
+
+
+class BadLine(ValueError):
+    """A line that asks nothing that could be decided; the message names the place."""
+
+
+def read_line(line: bytes) -> tuple[Policies, Authorisation]:
+    question = _object(line)
+    try:
+        return _policies(question), _asked(question)
+    except (BadPolicy, Ambiguous) as error:
+        raise BadLine(str(error)) from error
+
+
+def _object(line: bytes) -> Mapping[str, Any]:
+    try:
+        question = json.loads(line.decode(), object_pairs_hook=_unrepeated, parse_constant=_no_constant)
+    except BadLine:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"line: not JSON: {error}") from error
+    if not isinstance(question, dict):
+        raise BadLine("line: an object is wanted")
+    _check_fields(question)
+    return question
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise BadLine(f"line: the key {repeated!r} occurs twice in one object")
+    return read
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise BadLine(f"line: not JSON: {name}")
+
+
+def _check_fields(question: Mapping[str, Any]) -> None:
+    for name in _WANTED:
+        if name not in question:
+            raise BadLine(f"{name}: is missing")
+    for name in question:
+        if name not in _FIELDS:
+            raise BadLine(f"{name!a}: unknown field")
+
+
+def _policies(question: Mapping[str, Any]) -> Policies:
+    """No policies of a kind, however that is said, are no limit: only what was passed to a session narrows it."""
+    return Policies(
+        identity=_listed(question["identity"], "identity"),
+        boundary=_limit(question, "boundary"),
+        session=_limit(question, "session"),
+    )
+
+
+def _limit(question: Mapping[str, Any], name: str) -> tuple[Policy, ...] | None:
+    given = question.get(name)
+    return None if given is None else _listed(given, name) or None
+
+
+def _listed(value: object, where: str) -> tuple[Policy, ...]:
+    if not isinstance(value, list):
+        raise BadLine(f"{where}: a list of policies is wanted")
+    return tuple(_policy(document, f"{where}[{index}]") for index, document in enumerate(value))
+
+
+def _policy(document: object, where: str) -> Policy:
+    """A policy stands as an object, or as a text that holds one."""
+    if isinstance(document, str):
+        return _read_text(document, where)
+    try:
+        return _read(orjson.dumps(document), where)
+    except orjson.JSONEncodeError:
+        return parse(document, where=where)
+
+
+@lru_cache(maxsize=1024)
+def _read_text(document: str, where: str) -> Policy:
+    return parse_text(document, where=where)
+
+
+@lru_cache(maxsize=1024)
+def _read(document: bytes, where: str) -> Policy:
+    return parse(orjson.loads(document), where=where)
+
+
+def _asked(question: Mapping[str, Any]) -> Authorisation:
+    action, resource = question["action"], question["resource"]
+    if not isinstance(action, str) or not _ACTION.fullmatch(action):
+        raise BadLine("action: a text of the form service:Action is wanted")
+    if not isinstance(resource, str) or not _RESOURCE.fullmatch(resource):
+        raise BadLine("resource: an ARN or '*' is wanted")
+    return Authorisation(action, resource, _context(question.get("context")))
+
+
+def _context(value: object) -> Mapping[str, Value]:
+    """By key; null is a key without a value, as if it were not there."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadLine("context: an object is wanted")
+    context = {key: _value(given, key) for key, given in value.items() if given is not None}
+    folded(context)
+    return context
+
+
+def _value(given: object, key: str) -> Value:
+    if isinstance(given, list):
+        return tuple(_single(one, key) for one in given)
+    return _single(given, key)
+
+
+def _single(given: object, key: str) -> str:
+    if isinstance(given, str):
+        return given
+    if isinstance(given, bool | int | float):
+        return as_text(given)
+    raise BadLine(f"context.{key!a}: a text, or a list of texts, is wanted")

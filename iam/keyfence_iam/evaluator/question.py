@@ -1,0 +1,38 @@
+"""An authorisation as policies are asked about it: names folded, values found by them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from keyfence_iam.evaluator.authorisation import Authorisation, Value
+from keyfence_iam.evaluator.choices import EMPTY_LIST_IS_NO_VALUE
+from keyfence_iam.evaluator.principal import Principal
+
+Context = Mapping[str, Value]
+"""By condition key in lower case, what the request says; a key without a value is not in it."""
+
+
+class Ambiguous(ValueError):
+    """A context that holds one key in two spellings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What every statement is held against."""
+
+    action: str
+    resource: str
+    context: Context
+    principal: Principal
+
+    @classmethod
+    def of(cls, asked: Authorisation, principal: Principal | None) -> "Question":
+        return cls(asked.action.lower(), asked.resource, folded(asked.context), principal or Principal())
+
+
+def folded(context: Mapping[str, Value]) -> Context:
+    named = {key.lower(): value for key, value in context.items()}
+    if len(named) < len(context):
+        raise Ambiguous("a condition key occurs in two spellings")
+    if EMPTY_LIST_IS_NO_VALUE and () in named.values():
+        return {key: value for key, value in named.items() if value != ()}
+    return named

@@ -1,0 +1,86 @@
+"""Reading a call's parameters, whose shape is not to be trusted."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from keyfence_iam.evaluator.requests.refusal import NotUnderstood
+
+TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"})
+
+Holder = Mapping[str, Any]
+
+
+def optional_text(holder: Holder, name: str) -> str | None:
+    value = holder.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise NotUnderstood(f"{name} is not a text")
+
+
+def text(holder: Holder, name: str) -> str:
+    value = holder.get(name)
+    if isinstance(value, str):
+        return value
+    raise NotUnderstood(f"{name} is not a text")
+
+
+def optional_mapping(holder: Holder, name: str) -> Mapping[str, Any]:
+    return {} if holder.get(name) is None else mapping(holder, name)
+
+
+def mapping(holder: Holder, name: str) -> Mapping[str, Any]:
+    return as_mapping(holder.get(name), name)
+
+
+def as_mapping(value: object, name: str) -> Mapping[str, Any]:
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return value
+    raise NotUnderstood(f"{name} is not a map")
+
+
+def listing(holder: Holder, name: str) -> list[Any]:
+    value = holder.get(name)
+    if isinstance(value, list):
+        return value
+    raise NotUnderstood(f"{name} is not a list")
+
+
+def texts(holder: Holder, name: str) -> list[str]:
+    found = listing(holder, name)
+    if not all(isinstance(one, str) for one in found):
+        raise NotUnderstood(f"{name} holds something that is not a text")
+    return found
+
+
+def choice(holder: Holder, name: str, among: frozenset[str], default: str) -> str:
+    value = holder.get(name)
+    if value is None:
+        return default
+    if isinstance(value, str) and value in among:
+        return value
+    raise NotUnderstood(f"{name} is not one of {', '.join(sorted(among))}")
+
+
+def attributes(holder: Holder, name: str) -> Mapping[str, Any]:
+    """A map of attribute values, each of exactly one type."""
+    found = mapping(holder, name)
+    for value in found.values():
+        attribute_value(value, name)
+    return found
+
+
+def optional_attributes(holder: Holder, name: str) -> Mapping[str, Any]:
+    return {} if holder.get(name) is None else attributes(holder, name)
+
+
+def attribute_value(value: object, name: str) -> Mapping[str, Any]:
+    if isinstance(value, Mapping) and len(value) == 1 and TYPES.issuperset(value):
+        return value
+    raise NotUnderstood(f"{name} holds what is not an attribute value of one type")
+
+
+def only(holder: Holder, members: frozenset[str], where: str) -> None:
+    """A member nobody knows may mean anything."""
+    for name in holder:
+        if name not in members:
+            raise NotUnderstood(f"{where}: unknown parameter {name!r}")

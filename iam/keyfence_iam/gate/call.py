@@ -1,0 +1,33 @@
+"""One DynamoDB call on its way through the gate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.evaluator.requests import TableKeys
+from keyfence_iam.gate.answer import Answer
+from keyfence_iam.gate.request import Request
+from keyfence_iam.gate.session import Session
+
+LEADING_KEYS = "dynamodb:LeadingKeys"
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """What is known of it grows step by step."""
+
+    request: Request
+    operation: str
+    session: Session
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, TableKeys] = field(default_factory=dict)
+    asked: tuple[Authorisation, ...] = ()
+    missing: str | None = None
+    """Which tables the engine does not have."""
+    answer: Answer | None = None
+    answer_lost: bool = False
+
+    @property
+    def leading_keys(self) -> tuple[str, ...]:
+        return tuple(key for asked in self.asked for key in asked.context.get(LEADING_KEYS, ()))

@@ -1,0 +1,68 @@
+"""One item that a call writes, and what that costs the partitions that it touches."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from keyfence_iam.gate.limits.claim import Claim, Claims
+from keyfence_iam.gate.limits.size import Item, item_bytes
+from keyfence_iam.gate.limits.target import Target
+from keyfence_iam.gate.limits.units import write_units
+from keyfence_iam.gate.limits.update import Change, updated
+
+Verb = Literal["Put", "Update", "Delete", "ConditionCheck"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """`item` is what is put, `changes` what is updated."""
+
+    target: Target
+    verb: Verb
+    item: Item | None = None
+    changes: tuple[Change, ...] = ()
+    factor: int = 1
+
+    @property
+    def least(self) -> Claims:
+        """What is known without the item that is there."""
+        return self._base(item_bytes(self.item))
+
+    @property
+    def uncertain(self) -> bool:
+        return any(change.value is ... for change in self.changes)
+
+    def claims(self, before: Item | None) -> Claims:
+        """By the larger of the item before and after, and by what of it each index carries."""
+        after = self._after(before)
+        base = self._base(max(item_bytes(before), item_bytes(after)))
+        return base if self.verb == "ConditionCheck" else (*base, *self._indexes(before, after))
+
+    def in_vain(self, before: Item | None) -> Claims:
+        """A condition that does not hold costs what the item that it looked at costs."""
+        return self._base(item_bytes(before))
+
+    def _base(self, size: int) -> Claims:
+        return (Claim(self.target.partition, "write", write_units(size) * self.factor),)
+
+    def _after(self, before: Item | None) -> Item | None:
+        match self.verb:
+            case "Put":
+                return self.item
+            case "Update":
+                return updated(before or self.target.key, self.changes)
+        return None if self.verb == "Delete" else before
+
+    def _indexes(self, before: Item | None, after: Item | None) -> Iterator[Claim]:
+        """Once even in a transaction: an index follows when it is committed."""
+        for name, index in self.target.layout.indexes.items():
+            old, new = index.entry(before), index.entry(after)
+            if old == new:
+                continue
+            if old is not None and new is not None and index.place(old) == index.place(new):
+                yield self._entry(name, new, max(item_bytes(old), item_bytes(new)))
+            else:
+                yield from (self._entry(name, entry, item_bytes(entry)) for entry in (old, new) if entry is not None)
+
+    def _entry(self, index: str, entry: Item, size: int) -> Claim:
+        return Claim(self.target.layout.partition(self.target.table, entry, index), "write", write_units(size))

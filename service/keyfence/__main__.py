@@ -1,0 +1,11 @@
+"""The `keyfence` command."""
+
+
+def main() -> None:
+    from keyfence.cli import app
+
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Tenants as operators see them."""
+
+from datetime import datetime
+
+import orjson
+import strawberry
+from strawberry.scalars import JSON
+
+from keyfence.admin.context import Info
+from keyfence.graphql.paging import Connection, connection, size
+from keyfence.store.shards import ShardCounts
+from keyfence.tenancy import event, model, move, quotas
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.move import MovePhase, Placement
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.shard_counts import every_collection
+
+strawberry.enum(TenantStatus)
+strawberry.enum(Tier)
+strawberry.enum(Placement)
+strawberry.enum(MovePhase)
+
+
+@strawberry.type(description="What a tenant may use.")
+class Quotas:
+    """The allowance of its tier, or what was agreed with it alone."""
+
+    requests_per_second: int
+    read_units_per_second: int
+    write_units_per_second: int
+    users: int
+    storage_mb: int
+
+    @classmethod
+    def of(cls, given: quotas.Quotas) -> "Quotas":
+        return cls(
+            requests_per_second=given.requests_per_second,
+            read_units_per_second=given.read_units_per_second,
+            write_units_per_second=given.write_units_per_second,
+            users=given.users,
+            storage_mb=given.storage_mb,
+        )
+
+
+@strawberry.type(description="How many slots a collection of a tenant has.")
+class CollectionShards:
+    """Reads look into `readShards`, new items go into the first `writeShards`."""
+
+    collection: str
+    read_shards: int
+    write_shards: int
+    generation: int
+    migration: strawberry.ID | None = strawberry.field(description="What is changing them.")
+
+    @classmethod
+    def of(cls, collection: str, counts: ShardCounts) -> "CollectionShards":
+        return cls(
+            collection=collection,
+            read_shards=counts.read_shards,
+            write_shards=counts.write_shards,
+            generation=counts.generation,
+            migration=strawberry.ID(counts.migration) if counts.migration else None,
+        )
+
+
+@strawberry.type(description="A move of a tenant to another table, while it is under way.")
+class TenantMove:
+    """`to` is where the tenant will be in the end; one that was called off goes back."""
+
+    to: Placement
+    phase: MovePhase
+    migration: strawberry.ID
+    back: bool = strawberry.field(description="It was called off.")
+
+    @classmethod
+    def of(cls, under_way: move.Move) -> "TenantMove":
+        return cls(
+            to=under_way.goal,
+            phase=under_way.phase,
+            migration=strawberry.ID(under_way.migration),
+            back=under_way.back,
+        )
+
+
+@strawberry.type(description="Something that happened to a tenant.")
+class TenantEvent:
+    """`by` is the operator's subject."""
+
+    id: strawberry.ID
+    at: datetime
+    kind: str
+    by: str
+    detail: JSON | None
+
+    @classmethod
+    def of(cls, happened: event.TenantEvent) -> "TenantEvent":
+        return cls(
+            id=strawberry.ID(happened.id),
+            at=happened.created_at,
+            kind=happened.kind,
+            by=happened.by,
+            detail=orjson.loads(happened.detail),
+        )
+
+
+@strawberry.type(description="A customer, whose users share one fence.")
+class Tenant:
+    """All that the control plane knows of it."""
+
+    id: strawberry.ID
+    name: str
+    status: TenantStatus
+    tier: Tier
+    placement: Placement
+    issuer: str
+    reason: str | None = strawberry.field(description="Why it is suspended.")
+    stored_bytes: float = strawberry.field(description="When its items were last weighed.")
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    source: strawberry.Private[model.Tenant]
+
+    @classmethod
+    def of(cls, tenant: model.Tenant) -> "Tenant":
+        return cls(
+            id=strawberry.ID(tenant.id),
+            name=tenant.name,
+            status=tenant.status,
+            tier=tenant.tier,
+            placement=tenant.placement,
+            issuer=tenant.issuer,
+            reason=tenant.reason,
+            stored_bytes=float(tenant.stored_bytes),
+            created_at=tenant.created_at,
+            updated_at=tenant.updated_at,
+            version=tenant.version,
+            source=tenant,
+        )
+
+    @strawberry.field
+    def quotas(self) -> Quotas:
+        return Quotas.of(self.source.quotas)
+
+    @strawberry.field(description="While it is moved to another table.")
+    def move(self) -> TenantMove | None:
+        return TenantMove.of(self.source.move) if self.source.move else None
+
+    @strawberry.field(description="Every sharded collection.")
+    def shards(self) -> list[CollectionShards]:
+        return [CollectionShards.of(*one) for one in every_collection(self.source.shards).items()]
+
+    @strawberry.field(description="Newest first.")
+    async def events(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[TenantEvent]:
+        page = await info.context.register.events(self.source.id, first=size(first), after=after)
+        return connection(page, TenantEvent.of)
+
+
+@strawberry.type
+class TenantQueries:
+    """Questions about tenants."""
+
+    @strawberry.field
+    async def tenant(self, info: Info, id: strawberry.ID) -> Tenant | None:
+        found = await info.context.register.find(checked_tenant(id))
+        return Tenant.of(found) if found else None
+
+    @strawberry.field(description="Newest first, all of them or those in a status.")
+    async def tenants(
+        self, info: Info, status: TenantStatus | None = None, first: int | None = 20, after: str | None = None
+    ) -> Connection[Tenant]:
+        page = await info.context.register.newest(status=status, first=size(first), after=after)
+        return connection(page, Tenant.of)

@@ -1,0 +1,48 @@
+"""What a server carries on by itself: with the register what needs no more, with the migrator everything."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from keyfence.migrations.engine import carry_on
+from keyfence.migrations.means import Means
+from keyfence.migrations.records import Records
+from keyfence.migrations.resharding import Resharding
+from keyfence.operations.attendant import Attendant
+from keyfence.operations.migrator import Migrator
+from keyfence.operations.programs import program_of
+from keyfence.settings import Settings
+from keyfence.store.sweep import Sweep
+from keyfence.store.tables import Tables
+from keyfence.tenancy.migration import Kind, Migration
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.register import Register
+from keyfence.tenancy.resharding import Way
+
+
+def attendant(
+    settings: Settings, tables: Tables, told: Callable[[Tenant], None], migrator: Migrator | None
+) -> Attendant:
+    settle = timedelta(seconds=settings.settle_seconds)
+
+    async def attend(migration: Migration) -> None:
+        if migrator:
+            program = program_of(migration, migrator, settle=settle, told=told)
+            await carry_on(migrator.migrations(rate=settings.migration_units_per_second), migration.id, program)
+        elif _moves_nothing(migration):
+            control = tables.control(writes=True)
+            register = Register(control, migration.by)
+            growing = Resharding(register=register, home=_nowhere, as_tenant=_nowhere, settle=settle, told=told)
+            await carry_on(Means(records=Records(control), sweep=Sweep(control.caller)), migration.id, growing)
+
+    return Attendant(attend)
+
+
+def _moves_nothing(migration: Migration) -> bool:
+    return migration.kind is Kind.RESHARD and orjson.loads(migration.detail)["way"] == Way.GROW
+
+
+def _nowhere(_: object) -> Any:
+    raise TypeError("a server has no way to the items of its tenants but their own requests")

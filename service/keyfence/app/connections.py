@@ -1,0 +1,114 @@
+"""Ways to AWS, or to the local gate that stands for it: the table, STS and IAM, each on its own credentials."""
+
+import asyncio
+from collections.abc import Sequence
+
+from keyfence.errors import Throttled
+from keyfence.local.compute import running_as
+from keyfence.settings import Settings
+from keyfence.store.client import BotoClient, Wire, ambient_region
+from keyfence.store.cursor import Sealer
+from keyfence.store.tables import Tables
+from keyfence.store.vended import Vended
+from keyfence.tenancy.suspensions import Shut
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.policies.names import SERVICE_BASE
+from keyfence_iam.vending import Vending
+from keyfence_iam.vending.budget import Budget
+from keyfence_iam.vending.pace import Pace
+from keyfence_iam.vending.refusal import NoSession
+from keyfence_iam.vending.sts import Sts, ambient
+from keyfence_iam.vending.wanted import of_warden
+from keyfence_iam.warden import NotShut, Warden
+
+LOCAL_PATIENCE_SECONDS = 60.0
+RETRY_AFTER_MS = 1_000
+
+
+def region() -> str | None:
+    return ambient_region()
+
+
+def production_wire(settings: Settings) -> Wire:
+    return Wire(
+        region=settings.region or ambient_region(),
+        endpoint_url=settings.endpoint_url,
+        connections=settings.data_threads,
+        connect_timeout=settings.connect_timeout,
+        read_timeout=settings.read_timeout,
+    )
+
+
+def local_wire(settings: Settings) -> Wire:
+    return Wire(
+        region=settings.region,
+        endpoint_url=settings.endpoint_url,
+        connections=settings.data_threads,
+        read_timeout=LOCAL_PATIENCE_SECONDS,
+    )
+
+
+def local_tables(settings: Settings, vending: Vending) -> Tables:
+    return tables_at(settings, local_wire(settings), vending)
+
+
+def tables_at(settings: Settings, wire: Wire, vending: Vending) -> Tables:
+    return Tables(
+        client=BotoClient(wire),
+        name=settings.table,
+        sealer=Sealer(settings.cursor_secrets),
+        credentials=Vended(vending),
+    )
+
+
+def local_vending(settings: Settings, sessions: Sessions, role: str = SERVICE_BASE) -> Vending:
+    """From the gate's STS, as the service's own role or as another's."""
+    sts = Sts.connect(
+        running_as(role, sessions),
+        sessions.account.deployment.role_arn(""),
+        settings.table,
+        region=settings.region,
+        endpoint_url=settings.sts_endpoint_url,
+        read_timeout=LOCAL_PATIENCE_SECONDS,
+    )
+    return vending_from(settings, sts, Pace(session=settings.session_seconds, patience=LOCAL_PATIENCE_SECONDS))
+
+
+def production_sts(settings: Settings) -> Sts:
+    return Sts.connect(
+        ambient(),
+        settings.roles or "",
+        settings.table,
+        region=settings.region or ambient_region(),
+        endpoint_url=settings.sts_endpoint_url,
+    )
+
+
+def vending_from(settings: Settings, sts: Sts, pace: Pace) -> Vending:
+    return Vending(sts, pace=pace, budget=Budget(settings.sts_calls_per_second), sessions=settings.sessions)
+
+
+def warden(settings: Settings, vending: Vending) -> Shut:
+    """IAM itself, or the gate, which speaks it too."""
+    if settings.roles is None:
+        endpoint = settings.iam_endpoint_url or settings.endpoint_url
+        return _shut(vending, Deployment().role_prefix, region=settings.region, endpoint_url=endpoint)
+    prefix, region = settings.roles.rpartition("/")[2], settings.region or ambient_region()
+    return _shut(vending, prefix, region=region, endpoint_url=settings.iam_endpoint_url)
+
+
+def _shut(vending: Vending, prefix: str, *, region: str | None, endpoint_url: str | None) -> Shut:
+    def guard(credentials: Credentials, tenants: Sequence[TenantId]) -> None:
+        Warden.connect(credentials, prefix, region=region, endpoint_url=endpoint_url).shut(tenants)
+
+    async def shut(tenants: Sequence[TenantId]) -> None:
+        try:
+            await asyncio.to_thread(guard, await vending.credentials(of_warden()), tenants)
+        except (NoSession, NotShut) as error:
+            words = f"the register has the change, but the fence did not take it: {error}; send the same again"
+            raise Throttled(words, retryAfterMs=RETRY_AFTER_MS) from error
+
+    return shut

@@ -1,0 +1,30 @@
+"""The table and the demo tenants on a local engine."""
+
+import asyncio
+from collections.abc import Callable
+
+from keyfence.app.connections import local_tables, local_vending, local_wire
+from keyfence.local.demo import load_demo
+from keyfence.settings import Settings
+from keyfence.store.schema import Administration
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.policies.names import PROVISIONER
+
+
+async def set_up(settings: Settings, sessions: Sessions, tell: Callable[[str], None]) -> None:
+    """The table and the demo tenants on a local engine, through its gate."""
+    tell("creating the table")
+    await asyncio.to_thread(provision, settings, sessions)
+    vending = local_vending(settings, sessions)
+    handles = local_tables(settings, vending)
+    await load_demo(handles, tell)
+    handles.client.close()
+    vending.close()
+
+
+def provision(settings: Settings, sessions: Sessions) -> None:
+    """Create the table as the one role that may, or find it as it would be created."""
+    credentials = sessions.mint(PROVISIONER).credentials
+    administration = Administration.connect(local_wire(settings), settings.table, credentials)
+    administration.create()
+    administration.check()

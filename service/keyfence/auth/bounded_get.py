@@ -1,0 +1,136 @@
+"""One GET with bounds on where it goes, how long it takes and how much it brings."""
+
+import io
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from typing import TYPE_CHECKING, cast
+
+from keyfence.auth.reach import OutOfReach, Place, Reach
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+MAX_BODY = 64 * 1024
+_CHUNK = 8 * 1024
+
+
+class Unavailable(Exception):
+    """It could not be had; the message is for the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """`silence` is how long the other side may say nothing, `whole` how long all of it may take, in seconds."""
+
+    silence: float = 2.0
+    whole: float = 4.0
+    body: int = MAX_BODY
+
+
+BOUNDS = Bounds()
+
+
+def bounded_get(place: Place, reach: Reach, bounds: Bounds = BOUNDS) -> bytes:
+    """The body of a plain 200. Blocks for as long as the bounds and the resolver allow: call it in a thread.
+
+    Nothing is asked of a proxy, which would look the name up for itself, and no redirect is followed."""
+    until = _Until(time.monotonic() + bounds.whole, bounds.silence)
+    try:
+        with _connection(place, reach, until) as sock:
+            until.send(sock, _request(place))
+            return _body(HTTPResponse(cast("socket.socket", _Timed(sock, until)), method="GET"), bounds.body)
+    except OutOfReach as error:
+        raise Unavailable(str(error)) from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise Unavailable(type(error).__name__) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Until:
+    """A socket's own timeout starts anew with every byte, the deadline does not."""
+
+    deadline: float
+    silence: float
+
+    def next_wait(self) -> float:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return min(left, self.silence)
+
+    def send(self, sock: socket.socket, content: bytes) -> None:
+        sock.settimeout(self.next_wait())
+        sock.sendall(content)
+
+
+class _Timed(io.RawIOBase):
+    """A socket as http.client reads it, which asks for a file and for nothing else."""
+
+    def __init__(self, sock: socket.socket, until: _Until) -> None:
+        self._sock, self._until = sock, until
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        self._sock.settimeout(self._until.next_wait())
+        return self._sock.recv_into(buffer)
+
+
+@contextmanager
+def _connection(place: Place, reach: Reach, until: _Until) -> Iterator[socket.socket]:
+    """To one of the very addresses that were checked; the certificate has to be the name's all the same."""
+    with _dialled(reach.addresses(place), place.port, until) as plain:
+        if not place.secure:
+            yield plain
+            return
+        plain.settimeout(until.next_wait())
+        with reach.tls().wrap_socket(plain, server_hostname=place.host) as sock:
+            yield sock
+
+
+def _dialled(addresses: Sequence[str], port: int, until: _Until) -> socket.socket:
+    *others, last = addresses
+    for address in others:
+        try:
+            return _dial(address, port, until)
+        except OSError:
+            continue
+    return _dial(last, port, until)
+
+
+def _dial(address: str, port: int, until: _Until) -> socket.socket:
+    return socket.create_connection((address, port), timeout=until.next_wait())
+
+
+def _request(place: Place) -> bytes:
+    lines = (
+        f"GET {place.target} HTTP/1.1",
+        f"Host: {place.authority}",
+        "Accept: application/json",
+        "Accept-Encoding: identity",
+        "User-Agent: keyfence",
+        "Connection: close",
+    )
+    return "\r\n".join((*lines, "", "")).encode("ascii")
+
+
+def _body(response: HTTPResponse, most: int) -> bytes:
+    response.begin()
+    if response.status != 200:
+        raise Unavailable(f"answered {response.status}")
+    body = bytearray()
+    while chunk := response.read1(_CHUNK):
+        body += chunk
+        if len(body) > most:
+            raise Unavailable(f"more than {most} bytes")
+    if response.length:
+        raise Unavailable("ended too early")
+    return bytes(body)

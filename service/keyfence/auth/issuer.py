@@ -1,0 +1,56 @@
+"""An identity provider whose tokens are accepted."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from keyfence.auth.jwks import demanded_keys
+from keyfence.auth.jwks_source import JwksSource
+from keyfence.auth.jwks_uri import settings_place
+from keyfence.auth.keyset import FetchedKeys, FixedKeys, KeySet
+from keyfence.settings import IssuerSettings
+from keyfence_iam.boundary import TenantId, tenant_id
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issuer:
+    """`url` is compared letter by letter with a token's `iss`. With `tenant`, it speaks for that tenant alone."""
+
+    url: str
+    keys: KeySet
+    tenant: TenantId | None = None
+
+
+class Issuers(Protocol):
+    """Where issuers are found that no settings name."""
+
+    async def find(self, url: str) -> Issuer | None: ...
+
+
+def issuer_of(settings: IssuerSettings, *, clock: Clock = time.monotonic) -> Issuer:
+    """ValueError, naming the issuer, when the settings cannot be used."""
+    try:
+        tenant = None if settings.tenant is None else tenant_id(settings.tenant)
+        return Issuer(url=settings.issuer, keys=_keys(settings, clock), tenant=tenant)
+    except ValueError as error:
+        raise ValueError(f"issuer {settings.issuer}: {error}") from None
+
+
+def issuers_by_url(issuers: Iterable[Issuer]) -> Mapping[str, Issuer]:
+    known: dict[str, Issuer] = {}
+    for issuer in issuers:
+        if known.setdefault(issuer.url, issuer) is not issuer:
+            raise ValueError(f"issuer {issuer.url} is given twice")
+    return known
+
+
+def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
+    if settings.jwks is not None and settings.jwks_uri is None:
+        return FixedKeys(demanded_keys(settings.jwks))
+    if settings.jwks_uri is not None and settings.jwks is None:
+        source = JwksSource(settings_place(settings.jwks_uri))
+        return FetchedKeys(source.fetch, clock=clock, issuer=settings.issuer)
+    raise ValueError("give exactly one of jwks and jwks_uri")

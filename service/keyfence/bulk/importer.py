@@ -1,0 +1,162 @@
+"""Bringing lines into the table: each once, whatever happened to earlier attempts."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any, BinaryIO
+
+from keyfence.bulk.lanes import Lanes
+from keyfence.bulk.lines import Line, Problem, lines
+from keyfence.bulk.spelling import IMPORTER, differing
+from keyfence.bulk.whole_order import WholeOrder
+from keyfence.bulk.writer import There, Writer
+from keyfence.domains.activity.repository import journal
+from keyfence.domains.orders.model import is_purged
+from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
+from keyfence.store import clock
+from keyfence.store.calls import Patience
+from keyfence.store.rate import Rate
+from keyfence.store.table import Table
+
+TOGETHER = 100
+AT_ONCE = 16
+MOST_PROBLEMS = 20
+PATIENCE = Patience(attempts=12, first_pause=0.05, longest_pause=5.0)
+
+
+class BadLines(KeyfenceError):
+    """Lines that cannot be imported, each with its number and its field."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many lines of each kind were written, and how many were there already or are past their time."""
+
+    written: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    expired: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def lines(self) -> int:
+        return sum(counts.total() for counts in (self.written, self.found, self.expired))
+
+
+def quiet(_lines: int) -> None:
+    """Nobody follows."""
+
+
+def check(file: BinaryIO) -> int:
+    """How many lines there are, if every one of them is well formed."""
+    count, problems = 0, []
+    for one in lines(file):
+        count += 1
+        if isinstance(one, Problem):
+            problems.append(one)
+        if len(problems) == MOST_PROBLEMS:
+            break
+    if problems:
+        raise BadLines(problems)
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """Takes lines in groups of one kind: what is there is found together, what is not is written side by side.
+
+    A line may rely on what lines before it have brought if they are of another kind or touch the same things."""
+
+    writer: Writer
+    tally: Tally = field(default_factory=Tally)
+    tell: Callable[[int], None] = quiet
+    now: Callable[[], datetime] = clock.now
+
+    @classmethod
+    def into(
+        cls, table: Table, *, rate: float | None = None, tally: Tally | None = None, tell: Callable[[int], None] = quiet
+    ) -> "Importer":
+        """With more patience than a request has, and an entry in the journal for every line."""
+        patient = replace(table.caller, patience=PATIENCE)
+        noted = replace(table, caller=patient, journal=journal(IMPORTER))
+        return cls(Writer(noted, Rate(rate)), tally or Tally(), tell)
+
+    async def run(self, file: BinaryIO) -> Tally:
+        for group in _groups(lines(file)):
+            if problems := await self._group(group):
+                raise BadLines(problems)
+        return self.tally
+
+    async def _group(self, group: Sequence[Line]) -> list[Problem]:
+        found = await group[0].kind.find(self.writer.table, [line.record for line in group])
+        lanes, problems = Lanes(AT_ONCE), list[Problem]()
+
+        async def take(line: Line, there: Any) -> None:
+            async with lanes.turn(line.kind.touches(line.record)):
+                try:
+                    await self._settle(line, there)
+                except (BadInput, Conflict, NotFound) as refusal:
+                    problems.append(Problem.of(line.number, refusal))
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for line, there in zip(group, found, strict=True):
+                    tasks.create_task(take(line, there))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        return sorted(problems, key=lambda problem: problem.line)
+
+    async def _settle(self, line: Line, there: Any) -> None:
+        if there is None and _is_over(line.record, self.now()):
+            counts = self.tally.expired
+        elif there is None and await self._written(line):
+            counts = self.tally.written
+        else:
+            _compare(line, there or await self._found(line))
+            counts = self.tally.found
+        counts[line.kind.name] += 1
+        self.tell(1)
+
+    async def _written(self, line: Line) -> bool:
+        try:
+            await line.kind.write(self.writer, line.record)
+        except There:
+            return False
+        return True
+
+    async def _found(self, line: Line) -> Any:
+        (there,) = await line.kind.find(self.writer.table, [line.record])
+        if there is None:
+            raise There()
+        return there
+
+
+def _groups(read: Iterable[Line | Problem]) -> Iterator[list[Line]]:
+    """Lines of one kind that follow each other; a line that is not well formed ends it all."""
+    group: list[Line] = []
+    for one in read:
+        if isinstance(one, Problem):
+            raise BadLines([one])
+        if group and (len(group) == TOGETHER or group[0].kind != one.kind):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _is_over(record: object, now: datetime) -> bool:
+    return isinstance(record, WholeOrder) and is_purged(record.order, now)
+
+
+def _compare(line: Line, there: Any) -> None:
+    given, kept = line.kind.spell(line.record), line.kind.spell(there)
+    for where, wanted, found in islice(differing(given, kept), 1):
+        raise Conflict(
+            f"the tenant has this {line.kind.name} already, with {found!r} instead of {wanted!r}", field=where
+        )

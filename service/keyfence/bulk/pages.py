@@ -1,0 +1,34 @@
+"""Whole lists, page by page."""
+
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
+from keyfence.store.entity import M, Query
+from keyfence.store.page import LARGEST
+from keyfence.store.stretch import Span
+from keyfence.store.table import Table
+
+T = TypeVar("T")
+
+
+async def every(table: Table, pattern: Query[M], *, span: Span | None = None, **values: object) -> AsyncIterator[M]:
+    """In the list's own order, which does not depend on how many slots it has."""
+    after: str | None = None
+    while True:
+        page = await table.page(pattern, first=LARGEST, after=after, span=span, **values)
+        for item in page.items:
+            yield item
+        if not page.has_next:
+            return
+        after = page.edges[-1].cursor()
+
+
+async def chunks(items: AsyncIterator[T], size: int) -> AsyncIterator[list[T]]:
+    some: list[T] = []
+    async for item in items:
+        some.append(item)
+        if len(some) == size:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -1,0 +1,109 @@
+"""keyfence credentials: a session of the local AWS, for the aws CLI and every SDK."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keyfence.cli.gate import RULES
+from keyfence.cli.options import Data
+from keyfence.errors import BadInput
+from keyfence.local.directory import DEFAULT
+from keyfence_iam.boundary import BadTenantId, tenant_id
+from keyfence_iam.deployment import LOCAL_ACCOUNT, Deployment
+
+if TYPE_CHECKING:
+    from keyfence_iam.gate.sessions import Issued, Sessions
+
+SHORTEST, LONGEST = 900, 3600
+"""SDKs ask for new ones when less than fifteen minutes are left: the shortest would be fetched for every call."""
+ROLES = ("service-base", "control-plane", "warden", "stream-worker", "migrator", "provisioner")
+
+Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant to be.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="As the service is while it answers queries.")]
+RoleName = Annotated[str | None, typer.Option(metavar="ROLE", help=f"Be one of {', '.join(ROLES)} instead.")]
+AccountId = Annotated[str, typer.Option(metavar="ID", help="The account of the gate, where it has another one.")]
+Duration = Annotated[int, typer.Option(metavar="SECONDS", help=f"How long, from {SHORTEST} to {LONGEST} seconds.")]
+
+
+def credentials(
+    tenant: Tenant = None,
+    read_only: ReadOnly = False,
+    role: RoleName = None,
+    duration: Duration = LONGEST,
+    account: AccountId = LOCAL_ACCOUNT,
+    data: Data = DEFAULT,
+) -> None:
+    """Print a session for the gate of `keyfence dev` or `keyfence gate`, as AWS's credential_process wants it.
+
+    In ~/.aws/config a profile with the line
+
+      credential_process = keyfence credentials --tenant acme --data DIR
+
+    makes the aws CLI and every SDK that tenant, and asks again before the session ends.
+
+    [bold]Example:[/bold] keyfence credentials --tenant acme
+
+    [bold]Example:[/bold] keyfence credentials --tenant acme --read-only --data .keyfence
+
+    [bold]Example:[/bold] keyfence credentials --role control-plane --duration 900
+    """
+    _check(tenant=tenant, read_only=read_only, role=role, duration=duration)
+    checked_account(account)
+    typer.echo(_printed(_issued(sessions(data, account), tenant, role, duration, writes=not read_only)))
+
+
+def _check(*, tenant: str | None, read_only: bool, role: str | None, duration: int) -> None:
+    if (tenant is None) == (role is None):
+        raise BadInput("Say either --tenant TENANT or --role ROLE.")
+    if role is not None and role not in ROLES:
+        raise BadInput(f"--role {role!r} is not one of {', '.join(ROLES)}.")
+    if role is not None and read_only:
+        raise BadInput("--read-only is for tenants: say it with --tenant.")
+    if not SHORTEST <= duration <= LONGEST:
+        raise BadInput(f"--duration must be between {SHORTEST} and {LONGEST} seconds.")
+
+
+def checked_account(account: str) -> None:
+    wanted, pattern = RULES["account"]
+    if not pattern.fullmatch(account):
+        raise BadInput(f"--account {account!r} must be {wanted}.")
+
+
+def sessions(data: Path, account: str) -> "Sessions":
+    """Those of every gate with this key and this account; a key that no gate has would open nothing."""
+    from keyfence.local.gate_key import FILE, gate_key
+    from keyfence_iam.gate.account import Account
+    from keyfence_iam.gate.sessions import Sessions
+
+    if not (data / FILE).exists():
+        raise BadInput(
+            f"There is no gate key in {data}: start `keyfence dev` or `keyfence gate` on that directory first."
+        )
+    return Sessions(Account.of(Deployment(account=account)), gate_key(data))
+
+
+def _issued(sessions: "Sessions", tenant: str | None, role: str | None, seconds: int, *, writes: bool) -> "Issued":
+    from keyfence.local import becoming
+
+    if role is not None:
+        return becoming.as_role(sessions, role, seconds=seconds)
+    try:
+        return becoming.as_tenant(sessions, tenant_id(tenant), writes=writes, seconds=seconds)
+    except BadTenantId as error:
+        raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
+
+
+def _printed(issued: "Issued") -> str:
+    from keyfence_iam.gate.clock import iso
+
+    return json.dumps(
+        {
+            "Version": 1,
+            "AccessKeyId": issued.credentials.access_key,
+            "SecretAccessKey": issued.credentials.secret_key,
+            "SessionToken": issued.credentials.token,
+            "Expiration": iso(issued.session.expires_at),
+        }
+    )

@@ -1,0 +1,71 @@
+"""Categories of the tenant that the table at hand belongs to."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from keyfence.domains.categories.access import categories, category_by_path
+from keyfence.domains.categories.model import Category, is_shown
+from keyfence.domains.categories.tree import tree
+from keyfence.errors import BadInput, Conflict, KeyfenceError
+from keyfence.store import clock
+from keyfence.store.expression import absent, present
+from keyfence.store.note import Note
+from keyfence.store.path import Path, checked_path
+from keyfence.store.retry import unless_stale
+from keyfence.store.table import Table
+from keyfence.store.write import Stale, Write, check, put
+
+EXISTS = partial(Conflict, "there is such a category already")
+
+
+class Closed(Conflict):
+    """The category above takes no other: it is not there, or it is being moved."""
+
+    def __init__(self) -> None:
+        super().__init__("the category above takes no other just now")
+
+
+def below_parent(path: Path) -> Iterator[Write[Any]]:
+    """What must hold for a category to stand at this path; the top of the tree is always there."""
+    if len(path) > 1:
+        takes = present() & absent("moving")
+        yield check(categories, {"path": path[:-1]}, when=takes, otherwise=Closed)
+
+
+async def closed_because(table: Table, path: Path, field: str) -> KeyfenceError:
+    parent = await table.find(category_by_path, path=path[:-1])
+    if parent is None:
+        return BadInput("there is no such category to put it under; create that first", field=field)
+    if parent.moving:
+        return Conflict("the category above is being moved; retry when it has arrived", field=field)
+    return Stale()
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """What can be asked and done about categories."""
+
+    table: Table
+    now: Callable[[], datetime] = clock.now
+
+    async def under(self, path: Sequence[str] | None = None) -> list[Category]:
+        """A category and everything below it, or the whole tree; none where there is no such category."""
+        root = None if path is None else checked_path(path, "under")
+        return [category for category in await tree(self.table, root) if is_shown(category)]
+
+    async def create(self, path: Sequence[str]) -> Category:
+        now = self.now()
+        category = Category(path=checked_path(path, "path"), created_at=now, updated_at=now)
+        await unless_stale(lambda: self._create(category))
+        return category
+
+    async def _create(self, category: Category) -> None:
+        made = put(categories, category, when=absent(), otherwise=EXISTS)
+        note = Note("category.created", None, {"after": {"path": category.path}})
+        try:
+            await self.table.write(made, *below_parent(category.path), note=note)
+        except Closed:
+            raise await closed_because(self.table, category.path, "path") from None

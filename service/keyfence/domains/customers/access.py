@@ -1,0 +1,15 @@
+"""Where customers are kept and the ways they are reached."""
+
+from keyfence.domains.customers.model import Customer
+from keyfence.store.entity import entity
+from keyfence.store.keys import TenantKey
+from keyfence.store.shards import Shard
+
+customers = entity(
+    Customer,
+    table=TenantKey("CUST#{id}", "PROFILE"),
+    gsi2=TenantKey("CUSTOMERS", "{created_at}#{id}", shard=Shard("customers", by="id")),
+)
+
+customer_by_id = customers.get()
+newest_customers = customers.query("gsi2", newest_first=True)

@@ -1,0 +1,78 @@
+"""Customers of the tenant that the table at hand belongs to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from keyfence.domains.customers.access import customer_by_id, customers, newest_customers
+from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
+from keyfence.errors import Conflict, NotFound
+from keyfence.store import clock
+from keyfence.store.expression import absent
+from keyfence.store.ids import checked_id, new_id
+from keyfence.store.note import Note, differences
+from keyfence.store.page import Page
+from keyfence.store.retry import unless_stale
+from keyfence.store.table import Table
+from keyfence.store.write import put, revise
+
+MISSING = partial(NotFound, "no such customer")
+_CHECKS: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_email}
+
+
+def customer_id(text: str, field: str = "id") -> CustomerId:
+    return CustomerId(checked_id("cus", text, field))
+
+
+@dataclass(frozen=True, slots=True)
+class Customers:
+    """Everything that can be asked and done about customers."""
+
+    table: Table
+    now: Callable[[], datetime] = clock.now
+
+    async def find(self, id: CustomerId) -> Customer | None:
+        return await self.table.find(customer_by_id, id=id)
+
+    async def get(self, id: CustomerId) -> Customer:
+        if (customer := await self.find(id)) is None:
+            raise MISSING()
+        return customer
+
+    async def find_many(self, ids: Sequence[CustomerId]) -> list[Customer | None]:
+        return await self.table.find_many(customer_by_id, [{"id": id} for id in ids])
+
+    async def newest(self, *, first: int, after: str | None) -> Page[Customer]:
+        return await self.table.page(newest_customers, first=first, after=after)
+
+    async def create(self, *, name: str, email: str | None) -> Customer:
+        now = self.now()
+        customer = Customer(
+            id=CustomerId(new_id("cus")),
+            name=checked_name(name),
+            email=checked_email(email),
+            created_at=now,
+            updated_at=now,
+        )
+        note = Note("customer.created", customer.id, {"after": {"name": name, "email": email}})
+        await self.table.write(put(customers, customer, when=absent()), note=note)
+        return customer
+
+    async def update(self, id: CustomerId, *, expected_version: int | None = None, **changes: Any) -> Customer:
+        return await unless_stale(lambda: self._update(id, expected_version, changes), expected_version)
+
+    async def _update(self, id: CustomerId, expected: int | None, changes: dict[str, Any]) -> Customer:
+        before = await self.get(id)
+        if expected is not None and before.version != expected:
+            raise Conflict(f"the customer is at version {before.version}, not {expected}", version=before.version)
+        after = self._changed(before, changes)
+        if after != before:
+            note = Note("customer.updated", id, differences(before, after, "name", "email"))
+            await self.table.write(revise(customers, before, after), note=note)
+        return after
+
+    def _changed(self, before: Customer, changes: dict[str, Any]) -> Customer:
+        after = replace(before, **{name: _CHECKS[name](value) for name, value in changes.items()})
+        return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())

@@ -1,0 +1,25 @@
+"""Where groups and memberships are kept and the ways they are reached."""
+
+from keyfence.domains.groups.model import Group, Member, Membership, is_alive
+from keyfence.store.entity import entity
+from keyfence.store.keys import TenantKey
+from keyfence.store.shards import Shard
+
+groups = entity(
+    Group,
+    table=TenantKey("GROUP#{id}", "METADATA"),
+    gsi2=TenantKey("GROUPS", "{name}#{id}", shard=Shard("groups", by="id"), when=is_alive),
+)
+memberships = entity(
+    Membership,
+    table=TenantKey("USER#{user_id}", "GROUP#{group_id}"),
+    gsi1=TenantKey("GROUP#{group_id}", "USER#{user_id}", shard=Shard("group_members", by="user_id")),
+)
+members = entity(Member, table=TenantKey("USER#{id}", "PROFILE"))
+
+group_by_id = groups.get()
+groups_by_name = groups.query("gsi2")
+membership_of_user = memberships.get()
+groups_of_user = memberships.query("table", begins_with="GROUP#")
+members_of_group = memberships.query("gsi1", begins_with="USER#")
+member_by_id = members.get()

@@ -1,0 +1,206 @@
+"""Who is in which group: edges that are one item each, with a copy at the head of either end."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial, reduce
+from operator import or_
+from typing import Any
+
+from keyfence.domains.groups.access import (
+    group_by_id,
+    groups,
+    groups_of_user,
+    member_by_id,
+    members,
+    members_of_group,
+    membership_of_user,
+    memberships,
+)
+from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId, Membership, is_alive
+from keyfence.errors import Conflict, Internal, NotFound, Throttled
+from keyfence.store import clock
+from keyfence.store.entity import Query
+from keyfence.store.expression import Change, Condition, absent, equals, present
+from keyfence.store.head import Attributes, Head, without_child
+from keyfence.store.note import Note, differences
+from keyfence.store.page import Edge as StoreEdge
+from keyfence.store.page import Page, checked_size
+from keyfence.store.retry import unless_stale
+from keyfence.store.table import Table
+from keyfence.store.write import Write, change, delete, put, revise
+
+Edge = tuple[GroupId, MemberId]
+MadeEdge = Callable[[str, Attributes], Membership]
+
+CHUNK = 24
+ROUNDS = 50
+ALREADY = partial(Conflict, "the user is a member of the group already")
+NO_GROUP = partial(NotFound, "no such group")
+NO_USER = partial(NotFound, "no such user")
+NO_MEMBER = partial(NotFound, "the user is not a member of the group")
+
+
+@dataclass(frozen=True, slots=True)
+class Memberships:
+    """Edges between users and groups, from both sides."""
+
+    table: Table
+    now: Callable[[], datetime] = clock.now
+
+    async def of_user(self, user_id: str, head: Head, *, first: int, after: str | None) -> Page[Membership]:
+        edge = partial(Membership.from_attributes, user_id)
+        return await self._page(groups_of_user, head, edge, first, after, user_id=user_id)
+
+    async def of_group(self, group_id: str, head: Head, *, first: int, after: str | None) -> Page[Membership]:
+        def edge(user_id: str, attributes: Attributes) -> Membership:
+            return Membership.from_attributes(user_id, group_id, attributes)
+
+        return await self._page(members_of_group, head, edge, first, after, group_id=group_id)
+
+    async def _page(
+        self, pattern: Query[Membership], head: Head, edge: MadeEdge, first: int, after: str | None, **end: str
+    ) -> Page[Membership]:
+        """Out of the head where it knows enough, otherwise out of the table."""
+        known = head.first(checked_size(first) + 1) if after is None else None
+        if known is None:
+            return await self.table.page(pattern, first=first, after=after, span=None, **end)
+        nodes = [edge(child, attributes) for child, attributes in known[:first]]
+        return self.table.paged(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
+
+    def placed(self, edge: Membership) -> StoreEdge[Membership]:
+        """An edge that is in hand, with its place among the group's members."""
+        alone = self.table.paged(members_of_group, [edge], has_next=False, has_previous=False, group_id=edge.group_id)
+        return alone.edges[0]
+
+    async def add(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
+        return await unless_stale(lambda: self._add(group_id, user_id, role))
+
+    async def _add(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
+        group, member = await self._ends(group_id, user_id)
+        now = self.now()
+        edge = Membership(user_id=user_id, group_id=group_id, role=role, created_at=now, updated_at=now)
+        counted = Change(adds={("memberCount",): 1})
+        await self.table.write(
+            put(memberships, edge, when=absent(), otherwise=ALREADY),
+            _at_group(group_id, counted | _head(group).with_child(user_id, edge.attributes), _head(group)),
+            _at_member(user_id, member.head.with_child(group_id, edge.attributes), member.head),
+            note=Note("member.added", group_id, {"after": {"userId": user_id, "role": role}}),
+        )
+        return edge
+
+    async def change(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
+        return await unless_stale(lambda: self._change(group_id, user_id, role))
+
+    async def _change(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
+        """The edge is read before its ends, whose heads then have it, and must be the same edge when it is written."""
+        before = await self.table.find(membership_of_user, user_id=user_id, group_id=group_id)
+        group, member = await self._ends(group_id, user_id)
+        if before is None:
+            raise NO_MEMBER()
+        after = replace(before, role=role, updated_at=self.now(), version=before.version + 1)
+        await self.table.write(
+            revise(memberships, before, after, when=equals("createdAt", before.created_at)),
+            _at_group(group_id, _head(group).with_edge(user_id, after.attributes), _head(group)),
+            _at_member(user_id, member.head.with_edge(group_id, after.attributes), member.head),
+            note=Note("member.changed", group_id, {"of": {"userId": user_id}, **differences(before, after, "role")}),
+        )
+        return after
+
+    async def remove(self, group_id: GroupId, user_id: MemberId) -> bool:
+        """False when the user was not a member."""
+        await self._ends(group_id, user_id)
+        try:
+            await self._sever([(group_id, user_id)])
+        except NotFound:
+            return False
+        return True
+
+    async def remove_user(self, user_id: MemberId) -> None:
+        """Take a user out of every group. What an interruption leaves is found by the next call."""
+        edges = [(edge.group_id, user_id) async for edge in self.table.every(groups_of_user, user_id=user_id)]
+        await self._sever_all(edges)
+
+    async def clear_group(self, group_id: GroupId) -> None:
+        """Take everybody out of a group. The index may lag and the count may not, so the count says when it is done."""
+        for pause in range(ROUNDS):
+            group = await self.table.find(group_by_id, id=group_id)
+            if group is None or group.member_count == 0:
+                return
+            edges = [(group_id, edge.user_id) async for edge in self.table.every(members_of_group, group_id=group_id)]
+            await self._sever_all(edges)
+            await asyncio.sleep(0 if edges else 0.02 * pause)
+        raise Throttled("the group's members are still being removed; delete it again to go on", retryAfterMs=1000)
+
+    async def _sever_all(self, edges: Sequence[Edge]) -> None:
+        for start in range(0, len(edges), CHUNK):
+            chunk = edges[start : start + CHUNK]
+            try:
+                await self._sever(chunk)
+            except (NotFound, Conflict):
+                for edge in chunk:
+                    with suppress(NotFound):
+                        await unless_stale(partial(self._sever, [edge]))
+
+    async def _sever(self, edges: Sequence[Edge]) -> None:
+        """Remove edges together with their counts and their copies at both ends."""
+        in_group, of_member = Counter(group for group, _ in edges), {member for _, member in edges}
+        await self.table.write(
+            *(delete(memberships, _key(edge), when=present(), otherwise=NO_MEMBER) for edge in edges),
+            *(
+                change(
+                    groups, {"id": group}, Change(adds={("memberCount",): -count}) | _without(_members(edges, group))
+                )
+                for group, count in in_group.items()
+            ),
+            *(change(members, {"id": member}, _without(_groups(edges, member))) for member in of_member),
+            note=Note("member.removed", edges[0][0], {"before": {"userIds": sorted(of_member)}}),
+        )
+
+    async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
+        group, member = await asyncio.gather(
+            self.table.find(group_by_id, id=group_id), self.table.find(member_by_id, id=user_id)
+        )
+        if group is None or not is_alive(group):
+            raise NO_GROUP()
+        if member is None or not is_alive(member):
+            raise NO_USER()
+        return group, member
+
+
+def _at_group(group_id: GroupId, what: Change, head: Head) -> Write[Any]:
+    return change(groups, {"id": group_id}, what, when=_still(head))
+
+
+def _at_member(user_id: MemberId, what: Change, head: Head) -> Write[Any]:
+    return change(members, {"id": user_id}, what, when=_still(head))
+
+
+def _still(head: Head) -> Condition:
+    """The end is alive and its head is as it was read; if not, a fresh read tells what is wrong."""
+    return absent("deletedAt") & head.unchanged()
+
+
+def _head(group: Group) -> Head:
+    if group.head is None:
+        raise Internal("a group that is read whole has a head")
+    return group.head
+
+
+def _key(edge: Edge) -> dict[str, object]:
+    return {"group_id": edge[0], "user_id": edge[1]}
+
+
+def _members(edges: Sequence[Edge], group: GroupId) -> list[str]:
+    return [member for of, member in edges if of == group]
+
+
+def _groups(edges: Sequence[Edge], member: MemberId) -> list[str]:
+    return [group for group, of in edges if of == member]
+
+
+def _without(children: Sequence[str]) -> Change:
+    return reduce(or_, (without_child(child) for child in children))

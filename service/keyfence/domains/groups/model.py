@@ -1,0 +1,94 @@
+"""Groups, memberships, and the rules that hold without looking anything up."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType
+
+from keyfence.inputs import checked_line, checked_text
+from keyfence.store.head import Attributes, Head
+
+GroupId = NewType("GroupId", str)
+MemberId = NewType("MemberId", str)
+
+NAME_LENGTH = 200
+DESCRIPTION_LENGTH = 2000
+
+
+class GroupRole(StrEnum):
+    """What a member is to a group."""
+
+    MANAGER = "MANAGER"
+    MEMBER = "MEMBER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Users under one name. `head` is known only where the whole item was read, not from an index."""
+
+    id: GroupId
+    name: str
+    created_at: datetime
+    updated_at: datetime
+    description: str | None = None
+    member_count: int = 0
+    version: int = 1
+    deleted_at: datetime | None = None
+    head: Head | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """The edge between a user and a group: one item, read from both sides. It came to be when the user joined."""
+
+    user_id: MemberId
+    group_id: GroupId
+    role: GroupRole
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+    @property
+    def attributes(self) -> Attributes:
+        """The edge as the heads of its two ends keep it."""
+        return {
+            "role": self.role,
+            "joined": self.created_at.isoformat(),
+            "changed": self.updated_at.isoformat(),
+            "version": str(self.version),
+        }
+
+    @classmethod
+    def from_attributes(cls, user_id: str, group_id: str, attributes: Attributes) -> "Membership":
+        return cls(
+            user_id=MemberId(user_id),
+            group_id=GroupId(group_id),
+            role=GroupRole(attributes["role"]),
+            created_at=datetime.fromisoformat(attributes["joined"]),
+            updated_at=datetime.fromisoformat(attributes["changed"]),
+            version=int(attributes["version"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A user's own item as groups see it: whether the user is there, and the head of the memberships."""
+
+    id: MemberId
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    deleted_at: datetime | None = None
+    head: Head
+
+
+def is_alive(group: Group | Member) -> bool:
+    return group.deleted_at is None
+
+
+def checked_name(name: str) -> str:
+    return checked_line(name, "name", NAME_LENGTH)
+
+
+def checked_description(description: str | None) -> str | None:
+    return checked_text(description, "description", DESCRIPTION_LENGTH) if description else None

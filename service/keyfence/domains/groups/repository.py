@@ -1,0 +1,106 @@
+"""Groups of the tenant that the table at hand belongs to, and who is in them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from keyfence.domains.groups.access import group_by_id, groups, groups_by_name
+from keyfence.domains.groups.model import Group, GroupId, checked_description, checked_name, is_alive
+from keyfence.errors import Conflict, NotFound
+from keyfence.store import clock
+from keyfence.store.expression import absent, equals
+from keyfence.store.head import Head
+from keyfence.store.ids import checked_id, new_id
+from keyfence.store.note import Note, differences
+from keyfence.store.page import Page
+from keyfence.store.retry import unless_stale
+from keyfence.store.table import Table
+from keyfence.store.write import Stale, delete, put, revise
+
+MISSING = partial(NotFound, "no such group")
+
+
+def group_id(text: str, field: str = "id") -> GroupId:
+    return GroupId(checked_id("grp", text, field))
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Everything that can be asked and done about groups."""
+
+    table: Table
+    now: Callable[[], datetime] = clock.now
+
+    async def find(self, id: GroupId) -> Group | None:
+        group = await self.table.find(group_by_id, id=id)
+        return group if group and is_alive(group) else None
+
+    async def get(self, id: GroupId) -> Group:
+        if (group := await self.find(id)) is None:
+            raise MISSING()
+        return group
+
+    async def find_many(self, ids: Sequence[GroupId]) -> list[Group | None]:
+        found = await self.table.find_many(group_by_id, [{"id": id} for id in ids])
+        return [group if group and is_alive(group) else None for group in found]
+
+    async def by_name(self, *, first: int, after: str | None) -> Page[Group]:
+        return await self.table.page(groups_by_name, first=first, after=after)
+
+    async def create(self, *, name: str, description: str | None) -> Group:
+        now = self.now()
+        group = Group(
+            id=GroupId(new_id("grp")),
+            name=checked_name(name),
+            description=checked_description(description),
+            created_at=now,
+            updated_at=now,
+            head=Head(),
+        )
+        note = Note("group.created", group.id, {"after": {"name": name, "description": description}})
+        await self.table.write(put(groups, group, when=absent()), note=note)
+        return group
+
+    async def update(self, id: GroupId, *, expected_version: int | None = None, **changes: Any) -> Group:
+        return await unless_stale(lambda: self._update(id, expected_version, changes), expected_version)
+
+    async def _update(self, id: GroupId, expected: int | None, changes: dict[str, Any]) -> Group:
+        before = await self.get(id)
+        if expected is not None and before.version != expected:
+            raise Conflict(f"the group is at version {before.version}, not {expected}", version=before.version)
+        after = self._changed(before, changes)
+        if after != before:
+            note = Note("group.updated", id, differences(before, after, "name", "description"))
+            await self.table.write(revise(groups, before, after), note=note)
+        return after
+
+    def _changed(self, before: Group, changes: dict[str, Any]) -> Group:
+        checks: dict[str, Callable[[Any], Any]] = {"name": checked_name, "description": checked_description}
+        after = replace(before, **{name: checks[name](value) for name, value in changes.items()})
+        return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
+
+    async def begin_delete(self, id: GroupId) -> None:
+        """The group is gone from every list and takes no more members; its memberships go next.
+
+        A deletion that was interrupted is taken up again where it stopped."""
+        await unless_stale(lambda: self._begin_delete(id))
+
+    async def _begin_delete(self, id: GroupId) -> None:
+        group = await self.table.find(group_by_id, id=id)
+        if group is None:
+            raise MISSING()
+        if is_alive(group):
+            now = self.now()
+            gone = replace(group, deleted_at=now, updated_at=now, version=group.version + 1)
+            note = Note("group.deleted", id, {"before": {"name": group.name, "description": group.description}})
+            await self.table.write(revise(groups, group, gone), note=note)
+
+    async def finish_delete(self, id: GroupId) -> None:
+        """Of several who delete one group, whoever comes last finds it gone, which is what they wanted."""
+        try:
+            await self.table.write(delete(groups, {"id": id}, when=equals("memberCount", 0)))
+        except Stale:
+            if await self.table.find(group_by_id, id=id) is not None:
+                raise

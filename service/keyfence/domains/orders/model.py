@@ -1,0 +1,138 @@
+"""Orders, the states they move through, and the rules that hold without looking anything up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, NewType
+
+from keyfence.errors import Conflict
+from keyfence.inputs import checked_line, checked_text
+
+OrderId = NewType("OrderId", str)
+BuyerId = NewType("BuyerId", str)
+
+REGION_LENGTH = 64
+REASON_LENGTH = 500
+NOTE_LENGTH = 1_000
+IN_BIN = timedelta(days=30)
+
+
+class OrderStatus(StrEnum):
+    """Where an order stands on its way to its customer."""
+
+    PENDING = "PENDING"
+    CONFIRMED = "CONFIRMED"
+    PROCESSING = "PROCESSING"
+    SHIPPED = "SHIPPED"
+    DELIVERED = "DELIVERED"
+    CANCELLED = "CANCELLED"
+
+
+STEPS: Mapping[OrderStatus, tuple[OrderStatus, ...]] = {
+    OrderStatus.PENDING: (OrderStatus.CONFIRMED, OrderStatus.CANCELLED),
+    OrderStatus.CONFIRMED: (OrderStatus.PROCESSING, OrderStatus.CANCELLED),
+    OrderStatus.PROCESSING: (OrderStatus.SHIPPED, OrderStatus.CANCELLED),
+    OrderStatus.SHIPPED: (OrderStatus.DELIVERED,),
+    OrderStatus.DELIVERED: (),
+    OrderStatus.CANCELLED: (),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What the lines of an order come to, which never changes: one attribute, since an index can carry but few."""
+
+    total: Decimal
+    currency: str
+    item_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderRow:
+    """An order as its customer's partition keeps it, with all that lists show."""
+
+    id: OrderId
+    customer_id: BuyerId
+    status: OrderStatus
+    region: str
+    bill: Bill
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    flagged_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order(OrderRow):
+    """An order's head, from which its row can be made again; `lift` is held by whoever is restoring it.
+
+    What is not part of the row is known only where the whole item was read, not from an index."""
+
+    flag_reason: str | None = None
+    claimed_at: datetime | None = None
+    claimed_by: str | None = None
+    deleted_at: datetime | None = None
+    ttl: int | None = None
+    lift: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buyer:
+    """A customer's own item as orders see it: whether the customer is there."""
+
+    id: BuyerId
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+
+def row_of(order: Order) -> OrderRow:
+    return OrderRow(**{one.name: getattr(order, one.name) for one in fields(OrderRow)})
+
+
+def is_open(order: OrderRow) -> bool:
+    return bool(STEPS[order.status])
+
+
+def is_alive(order: Order) -> bool:
+    return order.deleted_at is None
+
+
+def stepped(order: Order, to: OrderStatus, now: datetime) -> Order:
+    if to not in STEPS[order.status]:
+        allowed = ", ".join(STEPS[order.status]) or "nothing more"
+        message = f"an order that is {order.status} cannot become {to}; allowed: {allowed}"
+        raise Conflict(message, status=order.status, allowed=list(STEPS[order.status]))
+    return changed(order, now, status=to)
+
+
+def changed(order: Order, now: datetime, **changes: Any) -> Order:
+    return replace(order, **{"updated_at": now, "version": order.version + 1, **changes})
+
+
+def deleted(order: Order, now: datetime) -> Order:
+    """In the bin, and otherwise as it was: when it was last updated stays true."""
+    return replace(order, deleted_at=now, ttl=int((now + IN_BIN).timestamp()), version=order.version + 1)
+
+
+def restored(order: Order) -> Order:
+    return replace(order, deleted_at=None, ttl=None, lift=None, version=order.version + 1)
+
+
+def is_purged(order: Order, now: datetime) -> bool:
+    """Whether its time in the bin is over; the item itself may stay for days more."""
+    return order.deleted_at is not None and now >= order.deleted_at + IN_BIN
+
+
+def checked_region(region: str) -> str:
+    return checked_line(region, "region", REGION_LENGTH)
+
+
+def checked_reason(reason: str) -> str:
+    return checked_line(reason, "reason", REASON_LENGTH)
+
+
+def checked_note(note: str | None) -> str | None:
+    return checked_text(note, "note", NOTE_LENGTH) if note else None

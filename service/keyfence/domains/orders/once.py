@@ -1,0 +1,54 @@
+"""Keys by which a caller says that two requests to place an order are one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+import orjson
+
+from keyfence.domains.orders.lines import Wanted
+from keyfence.domains.orders.model import BuyerId, OrderId
+from keyfence.inputs import checked_line
+
+KEY_LENGTH = 200
+RETENTION = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderKey:
+    """Which order was placed under a key, and for what; free again when `ttl` is over, in seconds since 1970."""
+
+    key: str
+    order_id: OrderId
+    fingerprint: str
+    ttl: int
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+
+def checked_key(key: str | None) -> str | None:
+    return None if key is None else checked_line(key, "idempotencyKey", KEY_LENGTH)
+
+
+def is_expired(key: OrderKey, now: datetime) -> bool:
+    return key.ttl <= now.timestamp()
+
+
+def fingerprint(customer: BuyerId, region: str, lines: Sequence[Wanted]) -> str:
+    """Equal for equal requests; prices are no part of it."""
+    wanted = [[line.product_id, line.quantity] for line in lines]
+    return sha256(orjson.dumps([customer, region, wanted])).hexdigest()
+
+
+def order_key(key: str, order: OrderId, request: str, now: datetime, replaced: OrderKey | None) -> OrderKey:
+    return OrderKey(
+        key=key,
+        order_id=order,
+        fingerprint=request,
+        ttl=int((now + RETENTION).timestamp()),
+        created_at=now,
+        updated_at=now,
+        version=replaced.version + 1 if replaced else 1,
+    )

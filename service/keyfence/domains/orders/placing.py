@@ -1,0 +1,128 @@
+"""Placing orders: everything of an order in one transaction, once for each key that callers give."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from keyfence.domains.orders.access import buyers, items, order_by_id, order_by_key, order_keys
+from keyfence.domains.orders.change import first_writes
+from keyfence.domains.orders.event import event
+from keyfence.domains.orders.lines import (
+    LineItem,
+    Priced,
+    Prices,
+    Wanted,
+    billed,
+    checked_lines,
+    checked_prices,
+    line_items,
+)
+from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, checked_region, is_alive
+from keyfence.domains.orders.once import OrderKey, checked_key, fingerprint, is_expired, order_key
+from keyfence.domains.orders.repository import MISSING
+from keyfence.errors import BadInput, Conflict
+from keyfence.store import clock
+from keyfence.store.expression import absent, equals, present
+from keyfence.store.ids import new_id
+from keyfence.store.note import Note
+from keyfence.store.retry import unless_stale
+from keyfence.store.table import Table
+from keyfence.store.write import Write, check, put
+
+NO_CUSTOMER = partial(BadInput, "no such customer", field="customerId")
+REUSED = partial(Conflict, "another order was placed with this idempotencyKey", field="idempotencyKey")
+BINNED = partial(
+    Conflict, "the order placed with this idempotencyKey was deleted and can be restored", field="idempotencyKey"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a caller wants, in good form."""
+
+    customer_id: BuyerId
+    region: str
+    lines: tuple[Wanted, ...]
+    key: str | None
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(self.customer_id, self.region, self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Makes orders at the products' prices of the moment."""
+
+    table: Table
+    by: str
+    prices: Prices
+    now: Callable[[], datetime] = clock.now
+
+    async def place(
+        self, *, customer_id: BuyerId, region: str, lines: Sequence[Wanted], key: str | None = None
+    ) -> Order:
+        """With a key that an equal request had before, the order that was placed then, unless it is in the bin."""
+        request = Request(customer_id, checked_region(region), checked_lines(lines), checked_key(key))
+        return await unless_stale(lambda: self._place(request))
+
+    async def _place(self, request: Request) -> Order:
+        known = await self.table.find(order_by_key, key=request.key) if request.key else None
+        if known and not is_expired(known, self.now()):
+            return await self._placed(known, request)
+        priced = checked_prices(await self.prices([line.product_id for line in request.lines]))
+        order, lines = self._made(request, priced)
+        happened = event(None, order, "placed", by=self.by, at=order.created_at, note=None)
+        await self.table.write(
+            *self._keyed(request, order, known),
+            check(buyers, {"id": order.customer_id}, when=present(), otherwise=NO_CUSTOMER),
+            *first_writes(order, happened),
+            *(put(items, line, when=absent()) for line in lines),
+            note=arrival("placed", order),
+        )
+        return order
+
+    async def _placed(self, known: OrderKey, request: Request) -> Order:
+        if known.fingerprint != request.fingerprint:
+            raise REUSED()
+        if (order := await self.table.find(order_by_id, id=known.order_id)) is None:
+            raise MISSING()
+        if not is_alive(order):
+            raise BINNED(orderId=order.id)
+        return order
+
+    def _made(self, request: Request, priced: Sequence[Priced]) -> tuple[Order, list[LineItem]]:
+        now, id = self.now(), OrderId(new_id("ord"))
+        lines = line_items(id, request.lines, priced, now)
+        order = Order(
+            id=id,
+            customer_id=request.customer_id,
+            status=OrderStatus.PENDING,
+            region=request.region,
+            bill=billed(lines, priced[0].currency),
+            created_at=now,
+            updated_at=now,
+        )
+        return order, lines
+
+    def _keyed(self, request: Request, order: Order, known: OrderKey | None) -> list[Write[Any]]:
+        """First in the transaction, so that of two with one key the second is told to look again."""
+        if request.key is None:
+            return []
+        kept = order_key(request.key, order.id, request.fingerprint, order.created_at, known)
+        return [put(order_keys, kept, when=equals("version", known.version) if known else absent())]
+
+
+def arrival(verb: str, order: Order) -> Note:
+    """What the journal tells of an order that has not been there."""
+    shown = {
+        "customerId": order.customer_id,
+        "status": order.status,
+        "region": order.region,
+        "total": order.bill.total,
+        "currency": order.bill.currency,
+        "itemCount": order.bill.item_count,
+    }
+    return Note(f"order.{verb}", order.id, {"after": shown})

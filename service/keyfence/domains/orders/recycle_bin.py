@@ -1,0 +1,101 @@
+"""The recycle bin: deleted orders, as they were, for as long as they can be restored."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from keyfence.domains.orders.access import deleted_orders, events, items, orders
+from keyfence.domains.orders.model import Order, OrderId, deleted, is_alive, is_purged, restored
+from keyfence.domains.orders.repository import MISSING, Orders
+from keyfence.errors import Conflict
+from keyfence.store.expression import Change, Condition, absent, equals, present
+from keyfence.store.ids import new_id
+from keyfence.store.page import Page
+from keyfence.store.retry import unless_stale
+from keyfence.store.table import PORTION
+from keyfence.store.write import Stale, Write, change, check
+
+LINGER = timedelta(days=1)
+"""How much longer than its order a part is kept, so that a restoration at the last moment finds all of them."""
+NOT_DELETED = partial(Conflict, "the order is not in the recycle bin")
+
+
+@dataclass(frozen=True, slots=True)
+class RecycleBin:
+    """Deletes and restores in the name of whoever acts.
+
+    An order goes and comes back in one transaction. Its lines and events, which may be more than a transaction takes,
+    get the time at which they may go afterwards and lose it before. Who restores holds the order's `lift`, maybe with
+    others, from before the first part is freed until the order is back, and nobody marks parts of an order that is
+    being lifted: so no part of a living order is ever marked."""
+
+    orders: Orders
+
+    async def newest(self, *, first: int, after: str | None) -> Page[Order]:
+        """Without those whose time is over, all of which come last."""
+        page = await self.orders.table.page(deleted_orders, first=first, after=after)
+        now = self.orders.now()
+        edges = tuple(edge for edge in page.edges if not is_purged(edge.node, now))
+        return replace(page, edges=edges, has_next=page.has_next and len(edges) == len(page.edges))
+
+    async def delete(self, id: OrderId) -> Order:
+        """A deletion that was interrupted is taken up again where it stopped."""
+        order = await unless_stale(lambda: self._delete(id))
+        await self._mark(order)
+        return order
+
+    async def _delete(self, id: OrderId) -> Order:
+        before = await self.orders.get_anywhere(id)
+        if is_alive(before):
+            return await self.orders.record(before, deleted(before, self.orders.now()), "deleted")
+        if before.lift is not None:
+            await self._write_lift(before, Change(removes=(("lift",),)))
+        return replace(before, lift=None)
+
+    async def restore(self, id: OrderId) -> Order:
+        return await unless_stale(lambda: self._restore(id))
+
+    async def _restore(self, id: OrderId) -> Order:
+        found = await self.orders.get_anywhere(id)
+        if is_alive(found):
+            raise NOT_DELETED()
+        before = found if found.lift else await self._lifted(found)
+        held = equals("lift", before.lift)
+        await self._write_parts(before, Change(removes=(("ttl",),)), held)
+        return await self.orders.record(before, restored(before), "restored", when=held)
+
+    async def _lifted(self, order: Order) -> Order:
+        lifted = replace(order, lift=new_id("lft"))
+        await self._write_lift(lifted, Change(sets={("lift",): lifted.lift}))
+        return lifted
+
+    async def _write_lift(self, order: Order, lift: Change) -> None:
+        still = equals("version", order.version)
+        await self.orders.table.write(change(orders, {"id": order.id}, lift, when=still))
+
+    async def _mark(self, order: Order) -> None:
+        """Whoever restores the order meanwhile wins."""
+        assert order.ttl is not None
+        gone = Change(sets={("ttl",): order.ttl + int(LINGER.total_seconds())})
+        try:
+            await self._write_parts(order, gone, equals("version", order.version) & absent("lift"))
+        except Stale:
+            return
+
+    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+        guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), otherwise=Stale)
+        for some in _chunks(list(_parts(order, written)), PORTION - 1):
+            await self.orders.table.write(guard, *some)
+
+
+def _parts(order: Order, written: Change) -> Iterator[Write[Any]]:
+    for position in range(1, order.bill.item_count + 1):
+        yield change(items, {"order_id": order.id, "position": position}, written, otherwise=MISSING)
+    for revision in range(1, order.version + 1):
+        yield change(events, {"order_id": order.id, "revision": revision}, written, otherwise=MISSING)
+
+
+def _chunks(writes: Sequence[Write[Any]], size: int) -> Iterator[Sequence[Write[Any]]]:
+    return (writes[start : start + size] for start in range(0, len(writes), size))

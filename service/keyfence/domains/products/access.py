@@ -1,0 +1,23 @@
+"""Where products and their revisions are kept and the ways they are reached."""
+
+from keyfence.domains.products.model import Product, ProductRevision, Shelf, SkuClaim
+from keyfence.store.entity import entity
+from keyfence.store.keys import TenantKey
+from keyfence.store.shards import Shard
+
+products = entity(
+    Product,
+    table=TenantKey("PRODUCT#{id}", "v0000"),
+    gsi3=TenantKey(
+        "CATEGORY#{category:path}", "PRICE#{price:010.2f}#{id}", shard=Shard("products_in_category", by="id")
+    ),
+)
+sku_claims = entity(SkuClaim, table=TenantKey("SKU#{sku}", "PRODUCT"))
+product_revisions = entity(ProductRevision, table=TenantKey("PRODUCT#{product_id}", "v{revision:04d}"))
+shelves = entity(Shelf, table=TenantKey("CATEGORIES", "PATH#{path:path}"))
+
+product_by_id = products.get()
+product_by_sku = sku_claims.get()
+products_in_category = products.query("gsi3", begins_with="PRICE#", ranged="price")
+revisions_of_product = product_revisions.query("table", newest_first=True, ranged="revision")
+shelf_by_path = shelves.get()

@@ -1,0 +1,15 @@
+"""Where stores are kept and the ways they are reached."""
+
+from keyfence.domains.stores.model import Store
+from keyfence.store.entity import entity
+from keyfence.store.keys import TenantKey
+from keyfence.store.shards import Shard
+
+stores = entity(
+    Store,
+    table=TenantKey("STORE#{id}", "METADATA"),
+    gsi3=TenantKey("GEO", "{geohash}#{id}", shard=Shard("stores", by="id")),
+)
+
+store_by_id = stores.get()
+stores_by_place = stores.query("gsi3", ranged="geohash")

@@ -1,0 +1,22 @@
+"""Where users are kept and the ways they are reached."""
+
+from keyfence.domains.users.model import EmailClaim, Setting, User, UserTally, is_alive
+from keyfence.store.entity import entity
+from keyfence.store.keys import TenantKey
+from keyfence.store.shards import Shard
+
+users = entity(
+    User,
+    table=TenantKey("USER#{id}", "PROFILE"),
+    gsi1=TenantKey("EMAIL#{email}", "USER#{id}", when=is_alive),
+    gsi2=TenantKey("USERS", "{created_at}#{id}", shard=Shard("users", by="id"), when=is_alive),
+)
+email_claims = entity(EmailClaim, table=TenantKey("USEREMAIL#{email}", "CONSTRAINT"))
+settings = entity(Setting, table=TenantKey("USER#{user_id}", "SETTINGS#{name}"))
+user_tallies = entity(UserTally, table=TenantKey("TALLY#USERS", "METADATA"))
+
+user_by_id = users.get()
+user_by_email = users.query("gsi1", begins_with="USER#")
+newest_users = users.query("gsi2", newest_first=True)
+setting_by_name = settings.get()
+settings_of_user = settings.query("table", begins_with="SETTINGS#")

@@ -1,0 +1,201 @@
+"""Users of the tenant that the table at hand belongs to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import orjson
+
+from keyfence.auth.role import Role
+from keyfence.domains.users.access import (
+    email_claims,
+    newest_users,
+    setting_by_name,
+    settings,
+    settings_of_user,
+    user_by_email,
+    user_by_id,
+    user_tallies,
+    users,
+)
+from keyfence.domains.users.model import (
+    SETTING_BYTES,
+    SETTING_NAME_LENGTH,
+    SETTINGS,
+    EmailClaim,
+    Setting,
+    User,
+    UserId,
+    UserTally,
+    checked_email,
+    checked_name,
+    is_alive,
+)
+from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
+from keyfence.inputs import checked_line
+from keyfence.store import clock
+from keyfence.store.expression import Change, absent, below, fewer_than
+from keyfence.store.head import Head
+from keyfence.store.ids import checked_id, new_id
+from keyfence.store.note import Note, differences
+from keyfence.store.page import Page
+from keyfence.store.retry import unless_stale
+from keyfence.store.table import Table
+from keyfence.store.write import Write, change, delete, put, revise, tally
+
+MISSING = partial(NotFound, "no such user")
+TAKEN = partial(Conflict, "another user has this email", field="email")
+
+
+def user_id(text: str, field: str = "id") -> UserId:
+    return UserId(checked_id("usr", text, field))
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Everything that can be asked and done about users."""
+
+    table: Table
+    now: Callable[[], datetime] = clock.now
+    quota: int | None = None
+    """How many there may be at once."""
+
+    async def find(self, id: UserId) -> User | None:
+        user = await self.table.find(user_by_id, id=id)
+        return user if user and is_alive(user) else None
+
+    async def get(self, id: UserId) -> User:
+        if (user := await self.find(id)) is None:
+            raise MISSING()
+        return user
+
+    async def find_many(self, ids: Sequence[UserId]) -> list[User | None]:
+        found = await self.table.find_many(user_by_id, [{"id": id} for id in ids])
+        return [user if user and is_alive(user) else None for user in found]
+
+    async def find_by_email(self, email: str) -> User | None:
+        return await self.table.find_first(user_by_email, email=checked_email(email))
+
+    async def newest(self, *, first: int, after: str | None) -> Page[User]:
+        return await self.table.page(newest_users, first=first, after=after)
+
+    async def create(self, *, email: str, name: str, role: Role, id: UserId | None = None) -> User:
+        now = self.now()
+        user = User(
+            id=id or UserId(new_id("usr")),
+            email=checked_email(email),
+            name=checked_name(name),
+            role=role,
+            created_at=now,
+            updated_at=now,
+            head=Head(),
+        )
+        note = Note("user.created", user.id, {"after": {"email": email, "name": name, "role": role}})
+        await self.table.write(put(users, user, when=absent()), self._claim(user), self._count(1), note=note)
+        return user
+
+    async def update(
+        self, id: UserId, *, expected_version: int | None = None, allowed: Callable[[User], None], **changes: Any
+    ) -> User:
+        """`allowed` sees the user as it is now and raises if the caller may not change it."""
+        return await unless_stale(lambda: self._update(id, expected_version, allowed, changes), expected_version)
+
+    async def _update(
+        self, id: UserId, expected: int | None, allowed: Callable[[User], None], changes: dict[str, Any]
+    ) -> User:
+        before = await self.get(id)
+        allowed(before)
+        if expected is not None and before.version != expected:
+            raise Conflict(f"the user is at version {before.version}, not {expected}", version=before.version)
+        after = self._changed(before, changes)
+        if after != before:
+            note = Note("user.updated", id, differences(before, after, "email", "name", "role"))
+            await self.table.write(revise(users, before, after), *self._reclaim(before, after), note=note)
+        return after
+
+    def _changed(self, before: User, changes: dict[str, Any]) -> User:
+        checks: dict[str, Callable[[Any], Any]] = {"email": checked_email, "name": checked_name}
+        checked = {name: checks.get(name, lambda same: same)(value) for name, value in changes.items()}
+        after = replace(before, **checked)
+        return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
+
+    def _count(self, by: int) -> Write[Any]:
+        made = UserTally(created_at=self.now(), updated_at=self.now())
+        room = below(self.quota, "total") if by > 0 and self.quota is not None else None
+        return tally(user_tallies, made, "total", by, when=room, otherwise=self._full)
+
+    def _full(self) -> QuotaExceeded:
+        return QuotaExceeded(f"the tenant's quota of {self.quota:,} users is used up", quota="users")
+
+    def _claim(self, user: User) -> Write[Any]:
+        claim = EmailClaim(email=user.email, user_id=user.id, created_at=user.updated_at, updated_at=user.updated_at)
+        return put(email_claims, claim, when=absent(), otherwise=TAKEN)
+
+    def _reclaim(self, before: User, after: User) -> list[Write[Any]]:
+        if before.email == after.email:
+            return []
+        return [delete(email_claims, {"email": before.email}), self._claim(after)]
+
+    async def begin_delete(self, id: UserId, *, allowed: Callable[[User], None]) -> None:
+        """The user is gone from every list and the address is free again; what hangs on the user goes next.
+
+        A deletion that was interrupted is taken up again where it stopped."""
+        await unless_stale(lambda: self._begin_delete(id, allowed))
+
+    async def _begin_delete(self, id: UserId, allowed: Callable[[User], None]) -> None:
+        user = await self.table.find(user_by_id, id=id)
+        if user is None:
+            raise MISSING()
+        if is_alive(user):
+            allowed(user)
+            gone = replace(user, deleted_at=self.now(), updated_at=self.now(), version=user.version + 1)
+            note = Note("user.deleted", id, {"before": {"email": user.email, "name": user.name, "role": user.role}})
+            free = delete(email_claims, {"email": user.email})
+            await self.table.write(revise(users, user, gone), free, self._count(-1), note=note)
+
+    async def finish_delete(self, id: UserId) -> None:
+        names = [setting.name async for setting in self.table.every(settings_of_user, user_id=id)]
+        await self.table.delete_many(setting_by_name, [{"user_id": id, "name": name} for name in names])
+        await self.table.write(delete(users, {"id": id}))
+
+    async def settings_of(self, wanted: Sequence[User]) -> list[list[Setting]]:
+        """The settings of each of these users, by name; one batch for all of them."""
+        keys = [{"user_id": user.id, "name": name} for user in wanted for name in sorted(user.setting_names)]
+        found = await self.table.find_many(setting_by_name, keys) if keys else []
+        return [[setting for setting in found if setting and setting.user_id == user.id] for user in wanted]
+
+    async def put_setting(self, id: UserId, name: str, value: object) -> Setting:
+        checked_line(name, "name", SETTING_NAME_LENGTH)
+        return await unless_stale(lambda: self._put_setting(id, name, _json_text(value)))
+
+    async def _put_setting(self, id: UserId, name: str, text: str) -> Setting:
+        user, before = await self.get(id), await self.table.find(setting_by_name, user_id=id, name=name)
+        if name not in user.setting_names and len(user.setting_names) >= SETTINGS:
+            raise BadInput(f"a user has at most {SETTINGS} settings", field="name")
+        now = self.now()
+        if before is None:
+            after = Setting(user_id=id, name=name, text=text, created_at=now, updated_at=now)
+            written = put(settings, after, when=absent())
+        else:
+            after = replace(before, text=text, updated_at=now, version=before.version + 1)
+            written = revise(settings, before, after)
+        room = absent("deletedAt") if before else absent("deletedAt") & fewer_than(SETTINGS, "settingNames")
+        named = Change(adds={("settingNames",): frozenset({name})})
+        note = Note("setting.put", id, {"after": {"name": name}})
+        await self.table.write(written, change(users, {"id": id}, named, when=room), note=note)
+        return after
+
+
+def _json_text(value: object) -> str:
+    try:
+        text = orjson.dumps(value)
+        kept = orjson.loads(text) == value
+    except (TypeError, orjson.JSONDecodeError, RecursionError):
+        text, kept = b"", False
+    if not kept:
+        raise BadInput("value must be JSON with numbers of at most 64 bits and no great depth", field="value")
+    if len(text) > SETTING_BYTES:
+        raise BadInput(f"value must be at most {SETTING_BYTES} bytes of JSON", field="value")
+    return text.decode()

@@ -1,0 +1,123 @@
+"""Query texts, read once: parsed, measured, validated and priced."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    OperationType,
+    parse,
+    specified_rules,
+    validate,
+)
+from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
+from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
+
+from keyfence.errors import BadInput
+from keyfence.graphql.cost import price_of
+from keyfence.graphql.errors import Refused, Rendered, render, render_request_error
+from keyfence.graphql.introspection import introspects
+from keyfence.graphql.limits import Limits, check_document, check_text
+from keyfence.graphql.price import Price
+from keyfence.graphql.selections import Fragments, fields, fragments_of
+
+RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
+ENTRY_WEIGHT = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation of a document, and what must be known of it before it runs."""
+
+    name: str | None
+    root: str | None
+    """The one field that it asks the root for, by which its usage is counted; names of operations are anybody's."""
+    kind: OperationType
+    introspects: bool
+    price: Price
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A valid document and its operations."""
+
+    node: DocumentNode
+    operations: tuple[Operation, ...]
+
+    def operation(self, name: str | None) -> Operation:
+        found = [operation for operation in self.operations if name is None or operation.name == name]
+        if len(found) == 1:
+            return found[0]
+        if name is not None:
+            raise BadInput("the document has no operation of this name", field="operationName")
+        raise BadInput("the document has several operations: say which with operationName", field="operationName")
+
+
+class Documents:
+    """The documents read last, bounded by the characters of their texts; a text over the limit is not kept."""
+
+    def __init__(self, schema: GraphQLSchema, *, limits: Limits, capacity: int = 262_144) -> None:
+        self._schema = schema
+        self._limits = limits
+        self._room = capacity
+        self._known: OrderedDict[str, Document | tuple[Rendered, ...]] = OrderedDict()
+
+    def get(self, text: str) -> Document:
+        known = self._known.get(text)
+        if known is None:
+            known = self._keep(text, self._read(text))
+        else:
+            self._known.move_to_end(text)
+        if isinstance(known, Document):
+            return known
+        raise Refused(known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _read(self, text: str) -> Document | tuple[Rendered, ...]:
+        try:
+            check_text(text, self._limits)
+            node = parse(text, max_lexical_tokens=self._limits.tokens, max_comments=self._limits.tokens)
+            check_document(node, self._limits)
+        except BadInput as error:
+            return (render(error, request_id=""),)
+        except GraphQLError as error:
+            return (render_request_error(error),)
+        errors = validate(self._schema, node, RULES, hide_suggestions=True)
+        return tuple(map(render_request_error, errors)) or Document(node, self._operations(node))
+
+    def _operations(self, node: DocumentNode) -> tuple[Operation, ...]:
+        fragments = fragments_of(node)
+        return tuple(
+            self._operation(definition, fragments)
+            for definition in node.definitions
+            if isinstance(definition, OperationDefinitionNode)
+        )
+
+    def _operation(self, node: OperationDefinitionNode, fragments: Fragments) -> Operation:
+        return Operation(
+            name=node.name.value if node.name else None,
+            root=_root(node, fragments),
+            kind=node.operation,
+            introspects=introspects(node, fragments),
+            price=price_of(node, self._schema, fragments, self._limits),
+        )
+
+    def _keep(self, text: str, known: Document | tuple[Rendered, ...]) -> Document | tuple[Rendered, ...]:
+        if len(text) <= self._limits.document:
+            self._known[text] = known
+            self._room -= len(text) + ENTRY_WEIGHT
+        while self._room < 0:
+            oldest, _ = self._known.popitem(last=False)
+            self._room += len(oldest) + ENTRY_WEIGHT
+        return known
+
+
+def _root(node: OperationDefinitionNode, fragments: Fragments) -> str | None:
+    names = {field.name.value for _, field in fields(node.selection_set.selections, fragments)}
+    asked = names - {"__typename"} or names
+    return next(iter(asked)) if len(asked) == 1 else None

@@ -1,0 +1,64 @@
+"""Scalars as the contract spells them."""
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+
+import strawberry
+from strawberry.scalars import JSON
+from strawberry.types.scalar import ScalarDefinition
+
+from keyfence.errors import BadInput
+from keyfence.store.money import money
+from keyfence.store.template import instant, universal
+
+_NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
+"""What DynamoDB keeps exactly: 38 digits in all."""
+
+
+def _datetime(value: object) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise BadInput("a DateTime is ISO 8601 with a zone, like 2026-11-16T08:30:00Z")
+    return universal(moment)
+
+
+def _date(value: object) -> date:
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != value:
+        raise BadInput("a Date is ISO 8601, like 2026-11-16")
+    return day
+
+
+def _decimal(value: object) -> Decimal:
+    """Of a JSON number with a fraction nobody can tell any more what was written, so it is refused."""
+    text = str(value) if isinstance(value, str | int) else ""
+    if not _NUMBER.fullmatch(text):
+        raise BadInput('a Decimal is a string of at most 20 digits, and 18 after the point, like "149.90"')
+    return Decimal(text) or Decimal(0)
+
+
+def _same(value: object) -> object:
+    return value
+
+
+SCALARS: Mapping[object, ScalarDefinition] = {
+    datetime: strawberry.scalar(
+        name="DateTime", description="ISO 8601 in UTC.", serialize=instant, parse_value=_datetime
+    ),
+    date: strawberry.scalar(name="Date", description="A day in ISO 8601.", serialize=date.isoformat, parse_value=_date),
+    Decimal: strawberry.scalar(
+        name="Decimal",
+        description='An exact number as a string, with two decimals or as many as it takes, like "149.90".',
+        serialize=money,
+        parse_value=_decimal,
+    ),
+    JSON: strawberry.scalar(name="JSON", description="Any JSON value.", serialize=_same, parse_value=_same),
+}

@@ -1,0 +1,178 @@
+"""GraphQL over HTTP: one endpoint, from the bytes of a request to the bytes of its answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from math import ceil
+from typing import Generic, TypeVar
+
+from graphql import OperationType
+from starlette.types import Receive, Scope, Send
+
+from keyfence.errors import KeyfenceError, Throttled, Unauthenticated
+from keyfence.graphql.errors import Refused, Rendered, codes, render
+from keyfence.graphql.execution import Answer, GraphQLExecutor, Prepared
+from keyfence.graphql.request import GraphQLRequest, RequestInfo
+from keyfence.http.access_log import hush
+from keyfence.http.body import BODY_LIMIT, read_body
+from keyfence.http.headers import header
+from keyfence.http.media import Media, is_json, negotiated, prefers_html
+from keyfence.http.metrics import Metrics
+from keyfence.http.parameters import from_body, from_query_string
+from keyfence.http.refusal import STATUS, Headers, HttpRefusal, method_not_allowed
+from keyfence.http.reply import Reply, error_reply, json_reply
+from keyfence.http.request_id import request_id_of
+
+P = TypeVar("P")
+C = TypeVar("C")
+
+
+Turn = AbstractAsyncContextManager[None]
+
+
+async def _believe(_: object) -> None:
+    """No second look."""
+
+
+def _at_once(_: object, __: object) -> Turn:
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was read and found good."""
+
+    request: GraphQLRequest
+    prepared: Prepared
+    info: RequestInfo
+
+
+class GraphQLEndpoint(Generic[P, C]):
+    """Serves a schema to those whom `authenticate` lets in.
+
+    `authenticate` gets the Authorization header. `turn` is taken before anything is asked of DynamoDB, also for a
+    request that is not understood. `confirm` takes a second look, during which a query is already executed: only its
+    answer waits. `context` makes what resolvers see, once it is known whether they will write. `cost` tells those who
+    ask for it what their request has cost.
+    `introspection` tells who may read the schema. `page` is shown to browsers that come without a query.
+    """
+
+    def __init__(
+        self,
+        *,
+        authenticate: Callable[[str | None], Awaitable[P]],
+        executor: GraphQLExecutor,
+        context: Callable[[P, RequestInfo], C],
+        turn: Callable[[P, RequestInfo | None], Turn] = _at_once,
+        confirm: Callable[[P], Awaitable[None]] = _believe,
+        cost: Callable[[P], Mapping[str, object]] | None = None,
+        introspection: Callable[[P], bool] = lambda _: False,
+        page: Callable[[], str] | None = None,
+        metrics: Metrics | None = None,
+        body_limit: int = BODY_LIMIT,
+    ) -> None:
+        self._authenticate = authenticate
+        self._executor = executor
+        self._context = context
+        self._turn = turn
+        self._confirm = confirm
+        self._cost = cost
+        self._introspection = introspection
+        self._page = page
+        self._metrics = metrics or Metrics()
+        self._body_limit = body_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        accept = header(scope, b"accept")
+        if self._page and scope["method"] == "GET" and prefers_html(accept):
+            reply = Reply(body=self._page().encode(), content_type="text/html; charset=utf-8")
+        else:
+            reply = await self._reply(scope, receive, negotiated(accept))
+        await reply.send(send)
+
+    async def _reply(self, scope: Scope, receive: Receive, media: Media | None) -> Reply:
+        try:
+            return await self._answer(scope, receive, media or _not_acceptable())
+        except HttpRefusal as refusal:
+            return self._failure(refusal.errors, refusal.status, media, refusal.headers)
+        except Refused as refused:
+            return self._failure(refused.errors, 400 if media is Media.GRAPHQL else 200, media)
+        except KeyfenceError as error:
+            if isinstance(error, Throttled):
+                hush(scope)
+            errors = (render(error, request_id_of(scope)),)
+            return self._failure(errors, STATUS[error.code], media, _advice(scope, error))
+
+    async def _answer(self, scope: Scope, receive: Receive, media: Media) -> Reply:
+        _check_method(scope)
+        principal = await self._authenticate(header(scope, b"authorization"))
+        try:
+            asked = await self._asked(scope, receive, principal)
+        except (HttpRefusal, Refused):
+            async with self._turn(principal, None):
+                await self._confirm(principal)
+            raise
+        async with self._turn(principal, asked.info):
+            answer = await self._executed(asked, principal)
+        self._metrics.errors(codes(answer.errors))
+        return json_reply(answer.body(self._extensions(asked.request, principal)), media=media)
+
+    async def _asked(self, scope: Scope, receive: Receive, principal: P) -> Asked:
+        request = await self._request(scope, receive)
+        prepared = self._executor.prepare(request, introspection=self._introspection(principal))
+        operation = prepared.operation
+        _check_kind(scope, operation.kind)
+        info = RequestInfo(
+            request_id=request_id_of(scope), kind=operation.kind, operation_name=operation.name, root=operation.root
+        )
+        return Asked(request, prepared, info)
+
+    async def _executed(self, asked: Asked, principal: P) -> Answer:
+        confirmed = asyncio.ensure_future(self._confirm(principal))
+        try:
+            if asked.info.mutates:
+                await confirmed
+            context = self._context(principal, asked.info)
+            return await self._executor.execute(asked.prepared, context, request_id=asked.info.request_id)
+        finally:
+            await confirmed
+
+    def _extensions(self, request: GraphQLRequest, principal: P) -> dict[str, object] | None:
+        return {"cost": self._cost(principal)} if self._cost and request.extensions.get("cost") is True else None
+
+    async def _request(self, scope: Scope, receive: Receive) -> GraphQLRequest:
+        if scope["method"] == "GET":
+            return from_query_string(scope["query_string"])
+        return from_body(await read_body(scope, receive, self._body_limit))
+
+    def _failure(self, errors: tuple[Rendered, ...], status: int, media: Media | None, headers: Headers = ()) -> Reply:
+        self._metrics.errors(codes(errors))
+        return error_reply(*errors, status=status, media=media or Media.JSON, headers=headers)
+
+
+def _check_method(scope: Scope) -> None:
+    if scope["method"] not in {"GET", "POST"}:
+        raise method_not_allowed("GraphQL is served by GET and POST", "GET", "POST")
+    if scope["method"] == "POST" and not is_json(header(scope, b"content-type")):
+        raise HttpRefusal(415, "the body must be application/json in UTF-8", headers=[(b"accept", b"application/json")])
+
+
+def _check_kind(scope: Scope, kind: OperationType) -> None:
+    if scope["method"] == "GET" and kind is not OperationType.QUERY:
+        raise method_not_allowed("only queries are served by GET", "POST")
+
+
+def _not_acceptable() -> Media:
+    raise HttpRefusal(406, f"the answer can be {Media.GRAPHQL} or {Media.JSON}")
+
+
+def _advice(scope: Scope, error: KeyfenceError) -> Headers:
+    """What HTTP has headers for: how to authenticate, and when to come again."""
+    wait = error.extensions.get("retryAfterMs")
+    if isinstance(wait, int):
+        return [(b"retry-after", str(ceil(wait / 1000)).encode())]
+    if not isinstance(error, Unauthenticated):
+        return ()
+    given = header(scope, b"authorization") is not None
+    return [(b"www-authenticate", b'Bearer error="invalid_token"' if given else b"Bearer")]

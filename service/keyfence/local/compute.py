@@ -1,0 +1,44 @@
+"""Credentials as a compute service hands them to the process that it runs as a role: always good ones."""
+
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore.credentials import CredentialProvider, CredentialResolver, RefreshableCredentials
+
+from keyfence_iam.gate.clock import iso
+from keyfence_iam.gate.sessions import Sessions
+
+
+class Handed(CredentialProvider):
+    """Sessions of one role, each followed by the next before it ends."""
+
+    METHOD = "keyfence"
+    CANONICAL_NAME = "Keyfence"
+
+    def __init__(self, sessions: Sessions, role: str) -> None:
+        super().__init__()
+        self._sessions = sessions
+        self._role = role
+
+    def load(self) -> RefreshableCredentials:
+        return RefreshableCredentials.create_from_metadata(
+            metadata=self._next(), refresh_using=self._next, method=self.METHOD
+        )
+
+    def _next(self) -> dict[str, Any]:
+        issued = self._sessions.mint(self._role)
+        return {
+            "access_key": issued.credentials.access_key,
+            "secret_key": issued.credentials.secret_key,
+            "token": issued.credentials.token,
+            "expiry_time": iso(issued.session.expires_at),
+        }
+
+
+def running_as(role: str, sessions: Sessions) -> boto3.Session:
+    """Nothing but these: neither the environment's credentials nor a profile that it names are looked at."""
+    nowhere: Any = {"profile": (None, None, None, None)}
+    session = botocore.session.Session(session_vars=nowhere)
+    session.register_component("credential_provider", CredentialResolver([Handed(sessions, role)]))
+    return boto3.Session(botocore_session=session)

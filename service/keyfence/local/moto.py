@@ -1,0 +1,81 @@
+"""moto as the engine: in this process, in memory, one memory for all its servers."""
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
+
+from keyfence.local.engine import EngineMissing, Progress
+
+if TYPE_CHECKING:
+    from werkzeug.serving import BaseWSGIServer
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+HOST = "127.0.0.1"
+ACCOUNT = "000000000000"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moto:
+    """A moto server in threads of this process."""
+
+    server: "BaseWSGIServer"
+    thread: Thread
+    name: str = "moto"
+    persistent: bool = False
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.server.port}"
+
+    def failure(self) -> str | None:
+        return None
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+def start(progress: Progress) -> Moto:
+    progress("starting moto")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    os.environ.setdefault("MOTO_ACCOUNT_ID", ACCOUNT)
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
+        os.environ.pop(name, None)  # moto asks boto3 for a session in this process, where the profile need not exist
+    server = _server()
+    thread = Thread(target=server.serve_forever, name="moto", daemon=True)
+    thread.start()
+    return Moto(server=server, thread=thread)
+
+
+def _server() -> "BaseWSGIServer":
+    try:
+        from moto.moto_server.werkzeug_app import (
+            DomainDispatcherApplication,
+            MotoRequestHandler,
+            create_backend_app,
+        )
+        from werkzeug.serving import make_server
+
+        from keyfence.local import moto_tokens, moto_transactions
+    except ImportError as error:
+        raise EngineMissing("moto is not installed: install keyfence[local].") from error
+    moto_transactions.install()
+    moto_tokens.install()
+    application = _one_at_a_time(DomainDispatcherApplication(create_backend_app))
+    return make_server(HOST, 0, application, threaded=True, request_handler=MotoRequestHandler)
+
+
+def _one_at_a_time(application: Wsgi) -> Wsgi:
+    """moto guards nothing: two transactions at once would see, and undo, each other's halves."""
+    lock = Lock()
+
+    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        with lock:
+            return list(application(environ, start_response))
+
+    return serve

@@ -1,0 +1,119 @@
+"""Onboarding: from an application to a tenant whose users can log in, in steps that can each be repeated."""
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from keyfence.auth.role import Role
+from keyfence.domains.users.model import User, UserId
+from keyfence.domains.users.repository import Users
+from keyfence.errors import Conflict
+from keyfence.operations.application import Application
+from keyfence.store import clock
+from keyfence.store.ids import new_id
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.register import Register
+from keyfence_iam.boundary import TenantId
+
+TAKEN = partial(Conflict, "another tenant has this id, or was onboarded by another request", field="id")
+
+GONE = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
+
+UsersOf = Callable[[Tenant], Users]
+"""The users of a tenant, reached with that tenant's own credentials."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Onboarded:
+    """A tenant that is served from now on, and the user who owns it."""
+
+    tenant: Tenant
+    owner: User
+    created: bool
+    """False when it was there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Onboarding:
+    """The id and the issuer are claimed first, the owner is written next, and only then is the tenant served.
+
+    Whoever sends the same application again, after a crash or a lost answer, goes on where it stopped."""
+
+    register: Register
+    users_of: UsersOf
+    reserved: Container[str] = ()
+    """Issuers that the settings name, which no tenant can have."""
+    now: Callable[[], datetime] = clock.now
+
+    async def __call__(self, wanted: Application) -> Onboarded:
+        tenant, created = await self._claimed(wanted)
+        if tenant.status is not TenantStatus.PROVISIONING:
+            return Onboarded(tenant=tenant, owner=_owner(tenant, wanted), created=False)
+        owner = await self._written(self.users_of(tenant), UserId(tenant.owner_id), wanted)
+        return Onboarded(tenant=await self._activated(tenant.id), owner=owner, created=created)
+
+    async def _claimed(self, wanted: Application) -> tuple[Tenant, bool]:
+        identity = wanted.check(self.now(), self.reserved)
+        if known := await self.register.find(wanted.id):
+            return _same(known, wanted), False
+        fresh = self._fresh(wanted)
+        try:
+            await self.register.claim(fresh, identity, {"tier": wanted.tier, "issuer": wanted.issuer})
+        except Conflict:
+            if known := await self.register.find(wanted.id):
+                return _same(known, wanted), False
+            raise
+        return fresh, True
+
+    def _fresh(self, wanted: Application) -> Tenant:
+        now = self.now()
+        return Tenant(
+            id=wanted.id,
+            name=wanted.name,
+            tier=wanted.tier,
+            status=TenantStatus.PROVISIONING,
+            issuer=wanted.issuer,
+            owner_id=new_id("usr"),
+            request=wanted.digest(),
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def _written(self, users: Users, id: UserId, wanted: Application) -> User:
+        """Of several who go on at once, one writes."""
+        if known := await users.find(id):
+            return known
+        try:
+            return await users.create(id=id, email=wanted.owner_email, name=wanted.owner_name, role=Role.OWNER)
+        except Conflict:
+            if (written := await users.find(id)) is None:
+                raise
+            return written
+
+    async def _activated(self, id: TenantId) -> Tenant:
+        return await self.register.change(id, "tenant.onboarded", _active, detail={})
+
+
+def _same(known: Tenant, wanted: Application) -> Tenant:
+    if known.request != wanted.digest() or known.status in GONE:
+        raise TAKEN()
+    return known
+
+
+def _active(tenant: Tenant) -> Tenant:
+    """Unless somebody was faster, who may even have suspended it since."""
+    return replace(tenant, status=TenantStatus.ACTIVE) if tenant.status is TenantStatus.PROVISIONING else tenant
+
+
+def _owner(tenant: Tenant, wanted: Application) -> User:
+    """As the application has it: who has left since, or changed, is the tenant's own business."""
+    return User(
+        id=UserId(tenant.owner_id),
+        email=wanted.owner_email,
+        name=wanted.owner_name,
+        role=Role.OWNER,
+        created_at=tenant.created_at,
+        updated_at=tenant.created_at,
+    )

@@ -1,0 +1,297 @@
+"""Settings of the service, read from KEYFENCE_* variables."""
+
+import base64
+import binascii
+import ipaddress
+import json
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from keyfence.development import LOCAL_ISSUER, MARK
+from keyfence_iam.boundary import BadTenantId, tenant_id
+
+CURSOR_KEY_BYTES = 32
+GRACE_SECONDS = 10.0
+"""How long a request may go on by what was known of its tenant when it began."""
+
+ROLES = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]*", re.ASCII)
+ROLES_EXAMPLE = "arn:aws:iam::123456789012:role/keyfence-"
+
+
+class BadSettings(ValueError):
+    """Settings that cannot be used; `problems` names each of them in a sentence."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class IssuerSettings(BaseModel):
+    """An identity provider whose tokens are accepted: for one tenant, or for any when `tenant` is left out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issuer: str = Field(min_length=1)
+    jwks_uri: str | None = None
+    jwks: dict[str, object] | None = None
+    tenant: str | None = None
+
+    def problems(self) -> Iterator[str]:
+        if (self.jwks is None) == (self.jwks_uri is None):
+            yield "needs exactly one of jwks and jwks_uri"
+        if self.jwks is not None and not self._keys():
+            yield 'has a jwks without keys; it should read {"keys": [...]}'
+        if self.jwks_uri is not None and not _is_safe(self.jwks_uri):
+            yield f"has a jwks_uri that is not https: {self.jwks_uri}"
+        if self.tenant is not None and not _is_tenant(self.tenant):
+            yield f"has a tenant that is not a tenant id: {self.tenant!r}"
+        if self.issuer == LOCAL_ISSUER or any(_is_development(key) for key in self._keys()):
+            yield "is the development issuer of `keyfence dev`, whose key anyone at that machine can read"
+
+    def _keys(self) -> list[object]:
+        keys = (self.jwks or {}).get("keys")
+        return keys if isinstance(keys, list) else []
+
+
+class PriceSettings(BaseModel):
+    """US dollars for a million units in a region, and when they were looked up."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    region: str = Field(min_length=1)
+    as_of: date
+    read: Decimal = Field(ge=0)
+    write: Decimal = Field(ge=0)
+
+
+class Settings(BaseSettings):
+    """Everything the service can be told from outside."""
+
+    model_config = SettingsConfigDict(env_prefix="KEYFENCE_", frozen=True, extra="ignore")
+
+    table: str = "keyfence"
+    region: str | None = None
+    endpoint_url: str | None = None
+    roles: str | None = None
+    """What the ARNs of the roles begin with, such as arn:aws:iam::123456789012:role/keyfence-."""
+    session_seconds: int = Field(default=900, ge=900, le=3600)
+    """STS allows no longer sessions to a caller who is a role's session itself."""
+    sessions: int = Field(default=10_000, ge=1)
+    """How many tenants' sessions one process keeps."""
+    sts_endpoint_url: str | None = None
+    iam_endpoint_url: str | None = None
+    sts_calls_per_second: float = Field(default=50.0, gt=0)
+    issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
+    """A JSON list, such as [{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}]."""
+    admin_issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
+    audience: str = "keyfence"
+    admin_audience: str = "keyfence-admin"
+    cursor_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    """Newest first, each 32 bytes in URL-safe base64: the first seals, all open."""
+
+    exports: Path | None = None
+    """The directory where what tenants leave behind is kept."""
+    signing_key: SecretStr | None = None
+    """Ed25519, as PEM or as 32 bytes in URL-safe base64: it signs the certificates of offboarding."""
+    settle_seconds: float = Field(default=30.0, ge=0, le=600)
+    """How long after a change of the register somebody may still act on what it said: caches, IAM, and what is under
+    way."""
+    migration_units_per_second: float = Field(default=1000.0, ge=1)
+    """What may be scanned or purged in a second."""
+
+    registry_seconds: float = Field(default=5.0, gt=0, le=60)
+    """How old what a process knows of tenants, and of the issuers that they own, may be."""
+    issuer_lookups_per_second: float = Field(default=100.0, gt=0)
+    """Looks for issuers that a process does not know, and for keys that a known one did not have."""
+
+    revocation_seconds: float = Field(default=0.0, ge=0, le=300)
+    """How long a token that was found good is believed to be; every request asks when it is 0."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    workers: int = Field(default=1, ge=1)
+    shutdown_seconds: int = Field(default=20, ge=1)
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    """Addresses or networks whose X-Forwarded-* headers are believed; nobody's when empty."""
+    data_threads: int = Field(default=32, ge=1, le=512)
+    """Concurrent DynamoDB calls of one process: threads and pooled connections alike."""
+    servers: int | None = Field(default=None, ge=1)
+    """How many processes serve the table, on all machines together; the workers of this one when it is not said."""
+    usage_seconds: float = Field(default=10.0, gt=0)
+    """How often what tenants used is written down; a crash loses no more than this."""
+    traffic_seconds: float = Field(default=10.0, gt=0, le=30)
+    """How often hot partitions are told to the other servers and attended to."""
+    autopilot: Literal["off", "dry-run", "on"] = "dry-run"
+    """Whether collections get more slots without an operator; in a dry run tenants' events say what would be done."""
+    prices: Annotated[PriceSettings | None, NoDecode] = None
+    """As JSON, for a million units: {"region": "us-east-1", "as_of": "2024-11-01", "read": 0.125, "write": 0.625}."""
+    connect_timeout: float = Field(default=1.0, gt=0)
+    read_timeout: float = Field(default=3.0, gt=0)
+    introspection: bool = False
+    """True opens introspection to everyone (development); otherwise the token needs the scope `introspect`."""
+    graphiql: bool = False
+    log_json: bool = True
+
+    @field_validator("issuers", "admin_issuers", "prices", mode="before")
+    @classmethod
+    def _parse(cls, value: object) -> object:
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except json.JSONDecodeError as error:
+            raise ValueError(f"is not JSON: {error}") from None
+
+    @field_validator("cursor_keys", "trusted_proxies", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @property
+    def fleet(self) -> int:
+        return self.servers or self.workers
+
+    @property
+    def cursor_secrets(self) -> tuple[bytes, ...]:
+        """The cursor keys as bytes; a development key is marked by its prefix, which is no part of the secret."""
+        return tuple(_decode(key.get_secret_value().removeprefix(MARK)) for key in self.cursor_keys)
+
+    def problems(self) -> list[str]:
+        """Each reason, as a sentence that begins with the variable, not to serve production with these settings."""
+        return [
+            *self._issuer_problems(),
+            *self._cursor_key_problems(),
+            *self._role_problems(),
+            *self._endpoint_problems(),
+            *self._time_problems(),
+        ]
+
+    def _issuer_problems(self) -> Iterator[str]:
+        if not self.issuers and not self.admin_issuers:
+            yield "KEYFENCE_ISSUERS is missing, and so is KEYFENCE_ADMIN_ISSUERS: nobody could be let in"
+        for name, issuers in (("KEYFENCE_ISSUERS", self.issuers), ("KEYFENCE_ADMIN_ISSUERS", self.admin_issuers)):
+            yield from (f"{name}[{at}] {text}" for at, issuer in enumerate(issuers) for text in issuer.problems())
+        if self.audience == self.admin_audience:
+            yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
+
+    def _time_problems(self) -> Iterator[str]:
+        least = self.registry_seconds + GRACE_SECONDS + self.connect_timeout + self.read_timeout
+        if self.settle_seconds < least:
+            yield (
+                f"KEYFENCE_SETTLE_SECONDS is shorter than {least:g}, which is KEYFENCE_REGISTRY_SECONDS, a request's"
+                f" {GRACE_SECONDS:g} s and the timeouts of a call: a server might still be writing"
+            )
+
+    def _role_problems(self) -> Iterator[str]:
+        if self.roles is None:
+            yield f"KEYFENCE_ROLES is missing: say what the ARNs of the roles begin with, such as {ROLES_EXAMPLE}"
+        elif not ROLES.fullmatch(self.roles):
+            yield f"KEYFENCE_ROLES is not the beginning of roles' ARNs, such as {ROLES_EXAMPLE}: {self.roles}"
+
+    def _endpoint_problems(self) -> Iterator[str]:
+        for name in ("endpoint_url", "sts_endpoint_url", "iam_endpoint_url"):
+            url = getattr(self, name)
+            if url is not None and not _is_address(url):
+                yield f"KEYFENCE_{name.upper()} is not an http or https address: {url}"
+
+    def _cursor_key_problems(self) -> Iterator[str]:
+        if not self.cursor_keys:
+            yield (
+                "KEYFENCE_CURSOR_KEYS is missing: make a key with"
+                " python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+            )
+        for at, key in enumerate(self.cursor_keys):
+            yield from (f"KEYFENCE_CURSOR_KEYS[{at}] {text}" for text in _key_problems(key.get_secret_value()))
+
+
+def read(**given: Any) -> Settings:
+    """The settings of the environment under those given here, or BadSettings."""
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise BadSettings(_unreadable(error)) from None
+
+
+def examine() -> tuple[Settings, list[str]]:
+    """The settings of the environment and everything that is wrong with them, unreadable values included.
+
+    An unreadable value is left at its default so that the rest can be examined in the same run.
+    """
+    try:
+        settings = Settings()
+        return settings, settings.problems()
+    except ValidationError as error:
+        bad = {str(details["loc"][0]) for details in error.errors()}
+        settings = Settings(**{name: Settings.model_fields[name].default for name in bad})
+        named = tuple(f"KEYFENCE_{name.upper()}" for name in bad)
+        return settings, [*_unreadable(error), *(text for text in settings.problems() if not text.startswith(named))]
+
+
+def _unreadable(error: ValidationError) -> tuple[str, ...]:
+    """What pydantic says, without the value: it may be a secret."""
+    return tuple(f"{_variable(details['loc'])}: {details['msg']}" for details in error.errors())
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    head, *rest = location
+    return f"KEYFENCE_{str(head).upper()}" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in rest)
+
+
+def _decode(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+def _key_problems(text: str) -> Iterator[str]:
+    if text.startswith(MARK):
+        yield "is the development key of `keyfence dev`"
+        return
+    try:
+        size = len(_decode(text))
+    except (binascii.Error, ValueError):
+        yield "is not URL-safe base64"
+    else:
+        if size != CURSOR_KEY_BYTES:
+            yield f"holds {size} bytes where {CURSOR_KEY_BYTES} are needed"
+
+
+def _is_development(key: object) -> bool:
+    return isinstance(key, dict) and str(key.get("kid", "")).startswith(MARK)
+
+
+def _is_tenant(text: str) -> bool:
+    try:
+        tenant_id(text)
+    except BadTenantId:
+        return False
+    return True
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
+def _is_safe(uri: str) -> bool:
+    """Keys that decide who is let in come over https, or from this very machine."""
+    try:
+        parts = urlsplit(uri)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return parts.scheme in ({"http", "https"} if _is_loopback(host) else {"https"}) and host != ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

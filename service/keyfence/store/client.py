@@ -1,0 +1,151 @@
+"""The port to DynamoDB: botocore's signature and connection pool around JSON that is read and written here.
+
+boto3's own client validates and rebuilds every attribute by its service model, which is most of what a call costs.
+"""
+
+import asyncio
+import socket
+import zlib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import boto3
+import botocore.session
+import orjson
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import BotoCoreError
+from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
+
+from keyfence.store.answers import Refused
+from keyfence.store.lane import Lane
+from keyfence_iam.credentials import Credentials
+
+Answer = dict[str, Any]
+
+
+class Client(Protocol):
+    """Everything that the store needs of DynamoDB."""
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        """The answer, or Refused with AWS's code."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """Where DynamoDB is and how patient we are with it."""
+
+    region: str | None = None
+    endpoint_url: str | None = None
+    connections: int = 32
+    connect_timeout: float = 1.0
+    read_timeout: float = 3.0
+
+
+class BotoClient:
+    """Calls in threads of its own, as many as there are pooled connections, each signed with its own credentials.
+
+    Whoever waits for a thread in `threads` knows when a call goes out: at once."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._url, self._region = _endpoint(wire)
+        self.threads = Lane(wire.connections)
+        self._threads = ThreadPoolExecutor(wire.connections, thread_name_prefix="dynamodb")
+        self._http = _pool(wire, self._url)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._send, operation, parameters, credentials
+        )
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._http.close()
+
+    def _send(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        request = AWSRequest("POST", self._url, _headers(operation), orjson.dumps(parameters))
+        SigV4Auth(_frozen(credentials), "dynamodb", self._region).add_auth(request)
+        try:
+            response = self._http.send(request.prepare())
+            body = _whole(response.content, response.headers)
+        except BotoCoreError as failure:
+            raise Refused("ConnectionLost", type(failure).__name__) from failure
+        return _answer(response.status_code, body)
+
+
+def _pool(wire: Wire, url: str) -> URLLib3Session:
+    """With the proxies and certificates that boto3 would use on the way to AWS, which is by https.
+
+    Without TCP_NODELAY every call would wait for an ACK."""
+    patience: Any = (wire.connect_timeout, wire.read_timeout)
+    options: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    return URLLib3Session(
+        verify=_certificates() if url.startswith("https:") else True,
+        proxies=get_environ_proxies(url) if url.startswith("https:") else {},
+        timeout=patience,
+        max_pool_connections=wire.connections,
+        socket_options=options,
+    )
+
+
+def _certificates() -> Any:
+    return botocore.session.get_session().get_config_variable("ca_bundle") or True
+
+
+def _headers(operation: str) -> dict[str, str]:
+    return {
+        "Content-Type": "application/x-amz-json-1.0",
+        "X-Amz-Target": f"DynamoDB_20120810.{operation}",
+        "User-Agent": "keyfence",
+    }
+
+
+def _frozen(credentials: Credentials) -> ReadOnlyCredentials:
+    return ReadOnlyCredentials(credentials.access_key, credentials.secret_key, credentials.token)
+
+
+def _whole(body: bytes, headers: Mapping[str, str]) -> bytes:
+    """DynamoDB sends a checksum, since a cut answer can still be good JSON."""
+    expected = headers.get("x-amz-crc32")
+    if expected is not None and zlib.crc32(body) != int(expected):
+        raise Refused("ConnectionLost", "the answer does not fit its checksum")
+    return body
+
+
+def _answer(status: int, body: bytes) -> Answer:
+    try:
+        answer: Answer = orjson.loads(body) if body else {}
+    except orjson.JSONDecodeError:
+        raise Refused("InternalServerError" if status >= 500 else "Unreadable", f"HTTP {status}") from None
+    if status != 200:
+        raise _refused(status, answer)
+    return answer
+
+
+def _refused(status: int, answer: Answer) -> Refused:
+    code = str(answer.get("__type", "")).rpartition("#")[2]
+    reasons = tuple(reason.get("Code") or "None" for reason in answer.get("CancellationReasons") or ())
+    text = answer.get("message") or answer.get("Message") or ""
+    name = code or ("InternalServerError" if status >= 500 else "Unknown")
+    return Refused(name, text, reasons, answer.get("ConsumedCapacity"))
+
+
+def _endpoint(wire: Wire) -> tuple[str, str]:
+    """Where boto3 would send the calls: partitions, FIPS and the AWS_ENDPOINT_URL variables are its business."""
+    if wire.endpoint_url and wire.region:
+        return wire.endpoint_url, wire.region
+    session = boto3.Session(aws_access_key_id="never-used", aws_secret_access_key="never-used")  # noqa: S106
+    boto = session.client("dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url)
+    return boto.meta.endpoint_url, boto.meta.region_name
+
+
+def ambient_region() -> str | None:
+    """The region that boto3's own chain finds on this machine."""
+    return boto3.Session().region_name

@@ -1,0 +1,120 @@
+"""Condition and update expressions as values, with every name and value behind a placeholder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyfence.store.codec import Value, encode
+
+Path = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Placeholders:
+    """The names and values that one call's expressions share."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+
+    def path(self, path: Path) -> str:
+        return ".".join(self._name(part) for part in path)
+
+    def value(self, value: object) -> str:
+        placeholder = f":v{len(self.values)}"
+        self.values[placeholder] = encode(value)
+        return placeholder
+
+    def _name(self, name: str) -> str:
+        return self.names.setdefault(name, f"#n{len(self.names)}")
+
+    def parameters(self) -> dict[str, Any]:
+        names = {placeholder: name for name, placeholder in self.names.items()}
+        maps = {"ExpressionAttributeNames": names, "ExpressionAttributeValues": self.values}
+        return {key: placed for key, placed in maps.items() if placed}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One comparison: `{path}` and `{value}` in `form` are filled with placeholders."""
+
+    form: str
+    path: Path
+    operand: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold for a write to happen: all of its terms."""
+
+    terms: tuple[Term, ...]
+
+    def __and__(self, other: "Condition") -> "Condition":
+        return Condition(self.terms + other.terms)
+
+    def render(self, placeholders: Placeholders) -> str:
+        return " AND ".join(_term(term, placeholders) for term in self.terms)
+
+
+def _term(term: Term, placeholders: Placeholders) -> str:
+    value = placeholders.value(term.operand) if "{value}" in term.form else ""
+    return term.form.format(path=placeholders.path(term.path), value=value)
+
+
+def _condition(form: str, path: tuple[str, ...], operand: object = None) -> Condition:
+    return Condition((Term(form, path, operand),))
+
+
+def absent(*path: str) -> Condition:
+    """The attribute, or with no name the whole item, is not there."""
+    return _condition("attribute_not_exists({path})", path or ("PK",))
+
+
+def present(*path: str) -> Condition:
+    return _condition("attribute_exists({path})", path or ("PK",))
+
+
+def equals(path: str | Path, value: object) -> Condition:
+    return _condition("{path} = {value}", (path,) if isinstance(path, str) else path, value)
+
+
+def fewer_than(limit: int, name: str) -> Condition:
+    """The set or map has room for one more."""
+    return _condition("(attribute_not_exists({path}) OR size({path}) < {value})", (name,), limit)
+
+
+def below(limit: int, name: str) -> Condition:
+    """The number has room for one more."""
+    return _condition("(attribute_not_exists({path}) OR {path} < {value})", (name,), limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What an update does: sets, sets what is not there yet, removes, and adds to numbers and sets."""
+
+    sets: Mapping[Path, object] = field(default_factory=dict)
+    defaults: Mapping[Path, object] = field(default_factory=dict)
+    removes: tuple[Path, ...] = ()
+    adds: Mapping[Path, int | frozenset[str]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.sets or self.defaults or self.removes or self.adds)
+
+    def __or__(self, other: "Change") -> "Change":
+        return Change(
+            sets={**self.sets, **other.sets},
+            defaults={**self.defaults, **other.defaults},
+            removes=self.removes + other.removes,
+            adds={**self.adds, **other.adds},
+        )
+
+    def render(self, placeholders: Placeholders) -> str:
+        sets = [f"{placeholders.path(path)} = {placeholders.value(value)}" for path, value in self.sets.items()]
+        sets += [_default(placeholders.path(path), placeholders.value(value)) for path, value in self.defaults.items()]
+        adds = [f"{placeholders.path(path)} {placeholders.value(value)}" for path, value in self.adds.items()]
+        removes = [placeholders.path(path) for path in self.removes]
+        clauses = {"SET": sets, "ADD": adds, "REMOVE": removes}
+        return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
+
+
+def _default(path: str, value: str) -> str:
+    return f"{path} = if_not_exists({path}, {value})"

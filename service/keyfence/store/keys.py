@@ -1,0 +1,170 @@
+"""Keys of the table and its indexes: a template inside a boundary that no template can leave."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from keyfence.errors import BadInput
+from keyfence.store.shards import Shard, ShardMap, slot_of, slot_text
+from keyfence.store.template import BadTemplate, Template
+from keyfence_iam.boundary import CONTROL, TenantId, tenant_boundary, tenant_id
+
+Realm = Literal["tenant", "control"]
+
+SPELLED: Mapping[Realm, frozenset[str]] = {
+    "tenant": frozenset({"TENANT", "CONTROL"}),
+    "control": frozenset({"CONTROL"}),
+}
+PARTITION_BYTES = 2048
+SORT_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The prefix that every partition of one tenant, or of the control plane, begins with."""
+
+    realm: Realm
+    prefix: str
+
+    @classmethod
+    def around(cls, tenant: TenantId) -> "Fence":
+        return cls("tenant", tenant_boundary(tenant_id(tenant)))
+
+    @classmethod
+    def control(cls) -> "Fence":
+        return cls("control", CONTROL)
+
+    def holds(self, partition: str) -> bool:
+        return partition.startswith(self.prefix)
+
+
+class KeyPair(NamedTuple):
+    """A rendered partition key and sort key."""
+
+    partition: str
+    sort: str
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class _Key:
+    """What the two kinds of key share; which boundary they stand in is their type."""
+
+    realm: Realm
+    partition: Template
+    sort: Template
+    shard: Shard | None
+    when: Callable[[Any], bool] | None
+    fields: frozenset[str]
+
+    def __init__(
+        self,
+        partition: str,
+        sort: str,
+        *,
+        shard: Shard | None = None,
+        when: Callable[[Any], bool] | None = None,
+    ) -> None:
+        object.__setattr__(self, "realm", self._realm())
+        object.__setattr__(self, "partition", _inside(self.realm, partition))
+        object.__setattr__(self, "sort", Template.parse(sort))
+        object.__setattr__(self, "shard", shard)
+        object.__setattr__(self, "when", when)
+        by = {shard.by} if shard else set()
+        object.__setattr__(self, "fields", frozenset({*self.partition.fields, *self.sort.fields, *by}))
+
+    @classmethod
+    def _realm(cls) -> Realm:
+        raise TypeError("declare a TenantKey or a ControlKey")
+
+    def pair(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> KeyPair:
+        sort = self.sort.render(values)
+        if len(sort.encode()) > SORT_BYTES:
+            raise BadInput(f"{_blame(self.sort)}: too long for a key ({SORT_BYTES} bytes when escaped)")
+        return KeyPair(self._partition(fence, values) + self._slot(shards, values), sort)
+
+    def pairs(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
+        """Every key that an item with these values may have: one, or one for each slot that it may be in."""
+        plain, sort = self._partition(fence, values), self.sort.render(values)
+        if self.shard is None:
+            yield KeyPair(plain, sort)
+            return
+        counts = shards.of(self.shard.collection)
+        known = self.shard.by in values
+        for slot in counts.live(str(values[self.shard.by])) if known else range(counts.read_shards):
+            yield KeyPair(_in_slot(plain, slot), sort)
+
+    def partitions(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[str]:
+        """Every partition in which items with these values may lie, in the order of waves."""
+        for wave in self.waves(fence, shards, values):
+            yield from wave
+
+    def waves(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[list[str]]:
+        """The partitions in which items with these values may lie, those first that have to be read first."""
+        plain = self._partition(fence, values)
+        if self.shard is None:
+            yield [plain]
+        else:
+            for wave in shards.of(self.shard.collection).waves():
+                yield [_in_slot(plain, slot) for slot in wave]
+
+    def moving(self, shards: ShardMap) -> bool:
+        """Whether items may change their slots meanwhile."""
+        return self.shard is not None and shards.of(self.shard.collection).moving is not None
+
+    def _partition(self, fence: Fence, values: Mapping[str, object]) -> str:
+        if fence.realm != self.realm:
+            raise TypeError(f"a {self.realm} key cannot be made inside a {fence.realm} boundary")
+        text = fence.prefix + self.partition.render(values)
+        if len(text.encode()) > PARTITION_BYTES - 3:
+            raise BadInput(f"{_blame(self.partition)}: too long for a key ({PARTITION_BYTES} bytes when escaped)")
+        return text
+
+    def _slot(self, shards: ShardMap, values: Mapping[str, object]) -> str:
+        if self.shard is None:
+            return ""
+        count = shards.of(self.shard.collection).write_shards
+        return _in_slot("", slot_of(str(values[self.shard.by]), count))
+
+    def __str__(self) -> str:
+        start = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL
+        return f"{start}{self.partition.text}{'#<slot>' if self.shard else ''} / {self.sort.text}"
+
+
+class TenantKey(_Key):
+    """A key in the partitions of the tenant that the table at hand belongs to."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _realm(cls) -> Realm:
+        return "tenant"
+
+
+class ControlKey(_Key):
+    """A key in the control plane's partitions."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _realm(cls) -> Realm:
+        return "control"
+
+
+Key = TenantKey | ControlKey
+
+
+def _inside(realm: Realm, text: str) -> Template:
+    """A partition begins with a tag of its own: its boundary is added, and may not be spelled or evaded here."""
+    template = Template.parse(text)
+    first = template.segments[0]
+    if not isinstance(first, str) or not first.isupper() or first in SPELLED[realm]:
+        raise BadTemplate(f"partition {text!r} must begin with an upper-case tag; the boundary before it is added")
+    return template
+
+
+def _in_slot(plain: str, slot: int) -> str:
+    return f"{plain}#{slot_text(slot)}"
+
+
+def _blame(template: Template) -> str:
+    return " and ".join(template.fields) or template.text

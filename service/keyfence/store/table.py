@@ -1,0 +1,212 @@
+"""The table as one tenant, or the control plane, sees it: nothing outside its fence can be named through it."""
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import structlog
+
+from keyfence.errors import Internal
+from keyfence.store.answers import Refused
+from keyfence.store.batch import delete_many, get_many, get_together, put_many
+from keyfence.store.calls import Caller
+from keyfence.store.codec import Item
+from keyfence.store.cursor import Position, Sealer
+from keyfence.store.entity import Entity, Get, M, Query
+from keyfence.store.family import Family, P
+from keyfence.store.keys import Fence
+from keyfence.store.merging import Slot, merged, swept
+from keyfence.store.note import Journal, Note
+from keyfence.store.page import Edge, Page, checked_size
+from keyfence.store.reading import Reading
+from keyfence.store.shards import ShardMap
+from keyfence.store.stretch import Span, Stretch
+from keyfence.store.write import Write, table_key
+
+TRANSACTION = 100
+PORTION = 50
+"""The writes of what may be cut into several transactions: each is two where a tenant is being moved."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Reads and writes inside one fence, on credentials that reach no further."""
+
+    fence: Fence
+    caller: Caller
+    sealer: Sealer
+    consistent: bool = False
+    on_foreign: Callable[[], None] = lambda: None
+    journal: Journal | None = None
+    """Where notes on writes go; without one, nobody acts in whose name they could be kept."""
+
+    @property
+    def shards(self) -> ShardMap:
+        return self.caller.home.shards
+
+    async def find(self, pattern: Get[M], **values: object) -> M | None:
+        if pattern.entity.keys["table"].shard:
+            (found,) = await self.find_everywhere(pattern, [values])
+            return found[0] if found else None
+        key = table_key(pattern.entity, self.fence, self.shards, values)
+        answer = await self._call("GetItem", {"Key": key, "ConsistentRead": self.consistent})
+        return pattern.entity.read(answer["Item"]) if "Item" in answer else None
+
+    async def find_many(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[M | None]:
+        """One answer for each key that was asked for, in that order, for as few calls as batches allow."""
+        keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in wanted]
+        distinct = {_address(key): key for key in keys}
+        with _meanings():
+            items = await get_many(self.caller, list(distinct.values()), consistent=self.consistent)
+        found = {_address(item): pattern.entity.read(item) for item in items}
+        return [found.get(_address(key)) for key in keys]
+
+    async def find_everywhere(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[list[M]]:
+        """For each key that was asked for, what is kept under it in any slot."""
+        keys = [list(self._everywhere(pattern, values)) for values in wanted]
+        with _meanings():
+            items = await self._items(pattern, keys)
+        found = {_address(item): pattern.entity.read(item) for item in items}
+        return [[found[_address(key)] for key in some if _address(key) in found] for some in keys]
+
+    async def _items(self, pattern: Get[M], keys: Sequence[Sequence[Item]]) -> list[Item]:
+        """What moves between two reads would be met twice or not at all: while it may, a moment's state is read."""
+        if not pattern.entity.keys["table"].moving(self.shards):
+            return await get_many(self.caller, [key for some in keys for key in some], consistent=self.consistent)
+        return [item for some in keys for item in await get_together(self.caller, some)]
+
+    def _everywhere(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:
+        for pair in pattern.entity.keys["table"].pairs(self.fence, self.shards, values):
+            yield {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
+
+    async def find_first(self, pattern: Query[M], **values: object) -> M | None:
+        items = await self.read(self._reading(pattern, values), 1, None)
+        return pattern.entity.read(items[0]) if items else None
+
+    async def page(
+        self, pattern: Query[M], *, first: int, after: str | None = None, span: Span | None = None, **values: object
+    ) -> Page[M]:
+        """One more item than asked for is read, so that `has_next` is a fact and not a guess."""
+        checked_size(first)
+        reading = self._reading(pattern, values, pattern.stretch(span))
+        start = None if after is None else self.sealer.open(after, reading.scope())
+        items = [] if reading.stretch.empty else await self.read(reading, first + 1, start)
+        edges = tuple(Edge(pattern.entity.read(item), partial(self._cursor, reading, item)) for item in items[:first])
+        return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
+
+    def paged(
+        self, pattern: Query[M], nodes: Sequence[M], *, has_next: bool, has_previous: bool, **values: object
+    ) -> Page[M]:
+        """A page of items of this pattern that are already in hand."""
+        reading = self._reading(pattern, values)
+        edges = tuple(Edge(node, partial(self._cursor_of, reading, node)) for node in nodes)
+        return Page(edges=edges, has_next=has_next, has_previous=has_previous)
+
+    async def family(self, pattern: Family[P, M], *, first: int, **values: object) -> tuple[P | None, Page[M]]:
+        """The parent and the first page of its children, for one Query."""
+        checked_size(first)
+        children, parent = pattern.children.entity, pattern.parent
+        reading = self._reading(pattern.children, values, pattern.stretch())
+        items = await self.read(reading, first + 2, None)
+        parents = [parent.read(item) for item in items if item["type"]["S"] == parent.type]
+        nodes = [children.read(item) for item in items if item["type"]["S"] == children.type]
+        more = len(nodes) > first
+        page = self.paged(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
+        return next(iter(parents), None), page
+
+    async def every(self, pattern: Query[M], *, span: Span | None = None, **values: object) -> AsyncIterator[M]:
+        """Slot by slot; an item that moved meanwhile may come twice."""
+        reading = self._reading(pattern, values, pattern.stretch(span))
+        for partition in reading.partitions(self.shards):
+            slot = Slot(partition)
+            while not slot.ended:
+                slot.items.clear()
+                await self._fetch(reading, slot, 100)
+                for item in slot.items:
+                    yield pattern.entity.read(item)
+
+    async def write(self, *writes: Write[Any], note: Note | None = None) -> None:
+        """All of it and the note on it, or nothing; a retry after a lost answer does nothing twice."""
+        if note and self.journal:
+            writes = (*writes, self.journal(note))
+        if len(writes) > TRANSACTION:
+            raise Internal(f"a transaction takes {TRANSACTION} writes, not {len(writes)}")
+        members = [write.render(self.caller.table, self.fence, self.shards) for write in writes]
+        token = uuid.uuid4().hex
+        try:
+            await self.caller.call("TransactWriteItems", {"TransactItems": members, "ClientRequestToken": token})
+        except Refused as refusal:
+            raise _blamed(refusal, writes) from refusal
+
+    async def put_many(self, entity: Entity[M], models: Sequence[M]) -> None:
+        """Each for itself, whatever was there: for items that nobody else writes."""
+        with _meanings():
+            await put_many(self.caller, [entity.item(model, self.fence, self.shards) for model in models])
+
+    async def delete_many(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> None:
+        keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in wanted]
+        with _meanings():
+            await delete_many(self.caller, list({_address(key): key for key in keys}.values()))
+
+    def _reading(self, pattern: Query[M], values: Mapping[str, object], stretch: Stretch | None = None) -> Reading[M]:
+        return Reading(pattern, self.fence, values, stretch or pattern.stretch())
+
+    async def read(self, reading: Reading[M], limit: int, start: Position | None) -> list[Item]:
+        """The next items of every slot, merged in sort order."""
+        waves, fetch = reading.waves(self.shards, start), partial(self._fetch, reading)
+        if reading.pattern.key.moving(self.shards):
+            return await swept(waves, reading.order, limit, fetch)
+        return await merged([slot for wave in waves for slot in wave], reading.order, limit, fetch)
+
+    async def _fetch(self, reading: Reading[M], slot: Slot, count: int) -> None:
+        """What moves is read as it is now, where that can be had: an older state might know of it in no slot."""
+        wanted, consistent = len(slot.items) + count, self.consistent or reading.pattern.key.moving(self.shards)
+        while not slot.ended and len(slot.items) < wanted:
+            asked = reading.query(slot.partition, wanted - len(slot.items), slot.resume, consistent=consistent)
+            answer = await self._call("Query", asked)
+            slot.items += slot.new(self._own(answer["Items"]), reading.order)
+            slot.resume = answer.get("LastEvaluatedKey")
+            slot.ended = slot.resume is None
+
+    def _own(self, items: Sequence[Item]) -> list[Item]:
+        """IAM fences index reads by the index key alone, and a hostile writer may have put our prefix there."""
+        own = [item for item in items if self.fence.holds(item["PK"]["S"])]
+        for _ in range(len(items) - len(own)):
+            log.error("foreign_item_in_index", fence=self.fence.prefix)
+            self.on_foreign()
+        return own
+
+    def _cursor(self, reading: Reading[M], item: Item) -> str:
+        return self.sealer.seal(reading.position(item), reading.scope())
+
+    def _cursor_of(self, reading: Reading[M], node: M) -> str:
+        return self._cursor(reading, reading.pattern.entity.index_item(node, self.fence, self.shards))
+
+    async def _call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        with _meanings():
+            return await self.caller.call(operation, {"TableName": self.caller.table, **parameters})
+
+
+@contextmanager
+def _meanings() -> Iterator[None]:
+    try:
+        yield
+    except Refused as refusal:
+        raise refusal.error() from refusal
+
+
+def _blamed(refusal: Refused, writes: Sequence[Write[Any]]) -> Exception:
+    """The error of the first write whose condition failed."""
+    for reason, write in zip(refusal.reasons, writes, strict=False):
+        if reason == "ConditionalCheckFailed":
+            return write.otherwise()
+    return refusal.error()
+
+
+def _address(item: Item) -> tuple[str, str]:
+    return item["PK"]["S"], item["SK"]["S"]

@@ -1,0 +1,97 @@
+"""Handles on the one table: for a tenant, or for the control plane, each with its own fence and credentials."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Protocol
+
+from keyfence.store.calls import FREE, Caller, CredentialSource, Lane
+from keyfence.store.client import Client
+from keyfence.store.cursor import Sealer
+from keyfence.store.home import Home
+from keyfence.store.keys import Fence
+from keyfence.store.meter import Account, Meter
+from keyfence.store.mirror import Mirror, OnDifference, unheard
+from keyfence.store.table import Table
+from keyfence.store.watcher import NOBODY, Watcher
+from keyfence_iam.boundary import TenantId
+from keyfence_iam.deployment import silo_table
+from keyfence_iam.vending.wanted import Placement
+
+Accounts = Callable[[TenantId | None], tuple[Account, ...]]
+
+
+class Credentialed(Protocol):
+    """Where the credentials of a fence come from."""
+
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource: ...
+    def control(self, *, writes: bool) -> CredentialSource: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """Everything that handles share."""
+
+    client: Client
+    name: str
+    sealer: Sealer
+    credentials: Credentialed
+    on_foreign: Callable[[], None] = lambda: None
+    on_denied: Callable[[], None] = lambda: None
+    meter: Meter = field(default_factory=Meter)
+    """What all handles together have asked of DynamoDB."""
+    accounts: Accounts = lambda _: ()
+    """Whom a tenant's calls, or the control plane's own, are charged to where no request is."""
+    clock: Callable[[], float] = time.monotonic
+    """By which homes can be relied on."""
+    on_difference: OnDifference = unheard
+    """Hears of the tenant and the operation where the two tables of a move do not say the same."""
+    watcher: Watcher = NOBODY
+    """Is shown the calls of all handles."""
+
+    def tenant(self, home: Home, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
+        """A request that writes also reads consistently, since it decides on what it reads."""
+        if home.tenant is None:
+            raise TypeError("this is no tenant's home")
+        credentials = self.credentials.tenant(home.tenant, writes=writes, placement=home.placement)
+        return Table(
+            fence=Fence.around(home.tenant),
+            caller=self._placed(home.tenant, self._caller(credentials, meter or self._meter(home.tenant), home, lane)),
+            sealer=self.sealer,
+            consistent=writes,
+            on_foreign=self.on_foreign,
+        )
+
+    def control(self, *, writes: bool) -> Table:
+        """Read consistently: how old what servers know of tenants may be is a promise."""
+        caller = self._caller(self.credentials.control(writes=writes), self._meter(None), Home())
+        return Table(fence=Fence.control(), caller=caller, sealer=self.sealer, consistent=True)
+
+    def table_of(self, tenant: TenantId, placement: Placement) -> str:
+        if placement is Placement.BOTH:
+            raise TypeError("that is two tables")
+        return self.name if placement is Placement.POOL else silo_table(self.name, tenant)
+
+    def _placed(self, tenant: TenantId, caller: Caller) -> Caller:
+        """At the table that its home says, or at both while the tenant moves."""
+        placed, also = replace(caller, table=self.table_of(tenant, caller.home.reads)), caller.home.also
+        if also is None:
+            return placed
+        shared = {one.name: getattr(placed, one.name) for one in fields(placed)}
+        return Mirror(**shared, also=self.table_of(tenant, also), on_difference=self.on_difference)
+
+    def _meter(self, tenant: TenantId | None) -> Meter:
+        return Meter(accounts=(self.meter, *self.accounts(tenant)))
+
+    def _caller(self, credentials: CredentialSource, meter: Meter, home: Home, lane: Lane | None = None) -> Caller:
+        return Caller(
+            client=self.client,
+            table=self.name,
+            credentials=credentials,
+            meter=meter,
+            on_denied=self.on_denied,
+            lane=lane or FREE,
+            home=home,
+            clock=self.clock,
+            watcher=self.watcher,
+        )

@@ -1,0 +1,118 @@
+"""Whose tokens open a tenant: an issuer, claimed by one tenant, and its keys."""
+
+import hashlib
+from collections.abc import Container
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from keyfence.auth.issuer_url import MAX_ISSUER, is_issuer_url
+from keyfence.auth.jwks import MalformedJwks, demanded_keys
+from keyfence.auth.jwks_uri import BadJwksUri, tenants_place
+from keyfence.auth.signing_key import UnusableKey
+from keyfence.development import LOCAL_ISSUER
+from keyfence.errors import BadInput
+from keyfence_iam.boundary import TenantId
+
+MAX_KEYS = 16
+MAX_JWKS = 32 * 1024
+PUBLISHED = frozenset({"kty", "kid", "use", "alg", "crv", "x", "y", "n", "e"})
+"""The members of a key that are kept: nobody's secret is stored, whatever it is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """The one item that can hold an issuer. Exactly one of `jwks`, which is JSON text, and `jwks_uri` is there."""
+
+    digest: str
+    issuer: str
+    tenant: TenantId
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    jwks: str | None = None
+    jwks_uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPlace:
+    """Where an issuer's keys are: here, or there."""
+
+    jwks: str | None = None
+    jwks_uri: str | None = None
+
+
+def identity_of(
+    tenant: TenantId,
+    issuer: str,
+    jwks: object,
+    jwks_uri: str | None,
+    now: datetime,
+    *,
+    reserved: Container[str] = (),
+) -> Identity:
+    """What a tenant is to be known by, if it can be; `reserved` are the issuers that no tenant may claim."""
+    place = checked_keys(jwks, jwks_uri)
+    return Identity(
+        digest=issuer_digest(issuer),
+        issuer=checked_issuer(issuer, reserved),
+        tenant=tenant,
+        jwks=place.jwks,
+        jwks_uri=place.jwks_uri,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def issuer_digest(issuer: str) -> str:
+    """Issuers are addresses of any length; their digests are not."""
+    return hashlib.sha256(issuer.encode(errors="surrogatepass")).hexdigest()
+
+
+def checked_issuer(issuer: str, reserved: Container[str] = ()) -> str:
+    if not is_issuer_url(issuer):
+        raise BadInput(
+            f"issuer must be an https:// address of at most {MAX_ISSUER} characters, without a query or fragment,"
+            " exactly as the tokens spell it",
+            field="issuer",
+        )
+    if issuer == LOCAL_ISSUER or issuer in reserved:
+        raise BadInput("issuer is one that the service itself accepts, which no tenant can own", field="issuer")
+    return issuer
+
+
+def checked_keys(jwks: object, jwks_uri: str | None) -> KeyPlace:
+    if (jwks is None) == (jwks_uri is None):
+        raise BadInput("give exactly one of jwks and jwksUri", field="jwks" if jwks_uri is None else "jwksUri")
+    return KeyPlace(jwks=_checked_jwks(jwks)) if jwks_uri is None else KeyPlace(jwks_uri=_checked_uri(jwks_uri))
+
+
+def _checked_uri(uri: str) -> str:
+    try:
+        tenants_place(uri)
+    except BadJwksUri as error:
+        raise BadInput(f"jwksUri {error}", field="jwksUri") from None
+    return uri
+
+
+def _checked_jwks(jwks: object) -> str:
+    """As it is kept: what is public of it and nothing else, in one spelling."""
+    if not isinstance(jwks, dict) or _size(jwks) > MAX_JWKS:
+        raise BadInput(f'jwks must be a JSON object like {{"keys": [...]}} of at most {MAX_JWKS:,} bytes', field="jwks")
+    try:
+        keys = demanded_keys(jwks)
+    except (MalformedJwks, UnusableKey) as error:
+        raise BadInput(f"jwks: {error}", field="jwks") from None
+    if len(keys) > MAX_KEYS:
+        raise BadInput(f"jwks has more than {MAX_KEYS} keys", field="jwks")
+    kept = [{name: value for name, value in key.items() if name in PUBLISHED} for key in jwks["keys"]]
+    return orjson.dumps({"keys": kept}, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _size(jwks: object) -> int:
+    """What cannot be written as JSON is larger than anything."""
+    try:
+        return len(orjson.dumps(jwks))
+    except TypeError:
+        return MAX_JWKS + 1

@@ -1,0 +1,148 @@
+"""The register of tenants as operators use it: every change of it is an event."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from keyfence.errors import BadInput, Conflict, NotFound
+from keyfence.store import clock
+from keyfence.store.expression import absent
+from keyfence.store.page import Edge, Page
+from keyfence.store.retry import unless_stale
+from keyfence.store.stretch import Span
+from keyfence.store.table import Table
+from keyfence.store.timeline import timeline
+from keyfence.store.write import Write, put, revise
+from keyfence.tenancy.access import (
+    events,
+    events_of_tenant,
+    identities,
+    identity_by_digest,
+    newest_tenants,
+    tenant_by_id,
+    tenants,
+    tenants_by_status,
+)
+from keyfence.tenancy.event import TenantEvent, event
+from keyfence.tenancy.identity import Identity, issuer_digest
+from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.model import Listed, Tenant
+from keyfence_iam.boundary import BadTenantId, TenantId, tenant_id
+
+FIRST_MONTH = datetime(2026, 1, 1, tzinfo=UTC)
+"""No tenant is older than that."""
+
+MISSING = partial(NotFound, "no such tenant")
+ID_TAKEN = partial(Conflict, "another tenant has this id", field="id")
+ISSUER_TAKEN = partial(Conflict, "another tenant has this issuer", field="issuer")
+
+Detail = Mapping[str, object]
+Also = Callable[[], Awaitable[Sequence[Write[Any]]]]
+
+
+async def _nothing() -> Sequence[Write[Any]]:
+    return ()
+
+
+def checked_tenant(text: str, field: str = "id") -> TenantId:
+    try:
+        return tenant_id(text)
+    except BadTenantId as error:
+        raise BadInput(f"{field}: {error}", field=field) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """What one operator reads and changes of it."""
+
+    table: Table
+    by: str
+    now: Callable[[], datetime] = clock.now
+
+    async def find(self, id: TenantId) -> Tenant | None:
+        return await self.table.find(tenant_by_id, id=id)
+
+    async def get(self, id: TenantId) -> Tenant:
+        if (tenant := await self.find(id)) is None:
+            raise MISSING()
+        return tenant
+
+    async def newest(self, *, status: TenantStatus | None, first: int, after: str | None) -> Page[Tenant]:
+        pattern, values = (newest_tenants, {}) if status is None else (tenants_by_status, {"status": status})
+        page = await timeline(
+            self.table,
+            pattern,
+            span=Span(),
+            oldest=FIRST_MONTH,
+            newest=self.now(),
+            first=first,
+            after=after,
+            **values,
+        )
+        return await self._whole(page)
+
+    async def events(self, id: TenantId, *, first: int, after: str | None) -> Page[TenantEvent]:
+        return await self.table.page(events_of_tenant, first=first, after=after, tenant=id)
+
+    async def find_identity(self, issuer: str) -> Identity | None:
+        return await self.table.find(identity_by_digest, digest=issuer_digest(issuer))
+
+    async def claim(self, tenant: Tenant, identity: Identity, detail: Detail) -> None:
+        """The id and the issuer, both or neither."""
+        await self.table.write(
+            put(tenants, tenant, when=absent(), otherwise=ID_TAKEN),
+            put(identities, identity, when=absent(), otherwise=ISSUER_TAKEN),
+            self.event(tenant.id, "tenant.claimed", detail),
+        )
+
+    async def enter(self, tenant: Tenant) -> None:
+        """A tenant for whom an issuer of the settings speaks."""
+        entered = self.event(tenant.id, "tenant.entered", {"tier": tenant.tier})
+        await self.table.write(put(tenants, tenant, when=absent(), otherwise=ID_TAKEN), entered)
+
+    async def change(
+        self,
+        id: TenantId,
+        kind: str,
+        changed: Callable[[Tenant], Tenant],
+        *,
+        detail: Detail,
+        expected_version: int | None = None,
+        also: Also = _nothing,
+    ) -> Tenant:
+        """`changed` sees the tenant as it is now; where it changes nothing, nothing is written.
+
+        What has to change with it is asked of `also`, anew for every attempt."""
+        return await unless_stale(
+            lambda: self._change(id, kind, changed, also, detail, expected_version), expected_version
+        )
+
+    async def _change(
+        self,
+        id: TenantId,
+        kind: str,
+        changed: Callable[[Tenant], Tenant],
+        also: Also,
+        detail: Detail,
+        expected: int | None,
+    ) -> Tenant:
+        before = await self.get(id)
+        if expected not in (None, before.version):
+            raise Conflict(f"the tenant is at version {before.version}, not {expected}", version=before.version)
+        after = changed(before)
+        if after == before:
+            return before
+        after = replace(after, version=before.version + 1, updated_at=self.now())
+        await self.table.write(revise(tenants, before, after), *await also(), self.event(id, kind, detail))
+        return after
+
+    def event(self, id: TenantId, kind: str, detail: Detail) -> Write[TenantEvent]:
+        return put(events, event(id, kind, by=self.by, at=self.now(), detail=detail))
+
+    async def _whole(self, page: Page[Listed]) -> Page[Tenant]:
+        """A tenant that was listed is never gone; one of another status than listed has just changed, and is shown."""
+        found = await self.table.find_many(tenant_by_id, [{"id": edge.node.id} for edge in page.edges])
+        edges = tuple(Edge(tenant, edge.cursor) for tenant, edge in zip(found, page.edges, strict=True) if tenant)
+        return Page(edges=edges, has_next=page.has_next, has_previous=page.has_previous)

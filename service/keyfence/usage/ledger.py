@@ -1,0 +1,158 @@
+"""Usage in memory: a leaf for each tenant and hour, until it is written down."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import structlog
+from ulid import ULID
+
+from keyfence.store.meter import Spent
+from keyfence.usage.model import CONTROL_PLANE, OUTSIDE, RETENTION, Counts, UsageHour
+from keyfence_iam.boundary import TenantId
+
+SECONDS = 3600
+LARGEST = 20_000
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Line:
+    """The counts of one operation while they grow. Units come in halves, which floats add exactly."""
+
+    requests: int = 0
+    refused: int = 0
+    read_units: float = 0.0
+    write_units: float = 0.0
+    throttled_calls: int = 0
+
+    def counts(self) -> Counts:
+        return Counts(
+            requests=self.requests,
+            refused=self.refused,
+            read_units=Decimal(self.read_units),
+            write_units=Decimal(self.write_units),
+            throttled_calls=self.throttled_calls,
+        )
+
+
+@dataclass(slots=True)
+class Leaf:
+    """What this part of this process has counted for a tenant in an hour."""
+
+    tenant: TenantId
+    hour: int
+    part: str
+    lines: dict[str, Line] = field(default_factory=dict)
+    changes: int = 0
+    written: int = 0
+
+    def line(self, operation: str) -> Line:
+        self.changes += 1
+        found = self.lines.get(operation)
+        if found is None:
+            found = self.lines[operation] = Line()
+        return found
+
+    @property
+    def due(self) -> bool:
+        return self.changes != self.written
+
+    def kept(self) -> UsageHour:
+        hour, now = datetime.fromtimestamp(self.hour * SECONDS, UTC), datetime.now(UTC)
+        return UsageHour(
+            tenant=self.tenant,
+            hour=hour,
+            part=self.part,
+            operations={name: line.counts() for name, line in self.lines.items()},
+            ttl=int((hour + RETENTION).timestamp()),
+            created_at=hour,
+            updated_at=now,
+            version=self.changes,
+        )
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Counts by tenant, hour and operation; nothing leaves it before it was written, unless there is too much of it.
+
+    A part is named anew whenever leaves have left while their hour went on, so that no later leaf overwrites them."""
+
+    clock: Callable[[], float] = time.time
+    largest: int = LARGEST
+    counts: dict[str, int] = field(default_factory=lambda: {"written": 0, "failed": 0, "lost": 0})
+    """Leaves, by what became of them."""
+    _part: str = field(default_factory=lambda: str(ULID()))
+    _hour: int = 0
+    _open: dict[TenantId, Leaf] = field(default_factory=dict)
+    _closed: list[Leaf] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self._open) + len(self._closed)
+
+    def line(self, tenant: TenantId, operation: str) -> Line:
+        hour = int(self.clock() // SECONDS)
+        if hour > self._hour:
+            self._turn_to(hour)
+        leaf = self._open.get(tenant)
+        if leaf is None:
+            leaf = self._open[tenant] = Leaf(tenant, self._hour, self._part)
+        return leaf.line(operation)
+
+    def add(self, tenant: TenantId, operation: str, spent: Spent) -> None:
+        line = self.line(tenant, operation)
+        line.read_units += spent.read_units
+        line.write_units += spent.write_units
+        line.throttled_calls += spent.throttled
+
+    def accounts(self, tenant: TenantId | None) -> tuple["Outside"]:
+        """For calls that no request of a tenant makes."""
+        return (Outside(self, CONTROL_PLANE if tenant is None else tenant),)
+
+    def due(self) -> list[Leaf]:
+        return [leaf for leaf in self._leaves() if leaf.due]
+
+    def settle(self, written: Sequence[tuple[Leaf, int]]) -> None:
+        """After these have been written, each as it was after so many changes."""
+        self.counts["written"] += len(written)
+        for leaf, changes in written:
+            leaf.written = changes
+        self._closed = [leaf for leaf in self._closed if leaf.due]
+        if len(self._open) > self.largest:
+            self._open = {tenant: leaf for tenant, leaf in self._open.items() if leaf.due}
+            self._part = str(ULID())
+
+    def fail(self, leaves: int) -> None:
+        """They could not be written now."""
+        self.counts["failed"] += leaves
+
+    def _turn_to(self, hour: int) -> None:
+        """Only ever forwards: a clock that is put back counts into the hour that was reached."""
+        self._closed += [leaf for leaf in self._open.values() if leaf.due]
+        self._hour, self._open = hour, {}
+        if excess := len(self._closed) - self.largest:
+            self._forget(max(0, excess))
+
+    def _forget(self, excess: int) -> None:
+        if excess:
+            del self._closed[:excess]
+            self.counts["lost"] += excess
+            log.error("usage_lost", leaves=excess)
+
+    def _leaves(self) -> Iterator[Leaf]:
+        yield from self._closed
+        yield from self._open.values()
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The account of a tenant, or of the control plane, outside requests."""
+
+    ledger: Ledger
+    tenant: TenantId
+
+    def add(self, spent: Spent) -> None:
+        self.ledger.add(self.tenant, OUTSIDE, spent)
