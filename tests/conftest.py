@@ -8,8 +8,9 @@ import pytest
 import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.local import dynoxide, moto
-from keyfence.local.engine import Engine
+from keyfence.local import dynoxide
+from keyfence.local.engines import moto
+from keyfence.local.engines.engine import Engine
 from keyfence.local.issuer import LocalIssuer
 from keyfence_iam.boundary import TenantId
 from tests.dynoxide_binary import dynoxide_binary

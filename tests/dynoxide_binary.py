@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keyfence.local.binary import obtain, shared_cache
-from keyfence.local.engine import EngineMissing
+from keyfence.local.engines.engine import EngineMissing
 
 
 def dynoxide_binary(directory: Path | None = None) -> Path:

@@ -14,25 +14,25 @@ from starlette.applications import Starlette
 
 from keyfence import app
 from keyfence.auth.role import Role
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import IssuerSettings, Settings
-from keyfence.store.client import Answer, Client
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.location import Home
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Overrides, Tier
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId, tenant_id
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.access_key import new_gate_key
 from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.gate.server import Gate
 from keyfence_iam.vending import Vending
 
 if TYPE_CHECKING:
@@ -195,12 +195,12 @@ class World:
 
     def client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
         """A plain boto3 client that is this tenant, at the gate."""
-        session = becoming.as_tenant(self.gate.sessions, tenant, writes=not read_only)
+        session = gate_access.as_tenant(self.gate.sessions, tenant, writes=not read_only)
         return self.client_of(session.credentials)
 
     def role_client(self, role: str) -> "DynamoDBClient":
         """A plain boto3 client that is one of the other roles, at the gate."""
-        return self.client_of(becoming.as_role(self.gate.sessions, role).credentials)
+        return self.client_of(gate_access.as_role(self.gate.sessions, role).credentials)
 
     def client_of(self, credentials: Credentials) -> "DynamoDBClient":
         return _client(self.gate.url, credentials)

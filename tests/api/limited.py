@@ -12,7 +12,7 @@ from keyfence.store.tables import Tables
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.usage.allowances import Allowances
 from keyfence.usage.flushing import Flushing
 from keyfence.usage.ledger import Ledger

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from keyfence.local import dynoxide
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.schema import Administration, definition
 from keyfence_iam.credentials import Credentials
 from tests.dynoxide_binary import dynoxide_binary

@@ -10,7 +10,7 @@ import pytest
 
 from keyfence import app
 from keyfence.store.shards import ShardCounts
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.traffic.hottest import Hot
 from keyfence.traffic.place import Place
 from keyfence.traffic.repository import FleetTraffic

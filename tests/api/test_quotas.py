@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.meter import Spent
-from keyfence.tenancy.register import Register
+from keyfence.store.dynamodb.capacity import Spent
+from keyfence.tenancy.repository import Register
 from tests.api.limited import Server
 from tests.isolation.questions import questions
 from tests.world import Session, World

@@ -13,10 +13,10 @@ from keyfence import app
 from keyfence.domains.users.access import user_by_id
 from keyfence.domains.users.repository import Users
 from keyfence.errors import BadInput
-from keyfence.store.client import Answer, Client
-from keyfence.store.expression import Change
-from keyfence.store.home import Home
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.expressions import Change
+from keyfence.store.location import Home
 from keyfence.store.write import change
 from keyfence.tenancy.access import tenants
 from keyfence.tenancy.registry import Registry

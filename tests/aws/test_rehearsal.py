@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence_iam.credentials import Credentials
 from tests.world import World
 
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 def test_the_gate_answers_every_point_as_aws_is_expected_to(world: World) -> None:
-    service = becoming.as_role(world.gate.sessions, "service-base").credentials
+    service = gate_access.as_role(world.gate.sessions, "service-base").credentials
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/aws/test_points.py"],
         env={**os.environ, **_environment(world, service)},

@@ -23,7 +23,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
 from keyfence.cli.listener import listen
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence.store.schema import definition
 from keyfence_iam.boundary import tenant_id
 from keyfence_iam.credentials import Credentials
@@ -35,13 +35,13 @@ from keyfence_iam.gate.application import Application
 from keyfence_iam.gate.body import parameters
 from keyfence_iam.gate.engine.forwarding import forward
 from keyfence_iam.gate.engine.upstream import Upstream
+from keyfence_iam.gate.gate import HOST
 from keyfence_iam.gate.judgement import first_denied
 from keyfence_iam.gate.request import Request
-from keyfence_iam.gate.rules import Rules
-from keyfence_iam.gate.server import HOST
-from keyfence_iam.gate.serving import Server
+from keyfence_iam.gate.server import Server
 from keyfence_iam.gate.sessions import Sessions
 from keyfence_iam.gate.signature import Verifier
+from keyfence_iam.gate.state import Rules
 
 KEY = bytes(32)
 DEPLOYMENT = Deployment()
@@ -112,7 +112,7 @@ class Canned(asyncio.Protocol):
 
 def _measure(engine_url: str, calls: int) -> None:
     sessions = Sessions(Account.of(DEPLOYMENT), KEY)
-    credentials = becoming.as_tenant(sessions, tenant_id("acme"), writes=True, seconds=3600).credentials
+    credentials = gate_access.as_tenant(sessions, tenant_id("acme"), writes=True, seconds=3600).credentials
     with _served("forward", engine_url) as forwarder, _served("gate", engine_url) as gate:
         _line("per call, in µs", "direct", "forwarded", "gate", "ratio", "CPU fwd", "CPU gate", "added", *PARTS)
         for call in _calls():

@@ -30,8 +30,8 @@ from keyfence.graphql.schema import schema
 from keyfence.local import dynoxide
 from keyfence.local.binary import obtain, shared_cache
 from keyfence.local.issuer import LocalIssuer
-from keyfence.store.client import Answer
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.location import Home
 from keyfence.tenancy.home import home_of
 from keyfence.tenancy.registry import Registry
 from keyfence.usage.allowances import Allowances

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from keyfence.auth.token_cache import TokenCache, Verified
-from keyfence.store.meter import Spent
+from keyfence.store.dynamodb.capacity import Spent
 from keyfence.tenancy import registry
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant

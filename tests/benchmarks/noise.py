@@ -33,7 +33,7 @@ from keyfence.local.binary import obtain, shared_cache
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import Settings
 from keyfence.tenancy.quotas import Overrides
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account
 from keyfence_iam.gate.sessions import Sessions

@@ -34,14 +34,14 @@ from keyfence.migrations.resharding import Resharding
 from keyfence.operations.resharding import Reshards
 from keyfence.settings import GRACE_SECONDS
 from keyfence.store.calls import Patience
-from keyfence.store.home import TOO_OLD
 from keyfence.store.ids import new_id
+from keyfence.store.location import TOO_OLD
 from keyfence.store.sweep import Sweep
 from keyfence.store.table import Table
 from keyfence.store.write import put
 from keyfence.tenancy.migration import Migration
-from keyfence.tenancy.register import Register
 from keyfence.tenancy.registry import Registry
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId
 from keyfence_iam.gate.limits.buckets import Rates
 from keyfence_iam.gate.limits.limits import Limits

@@ -15,7 +15,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.access_key import new_gate_key
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.vending import Vending
 from keyfence_iam.vending.budget import Budget
 from keyfence_iam.vending.sts import Sts

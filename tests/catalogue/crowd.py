@@ -25,8 +25,8 @@ from keyfence.domains.stores.access import stores
 from keyfence.domains.stores.model import Store, StoreId, opened
 from keyfence.domains.users.access import email_claims, settings, users
 from keyfence.domains.users.model import EmailClaim, Setting, User, UserId
+from keyfence.store.embedded_edges import SIZE, Head
 from keyfence.store.entity import Entity
-from keyfence.store.head import SIZE, Head
 from keyfence.store.ids import new_id
 from keyfence.store.note import Note
 from keyfence.store.path import Path

@@ -7,7 +7,7 @@ from typing import Any
 from keyfence import app
 from keyfence.catalogue.measured import Measured
 from keyfence.local.issuer import LocalIssuer
-from keyfence.store.client import BotoClient
+from keyfence.store.dynamodb.client import BotoClient
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import TRANSACTION

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from keyfence.catalogue.measured import Cost, Measured
 from keyfence.catalogue.register import patterns
-from keyfence.store.client import Answer, Client
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 

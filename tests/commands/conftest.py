@@ -11,7 +11,7 @@ from keyfence.local.gate_key import gate_key
 from keyfence_iam.boundary import TenantId
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from tests.world import World
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from keyfence.local.gate_key import gate_key
 from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policies.names import SERVICE_BASE
 from tests.commands.typed import SECONDS, become, invoked, started
 from tests.engine.trade import SMALL, Trade, content, exported, kept

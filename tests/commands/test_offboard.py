@@ -13,7 +13,7 @@ import pytest
 from keyfence.operations.offboarding.signer import signer
 from keyfence.store.size import item_bytes
 from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policies.names import MIGRATOR, SERVICE_BASE
 from tests.commands import typed
 from tests.engine.leaving import fill, left, of

@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence.local.gate_key import gate_key
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.schema import Administration
 from keyfence_iam.boundary import TenantId
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policies.names import PROVISIONER
 from tests.commands.typed import invoked
 from tests.engine.trade import Trade, kept
@@ -33,7 +33,7 @@ def run(gate: Gate, *arguments: str) -> tuple[int, str]:
 
 
 def created(gate: Gate) -> None:
-    maker = becoming.as_role(gate.sessions, PROVISIONER).credentials
+    maker = gate_access.as_role(gate.sessions, PROVISIONER).credentials
     wire = Wire(region="us-east-1", endpoint_url=gate.url)
     Administration.connect(wire, gate.account.deployment.table, maker).create()
 

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keyfence.cli import app
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.schema import Administration, definition
 from tests.conftest import Engines
 

@@ -19,7 +19,7 @@ from keyfence.local.gate_key import gate_key
 from keyfence.usage.model import CONTROL_PLANE, Counts, UsageHour
 from keyfence.usage.repository import Usages
 from keyfence_iam.boundary import TenantId, tenant_id
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policies.names import SERVICE_BASE
 from tests.commands import typed
 from tests.provider import Provider

@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from keyfence.cli import app
-from keyfence.local import becoming
-from keyfence_iam.gate.server import Gate
+from keyfence.local import gate_access
+from keyfence_iam.gate.gate import Gate
 
 SECONDS = 120
 
@@ -62,7 +62,7 @@ def ended(ending: signal.Signals, due: Callable[[], bool], *arguments: str) -> t
 
 def become(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on AWS: credentials of that role, and endpoints that stand for AWS's."""
-    base = becoming.as_role(gate.sessions, role).credentials
+    base = gate_access.as_role(gate.sessions, role).credentials
     given = {
         "AWS_ACCESS_KEY_ID": base.access_key,
         "AWS_SECRET_ACCESS_KEY": base.secret_key,

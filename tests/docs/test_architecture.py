@@ -8,8 +8,8 @@ from keyfence.auth import owned_issuers
 from keyfence.auth.keyset import Pace
 from keyfence.auth.tokens import CACHED_TOKENS, RECHECK_SECONDS
 from keyfence.domains.sessions import standing
-from keyfence.graphql.documents import ENTRY_WEIGHT
-from keyfence.http import media
+from keyfence.graphql.document_cache import ENTRY_WEIGHT
+from keyfence.http import media_types
 from keyfence.http.body import BODY_LIMIT
 from keyfence.settings import GRACE_SECONDS
 from keyfence.store import mirror
@@ -40,7 +40,7 @@ PACE, PATIENCE, SESSIONS = Pace(), Patience(), pace.Pace()
         f"of hours that are over {ledger.LARGEST:,} |",
         f"`KEYFENCE_REVOCATION_SECONDS` says so; then {standing.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",
-        f"{media.MEMORY} of each, their first {media.LONGEST:,} characters",
+        f"{media_types.MEMORY} of each, their first {media_types.LONGEST:,} characters",
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",

@@ -15,7 +15,7 @@ from keyfence.graphql.paging import USUAL
 from keyfence.http.body import BODY_LIMIT
 from keyfence.http.refusal import STATUS
 from keyfence.store.cursor import LIFETIME_HOURS
-from keyfence.store.page import LARGEST
+from keyfence.store.pagination import LARGEST
 from keyfence.store.path import NAME_LENGTH as CATEGORY_NAME_LENGTH
 from keyfence.store.path import PATH_BYTES
 from tests.docs.pages import DOCS, blocks, prose, table

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
-from keyfence.store.client import Answer, Client
+from keyfence.store.dynamodb.client import Answer, Client
 from keyfence_iam.credentials import Credentials
 
 Moment = Literal["before", "after"]

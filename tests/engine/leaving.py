@@ -14,8 +14,8 @@ from keyfence.operations.migrator import Migrator
 from keyfence.operations.offboarding.beginning import Beginning, Departure
 from keyfence.operations.offboarding.signer import Signer
 from keyfence.operations.offboarding.worker import Means, Worker
-from keyfence.store.client import Answer, Client
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.tenancy.offboarding import Job
 from keyfence_iam.boundary import TenantId, tenant_boundary
 from keyfence_iam.credentials import Credentials

@@ -16,7 +16,7 @@ from keyfence.operations.programs import program_of
 from keyfence.tenancy.migration import Migration
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.move import Placement
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId
 from tests.world import World
 

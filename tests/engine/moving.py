@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfence import app
-from keyfence.local import becoming
-from keyfence.store.client import Wire
-from keyfence.store.home import Home
+from keyfence.local import gate_access
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.likeness import Likeness, Outcome
+from keyfence.store.location import Home
 from keyfence.store.schema import Administration
 from keyfence.store.table import Table
 from keyfence.tenancy.home import home_of
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.move import Move, MovePhase, Placement
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId, tenant_boundary
 from keyfence_iam.deployment import silo_table
 from keyfence_iam.vending.wanted import Placement as Reach
@@ -33,7 +33,7 @@ class Moving:
     async def begun(cls, world: World) -> "Moving":
         made = cls(world, await world.new_tenant())
         wire = Wire(region=world.settings.region, endpoint_url=world.settings.endpoint_url)
-        migrator = becoming.as_role(world.gate.sessions, "migrator").credentials
+        migrator = gate_access.as_role(world.gate.sessions, "migrator").credentials
         Administration.connect(wire, made.silo, migrator).create()
         return made
 

@@ -12,7 +12,7 @@ from keyfence.operations.onboarding import Onboarding
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import tenant_id
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account

@@ -7,9 +7,9 @@ from keyfence.domains.categories.access import category_by_path
 from keyfence.domains.categories.moves import Moves
 from keyfence.domains.categories.repository import Categories
 from keyfence.domains.categories.tree import tree
+from keyfence.domains.products.category_products import Shelves
 from keyfence.domains.products.model import ProductId
 from keyfence.domains.products.repository import Products
-from keyfence.domains.products.shelves import Shelves
 from keyfence.store.path import Path
 from keyfence.store.table import Table
 

@@ -21,7 +21,7 @@ from keyfence.store.shards import ShardCounts
 from keyfence.store.table import Table
 from keyfence.tenancy.home import home_of
 from keyfence.tenancy.migration import Migration
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.resharding import counts_of
 from keyfence_iam.boundary import TenantId, tenant_boundary
 from tests.catalogue.crowd import SHELF, Crowd

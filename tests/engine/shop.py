@@ -8,15 +8,15 @@ from typing import Any
 
 from keyfence.domains.activity.repository import journal
 from keyfence.domains.customers.repository import Customers
-from keyfence.domains.orders.lines import Priced, ProductId, Wanted
+from keyfence.domains.orders.line_items import Priced, ProductId, Wanted
 from keyfence.domains.orders.model import BuyerId, Order, OrderRow
 from keyfence.domains.orders.parts import Parts
-from keyfence.domains.orders.placing import Placing
+from keyfence.domains.orders.place_order import Placing
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import Orders
-from keyfence.domains.orders.reviews import Reviews
+from keyfence.domains.orders.review_queue import Reviews
 from keyfence.store import clock
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keyfence.store.client import Answer, Client
+from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 

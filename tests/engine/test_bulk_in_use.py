@@ -15,7 +15,7 @@ from keyfence.domains.categories.model import Move, MoveId
 from keyfence.domains.categories.repository import Categories
 from keyfence.domains.customers.repository import Customers
 from keyfence.domains.orders.access import deleted_orders
-from keyfence.domains.orders.lines import LineItem, ProductId, Wanted
+from keyfence.domains.orders.line_items import LineItem, ProductId, Wanted
 from keyfence.domains.orders.model import OrderRow, OrderStatus
 from keyfence.domains.orders.parts import Parts
 from keyfence.domains.orders.recycle_bin import RecycleBin

@@ -10,7 +10,7 @@ from keyfence.domains.categories import passage
 from keyfence.domains.categories.access import last_move
 from keyfence.domains.categories.model import Category
 from keyfence.domains.categories.repository import Categories
-from keyfence.domains.products import shelves
+from keyfence.domains.products import category_products
 from keyfence.domains.products.repository import Products
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
 from keyfence.store.path import Path
@@ -33,7 +33,7 @@ async def orchard(world: World, tenant: TenantId) -> Orchard:
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passage, "CHUNK", 2)
-    monkeypatch.setattr(shelves, "CHUNK", 2)
+    monkeypatch.setattr(category_products, "CHUNK", 2)
 
 
 async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letters(
@@ -198,7 +198,9 @@ async def test_who_comes_late_to_a_finished_move_takes_nothing_away(orchard: Orc
     assert held is not None
     assert await moves(orchard.table).move(AUDIO, SOUND) == 4
     await Categories(orchard.table).create(AUDIO)
-    again = passage.Passage(orchard.table, held, shelves.Shelves(orchard.table).carry, Categories(orchard.table).now)
+    again = passage.Passage(
+        orchard.table, held, category_products.Shelves(orchard.table).carry, Categories(orchard.table).now
+    )
     with pytest.raises((passage.Over, Conflict)):
         await again.run()
     assert AUDIO in await orchard.seen()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.answers import Refused
-from keyfence.store.client import BotoClient, Wire
+from keyfence.store.dynamodb.client import BotoClient, Wire
+from keyfence.store.dynamodb.errors import Refused
 from keyfence_iam.credentials import Credentials
 
 SOMEBODY = Credentials("AKIASOMEBODY", "secret", "token-of-somebody")

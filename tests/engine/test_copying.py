@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.migrations.copying import Copying
 from keyfence.operations.migrator import Migrator
-from keyfence.store.client import Answer, Client
+from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.tenancy.move import Placement
 from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials

@@ -9,13 +9,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence.local.gate_key import gate_key
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.schema import Administration
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from tests.conftest import Engines
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TABLE = "by-process"
 def gate(request: pytest.FixtureRequest, engines: Engines, tmp_path: Path) -> Iterator[Gate]:
     account = Account.of(Deployment(table=TABLE))
     with Gate.start(engine_url=engines[request.param].url, account=account, key=gate_key(tmp_path)) as running:
-        maker = becoming.as_role(running.sessions, "provisioner").credentials
+        maker = gate_access.as_role(running.sessions, "provisioner").credentials
         Administration.connect(Wire(region="us-east-1", endpoint_url=running.url), TABLE, maker).create()
         yield running
 

@@ -28,7 +28,7 @@ from keyfence.local.demo import load_demo
 from keyfence.local.people import TENANTS
 from keyfence.local.trade import Trade
 from keyfence.store import clock
-from keyfence.store.head import Head
+from keyfence.store.embedded_edges import Head
 from keyfence.tenancy.registry import Registry
 from keyfence_iam.boundary import tenant_id
 from keyfence_iam.gate.faults.fault import Fault

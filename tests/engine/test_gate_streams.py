@@ -8,7 +8,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence_iam.boundary import tenant_id
 from keyfence_iam.credentials import Credentials
 from tests.world import World
@@ -31,7 +31,7 @@ def streams(world: World, credentials: Credentials) -> Any:
 
 @pytest.fixture
 def worker(world: World) -> Any:
-    return streams(world, becoming.as_role(world.gate.sessions, "stream-worker").credentials)
+    return streams(world, gate_access.as_role(world.gate.sessions, "stream-worker").credentials)
 
 
 def test_the_worker_reads_what_a_tenant_wrote(world: World, worker: Any) -> None:
@@ -49,7 +49,7 @@ def test_the_worker_reads_what_a_tenant_wrote(world: World, worker: Any) -> None
 
 
 def test_a_tenant_learns_nothing_of_the_stream(world: World, worker: Any) -> None:
-    tenant = streams(world, becoming.as_tenant(world.gate.sessions, tenant_id("acme"), writes=True).credentials)
+    tenant = streams(world, gate_access.as_tenant(world.gate.sessions, tenant_id("acme"), writes=True).credentials)
     arn = worker.list_streams(TableName=world.settings.table)["Streams"][0]["StreamArn"]
     shard = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
     position = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}

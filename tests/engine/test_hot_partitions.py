@@ -16,11 +16,11 @@ from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
 from keyfence.operations.resharding import Reshards
 from keyfence.store.calls import Patience
-from keyfence.store.home import Home
+from keyfence.store.location import Home
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.tenancy.access import events_of_tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.traffic.autopilot import NAME, Autopilot
 from keyfence.traffic.flushing import Flushing
 from keyfence.traffic.hot_partition import HotPartition, HotPartitions

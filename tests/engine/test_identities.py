@@ -14,11 +14,11 @@ from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.write import delete, put
 from keyfence.tenancy.access import identities
 from keyfence.tenancy.identities import Identities, Rotation
-from keyfence.tenancy.identity import Identity, identity_of, issuer_digest
+from keyfence.tenancy.issuers import Identity, identity_of, issuer_digest
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId, tenant_id
 from tests.provider import Provider
 from tests.world import World

@@ -13,8 +13,8 @@ from keyfence.errors import Conflict, Forbidden
 from keyfence.migrations.engine import carry_on
 from keyfence.migrations.keys import keys_migration
 from keyfence.operations.migrator import Migrator
-from keyfence.store.client import Answer, Client
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.store.rekey import rekey
 from keyfence.store.shards import ShardMap
 from keyfence.store.write import revise

@@ -12,7 +12,7 @@ from keyfence import app
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import tenant_id
 from tests.api.operating import Newcomer
 from tests.world import Session, World

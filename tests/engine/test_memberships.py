@@ -13,7 +13,7 @@ from keyfence.domains.groups.repository import Groups
 from keyfence.domains.users.model import User
 from keyfence.domains.users.repository import Users
 from keyfence.errors import Conflict, NotFound
-from keyfence.store.head import SIZE, Head
+from keyfence.store.embedded_edges import SIZE, Head
 from keyfence.store.table import Table
 from keyfence_iam.boundary import TenantId
 from tests.world import World

@@ -13,7 +13,7 @@ from keyfence.domains.users.repository import Users
 from keyfence.errors import Conflict
 from keyfence.migrations.engine import carry_on
 from keyfence.operations.programs import program_of
-from keyfence.store.home import Home
+from keyfence.store.location import Home
 from keyfence.tenancy.differences import Differences
 from keyfence.tenancy.home import home_of
 from keyfence.tenancy.migration import Migration

@@ -12,12 +12,12 @@ from keyfence.domains.counters.repository import Counters
 from keyfence.domains.groups.memberships import Memberships
 from keyfence.domains.groups.model import GroupRole, MemberId
 from keyfence.domains.groups.repository import Groups
-from keyfence.domains.orders.lines import Wanted
+from keyfence.domains.orders.line_items import Wanted
 from keyfence.domains.orders.model import OrderStatus
 from keyfence.domains.users.repository import Users
 from keyfence.errors import Forbidden, Internal, KeyfenceError, Throttled
 from keyfence.store.calls import CredentialSource, Patience
-from keyfence.store.home import Home
+from keyfence.store.location import Home
 from keyfence.store.note import Note
 from keyfence.store.table import Table
 from keyfence.tenancy.move import MovePhase, Placement

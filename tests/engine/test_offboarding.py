@@ -19,12 +19,12 @@ from keyfence.operations.offboarding.certificate import certificate_file, checke
 from keyfence.operations.offboarding.export_file import Damaged
 from keyfence.operations.offboarding.verifying import LAG
 from keyfence.operations.offboarding.worker import Means, Worker
-from keyfence.store.client import Answer, Client
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.store.keys import Fence
 from keyfence.store.purge import purge
 from keyfence.tenancy.access import events_of_tenant
-from keyfence.tenancy.identity import identity_of
+from keyfence.tenancy.issuers import identity_of
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.offboarding import Job, Phase
 from keyfence.tenancy.quotas import Tier

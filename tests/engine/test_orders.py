@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.orders.lines import MOST_LINES, ProductId, Wanted
+from keyfence.domains.orders.idempotency import RETENTION
+from keyfence.domains.orders.line_items import MOST_LINES, ProductId, Wanted
 from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderRow, OrderStatus, row_of
-from keyfence.domains.orders.once import RETENTION
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
 from keyfence.store.ids import new_id
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.write import Write
 from keyfence_iam.boundary import TenantId
 from tests.engine.shop import INK, PEN, YEN, Shop

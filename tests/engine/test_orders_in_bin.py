@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from keyfence.domains.orders.access import events_of_order, item_by_position, items_of_order
-from keyfence.domains.orders.lines import MOST_LINES, Wanted
+from keyfence.domains.orders.line_items import MOST_LINES, Wanted
 from keyfence.domains.orders.model import IN_BIN, Order, OrderStatus, row_of
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.errors import Conflict, KeyfenceError, NotFound
-from keyfence.store.expression import Change, Condition
+from keyfence.store.expressions import Change, Condition
 from keyfence_iam.boundary import TenantId
 from tests.engine.shop import PEN, Shop
 from tests.world import World

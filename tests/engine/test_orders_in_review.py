@@ -8,7 +8,7 @@ import pytest
 
 from keyfence.domains.orders.model import STEPS, Order, OrderId, OrderStatus
 from keyfence.domains.orders.repository import Orders
-from keyfence.domains.orders.reviews import Reviews
+from keyfence.domains.orders.review_queue import Reviews
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.ids import new_id
 from keyfence_iam.boundary import TenantId

@@ -21,7 +21,7 @@ from keyfence.operations.migrator import Migrator
 from keyfence.store import clock
 from keyfence.store.ids import new_id
 from keyfence.store.note import Note
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 from keyfence.store.write import put
 from keyfence.tenancy.registry import Registry

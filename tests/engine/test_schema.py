@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.schema import Administration, definition
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.access_key import new_gate_key
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from tests.conftest import Engines
 
 _numbers = itertools.count(1)

@@ -15,12 +15,12 @@ from keyfence.bulk.spelling import encoded
 from keyfence.domains.activity.repository import Activities, journal
 from keyfence.domains.categories.repository import Categories
 from keyfence.domains.customers.repository import Customers
-from keyfence.domains.orders.lines import Priced, ProductId, Wanted
+from keyfence.domains.orders.line_items import Priced, ProductId, Wanted
 from keyfence.domains.orders.model import BuyerId, Order, OrderStatus
-from keyfence.domains.orders.placing import Placing
+from keyfence.domains.orders.place_order import Placing
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import Orders
-from keyfence.domains.orders.reviews import Reviews
+from keyfence.domains.orders.review_queue import Reviews
 from keyfence.domains.products.repository import Products, product_id
 from keyfence.domains.sales.model import deltas
 from keyfence.domains.sales.repository import Sales

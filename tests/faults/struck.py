@@ -8,8 +8,8 @@ import pytest
 
 from keyfence import app
 from keyfence.store.calls import Lane, Patience
-from keyfence.store.home import Home
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence_iam.gate.faults.fault import Fault, Kind

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.domains.categories import passage
-from keyfence.domains.products import shelves
+from keyfence.domains.products import category_products
 from keyfence_iam.gate.faults.fault import Kind
 from tests.api.test_categories import MOVE, PRODUCT, grow
 from tests.faults.kept import Kept
@@ -17,7 +17,7 @@ STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passage, "CHUNK", 2)
-    monkeypatch.setattr(shelves, "CHUNK", 2)
+    monkeypatch.setattr(category_products, "CHUNK", 2)
 
 
 async def moving(world: World, owner: Session) -> Change:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyfence import app
-from keyfence.local import becoming
-from keyfence.store.client import Wire
+from keyfence.local import gate_access
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.keys import Fence
 from keyfence.store.schema import Administration
 from keyfence_iam.boundary import TenantId, tenant_boundary
@@ -65,7 +65,7 @@ class Silos:
         """The table as this role makes it, through the gate."""
         settings = self.world.settings
         wire = Wire(region=settings.region, endpoint_url=settings.endpoint_url)
-        return Administration.connect(wire, table, becoming.as_role(self.world.gate.sessions, role).credentials)
+        return Administration.connect(wire, table, gate_access.as_role(self.world.gate.sessions, role).credentials)
 
     async def _client(self, vending: Vending, wanted: Wanted) -> "DynamoDBClient":
         return self.world.client_of(await vending.credentials(wanted))

@@ -5,8 +5,8 @@ import tomllib
 import pytest
 
 from keyfence.errors import BadInput
-from keyfence.store.answers import Refused
 from keyfence.store.cursor import Position, Scope, Sealer
+from keyfence.store.dynamodb.errors import Refused
 from keyfence_iam.document import Policy
 from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Allowed, Denied

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence_iam.boundary import TenantId, tenant_boundary
 from keyfence_iam.document import Policy
 from keyfence_iam.policies.suspension import revoked, suspended
@@ -47,7 +47,7 @@ def attached(world: World, policy: Policy) -> Iterator[None]:
 def test_a_session_is_refused_by_name_from_the_moment_it_expires(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions, now = world.gate.sessions, datetime.now(UTC)
     monkeypatch.setattr(sessions, "clock", lambda: now - timedelta(seconds=600))
-    issued = becoming.as_tenant(sessions, TENANT, writes=False)
+    issued = gate_access.as_tenant(sessions, TENANT, writes=False)
     read = _reading(world, world.client_of(issued.credentials), TENANT)
     monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at - timedelta(seconds=1))
     read()

@@ -10,13 +10,13 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence import app
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence.tenancy.suspensions import Shut
 from keyfence_iam.boundary import TenantId, tenant_boundary
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.access_key import new_gate_key
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.sessions import Sessions
 from keyfence_iam.gate.sts import Assumption, assume
 from keyfence_iam.vending.wanted import of_tenant
@@ -140,13 +140,13 @@ def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(worl
     offline = Sessions(account, key)
     with Gate.start(engine_url=world.engine_url, account=account, key=key) as gate:
         elsewhere = replace(world, gate=gate)
-        client = elsewhere.client_of(becoming.as_tenant(offline, TENANT, writes=True).credentials)
+        client = elsewhere.client_of(gate_access.as_tenant(offline, TENANT, writes=True).credentials)
         made(client, "GetItem", _reading(world, TENANT))
-        Warden.connect(becoming.as_role(offline, "warden").credentials, "keyfence-", endpoint_url=gate.url).shut(
+        Warden.connect(gate_access.as_role(offline, "warden").credentials, "keyfence-", endpoint_url=gate.url).shut(
             [TENANT]
         )
         assert refused(client, "GetItem", _reading(world, TENANT))["explicit"]
-        new = elsewhere.client_of(becoming.as_tenant(offline, TENANT, writes=False).credentials)
+        new = elsewhere.client_of(gate_access.as_tenant(offline, TENANT, writes=False).credentials)
         assert refused(new, "GetItem", _reading(world, TENANT))["explicit"]
 
 
@@ -178,7 +178,7 @@ async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_n
 @pytest.mark.parametrize("role", ROLES)
 def test_a_warden_that_allows_everything_gives_nobody_anything(world: World, role: str) -> None:
     """The boundary is the fence: beyond it an inline policy opens nothing."""
-    iam = boto_of(world, "iam", becoming.as_role(world.gate.sessions, "warden").credentials)
+    iam = boto_of(world, "iam", gate_access.as_role(world.gate.sessions, "warden").credentials)
     name, table = f"keyfence-{role}", world.tables.name
     client = world.client(TENANT, read_only=role == "tenant-read")
     iam.put_role_policy(RoleName=name, PolicyName="generous", PolicyDocument=json.dumps(EVERYTHING))
@@ -202,7 +202,7 @@ def _as_promised(client: "DynamoDBClient", caller: Caller, call: Call, place: st
 
 
 def test_the_warden_becomes_nobody(world: World) -> None:
-    sts = boto_of(world, "sts", becoming.as_role(world.gate.sessions, "warden").credentials)
+    sts = boto_of(world, "sts", gate_access.as_role(world.gate.sessions, "warden").credentials)
     for role in world.gate.account.roles.values():
         for tags in ([], [{"Key": "tenant", "Value": TENANT}]):
             with pytest.raises(ClientError, match="AccessDenied"):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from keyfence_iam.document import Condition
 from keyfence_iam.document.operator import Operator, find_operator
 from keyfence_iam.document.scalar import boolean
+from keyfence_iam.evaluator.assumptions import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
 from keyfence_iam.evaluator.authorisation import Value
-from keyfence_iam.evaluator.choices import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
 from keyfence_iam.evaluator.comparison import comparands
 from keyfence_iam.evaluator.pattern import Comparand, Matcher
 from keyfence_iam.evaluator.question import Context

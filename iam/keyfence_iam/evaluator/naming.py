@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from keyfence_iam.document.principals import EVERYBODY
-from keyfence_iam.evaluator.choices import EVERYBODY_IS_NAMED_DIRECTLY
+from keyfence_iam.evaluator.assumptions import EVERYBODY_IS_NAMED_DIRECTLY
 from keyfence_iam.evaluator.principal import Principal
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from keyfence_iam.evaluator.assumptions import EMPTY_LIST_IS_NO_VALUE
 from keyfence_iam.evaluator.authorisation import Authorisation, Value
-from keyfence_iam.evaluator.choices import EMPTY_LIST_IS_NO_VALUE
 from keyfence_iam.evaluator.principal import Principal
 
 Context = Mapping[str, Value]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from keyfence_iam.document import Policy, Statement
 from keyfence_iam.document.scalar import Unreadable
 from keyfence_iam.document.template import template
-from keyfence_iam.evaluator.choices import (
+from keyfence_iam.evaluator.assumptions import (
     SHORT_ARN_IS_COMPLETED,
     UNREADABLE_VALUE_DENIES,
     UNRESOLVED_NOT_RESOURCE_APPLIES,

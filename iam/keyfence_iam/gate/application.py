@@ -16,9 +16,9 @@ from keyfence_iam.gate.limits import view
 from keyfence_iam.gate.limits.view import TRAFFIC
 from keyfence_iam.gate.query.form import Form
 from keyfence_iam.gate.request import Gone, Receive, Request, Scope, TooLarge, received
-from keyfence_iam.gate.rules import Rules
 from keyfence_iam.gate.session import Session
 from keyfence_iam.gate.signature import NotBelieved, Verifier
+from keyfence_iam.gate.state import Rules
 from keyfence_iam.gate.target import CONTENT_TYPE, operation_of
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

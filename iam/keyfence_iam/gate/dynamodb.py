@@ -10,7 +10,7 @@ from keyfence_iam.gate import strict
 from keyfence_iam.gate.answer import Answer, Refusal, error
 from keyfence_iam.gate.body import Unreadable, parameters
 from keyfence_iam.gate.call import Call
-from keyfence_iam.gate.denial import Denial
+from keyfence_iam.gate.denials import Denial
 from keyfence_iam.gate.engine.connection import EngineLost
 from keyfence_iam.gate.engine.forwarding import forward
 from keyfence_iam.gate.engine.schemas import Schemas
@@ -18,7 +18,7 @@ from keyfence_iam.gate.engine.upstream import Upstream
 from keyfence_iam.gate.faults.disturbance import DYNAMODB, HungUp, disturb
 from keyfence_iam.gate.judgement import first_denied
 from keyfence_iam.gate.limits.limiter import Limiter
-from keyfence_iam.gate.rules import Rules
+from keyfence_iam.gate.state import Rules
 
 Step = Callable[[Call], Awaitable[None]]
 

@@ -1,143 +1,88 @@
-"""A running gate."""
+"""uvicorn as the gate runs it: on an open socket, in whichever thread, with callers that can be hung up on."""
 
-import errno
+import math
 import socket
 import threading
-from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
 
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.application import Application
-from keyfence_iam.gate.clock import Clock, utc_now
-from keyfence_iam.gate.denial import Denials, Listener, unheard
-from keyfence_iam.gate.engine.upstream import Upstream
-from keyfence_iam.gate.faults.fault import Fault
-from keyfence_iam.gate.faults.plan import Faults
-from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.gate.rules import Keep, Rules, unkept
-from keyfence_iam.gate.serving import Server
-from keyfence_iam.gate.sessions import Sessions
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HOST = "127.0.0.1"
-START_SECONDS = 15
+from keyfence_iam.gate.application import HANG_UP, Application
+
+SHUTDOWN_SECONDS = 3
+KEEP_ALIVE_SECONDS = 75
+LARGEST_HEAD = 64 * 1024
 
 
-class GateFailed(Exception):
-    """A gate that cannot listen, or that did not start."""
+class HeadTooLarge(Exception):
+    """To the parser it is an invalid request: that is answered with 400, and the connection is closed."""
 
 
-class Gate:
-    """A gate in a thread of this process; what it goes by may be replaced, and holds from the next call on."""
+class Protocol(HttpToolsProtocol):
+    """Lets the application end a connection without an answer, which ASGI has no word for, and bounds headers."""
 
-    def __init__(self, rules: Rules, server: Server, listener: socket.socket) -> None:
-        self._rules, self._server, self._listener = rules, server, listener
-        self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
-        self.url = f"http://{HOST}:{listener.getsockname()[1]}"
+    _kept = 0
+    """Bytes of the headers of this request."""
+    _unfinished = 0.0
+    """Bytes that came since the last request ended; of a body they are not counted."""
 
-    @classmethod
-    def start(
-        cls,
-        *,
-        engine_url: str,
-        account: Account,
-        key: bytes,
-        port: int = 0,
-        strict: bool = False,
-        faults: Iterable[Fault] = (),
-        clock: Clock = utc_now,
-        on_denied: Listener = unheard,
-        keep: Keep = unkept,
-        limits: Limits | None = None,
-        listener: socket.socket | None = None,
-    ) -> Self:
-        """On `listener`, a socket that listens already, or else on `port`, where 0 is any that is free."""
-        sessions = Sessions(account, key, clock=clock)
-        rules = Rules(
-            sessions=sessions,
-            strict=strict,
-            faults=Faults(faults),
-            denials=Denials(on_denied),
-            keep=keep,
-            limits=limits,
+    def data_received(self, data: bytes) -> None:
+        """What belongs to a header that does not end is kept by the parser, which tells nobody of it."""
+        self._unfinished += len(data)
+        super().data_received(data)
+        if self._unfinished > LARGEST_HEAD and not self.transport.is_closing():
+            self.send_400_response("The headers are too large.")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._kept = 0
+        self.scope["extensions"] = {HANG_UP: {"now": self.transport.abort}}
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._kept += len(name) + len(value)
+        if self._kept > LARGEST_HEAD:
+            raise HeadTooLarge
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._unfinished = -math.inf
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._unfinished = 0.0
+        super().on_message_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """No protocol but HTTP is spoken here, and nothing needs to be installed for another."""
+
+
+class Server(uvicorn.Server):
+    """Says when it is ready."""
+
+    def __init__(self, application: Application) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application,
+                http=Protocol,
+                loop="auto",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            )
         )
-        server = Server(Application(rules, Upstream(engine_url)))
-        gate = cls(rules, server, listener or _listening(port))
-        gate._begin()
-        return gate
+        self._application = application
+        self.ready = threading.Event()
 
-    @property
-    def sessions(self) -> Sessions:
-        return self._rules.sessions
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.ready.set()
 
-    @property
-    def account(self) -> Account:
-        return self.sessions.account
-
-    @account.setter
-    def account(self, account: Account) -> None:
-        self.sessions.govern(account)
-
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        return self._rules.faults.faults
-
-    @faults.setter
-    def faults(self, faults: Iterable[Fault]) -> None:
-        """Counted from the beginning."""
-        self._rules.faults = Faults(faults)
-
-    @property
-    def strict(self) -> bool:
-        return self._rules.strict
-
-    @strict.setter
-    def strict(self, strict: bool) -> None:
-        self._rules.strict = strict
-
-    @property
-    def limits(self) -> Limits | None:
-        return self._rules.limits
-
-    @limits.setter
-    def limits(self, limits: Limits | None) -> None:
-        """With every bucket full, or without any."""
-        self._rules.limits = limits
-
-    @property
-    def denials(self) -> Denials:
-        return self._rules.denials
-
-    def wait(self) -> None:
-        """Until it is stopped."""
-        self._thread.join()
-
-    def stop(self) -> None:
-        """Calls that are under way are answered first."""
-        self._server.should_exit = True
-        self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _begin(self) -> None:
-        self._thread.start()
-        if not self._server.ready.wait(START_SECONDS):
-            self.stop()
-            raise GateFailed("the gate did not start")
-
-    def _run(self) -> None:
-        self._server.run(sockets=[self._listener])
-
-
-def _listening(port: int) -> socket.socket:
-    try:
-        return socket.create_server((HOST, port))
-    except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        raise GateFailed(f"port {port} on {HOST} is already in use" if taken else str(error)) from error
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets=sockets)
+        self._application.close()

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from keyfence_iam.lint.condition_keys import LEADING
 from keyfence_iam.lint.finding import Finding, Rule
 from keyfence_iam.lint.subject import Subject
-from keyfence_iam.lint.vocabulary import LEADING
 from keyfence_iam.policies.actions import ADMINISTRATION, COPIES, DATA, KEYED, PARTIQL, SCAN, SEARCH, STREAM_READS
 
 WILDCARD = Rule("H1", "wildcard-action", "List the actions by name: a wildcard also grants what AWS adds next year.")

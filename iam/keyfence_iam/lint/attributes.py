@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from keyfence_iam.lint.condition_keys import ATTRIBUTES
 from keyfence_iam.lint.finding import Finding, Rule
 from keyfence_iam.lint.subject import Subject
-from keyfence_iam.lint.vocabulary import ATTRIBUTES
 from keyfence_iam.policies.actions import READS, SCAN
 
 RETURNED = Rule(

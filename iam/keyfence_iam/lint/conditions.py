@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from keyfence_iam.lint.condition_keys import ATTRIBUTES, LEADING, TAG_KEYS, closest, known, many_valued
 from keyfence_iam.lint.finding import Finding, Rule
 from keyfence_iam.lint.line import Line
 from keyfence_iam.lint.subject import Subject
-from keyfence_iam.lint.vocabulary import ATTRIBUTES, LEADING, TAG_KEYS, closest, known, many_valued
 
 BLANK_IN_KEY = Rule("H2", "blank-in-condition-key", "Take the blank out of the key.")
 UNKNOWN_KEY = Rule("H2", "unknown-condition-key", "Spell a key that the service sends with the request.")

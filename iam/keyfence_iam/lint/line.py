@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from keyfence_iam.document import BadPolicy, Condition
 from keyfence_iam.document.operator import Operator, find_operator
-from keyfence_iam.lint.vocabulary import LEADING
+from keyfence_iam.lint.condition_keys import LEADING
 
 VARIABLE = re.compile(r"\$\{([^}*?$][^},]*)(, '[^']*')?\}")
 """Policy variables; the escapes of `*`, `?` and `$` are none."""

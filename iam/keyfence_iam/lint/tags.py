@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from keyfence_iam.lint.condition_keys import TAG_KEYS, known
 from keyfence_iam.lint.finding import Finding, Rule
 from keyfence_iam.lint.line import VARIABLE, Line
 from keyfence_iam.lint.subject import Subject
-from keyfence_iam.lint.vocabulary import TAG_KEYS, known
 from keyfence_iam.policies.tag import TENANT_TAG
 
 NEGATED = Rule("H8", "negated-operator-in-allow", "Say what is allowed with a positive operator, or Deny the rest.")

@@ -13,7 +13,7 @@ from keyfence.operations.onboarding import Onboarding
 from keyfence.operations.resharding import Reshards
 from keyfence.tenancy.identities import Rotation
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.standing import Standing
 from keyfence.traffic.hot_partition import HotPartitions
 from keyfence.usage.prices import Prices

@@ -5,7 +5,7 @@ from strawberry.scalars import JSON
 
 from keyfence.admin.context import Info
 from keyfence.admin.tenants import Tenant
-from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.repository import checked_tenant
 
 
 @strawberry.type

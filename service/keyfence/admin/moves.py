@@ -5,7 +5,7 @@ import strawberry
 from keyfence.admin.context import Info
 from keyfence.admin.migrations import Migration
 from keyfence.tenancy.move import Placement
-from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.repository import checked_tenant
 
 
 @strawberry.type

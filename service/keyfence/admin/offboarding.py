@@ -8,7 +8,7 @@ from keyfence.admin.context import Info
 from keyfence.admin.tenants import Tenant
 from keyfence.operations.offboarding.beginning import Departure
 from keyfence.tenancy.offboarding import Phase
-from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.repository import checked_tenant
 
 strawberry.enum(Phase, name="OffboardingPhase", description="What is to be done next of an offboarding.")
 

@@ -10,7 +10,7 @@ from keyfence.errors import BadInput
 from keyfence.operations.application import Application
 from keyfence.operations.onboarding import Onboarded
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.repository import checked_tenant
 
 
 @strawberry.input

@@ -4,7 +4,7 @@ import strawberry
 
 from keyfence.admin.context import Info
 from keyfence.admin.tenants import CollectionShards
-from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.repository import checked_tenant
 
 
 @strawberry.type

@@ -6,7 +6,7 @@ from keyfence.admin.context import Info
 from keyfence.admin.tenants import Tenant
 from keyfence.errors import BadInput
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.repository import checked_tenant
 
 
 @strawberry.type

@@ -13,7 +13,7 @@ from keyfence.tenancy import event, model, move, quotas
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.move import MovePhase, Placement
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.repository import checked_tenant
 from keyfence.tenancy.shard_counts import every_collection
 
 strawberry.enum(TenantStatus)

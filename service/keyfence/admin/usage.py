@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 
 from keyfence.admin.context import Info
-from keyfence.tenancy.register import checked_tenant
+from keyfence.tenancy.repository import checked_tenant
 from keyfence.usage import model
 from keyfence.usage.model import CONTROL_PLANE, Counts
 from keyfence.usage.prices import Prices

@@ -18,7 +18,7 @@ from keyfence.store.sweep import Sweep
 from keyfence.store.tables import Tables
 from keyfence.tenancy.migration import Kind, Migration
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.resharding import Way
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from keyfence.errors import Throttled
 from keyfence.local.compute import running_as
 from keyfence.settings import Settings
-from keyfence.store.client import BotoClient, Wire, ambient_region
 from keyfence.store.cursor import Sealer
+from keyfence.store.dynamodb.client import BotoClient, Wire, ambient_region
 from keyfence.store.tables import Tables
 from keyfence.store.vended import Vended
 from keyfence.tenancy.suspensions import Shut

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from keyfence.app.connections import production_sts, production_wire
 from keyfence.auth.tokens import operator_verifier, tenant_verifier
 from keyfence.settings import Settings
-from keyfence.store.client import BotoClient
+from keyfence.store.dynamodb.client import BotoClient
 from keyfence.store.schema import Unreachable
 
 

@@ -15,7 +15,7 @@ from keyfence.app.connections import (
 from keyfence.local.compute import running_as
 from keyfence.operations.migrator import Migrator
 from keyfence.settings import Settings
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.own import Own, Running
 from keyfence.store.silos import Silos
 from keyfence.store.vended import VendedToMigrator

@@ -12,8 +12,8 @@ from keyfence.auth.tokens import operator_verifier
 from keyfence.domains.activity.repository import journal
 from keyfence.domains.users.repository import Users
 from keyfence.graphql.execution import GraphQLExecutor
-from keyfence.http.endpoint import GraphQLEndpoint
 from keyfence.http.graphiql import graphiql_page
+from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.migrations.records import Records
 from keyfence.operations.migrator import Migrator
@@ -29,7 +29,7 @@ from keyfence.tenancy.home import home_of
 from keyfence.tenancy.identities import Rotation
 from keyfence.tenancy.migration import Migration
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.standing import Standing
 from keyfence.tenancy.suspensions import Shut, Suspensions
 from keyfence.traffic.hot_partition import HotPartitions

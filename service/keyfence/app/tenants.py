@@ -16,8 +16,8 @@ from keyfence.graphql.execution import GraphQLExecutor
 from keyfence.graphql.request import RequestInfo
 from keyfence.graphql.schema import schema
 from keyfence.graphql.turns import cost_of, turn_of
-from keyfence.http.endpoint import GraphQLEndpoint
 from keyfence.http.graphiql import graphiql_page
+from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables

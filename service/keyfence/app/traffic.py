@@ -8,7 +8,7 @@ from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.migration import Migration
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.traffic.autopilot import NAME, Autopilot
 from keyfence.traffic.flushing import Flushing
 from keyfence.traffic.hottest import Hottest

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from keyfence.auth.bounded_get import BOUNDS, Bounds, Unavailable, bounded_get
+from keyfence.auth.http_get import BOUNDS, Bounds, Unavailable, bounded_get
 from keyfence.auth.jwks import usable_keys
 from keyfence.auth.reach import ANYWHERE, Place, Reach
 from keyfence.auth.signing_key import SigningKey

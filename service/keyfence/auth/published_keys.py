@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from keyfence.auth.bounded_get import BOUNDS, Bounds
+from keyfence.auth.http_get import BOUNDS, Bounds
 from keyfence.auth.jwks_source import JwksSource
 from keyfence.auth.jwks_uri import tenants_place
 from keyfence.auth.keyset import FetchedKeys, Keys, KeySet, Pace

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from keyfence.bulk.given import Given, moment, text, whole
+from keyfence.bulk.fields import Given, moment, text, whole
 from keyfence.bulk.kind import Kind
 from keyfence.bulk.spelling import Line, line
 from keyfence.bulk.writer import Writer, new

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from keyfence.bulk.given import Given, moment, one_of, somebody, text
+from keyfence.bulk.fields import Given, moment, one_of, somebody, text
 from keyfence.bulk.spelling import IMPORTER, Line, part
 from keyfence.domains.orders.event import EventId, OrderEvent
 from keyfence.domains.orders.model import STEPS, OrderId, OrderStatus, checked_note
 from keyfence.errors import BadInput
-from keyfence.inputs import checked_line
 from keyfence.store.ids import checked_id
 from keyfence.store.template import instant
+from keyfence.validation import checked_line
 
 KIND_LENGTH = 64
 

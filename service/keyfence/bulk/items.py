@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from keyfence.bulk.given import Given, amount, text, whole
+from keyfence.bulk.fields import Given, amount, text, whole
 from keyfence.bulk.spelling import Line, part
-from keyfence.domains.orders.lines import MOST_LINES, MOST_PIECES, LineItem, ProductId, billed
+from keyfence.domains.orders.line_items import MOST_LINES, MOST_PIECES, LineItem, ProductId, billed
 from keyfence.domains.orders.model import Bill, OrderId
 from keyfence.domains.products.model import checked_currency, checked_price, checked_sku
 from keyfence.domains.products.repository import product_id

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from keyfence.bulk.given import Given
+from keyfence.bulk.fields import Given
 from keyfence.bulk.spelling import Line
 from keyfence.bulk.writer import Writer
 from keyfence.store.table import Table

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from keyfence.bulk import categories, customers, orders, products
-from keyfence.bulk.given import Given, text
+from keyfence.bulk.fields import Given, text
 from keyfence.bulk.kind import Kind
 from keyfence.errors import BadInput, KeyfenceError
 

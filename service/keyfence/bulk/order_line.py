@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from keyfence.bulk import history, items
-from keyfence.bulk.given import Given, moment, somebody, text, whole
+from keyfence.bulk.fields import Given, moment, somebody, text, whole
 from keyfence.bulk.spelling import Line, line
 from keyfence.bulk.whole_order import WholeOrder, expiring
 from keyfence.domains.customers.repository import customer_id

@@ -10,12 +10,12 @@ from keyfence.bulk.writer import Writer, new
 from keyfence.domains.orders.access import buyers, events, items, order_by_id, orders, rows
 from keyfence.domains.orders.model import OrderId, is_alive, row_of
 from keyfence.domains.orders.parts import Parts
-from keyfence.domains.orders.placing import NO_CUSTOMER, arrival
+from keyfence.domains.orders.place_order import NO_CUSTOMER, arrival
 from keyfence.domains.products.access import product_by_id
 from keyfence.domains.sales.model import Deltas, deltas
 from keyfence.domains.sales.repository import Sales
 from keyfence.errors import BadInput
-from keyfence.store.expression import present
+from keyfence.store.expressions import present
 from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
 from keyfence.store.write import Write, check

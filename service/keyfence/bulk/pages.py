@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import TypeVar
 
 from keyfence.store.entity import M, Query
-from keyfence.store.page import LARGEST
+from keyfence.store.pagination import LARGEST
 from keyfence.store.stretch import Span
 from keyfence.store.table import Table
 

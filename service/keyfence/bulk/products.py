@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keyfence.bulk.given import Given, amount, moment, names, somebody, text, whole
+from keyfence.bulk.fields import Given, amount, moment, names, somebody, text, whole
 from keyfence.bulk.kind import Kind
 from keyfence.bulk.pages import every
 from keyfence.bulk.spelling import IMPORTER, Line, line, part
 from keyfence.bulk.writer import Writer, new
 from keyfence.domains.products.access import product_revisions, products, revisions_of_product, sku_claims
+from keyfence.domains.products.category_products import Shelves
 from keyfence.domains.products.model import (
     REVISIONS,
     Product,
@@ -23,8 +24,7 @@ from keyfence.domains.products.model import (
     revision_of,
 )
 from keyfence.domains.products.repository import TAKEN, Products, arrival, product_id
-from keyfence.domains.products.shelves import Shelves
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.money import money
 from keyfence.store.path import checked_path
 from keyfence.store.stretch import Span

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from keyfence.domains.orders.event import OrderEvent
-from keyfence.domains.orders.lines import LineItem
+from keyfence.domains.orders.line_items import LineItem
 from keyfence.domains.orders.model import IN_BIN, Order
 from keyfence.domains.orders.recycle_bin import LINGER
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from keyfence.errors import Conflict
 from keyfence.store.entity import Entity, Get, Model
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.note import Note
 from keyfence.store.rate import Rate
 from keyfence.store.table import PORTION, Table

@@ -85,12 +85,12 @@ def sessions(data: Path, account: str) -> "Sessions":
 
 
 def _issued(sessions: "Sessions", tenant: str | None, role: str | None, seconds: int, *, writes: bool) -> "Issued":
-    from keyfence.local import becoming
+    from keyfence.local import gate_access
 
     if role is not None:
-        return becoming.as_role(sessions, role, seconds=seconds)
+        return gate_access.as_role(sessions, role, seconds=seconds)
     try:
-        return becoming.as_tenant(sessions, tenant_id(tenant), writes=writes, seconds=seconds)
+        return gate_access.as_tenant(sessions, tenant_id(tenant), writes=writes, seconds=seconds)
     except BadTenantId as error:
         raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
 

@@ -13,18 +13,19 @@ from keyfence.cli.server import DevelopmentServer
 from keyfence.cli.signals import undisturbed
 from keyfence.cli.welcome import Welcome
 from keyfence.errors import BadInput
-from keyfence.local import choice, role_policies
+from keyfence.local import role_policies
 from keyfence.local.cursor_key import cursor_key
 from keyfence.local.directory import EXPORTS, data_directory
-from keyfence.local.engine import Engine, EngineFailed
+from keyfence.local.engines import choice
+from keyfence.local.engines.engine import Engine, EngineFailed
 from keyfence.local.gate_key import gate_key
 from keyfence.local.issuer import ADMIN_AUDIENCE, AUDIENCE, LocalIssuer, local_issuer
 from keyfence.local.signing_key import signing_key
 from keyfence.settings import BadSettings, IssuerSettings, Settings, read
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.gate.server import Gate
 
 HOST = "127.0.0.1"
 SETTLE_SECONDS = 6.0

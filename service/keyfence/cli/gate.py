@@ -15,10 +15,10 @@ from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION, Deployment
 if TYPE_CHECKING:
     import socket
 
-    from keyfence_iam.gate.denial import Listener
+    from keyfence_iam.gate.denials import Listener
     from keyfence_iam.gate.faults.fault import Fault
+    from keyfence_iam.gate.gate import Gate
     from keyfence_iam.gate.limits.limits import Limits
-    from keyfence_iam.gate.server import Gate
 
 EngineUrl = Annotated[
     str, typer.Option(metavar="URL", help="The engine: moto, dynoxide, DynamoDB Local or their kind.")
@@ -80,7 +80,7 @@ def gate(
     from keyfence.cli.gate_output import output
     from keyfence.cli.listener import listen
     from keyfence.cli.signals import interruptible, undisturbed
-    from keyfence_iam.gate.server import HOST
+    from keyfence_iam.gate.gate import HOST
 
     _check(table=table, region=region, account=account)
     deployment = Deployment(account=account, region=region, table=table)
@@ -121,7 +121,7 @@ def _start(
     from keyfence.local.role_policies import keep, kept_in
     from keyfence_iam.gate.account import Account
     from keyfence_iam.gate.engine.upstream import BadEngineUrl
-    from keyfence_iam.gate.server import Gate
+    from keyfence_iam.gate.gate import Gate
 
     directory = data_directory(data)
     try:

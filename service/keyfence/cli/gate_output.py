@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from keyfence_iam.gate.clock import iso
-from keyfence_iam.gate.denial import Denial
+from keyfence_iam.gate.denials import Denial
 
 
 class Output(Protocol):

@@ -9,7 +9,7 @@ from keyfence.cli.options import Data
 from keyfence.cli.reach import EndpointUrl
 from keyfence.cli.tenant_desk import Desk, Json
 from keyfence.local.directory import DEFAULT
-from keyfence.store.page import LARGEST
+from keyfence.store.pagination import LARGEST
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context

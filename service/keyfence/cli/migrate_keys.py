@@ -45,7 +45,7 @@ def keys(
     """
     from keyfence.migrations.keys import keys_migration
     from keyfence.migrations.records import Records
-    from keyfence.tenancy.register import checked_tenant
+    from keyfence.tenancy.repository import checked_tenant
 
     whose = checked_tenant(tenant, "tenant") if tenant else None
     made = keys_migration(whose, by=operator(by), type=type, segments=segments, dry_run=dry_run)

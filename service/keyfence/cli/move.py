@@ -40,13 +40,13 @@ def move(
 
     [bold]Example:[/bold] keyfence move acme pool --rate 500 --json
     """
-    from keyfence.tenancy.register import checked_tenant
+    from keyfence.tenancy.repository import checked_tenant
 
     id = checked_tenant(tenant, "tenant")
 
     async def begin(migrator: "Migrator") -> "Migration | None":
         from keyfence.operations.moving import Moves
-        from keyfence.tenancy.register import Register
+        from keyfence.tenancy.repository import Register
 
         register = Register(migrator.control, operator(by))
         found = await register.get(id)

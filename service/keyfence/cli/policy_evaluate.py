@@ -31,7 +31,7 @@ def _answer(line: bytes) -> bytes:
     import orjson
 
     from keyfence_iam.evaluator.evaluate import evaluate as decide
-    from keyfence_iam.evaluator.line import BadLine, read_line
+    from keyfence_iam.evaluator.json_lines import BadLine, read_line
 
     try:
         policies, asked = read_line(line)

@@ -10,7 +10,7 @@ from keyfence.errors import BadInput
 from keyfence_iam.boundary import BadTenantId, tenant_id
 
 if TYPE_CHECKING:
-    from keyfence.cli.verdict import Verdict
+    from keyfence.cli.policy_verdict import Verdict
 
 Role = Annotated[str, typer.Option(metavar="ROLE", help="Whose session makes the call, such as tenant-read.")]
 Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant that the session is tagged with.")]
@@ -44,7 +44,7 @@ def explain(
     """
     import json
 
-    from keyfence.cli.verdict import Asker, verdict
+    from keyfence.cli.policy_verdict import Asker, verdict
 
     where = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
     operation, parameters = _call(call)

@@ -43,13 +43,13 @@ def reshard(
 
     [bold]Example:[/bold] keyfence reshard acme users 2 --rate 200 --json
     """
-    from keyfence.tenancy.register import checked_tenant
+    from keyfence.tenancy.repository import checked_tenant
 
     id = checked_tenant(tenant, "tenant")
 
     async def begin(migrator: "Migrator") -> "Migration | None":
         from keyfence.operations.resharding import Reshards
-        from keyfence.tenancy.register import Register
+        from keyfence.tenancy.repository import Register
 
         found: list[Migration] = []
         reshards = Reshards(Register(migrator.control, operator(by)), carry_on=found.append)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
-from keyfence.local.engine import Engine, EngineFailed
+from keyfence.local.engines.engine import Engine, EngineFailed
 
 SHUTDOWN_SECONDS = 3
 

@@ -39,7 +39,7 @@ def table(create: Create = False) -> None:
 
 def _administration() -> "Administration":
     from keyfence.settings import BadSettings, read
-    from keyfence.store.client import Wire
+    from keyfence.store.dynamodb.client import Wire
     from keyfence.store.schema import Administration, Unreachable
 
     try:

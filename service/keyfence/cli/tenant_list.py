@@ -9,13 +9,13 @@ from keyfence.cli.options import Data
 from keyfence.cli.reach import EndpointUrl
 from keyfence.cli.tenant_desk import Desk, Json
 from keyfence.local.directory import DEFAULT
-from keyfence.store.page import LARGEST
+from keyfence.store.pagination import LARGEST
 from keyfence.tenancy.lifecycle import TenantStatus
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context
     from keyfence.tenancy.model import Tenant
-    from keyfence.tenancy.register import Register
+    from keyfence.tenancy.repository import Register
 
 HEADINGS = ("ID", "STATUS", "TIER", "CREATED", "NAME")
 WIDTHS = (16, 12, 10, 16)

@@ -48,7 +48,7 @@ def offboard(
 
     [bold]Example:[/bold] keyfence tenant offboard acme --confirm acme --rate 200 --exports /srv/exports --json
     """
-    from keyfence.tenancy.register import checked_tenant
+    from keyfence.tenancy.repository import checked_tenant
 
     tenant, begun = checked_tenant(id), time.monotonic()
     with migrating(data, endpoint_url) as (migrator, settings):

@@ -15,23 +15,23 @@ from keyfence.domains.counters.repository import Counters
 from keyfence.domains.customers.repository import Customers
 from keyfence.domains.groups.memberships import Memberships
 from keyfence.domains.groups.repository import Groups
-from keyfence.domains.orders.lines import Priced
-from keyfence.domains.orders.lines import ProductId as WantedId
+from keyfence.domains.orders.line_items import Priced
+from keyfence.domains.orders.line_items import ProductId as WantedId
 from keyfence.domains.orders.parts import Parts
-from keyfence.domains.orders.placing import Placing
+from keyfence.domains.orders.place_order import Placing
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import Orders
-from keyfence.domains.orders.reviews import Reviews
+from keyfence.domains.orders.review_queue import Reviews
+from keyfence.domains.products.category_products import Shelves
 from keyfence.domains.products.model import ProductId
 from keyfence.domains.products.repository import Products
-from keyfence.domains.products.shelves import Shelves
 from keyfence.domains.sales.repository import Sales
 from keyfence.domains.sessions.repository import Sessions
 from keyfence.domains.stores.repository import Stores
 from keyfence.domains.users.repository import Users
 from keyfence.errors import Forbidden, QuotaExceeded
 from keyfence.graphql.loaders import Loaders
-from keyfence.store.home import Home
+from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.tenancy.model import Tenant
 from keyfence.usage.turn import Turn

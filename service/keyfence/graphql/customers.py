@@ -17,7 +17,7 @@ from keyfence.graphql.node import Node
 from keyfence.graphql.orders import Order
 from keyfence.graphql.paging import USUAL, Connection, connection, size
 from keyfence.graphql.permissions import mutation
-from keyfence.store.page import LARGEST, Page
+from keyfence.store.pagination import LARGEST, Page
 
 
 @dataclass(frozen=True, slots=True)

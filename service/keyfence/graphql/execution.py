@@ -11,7 +11,7 @@ from strawberry.execution import optimized_is_awaitable
 
 from keyfence.errors import BadInput, KeyfenceError
 from keyfence.graphql.cost import check_cost
-from keyfence.graphql.documents import Documents, Operation
+from keyfence.graphql.document_cache import Documents, Operation
 from keyfence.graphql.errors import Refused, Rendered, render, render_field_error, render_request_error
 from keyfence.graphql.introspection import introspection_refused
 from keyfence.graphql.limits import Limits

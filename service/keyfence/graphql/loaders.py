@@ -11,7 +11,7 @@ from keyfence.domains.customers.repository import Customers
 from keyfence.domains.groups.model import Group, GroupId
 from keyfence.domains.groups.repository import Groups
 from keyfence.domains.orders.event import OrderEvent
-from keyfence.domains.orders.lines import LineItem
+from keyfence.domains.orders.line_items import LineItem
 from keyfence.domains.orders.model import Order, OrderId, OrderRow
 from keyfence.domains.orders.parts import Parts
 from keyfence.domains.orders.repository import Orders

@@ -17,8 +17,8 @@ from keyfence.graphql.groups import Group
 from keyfence.graphql.paging import PageInfo, page_info
 from keyfence.graphql.permissions import mutation
 from keyfence.graphql.users import User
-from keyfence.store.head import Head
-from keyfence.store.page import Edge
+from keyfence.store.embedded_edges import Head
+from keyfence.store.pagination import Edge
 
 strawberry.enum(GroupRole)
 

@@ -8,7 +8,7 @@ import strawberry
 from keyfence.auth.role import Role
 from keyfence.domains.customers.repository import customer_id
 from keyfence.domains.orders import model
-from keyfence.domains.orders.lines import ProductId, Wanted
+from keyfence.domains.orders.line_items import ProductId, Wanted
 from keyfence.domains.orders.model import BuyerId, OrderStatus
 from keyfence.domains.orders.repository import order_id
 from keyfence.domains.products.repository import product_id

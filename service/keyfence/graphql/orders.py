@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import strawberry
 
 from keyfence.domains.customers.model import CustomerId
-from keyfence.domains.orders import event, lines, model
+from keyfence.domains.orders import event, line_items, model
 from keyfence.domains.orders.model import OrderStatus
 from keyfence.domains.orders.repository import order_id
 from keyfence.domains.products.model import ProductId
@@ -31,10 +31,10 @@ class LineItem:
     sku: str
     quantity: int
     unit_price: Decimal
-    source: strawberry.Private[lines.LineItem]
+    source: strawberry.Private[line_items.LineItem]
 
     @classmethod
-    def of(cls, item: lines.LineItem) -> "LineItem":
+    def of(cls, item: line_items.LineItem) -> "LineItem":
         return cls(
             position=item.position, sku=item.sku, quantity=item.quantity, unit_price=item.unit_price, source=item
         )

@@ -5,8 +5,8 @@ from typing import Any, Generic, TypeVar
 
 import strawberry
 
-from keyfence.store.page import Edge as StoreEdge
-from keyfence.store.page import Page
+from keyfence.store.pagination import Edge as StoreEdge
+from keyfence.store.pagination import Page
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -7,7 +7,7 @@ import orjson
 from starlette.types import Send
 
 from keyfence.graphql.errors import Rendered
-from keyfence.http.media import Media
+from keyfence.http.media_types import Media
 from keyfence.http.refusal import Headers
 
 

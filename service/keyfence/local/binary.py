@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from keyfence.local import npm
-from keyfence.local.engine import EngineMissing, Progress
+from keyfence.local.engines.engine import EngineMissing, Progress
 
 NAME = "dynoxide"
 VERSION = "1.2.1"

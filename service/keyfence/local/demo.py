@@ -13,15 +13,15 @@ from keyfence.local.people import TENANTS, DemoTenant
 from keyfence.local.stock import stock
 from keyfence.local.trade import Trade
 from keyfence.store import clock
-from keyfence.store.head import Attributes, Head
-from keyfence.store.home import Home
+from keyfence.store.embedded_edges import Attributes, Head
+from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence.store.write import put
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId, tenant_id
 
 LOADER = "keyfence-dev"

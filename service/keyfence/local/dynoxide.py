@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyfence.local.binary import obtain
-from keyfence.local.engine import EngineFailed, EngineMissing, Progress
+from keyfence.local.engines.engine import EngineFailed, EngineMissing, Progress
 from keyfence.local.lock import Lock, lock
 
 HOST = "127.0.0.1"

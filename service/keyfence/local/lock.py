@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyfence.local.engine import EngineBusy
+from keyfence.local.engines.engine import EngineBusy
 
 FILE = "lock"
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from keyfence.local.engine import EngineMissing
+from keyfence.local.engines.engine import EngineMissing
 
 SECONDS = 60
 SETTINGS = {

@@ -10,10 +10,10 @@ from keyfence.bulk.whole_order import WholeOrder, expiring
 from keyfence.domains.activity.model import RETENTION, Activity, ActivityId, entry
 from keyfence.domains.customers.model import Customer
 from keyfence.domains.orders.event import EventId, OrderEvent, event
-from keyfence.domains.orders.lines import LineItem, Wanted, billed, line_items
-from keyfence.domains.orders.lines import ProductId as WantedId
+from keyfence.domains.orders.line_items import LineItem, Wanted, billed, line_items
+from keyfence.domains.orders.line_items import ProductId as WantedId
 from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, changed, deleted, stepped
-from keyfence.domains.orders.placing import arrival
+from keyfence.domains.orders.place_order import arrival
 from keyfence.domains.orders.repository import SHOWN
 from keyfence.domains.products.model import Product
 from keyfence.local.people import FIRST_DAY, DemoTenant

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import URLLib3Session
 
 from keyfence.errors import BadInput
-from keyfence.local.becoming import as_role
+from keyfence.local.gate_access import as_role
 from keyfence_iam.gate.sessions import Sessions
 from keyfence_iam.policies.names import PROVISIONER
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from keyfence.errors import Internal
 from keyfence.migrations.done import Done, fingerprint
-from keyfence.store.answers import Refused
 from keyfence.store.batch import get_many
 from keyfence.store.calls import Caller
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.expiry import has_expired
 from keyfence.store.likeness import Likeness, Outcome, same
 from keyfence.store.size import item_bytes

@@ -22,8 +22,8 @@ from keyfence.migrations.run import Run
 from keyfence.store import clock
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity
-from keyfence.store.home import Home
 from keyfence.store.keys import Fence
+from keyfence.store.location import Home
 from keyfence.store.owner import owner_of
 from keyfence.store.rekey import Keys, rekey
 from keyfence.store.table import Table

@@ -18,7 +18,7 @@ from keyfence.tenancy.differences import Differences
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.move import Move, MovePhase, Placement
 from keyfence.tenancy.moving import DONE, PUBLISHED, TURNED_BACK, arrived, in_phase, retreating
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId
 
 ORDER = tuple(MovePhase)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from keyfence.errors import Unauthenticated
 from keyfence.migrations.passage import Pass
-from keyfence.store.home import Home
 from keyfence.store.keys import Fence
+from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.tenancy.migration import EVERY_TENANT
 from keyfence_iam.boundary import TenantId

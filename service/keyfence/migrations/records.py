@@ -9,7 +9,7 @@ from functools import partial
 from keyfence.errors import Conflict, KeyfenceError, NotFound
 from keyfence.migrations.worker import has_ended, this_worker
 from keyfence.store import clock
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id
 from keyfence.store.table import Table
 from keyfence.store.write import Write, put, revise

@@ -17,12 +17,12 @@ from keyfence.migrations.slots import Misplaced, misplaced, put_right
 from keyfence.store.batch import get_many
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, key_names
-from keyfence.store.home import Home
 from keyfence.store.keys import Fence
+from keyfence.store.location import Home
 from keyfence.store.shards import ShardCounts
 from keyfence.store.table import Table
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.resharding import DONE, OWN_KEY, Way, counts_of, ended, with_counts
 from keyfence_iam.boundary import TenantId
 

@@ -16,9 +16,9 @@ from keyfence.migrations.done import Done
 from keyfence.migrations.means import Means
 from keyfence.migrations.passage import Pass
 from keyfence.migrations.segments import advanced, place, total
-from keyfence.store.answers import RETRY_AFTER_MS
 from keyfence.store.calls import Caller
-from keyfence.store.home import LOST
+from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
+from keyfence.store.location import LOST
 from keyfence.store.rate import Rate
 from keyfence.store.sweep import Part, Sweep
 from keyfence.store.table import Table

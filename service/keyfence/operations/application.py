@@ -9,10 +9,10 @@ import orjson
 
 from keyfence.domains.users.model import checked_email
 from keyfence.errors import BadInput
-from keyfence.inputs import checked_line
-from keyfence.tenancy.identity import Identity, identity_of
+from keyfence.tenancy.issuers import Identity, identity_of
 from keyfence.tenancy.model import NAME_LENGTH, checked_name
 from keyfence.tenancy.quotas import Tier
+from keyfence.validation import checked_line
 from keyfence_iam.boundary import TenantId
 
 

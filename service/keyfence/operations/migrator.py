@@ -10,16 +10,16 @@ from keyfence.migrations.records import Records
 from keyfence.operations.offboarding.signer import Signer
 from keyfence.operations.offboarding.worker import Means
 from keyfence.store.calls import CredentialSource, Patience
-from keyfence.store.home import Home
-from keyfence.store.page import LARGEST
+from keyfence.store.location import Home
+from keyfence.store.pagination import LARGEST
 from keyfence.store.silos import Silos
 from keyfence.store.sweep import Sweep
 from keyfence.store.table import Table
 from keyfence.store.tables import Accounts, Tables
 from keyfence.tenancy.home import home_of
 from keyfence.tenancy.move import Placement
-from keyfence.tenancy.register import Register
 from keyfence.tenancy.registry import Registry
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.suspensions import Shut, Suspensions
 from keyfence_iam.boundary import TenantId
 from keyfence_iam.vending import Vending

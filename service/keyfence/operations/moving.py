@@ -6,14 +6,14 @@ from typing import Any
 
 from keyfence.errors import Conflict, Internal
 from keyfence.operations.resharding import nobody
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.write import Write, put
 from keyfence.tenancy.access import migration_by_id, migrations
 from keyfence.tenancy.migration import Kind, Migration, new_migration
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.move import Placement
 from keyfence.tenancy.moving import BEGUN, CALLED_OFF, called_off, planned
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId
 
 SEGMENTS = 4

@@ -14,7 +14,7 @@ from keyfence.store import clock
 from keyfence.store.ids import new_id
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId
 
 TAKEN = partial(Conflict, "another tenant has this id, or was onboarded by another request", field="id")

@@ -10,7 +10,7 @@ from keyfence.operations.migrator import Migrator
 from keyfence.tenancy.differences import Differences
 from keyfence.tenancy.migration import Kind, Migration
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 
 
 def program_of(

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyfence.errors import BadInput, Conflict, Internal
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.shards import ShardCounts
 from keyfence.store.write import Write, put
 from keyfence.tenancy.access import migration_by_id, migrations
 from keyfence.tenancy.migration import Kind, Migration, new_migration
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.resharding import (
     BEGUN,
     Way,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from keyfence.store.codec import Item
-from keyfence.store.expression import Change
+from keyfence.store.expressions import Change
 from keyfence.store.owner import owner_of
 from keyfence.store.rate import Rate
 from keyfence.store.size import item_bytes

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from keyfence.store.answers import Refused
 from keyfence.store.calls import Caller
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.errors import Refused
 
 T = TypeVar("T")
 GETS = 100

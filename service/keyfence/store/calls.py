@@ -11,10 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 import structlog
 
 from keyfence.errors import Throttled
-from keyfence.store.answers import BROKEN, BUSY, RETRY_AFTER_MS, Refused
-from keyfence.store.client import Answer, Client
-from keyfence.store.home import LOST, Home
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.dynamodb.errors import BROKEN, BUSY, RETRY_AFTER_MS, Refused
+from keyfence.store.location import LOST, Home
 from keyfence.store.watcher import NOBODY, Asked, Watcher
 from keyfence_iam.credentials import Credentials
 

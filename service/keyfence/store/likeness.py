@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from keyfence.store.answers import Refused
 from keyfence.store.calls import Caller
 from keyfence.store.codec import Item, Value
+from keyfence.store.dynamodb.errors import Refused
 
 
 class Outcome(Enum):

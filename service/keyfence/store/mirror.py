@@ -9,9 +9,9 @@ from typing import Any
 import structlog
 
 from keyfence.errors import KeyfenceError, Throttled
-from keyfence.store.answers import RETRY_AFTER_MS, Refused
 from keyfence.store.calls import Caller
-from keyfence.store.client import Answer
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.dynamodb.errors import RETRY_AFTER_MS, Refused
 from keyfence.store.likeness import Likeness, Outcome
 from keyfence.store.shadow import Said, asked_of, differ, said
 from keyfence.store.twins import Twins

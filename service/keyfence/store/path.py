@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from keyfence.errors import BadInput
-from keyfence.inputs import checked_line
 from keyfence.store.escape import escape
+from keyfence.validation import checked_line
 
 Path = tuple[str, ...]
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 
 from keyfence.errors import Forbidden
-from keyfence.store.answers import Refused
 from keyfence.store.batch import WRITES, delete_many
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.table import Table
 
 

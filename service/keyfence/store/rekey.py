@@ -5,9 +5,9 @@ from functools import reduce
 from operator import and_
 
 from keyfence.errors import Forbidden
-from keyfence.store.answers import Refused
 from keyfence.store.codec import Item
-from keyfence.store.expression import Change, Condition, Placeholders, absent, equals
+from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.expressions import Change, Condition, Placeholders, absent, equals
 from keyfence.store.table import Table
 
 Keys = Mapping[str, str | None]

@@ -4,10 +4,10 @@ import uuid
 from typing import Any
 
 from keyfence.errors import Forbidden
-from keyfence.store.answers import Refused
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.entity import Entity
-from keyfence.store.expression import Placeholders, absent, equals
+from keyfence.store.expressions import Placeholders, absent, equals
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.write import tally

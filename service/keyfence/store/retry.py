@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from keyfence.errors import Throttled
-from keyfence.store.answers import RETRY_AFTER_MS
+from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
 from keyfence.store.write import Stale
 
 T = TypeVar("T")

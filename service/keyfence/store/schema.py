@@ -10,7 +10,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from keyfence.errors import KeyfenceError
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.entity import Index, key_names
 from keyfence_iam.credentials import Credentials
 

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from keyfence.store.calls import Patience
-from keyfence.store.client import Answer
 from keyfence.store.codec import Item, Value
+from keyfence.store.dynamodb.client import Answer
 from keyfence.store.expiry import has_expired
 from keyfence.store.likeness import canonical
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from keyfence.store.calls import CredentialSource
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.schema import Administration
 from keyfence_iam.boundary import TenantId
 from keyfence_iam.deployment import silo_table

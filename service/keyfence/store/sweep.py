@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from keyfence.store.answers import Refused
 from keyfence.store.calls import Caller
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.entity import Index, key_names
 from keyfence.store.keys import Fence
 

@@ -10,17 +10,17 @@ from typing import Any
 import structlog
 
 from keyfence.errors import Internal
-from keyfence.store.answers import Refused
 from keyfence.store.batch import delete_many, get_many, get_together, put_many
 from keyfence.store.calls import Caller
 from keyfence.store.codec import Item
 from keyfence.store.cursor import Position, Sealer
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.entity import Entity, Get, M, Query
 from keyfence.store.family import Family, P
 from keyfence.store.keys import Fence
 from keyfence.store.merging import Slot, merged, swept
 from keyfence.store.note import Journal, Note
-from keyfence.store.page import Edge, Page, checked_size
+from keyfence.store.pagination import Edge, Page, checked_size
 from keyfence.store.reading import Reading
 from keyfence.store.shards import ShardMap
 from keyfence.store.stretch import Span, Stretch

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
 from keyfence.store.calls import FREE, Caller, CredentialSource, Lane
-from keyfence.store.client import Client
 from keyfence.store.cursor import Sealer
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.capacity import Account, Meter
+from keyfence.store.dynamodb.client import Client
 from keyfence.store.keys import Fence
-from keyfence.store.meter import Account, Meter
+from keyfence.store.location import Home
 from keyfence.store.mirror import Mirror, OnDifference, unheard
 from keyfence.store.table import Table
 from keyfence.store.watcher import NOBODY, Watcher

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyfence.store.answers import REASONS, Refused
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.errors import REASONS, Refused
 
 Member = Mapping[str, Mapping[str, Any]]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from keyfence.store.answers import Refused
+from keyfence.store.dynamodb.errors import Refused
 from keyfence_iam.boundary import TenantId
 
 

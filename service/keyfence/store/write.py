@@ -7,7 +7,7 @@ from typing import Any, Generic
 from keyfence.errors import Conflict, KeyfenceError
 from keyfence.store.codec import Item, attribute
 from keyfence.store.entity import Entity, M, Model
-from keyfence.store.expression import Change, Condition, Path, Placeholders, equals, present
+from keyfence.store.expressions import Change, Condition, Path, Placeholders, equals, present
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardMap
 

@@ -4,7 +4,7 @@ from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey
 from keyfence.tenancy.difference import Difference
 from keyfence.tenancy.event import TenantEvent
-from keyfence.tenancy.identity import Identity
+from keyfence.tenancy.issuers import Identity
 from keyfence.tenancy.migration import Migration
 from keyfence.tenancy.model import Listed, Tenant
 from keyfence.tenancy.offboarding import Job

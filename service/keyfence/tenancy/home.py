@@ -7,7 +7,7 @@ from math import inf
 from typing import Protocol
 
 from keyfence.errors import KeyfenceError
-from keyfence.store.home import Home
+from keyfence.store.location import Home
 from keyfence.store.shards import ShardMap
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.move import MovePhase

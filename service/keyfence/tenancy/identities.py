@@ -13,9 +13,9 @@ from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
 from keyfence.store.write import revise
 from keyfence.tenancy.access import identities, identity_by_digest, tenants
-from keyfence.tenancy.identity import Identity, KeyPlace, checked_keys, issuer_digest
+from keyfence.tenancy.issuers import Identity, KeyPlace, checked_keys, issuer_digest
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.standing import present
 from keyfence_iam.boundary import TenantId
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from keyfence.inputs import checked_line
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.move import Move, Placement
 from keyfence.tenancy.quotas import NO_OVERRIDES, Overrides, Quotas, Tier, quotas_of
+from keyfence.validation import checked_line
 from keyfence_iam.boundary import TenantId
 
 NAME_LENGTH = 200

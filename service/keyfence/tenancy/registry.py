@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from keyfence.errors import Forbidden, Unauthenticated
 from keyfence.settings import GRACE_SECONDS
-from keyfence.store.home import Home
+from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.tenancy.access import tenant_by_id
 from keyfence.tenancy.home import home_of

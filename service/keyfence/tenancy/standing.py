@@ -8,7 +8,7 @@ from keyfence.store.codec import attribute
 from keyfence.tenancy.lifecycle import TenantStatus, check_step
 from keyfence.tenancy.model import Tenant, checked_name, checked_reason
 from keyfence.tenancy.quotas import Tier, overridden
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.suspensions import Suspensions
 from keyfence_iam.boundary import TenantId
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from keyfence.store import clock
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.table import Table
 from keyfence.store.write import Write, put, revise
 from keyfence.tenancy.access import suspended_tenants, suspensions

@@ -10,13 +10,13 @@ import structlog
 
 from keyfence.errors import Conflict, KeyfenceError
 from keyfence.store import clock
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.shards import ONE, ShardCounts
 from keyfence.store.write import Write, put, revise
 from keyfence.tenancy.advice import within
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.traffic.access import advice, advice_for_collection
 from keyfence.traffic.hottest import Hot
 from keyfence.traffic.model import Advised

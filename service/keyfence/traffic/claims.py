@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from keyfence.store.answers import Refused
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.entity import key_names
 from keyfence.store.schema import INDEXES, PROJECTED
 from keyfence.store.size import OVERHEAD, item_bytes

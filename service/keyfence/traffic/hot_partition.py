@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from keyfence.store.page import checked_size
+from keyfence.store.pagination import checked_size
 from keyfence.store.shards import ONE
 from keyfence.store.table import Table
 from keyfence.tenancy.access import tenant_by_id

@@ -6,8 +6,8 @@ from typing import Any
 
 import structlog
 
-from keyfence.store.answers import BUSY, CONTENDED, Refused
-from keyfence.store.meter import WRITES
+from keyfence.store.dynamodb.capacity import WRITES
+from keyfence.store.dynamodb.errors import BUSY, CONTENDED, Refused
 from keyfence.store.watcher import Asked
 from keyfence.traffic.claims import LEAST_READ, Claim, Member, blamed, members, turned_away
 from keyfence.traffic.place import Place, place_of

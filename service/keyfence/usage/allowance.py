@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from keyfence.errors import Throttled
+from keyfence.store.dynamodb.capacity import Spent
 from keyfence.store.lane import Lane
-from keyfence.store.meter import Spent
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Quotas
 from keyfence.usage.bucket import Bucket

@@ -9,7 +9,7 @@ from decimal import Decimal
 import structlog
 from ulid import ULID
 
-from keyfence.store.meter import Spent
+from keyfence.store.dynamodb.capacity import Spent
 from keyfence.usage.model import CONTROL_PLANE, OUTSIDE, RETENTION, Counts, UsageHour
 from keyfence_iam.boundary import TenantId
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from keyfence.store.meter import Meter, Spent
+from keyfence.store.dynamodb.capacity import Meter, Spent
 from keyfence.tenancy.model import Tenant
 from keyfence.usage.allowance import Allowance, OverQuota
 from keyfence.usage.allowances import Allowances

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.auth.admission import admit_principal
-from keyfence.auth.bounded_get import BOUNDS, MAX_BODY, Bounds
+from keyfence.auth.http_get import BOUNDS, MAX_BODY, Bounds
 from keyfence.auth.issuer import issuer_of
 from keyfence.auth.jwks_source import JwksSource, JwksUnavailable
 from keyfence.auth.jwks_uri import settings_place

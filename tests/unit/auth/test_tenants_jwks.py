@@ -13,7 +13,7 @@ from time import sleep
 
 import pytest
 
-from keyfence.auth.bounded_get import BOUNDS, MAX_BODY, Bounds
+from keyfence.auth.http_get import BOUNDS, MAX_BODY, Bounds
 from keyfence.auth.jwks_source import MAX_KEYS, JwksSource, JwksUnavailable
 from keyfence.auth.jwks_uri import tenants_place
 from keyfence.auth.public_address import is_public

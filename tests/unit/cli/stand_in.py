@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from keyfence.settings import Settings
-from keyfence.store.client import Wire
+from keyfence.store.dynamodb.client import Wire
 from keyfence.store.schema import Administration
 from keyfence_iam.gate.sessions import Sessions
 from keyfence_iam.policies.names import PROVISIONER

@@ -7,10 +7,10 @@ import pytest
 
 from keyfence.cli.development import _gate
 from keyfence.cli.listener import listen
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence.local.role_policies import FILE
 from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.warden import Warden
 
 
@@ -35,7 +35,7 @@ def started(engine: Stopped, directory: Path) -> Gate:
 
 
 def warden(gate: Gate) -> Warden:
-    credentials = becoming.as_role(gate.sessions, "warden").credentials
+    credentials = gate_access.as_role(gate.sessions, "warden").credentials
     return Warden.connect(credentials, "keyfence-", endpoint_url=gate.url)
 
 

@@ -10,9 +10,9 @@ import pytest
 from keyfence.local.gate_key import gate_key
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.limits.claim import Claim, Partition
 from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.gate.server import Gate
 
 from .conftest import Run, refusal
 from .running import running

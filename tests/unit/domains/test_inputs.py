@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.inputs import checked_line
+from keyfence.validation import checked_line
 
 ODD = ["\x00", "\t", "\n", "\r", "\x1f", "\x7f", "\x80", "\x85", "\x9f", "\u2028", "\u2029", "\ud800", "\udfff"]
 UNTIMED = settings(deadline=None)

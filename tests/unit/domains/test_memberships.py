@@ -12,9 +12,9 @@ from keyfence.domains.groups.memberships import Memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.store.client import Answer
 from keyfence.store.codec import Item
-from keyfence.store.head import Head
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.embedded_edges import Head
 from keyfence.store.ids import new_id
 from keyfence_iam.credentials import Credentials
 from tests.unit.store.bookshop import OPENING

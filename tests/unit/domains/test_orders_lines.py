@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.domains.orders.lines import (
+from keyfence.domains.orders.idempotency import RETENTION, checked_key, fingerprint, is_expired, order_key
+from keyfence.domains.orders.line_items import (
     MOST_LINES,
     MOST_PIECES,
     Priced,
@@ -21,7 +22,6 @@ from keyfence.domains.orders.lines import (
     line_items,
 )
 from keyfence.domains.orders.model import BuyerId, OrderId
-from keyfence.domains.orders.once import RETENTION, checked_key, fingerprint, is_expired, order_key
 from keyfence.errors import BadInput
 from tests.unit.store.bookshop import OPENING
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from keyfence.errors import BadInput
-from keyfence.graphql import documents as module
-from keyfence.graphql.documents import Documents
+from keyfence.graphql import document_cache as module
+from keyfence.graphql.document_cache import Documents
 from keyfence.graphql.errors import Refused
 from keyfence.graphql.limits import Limits
 from tests.unit.graphql.bookshop import bookshop

@@ -4,7 +4,7 @@ import pytest
 from graphql import get_introspection_query, parse
 
 from keyfence.errors import BadInput
-from keyfence.graphql.documents import Documents
+from keyfence.graphql.document_cache import Documents
 from keyfence.graphql.errors import Refused
 from keyfence.graphql.limits import Limits, check_document, check_text
 from tests.unit.graphql.bookshop import bookshop

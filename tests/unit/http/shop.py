@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from keyfence.errors import Forbidden, Unauthenticated
 from keyfence.graphql.execution import GraphQLExecutor
 from keyfence.graphql.request import RequestInfo
-from keyfence.http.endpoint import GraphQLEndpoint
+from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import routes
 from tests.unit.graphql.bookshop import bookshop

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from keyfence.errors import Internal, KeyfenceError, Throttled
-from keyfence.http.endpoint import GraphQLEndpoint
+from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from tests.unit.http.asking import GRAPHQL, JSON, ask, post
 from tests.unit.http.shop import TOKEN, endpoint
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.http.media import Media, is_json, negotiated, prefers_html
+from keyfence.http.media_types import Media, is_json, negotiated, prefers_html
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 

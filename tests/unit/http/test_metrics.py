@@ -1,7 +1,7 @@
 """The histogram is cumulative, as Prometheus reads it."""
 
 from keyfence.http.metrics import Metrics
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
 
 NAME = "keyfence_http_request_duration_seconds"
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence.local.compute import running_as
 from keyfence_iam.boundary import TenantId
 from keyfence_iam.deployment import Deployment
@@ -24,14 +24,14 @@ def sessions() -> Sessions:
 
 @pytest.mark.parametrize(("writes", "role"), [(False, "keyfence-tenant-read"), (True, "keyfence-tenant-write")])
 def test_a_tenants_session_has_its_role_and_its_tag(sessions: Sessions, writes: bool, role: str) -> None:
-    issued = becoming.as_tenant(sessions, ACME, writes=writes, seconds=1200)
+    issued = gate_access.as_tenant(sessions, ACME, writes=writes, seconds=1200)
     assert (issued.session.role.name, issued.session.tags) == (role, {"tenant": "acme"})
     assert (issued.session.expires_at - issued.session.grant.issued_at).total_seconds() == 1200
 
 
 @pytest.mark.parametrize("name", ["service-base", "control-plane", "stream-worker", "migrator", "provisioner"])
 def test_every_other_role_has_no_tenant(sessions: Sessions, name: str) -> None:
-    session = becoming.as_role(sessions, name).session
+    session = gate_access.as_role(sessions, name).session
     assert (session.role.name, session.tags) == (f"keyfence-{name}", {})
 
 
@@ -39,7 +39,7 @@ def test_a_role_that_does_not_trust_the_service_is_not_become(sessions: Sessions
     role = sessions.account.role("tenant-write")
     sessions.govern(sessions.account.having(replace(role, trust=Policy(statements=()))))
     with pytest.raises(Declined, match="AccessDenied"):
-        becoming.as_tenant(sessions, ACME, writes=True)
+        gate_access.as_tenant(sessions, ACME, writes=True)
 
 
 def test_a_process_that_runs_as_a_role_is_that_role_and_looks_nowhere_else(

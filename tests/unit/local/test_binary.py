@@ -10,7 +10,7 @@ import pytest
 
 from keyfence.local import npm
 from keyfence.local.binary import FETCHED, VERSION, find, obtain
-from keyfence.local.engine import EngineMissing
+from keyfence.local.engines.engine import EngineMissing
 from tests.dynoxide_binary import dynoxide_binary
 
 from .conftest import quiet

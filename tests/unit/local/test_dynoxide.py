@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.local import dynoxide
 from keyfence.local.dynoxide import DATABASE, Dynoxide
-from keyfence.local.engine import EngineBusy, EngineFailed, EngineMissing
+from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing
 
 from .conftest import Start, quiet
 from .dynamodb import create_table, tables

@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from ulid import ULID
 
-from keyfence.local import moto
-from keyfence.local.engine import EngineMissing
+from keyfence.local.engines import moto
+from keyfence.local.engines.engine import EngineMissing
 
 from .conftest import quiet
 from .dynamodb import client, create_table, tables

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local import becoming
+from keyfence.local import gate_access
 from keyfence.local.role_policies import FILE, PoliciesUnusable, keep, kept_in
 from keyfence_iam.boundary import TenantId
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.warden import NotShut, Warden
 
 ACCOUNT = Account.of(Deployment())
@@ -28,7 +28,7 @@ def started(directory: Path) -> Gate:
 
 
 def warden(gate: Gate) -> Warden:
-    credentials = becoming.as_role(gate.sessions, "warden").credentials
+    credentials = gate_access.as_role(gate.sessions, "warden").credentials
     return Warden.connect(credentials, "keyfence-", endpoint_url=gate.url)
 
 

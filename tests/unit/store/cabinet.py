@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence.store.answers import Refused
 from keyfence.store.calls import CredentialSource
-from keyfence.store.client import Answer
 from keyfence.store.codec import Item
 from keyfence.store.cursor import Sealer
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.keys import KeyPair
 from keyfence.store.likeness import Likeness, Outcome
+from keyfence.store.location import Home
 from keyfence.store.mirror import OnDifference, unheard
 from keyfence.store.shadow import asked_of
 from keyfence.store.table import Table

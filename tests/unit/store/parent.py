@@ -3,8 +3,8 @@
 from typing import Any
 
 from keyfence.store.codec import Item, decode_model, encode
-from keyfence.store.expression import Change, Condition, Placeholders
-from keyfence.store.head import Attributes, Head, without_child
+from keyfence.store.embedded_edges import Attributes, Head, without_child
+from keyfence.store.expressions import Change, Condition, Placeholders
 
 from .interpreter import holds, updated
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence.store.answers import Refused
 from keyfence.store.calls import Caller, Patience
-from keyfence.store.client import Answer, Client
 from keyfence.store.cursor import Sealer
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.keys import Fence
+from keyfence.store.location import Home
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import Table
 from keyfence_iam.boundary import tenant_id

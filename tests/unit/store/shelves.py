@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from keyfence.store.answers import Refused
-from keyfence.store.client import Answer
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.keys import Fence, KeyPair
 from keyfence.store.shards import UNSHARDED, ShardMap

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
-from keyfence.store.answers import MEANINGS, REASONS, Refused
+from keyfence.store.dynamodb.errors import MEANINGS, REASONS, Refused
 
 CANCELED = "TransactionCanceledException"
 

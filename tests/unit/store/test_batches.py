@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from keyfence.errors import Forbidden, Throttled
-from keyfence.store.answers import Refused
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.errors import Refused
 
 from .bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters
 from .scripted import NAME, PATIENCE, Scripted, table

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.answers import MEANINGS, Refused
 from keyfence.store.calls import Caller, Patience
-from keyfence.store.client import Answer
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.dynamodb.errors import MEANINGS, Refused
 from keyfence_iam.credentials import Credentials
 
 from .scripted import CREDENTIALS, NAME, PATIENCE, Scripted, credentials

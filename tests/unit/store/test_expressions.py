@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.store.codec import encode
-from keyfence.store.expression import Change, Condition, Placeholders, absent, equals, fewer_than, present
+from keyfence.store.expressions import Change, Condition, Placeholders, absent, equals, fewer_than, present
 
 from .interpreter import holds, placeholders, updated
 from .models import TEXT

@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from keyfence.store import head as heads
-from keyfence.store.head import SIZE, Head
+from keyfence.store import embedded_edges as heads
+from keyfence.store.embedded_edges import SIZE, Head
 
 from .parent import Parent
 

@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import pytest
 
-from keyfence.store import head as heads
-from keyfence.store.head import SIZE, Head
+from keyfence.store import embedded_edges as heads
+from keyfence.store.embedded_edges import SIZE, Head
 
 from .parent import filled
 

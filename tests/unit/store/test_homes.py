@@ -9,9 +9,9 @@ import pytest
 
 from keyfence.errors import Throttled
 from keyfence.store.calls import CredentialSource
-from keyfence.store.client import Answer
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.client import Answer
 from keyfence.store.lane import Lane
+from keyfence.store.location import Home
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.meter import Meter, spent
+from keyfence.store.dynamodb.capacity import Meter, spent
 
 
 @pytest.mark.parametrize(

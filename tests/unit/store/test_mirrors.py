@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from keyfence.errors import Conflict, Forbidden, KeyfenceError, NotFound, Throttled
-from keyfence.store.answers import Refused
 from keyfence.store.calls import Patience
 from keyfence.store.cursor import Sealer
-from keyfence.store.expression import Change, absent, equals, present
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.expressions import Change, absent, equals, present
 from keyfence.store.likeness import Likeness, Outcome
+from keyfence.store.location import Home
 from keyfence.store.table import PORTION, Table
 from keyfence.store.tables import Tables
 from keyfence.store.twins import Twins

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import KeyfenceError
-from keyfence.store.expression import Change, absent, present
-from keyfence.store.home import Home
+from keyfence.store.expressions import Change, absent, present
+from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.store.write import Stale, Write, change, check, delete, put, revise, tally
 

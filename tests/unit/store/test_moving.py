@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfence.store.client import Answer
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.client import Answer
 from keyfence.store.keys import Fence, KeyPair
 from keyfence.store.shards import LIMIT, Moving, ShardCounts, ShardMap, slot_of, slot_text
 from keyfence.store.table import Table

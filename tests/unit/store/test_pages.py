@@ -11,7 +11,7 @@ from keyfence.errors import BadInput, Forbidden, Throttled
 from keyfence.store.codec import Item
 from keyfence.store.entity import Query
 from keyfence.store.keys import KeyPair
-from keyfence.store.page import LARGEST
+from keyfence.store.pagination import LARGEST
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 

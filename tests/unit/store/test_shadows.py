@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.answers import Refused
 from keyfence.store.calls import Patience
-from keyfence.store.client import Answer
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.shadow import asked_of, said
 from keyfence.store.table import Table
 from keyfence.store.write import put

@@ -3,8 +3,8 @@
 import pytest
 
 from keyfence.errors import Forbidden, Throttled
-from keyfence.store.answers import Refused
 from keyfence.store.calls import Caller
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.keys import Fence
 from keyfence.store.purge import purge
 from keyfence.store.sweep import Sweep

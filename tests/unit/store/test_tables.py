@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from keyfence.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
-from keyfence.store.answers import Refused
 from keyfence.store.calls import CredentialSource
 from keyfence.store.cursor import Sealer
-from keyfence.store.expression import Change, absent, present
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.capacity import Meter, Spent
+from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.expressions import Change, absent, present
 from keyfence.store.keys import Fence
-from keyfence.store.meter import Meter, Spent
+from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence.store.write import Stale, change, delete, put

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.entity import Query
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.shards import ShardMap
 from keyfence.store.stretch import Span
 from keyfence.store.table import Table
-from keyfence.store.timeline import timeline
+from keyfence.store.time_buckets import timeline
 
 from .bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
 from .scripted import table

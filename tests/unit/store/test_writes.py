@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keyfence.errors import Conflict
 from keyfence.store.codec import Item
-from keyfence.store.expression import Change, absent, equals
+from keyfence.store.expressions import Change, absent, equals
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardMap
 from keyfence.store.write import Stale, Write, change, check, delete, put, revise

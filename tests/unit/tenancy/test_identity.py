@@ -11,7 +11,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from keyfence.auth.issuer_url import MAX_ISSUER
 from keyfence.development import LOCAL_ISSUER
 from keyfence.errors import BadInput
-from keyfence.tenancy.identity import MAX_JWKS, MAX_KEYS, Identity, identity_of, issuer_digest
+from keyfence.tenancy.issuers import MAX_JWKS, MAX_KEYS, Identity, identity_of, issuer_digest
 from keyfence_iam.boundary import TenantId
 
 Json = dict[str, Any]

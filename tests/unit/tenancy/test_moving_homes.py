@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keyfence.store.codec import decode_model, encode_model
-from keyfence.store.home import Home
+from keyfence.store.location import Home
 from keyfence.tenancy.home import home_of, kept_fresh
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant

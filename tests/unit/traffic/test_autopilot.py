@@ -11,15 +11,15 @@ import pytest
 
 from keyfence.errors import Conflict
 from keyfence.store.calls import Caller
-from keyfence.store.client import Answer
 from keyfence.store.cursor import Sealer
+from keyfence.store.dynamodb.client import Answer
 from keyfence.store.keys import Fence
 from keyfence.store.shards import Moving, ShardCounts
 from keyfence.store.table import Table
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.traffic.autopilot import Autopilot, Mode
 from keyfence.traffic.hottest import Hot
 from keyfence.traffic.persistence import QUIET

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from keyfence.auth.role import Role
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.store.answers import Refused
-from keyfence.store.expression import Change, present
+from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.expressions import Change, present
 from keyfence.store.keys import Fence
 from keyfence.store.schema import definition
 from keyfence.store.shards import UNSHARDED

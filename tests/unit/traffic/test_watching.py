@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.answers import Refused
 from keyfence.store.calls import Caller
-from keyfence.store.client import Answer
-from keyfence.store.home import Home
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.location import Home
 from keyfence.store.watcher import Asked
 from keyfence.traffic.place import Place
 from keyfence.traffic.units import Units

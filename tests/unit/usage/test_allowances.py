@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from keyfence.errors import Code
-from keyfence.store.meter import Spent
+from keyfence.store.dynamodb.capacity import Spent
 from keyfence.tenancy.model import Tenant
 from keyfence.usage.allowance import MOST_WAITING, OverQuota
 from keyfence.usage.allowances import Allowances

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.app.tenants import turns_of
 from keyfence.settings import Settings
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
 
 
 @pytest.mark.parametrize(

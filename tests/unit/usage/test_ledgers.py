@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from keyfence.errors import Throttled
-from keyfence.store.meter import Spent
+from keyfence.store.dynamodb.capacity import Spent
 from keyfence.usage.flushing import Flushing
 from keyfence.usage.ledger import SECONDS, Ledger
 from keyfence.usage.model import CONTROL_PLANE, Counts, UsageHour

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.store.meter import Meter
+from keyfence.store.dynamodb.capacity import Meter
 from keyfence.usage.allowance import OVER_SECONDS, OverQuota
 from keyfence.usage.allowances import Allowances
 from keyfence.usage.ledger import Ledger

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from structlog.testing import capture_logs
 
-from keyfence.store.meter import Meter, Spent
+from keyfence.store.dynamodb.capacity import Meter, Spent
 from keyfence.tenancy.model import Tenant
 from keyfence.usage.allowance import MOST_WAITING, TOLD_SECONDS, OverQuota
 from keyfence.usage.allowances import Allowances

@@ -7,7 +7,7 @@ from keyfence_iam.evaluator.authorisation import Authorisation, Value
 from keyfence_iam.evaluator.decision import Denied
 from keyfence_iam.evaluator.wording import reason
 from keyfence_iam.gate.answer import Answer
-from keyfence_iam.gate.denial import Denial
+from keyfence_iam.gate.denials import Denial
 from keyfence_iam.gate.faults.disturbance import IAM as FAILING
 from keyfence_iam.gate.faults.disturbance import HungUp, disturb
 from keyfence_iam.gate.inline.asked import DELETE, GET, PUT, Asked, policy, read
@@ -17,9 +17,9 @@ from keyfence_iam.gate.query.form import BadForm, Form
 from keyfence_iam.gate.query.xml import IAM, success
 from keyfence_iam.gate.request import Request
 from keyfence_iam.gate.role import Role
-from keyfence_iam.gate.rules import Rules
 from keyfence_iam.gate.session import Session
 from keyfence_iam.gate.signature.verifier import GLOBAL
+from keyfence_iam.gate.state import Rules
 from keyfence_iam.policies.size import INLINE
 
 SERVICE = "iam"

@@ -1,8 +1,8 @@
 """Who may look at the traffic of partitions, and what is shown."""
 
 from keyfence_iam.gate.answer import Answer, error, json_answer
-from keyfence_iam.gate.rules import Rules
 from keyfence_iam.gate.session import Session
+from keyfence_iam.gate.state import Rules
 from keyfence_iam.policies.names import PROVISIONER
 
 TRAFFIC = b"/traffic"

@@ -10,10 +10,10 @@ from keyfence.domains.activity.model import RETENTION, Activity, ActivityId, ent
 from keyfence.store import clock
 from keyfence.store.ids import new_id
 from keyfence.store.note import Journal, Note
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.stretch import Span
 from keyfence.store.table import Table
-from keyfence.store.timeline import timeline
+from keyfence.store.time_buckets import timeline
 from keyfence.store.write import Write, put
 
 

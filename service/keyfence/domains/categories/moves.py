@@ -12,7 +12,7 @@ from keyfence.domains.categories.passage import Carry, Over, Passage, arriving, 
 from keyfence.domains.categories.repository import EXISTS, Closed, below_parent, closed_because
 from keyfence.errors import BadInput, NotFound
 from keyfence.store import clock
-from keyfence.store.expression import absent, equals
+from keyfence.store.expressions import absent, equals
 from keyfence.store.ids import new_id
 from keyfence.store.note import Note
 from keyfence.store.path import Path, checked_path

@@ -14,7 +14,7 @@ from keyfence.domains.categories.access import categories, moves
 from keyfence.domains.categories.model import Category, Move, Moving
 from keyfence.domains.categories.tree import tree
 from keyfence.errors import BadInput, Conflict
-from keyfence.store.expression import Change, Condition, absent, equals
+from keyfence.store.expressions import Change, Condition, absent, equals
 from keyfence.store.note import Note
 from keyfence.store.path import Path
 from keyfence.store.table import PORTION, Table

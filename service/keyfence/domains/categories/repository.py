@@ -11,7 +11,7 @@ from keyfence.domains.categories.model import Category, is_shown
 from keyfence.domains.categories.tree import tree
 from keyfence.errors import BadInput, Conflict, KeyfenceError
 from keyfence.store import clock
-from keyfence.store.expression import absent, present
+from keyfence.store.expressions import absent, present
 from keyfence.store.note import Note
 from keyfence.store.path import Path, checked_path
 from keyfence.store.retry import unless_stale

@@ -2,7 +2,7 @@
 
 from keyfence.domains.categories.access import category_tree
 from keyfence.domains.categories.model import Category
-from keyfence.store.page import LARGEST
+from keyfence.store.pagination import LARGEST
 from keyfence.store.path import Path
 from keyfence.store.stretch import Span
 from keyfence.store.table import Table

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NewType
 
 from keyfence.errors import BadInput
-from keyfence.inputs import checked_line
+from keyfence.validation import checked_line
 
 CustomerId = NewType("CustomerId", str)
 

@@ -10,10 +10,10 @@ from keyfence.domains.customers.access import customer_by_id, customers, newest_
 from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import clock
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.note import Note, differences
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
 from keyfence.store.write import put, revise

@@ -23,12 +23,12 @@ from keyfence.domains.groups.access import (
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId, Membership, is_alive
 from keyfence.errors import Conflict, Internal, NotFound, Throttled
 from keyfence.store import clock
+from keyfence.store.embedded_edges import Attributes, Head, without_child
 from keyfence.store.entity import Query
-from keyfence.store.expression import Change, Condition, absent, equals, present
-from keyfence.store.head import Attributes, Head, without_child
+from keyfence.store.expressions import Change, Condition, absent, equals, present
 from keyfence.store.note import Note, differences
-from keyfence.store.page import Edge as StoreEdge
-from keyfence.store.page import Page, checked_size
+from keyfence.store.pagination import Edge as StoreEdge
+from keyfence.store.pagination import Page, checked_size
 from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
 from keyfence.store.write import Write, change, delete, put, revise

@@ -5,8 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
-from keyfence.inputs import checked_line, checked_text
-from keyfence.store.head import Attributes, Head
+from keyfence.store.embedded_edges import Attributes, Head
+from keyfence.validation import checked_line, checked_text
 
 GroupId = NewType("GroupId", str)
 MemberId = NewType("MemberId", str)

@@ -10,11 +10,11 @@ from keyfence.domains.groups.access import group_by_id, groups, groups_by_name
 from keyfence.domains.groups.model import Group, GroupId, checked_description, checked_name, is_alive
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import clock
-from keyfence.store.expression import absent, equals
-from keyfence.store.head import Head
+from keyfence.store.embedded_edges import Head
+from keyfence.store.expressions import absent, equals
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.note import Note, differences
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
 from keyfence.store.write import Stale, delete, put, revise

@@ -5,7 +5,7 @@ from typing import Any
 from keyfence.domains.orders.access import events, orders, rows
 from keyfence.domains.orders.event import OrderEvent
 from keyfence.domains.orders.model import Order, is_alive, row_of
-from keyfence.store.expression import Condition, absent, equals
+from keyfence.store.expressions import Condition, absent, equals
 from keyfence.store.write import Write, delete, put, revise
 
 

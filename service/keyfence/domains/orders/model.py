@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, NewType
 
 from keyfence.errors import Conflict
-from keyfence.inputs import checked_line, checked_text
+from keyfence.validation import checked_line, checked_text
 
 OrderId = NewType("OrderId", str)
 BuyerId = NewType("BuyerId", str)

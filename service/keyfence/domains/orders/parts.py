@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from keyfence.domains.orders.access import event_by_revision, events_of_order, item_by_position
 from keyfence.domains.orders.event import OrderEvent
-from keyfence.domains.orders.lines import LineItem
+from keyfence.domains.orders.line_items import LineItem
 from keyfence.domains.orders.model import OrderId, OrderRow
 from keyfence.store.table import Table
 

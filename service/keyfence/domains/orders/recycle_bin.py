@@ -10,9 +10,9 @@ from keyfence.domains.orders.access import deleted_orders, events, items, orders
 from keyfence.domains.orders.model import Order, OrderId, deleted, is_alive, is_purged, restored
 from keyfence.domains.orders.repository import MISSING, Orders
 from keyfence.errors import Conflict
-from keyfence.store.expression import Change, Condition, absent, equals, present
+from keyfence.store.expressions import Change, Condition, absent, equals, present
 from keyfence.store.ids import new_id
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.retry import unless_stale
 from keyfence.store.table import PORTION
 from keyfence.store.write import Stale, Write, change, check

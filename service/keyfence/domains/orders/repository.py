@@ -16,7 +16,7 @@ from keyfence.domains.orders.access import (
 )
 from keyfence.domains.orders.change import writes
 from keyfence.domains.orders.event import event
-from keyfence.domains.orders.lines import MOST_LINES, LineItem
+from keyfence.domains.orders.line_items import MOST_LINES, LineItem
 from keyfence.domains.orders.model import (
     BuyerId,
     Order,
@@ -31,10 +31,10 @@ from keyfence.domains.orders.model import (
 )
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import clock
-from keyfence.store.expression import Condition
+from keyfence.store.expressions import Condition
 from keyfence.store.ids import checked_id
 from keyfence.store.note import Note, differences
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.retry import unless_stale
 from keyfence.store.stretch import Span
 from keyfence.store.table import Table

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import NewType
 
 from keyfence.errors import BadInput
-from keyfence.inputs import checked_line
 from keyfence.store.path import Path
+from keyfence.validation import checked_line
 
 ProductId = NewType("ProductId", str)
 

@@ -16,6 +16,7 @@ from keyfence.domains.products.access import (
     revisions_of_product,
     sku_claims,
 )
+from keyfence.domains.products.category_products import Shelves
 from keyfence.domains.products.model import (
     REVISIONS,
     Product,
@@ -28,13 +29,12 @@ from keyfence.domains.products.model import (
     claim_of,
     revision_of,
 )
-from keyfence.domains.products.shelves import Shelves
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import clock
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.note import Note, differences
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.path import checked_path
 from keyfence.store.retry import unless_stale
 from keyfence.store.stretch import Span

@@ -8,7 +8,7 @@ from typing import Any
 from keyfence.domains.sales.access import monthly_sales, sales_of_month, top_products
 from keyfence.domains.sales.model import Deltas, MonthlySales, Sold, checked_month
 from keyfence.store import clock
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.table import Table
 from keyfence.store.write import Write, put, revise
 

@@ -7,7 +7,7 @@ from typing import NewType
 
 from keyfence.domains.stores.circle import checked_latitude, checked_longitude
 from keyfence.domains.stores.geohash import encode
-from keyfence.inputs import checked_line
+from keyfence.validation import checked_line
 
 StoreId = NewType("StoreId", str)
 

@@ -12,10 +12,10 @@ from keyfence.domains.stores.model import Nearby, Store, StoreId, opened
 from keyfence.errors import BadInput
 from keyfence.store import clock
 from keyfence.store.cursor import Position
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.ids import new_id
 from keyfence.store.note import Note
-from keyfence.store.page import checked_size
+from keyfence.store.pagination import checked_size
 from keyfence.store.reading import Reading
 from keyfence.store.stretch import Span
 from keyfence.store.table import Table

@@ -7,8 +7,8 @@ from typing import NewType
 
 from keyfence.auth.role import Role
 from keyfence.errors import BadInput
-from keyfence.inputs import checked_line
-from keyfence.store.head import Head
+from keyfence.store.embedded_edges import Head
+from keyfence.validation import checked_line
 
 UserId = NewType("UserId", str)
 

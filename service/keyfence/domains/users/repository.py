@@ -34,16 +34,16 @@ from keyfence.domains.users.model import (
     is_alive,
 )
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
-from keyfence.inputs import checked_line
 from keyfence.store import clock
-from keyfence.store.expression import Change, absent, below, fewer_than
-from keyfence.store.head import Head
+from keyfence.store.embedded_edges import Head
+from keyfence.store.expressions import Change, absent, below, fewer_than
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.note import Note, differences
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
 from keyfence.store.write import Write, change, delete, put, revise, tally
+from keyfence.validation import checked_line
 
 MISSING = partial(NotFound, "no such user")
 TAKEN = partial(Conflict, "another user has this email", field="email")

@@ -11,13 +11,13 @@ from keyfence.errors import BadInput, Conflict, Internal
 from keyfence.operations.offboarding.chain import genesis
 from keyfence.operations.offboarding.export_file import SUFFIX
 from keyfence.store import clock
-from keyfence.store.expression import absent
+from keyfence.store.expressions import absent
 from keyfence.store.write import Write, put
 from keyfence.tenancy.access import jobs, offboarding_by_id
 from keyfence.tenancy.lifecycle import TenantStatus, check_step
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.offboarding import Job, job_id
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.suspensions import Suspensions
 from keyfence_iam.boundary import TenantId
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfence.store.expression import Change, equals
+from keyfence.store.expressions import Change, equals
 from keyfence.store.write import Write, change, delete
 from keyfence.tenancy.access import events, events_of_tenant, identities
 from keyfence.tenancy.lifecycle import TenantStatus, check_step
 from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.move import Placement
 from keyfence.tenancy.quotas import NO_OVERRIDES
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence_iam.boundary import TenantId
 
 NOTHING = "{}"

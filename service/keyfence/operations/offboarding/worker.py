@@ -25,7 +25,7 @@ from keyfence.store.sweep import Sweep
 from keyfence.store.table import Table
 from keyfence.tenancy.move import Placement
 from keyfence.tenancy.offboarding import Job, Phase
-from keyfence.tenancy.register import Register
+from keyfence.tenancy.repository import Register
 from keyfence.tenancy.suspensions import Suspensions
 from keyfence_iam.boundary import TenantId
 

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence_iam.document import Condition, Policy, Statement
-from keyfence_iam.evaluator import choices, naming
+from keyfence_iam.evaluator import assumptions, naming
 from keyfence_iam.evaluator.authorisation import Authorisation, Value
 from keyfence_iam.evaluator.condition import clause
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
@@ -25,7 +25,7 @@ def decided(*statements: Statement, **context: Value) -> Decision:
 
 
 def test_the_choices_are_these() -> None:
-    assert {name: value for name, value in vars(choices).items() if name.isupper()} == {
+    assert {name: value for name, value in vars(assumptions).items() if name.isupper()} == {
         "ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS": True,
         "EMPTY_LIST_IS_NO_VALUE": True,
         "UNRESOLVED_NOT_RESOURCE_APPLIES": False,

@@ -4,7 +4,7 @@ from keyfence_iam.document import parse
 from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Denied
 from keyfence_iam.evaluator.evaluate import Policies
-from keyfence_iam.evaluator.explanation import Explanation, Finding, explain
+from keyfence_iam.evaluator.explain import Explanation, Finding, explain
 from keyfence_iam.evaluator.principal import Principal
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"

@@ -10,7 +10,7 @@ from keyfence_iam.document import Policy, parse
 from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.explanation import explain
+from keyfence_iam.evaluator.explain import explain
 
 from .strategies import ACTIONS, REQUESTS, RESOURCES, policies
 

@@ -9,7 +9,7 @@ from keyfence_iam.boundary import BadTenantId, TenantId
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account
 from keyfence_iam.gate.faults.fault import Fault, Kind
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policies.suspension import suspended
 from keyfence_iam.warden import NotShut, TooManySuspended, Warden
 from keyfence_iam.warden.warden import POLICY

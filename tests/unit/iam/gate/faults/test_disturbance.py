@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence_iam.gate.faults.fault import Fault, Kind
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from tests.unit.iam.gate.server.caller import GET, Reply, exchange, gate_before, process, tenant
 from tests.unit.iam.gate.server.engine import ScriptedEngine
 

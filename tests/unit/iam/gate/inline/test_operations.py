@@ -9,7 +9,7 @@ import pytest
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account import Account
 from keyfence_iam.gate.faults.fault import Fault, Kind
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policies.size import INLINE
 from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, client, gate, put, refused, warden
 

@@ -11,8 +11,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.gate.server import Gate
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, Caller, Reply, exchange, gate_before, process, tenant
 
 from .clock import Clock

@@ -15,7 +15,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.document import Policy, Statement
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.sts import Assumption, assume
 from tests.unit.iam.gate.server.engine import OK, ScriptedEngine, scripted, with_table
 

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from tests.unit.iam.gate.server.caller import (
     DEPLOYMENT,
     GET,

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from keyfence_iam.gate.serving import LARGEST_HEAD
+from keyfence_iam.gate.server import LARGEST_HEAD
 from tests.unit.iam.gate.server.caller import GET, exchange, gate_before, raw, tenant
 
 BEGIN = b"POST / HTTP/1.1\r\nhost: x\r\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.server import Gate
+from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.sts import Assumption, assume
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, Caller, Reply, gate_before, tenant, unfenced
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import clock
-from keyfence.store.expression import absent
-from keyfence.store.page import Edge, Page
+from keyfence.store.expressions import absent
+from keyfence.store.pagination import Edge, Page
 from keyfence.store.retry import unless_stale
 from keyfence.store.stretch import Span
 from keyfence.store.table import Table
-from keyfence.store.timeline import timeline
+from keyfence.store.time_buckets import timeline
 from keyfence.store.write import Write, put, revise
 from keyfence.tenancy.access import (
     events,
@@ -26,7 +26,7 @@ from keyfence.tenancy.access import (
     tenants_by_status,
 )
 from keyfence.tenancy.event import TenantEvent, event
-from keyfence.tenancy.identity import Identity, issuer_digest
+from keyfence.tenancy.issuers import Identity, issuer_digest
 from keyfence.tenancy.lifecycle import TenantStatus
 from keyfence.tenancy.model import Listed, Tenant
 from keyfence_iam.boundary import BadTenantId, TenantId, tenant_id

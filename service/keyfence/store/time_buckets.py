@@ -10,7 +10,7 @@ from itertools import islice
 from keyfence.store.codec import Item
 from keyfence.store.cursor import Position, Scope
 from keyfence.store.entity import M, Query
-from keyfence.store.page import Edge, Page, checked_size
+from keyfence.store.pagination import Edge, Page, checked_size
 from keyfence.store.reading import Reading
 from keyfence.store.stretch import Span, Stretch
 from keyfence.store.table import Table

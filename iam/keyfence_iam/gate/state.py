@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from keyfence_iam.gate.denial import Denials
+from keyfence_iam.gate.denials import Denials
 from keyfence_iam.gate.faults.plan import Faults
 from keyfence_iam.gate.limits.limits import Limits
 from keyfence_iam.gate.sessions import Sessions

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 import orjson
 
-from keyfence.domains.orders.lines import Wanted
+from keyfence.domains.orders.line_items import Wanted
 from keyfence.domains.orders.model import BuyerId, OrderId
-from keyfence.inputs import checked_line
+from keyfence.validation import checked_line
 
 KEY_LENGTH = 200
 RETENTION = timedelta(days=7)

@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-from keyfence.store.answers import Refused
+from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.lane import Lane
 from keyfence_iam.credentials import Credentials
 

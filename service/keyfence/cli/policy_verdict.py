@@ -11,7 +11,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Allowed
 from keyfence_iam.evaluator.evaluate import Policies
-from keyfence_iam.evaluator.explanation import Explained, Explanation, Finding, explain
+from keyfence_iam.evaluator.explain import Explained, Explanation, Finding, explain
 from keyfence_iam.evaluator.principal import Principal
 from keyfence_iam.evaluator.requests import NotUnderstood, Place, TableKeys, expand, tables_named
 from keyfence_iam.evaluator.wording import denial

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from keyfence.errors import BadInput
-from keyfence.inputs import checked_line
+from keyfence.validation import checked_line
 
 NAME_LENGTH = 2_048
 

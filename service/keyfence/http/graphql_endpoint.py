@@ -17,7 +17,7 @@ from keyfence.graphql.request import GraphQLRequest, RequestInfo
 from keyfence.http.access_log import hush
 from keyfence.http.body import BODY_LIMIT, read_body
 from keyfence.http.headers import header
-from keyfence.http.media import Media, is_json, negotiated, prefers_html
+from keyfence.http.media_types import Media, is_json, negotiated, prefers_html
 from keyfence.http.metrics import Metrics
 from keyfence.http.parameters import from_body, from_query_string
 from keyfence.http.refusal import STATUS, Headers, HttpRefusal, method_not_allowed

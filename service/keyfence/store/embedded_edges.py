@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from keyfence.store.expression import Change, Condition, absent, equals
+from keyfence.store.expressions import Change, Condition, absent, equals
 
 SIZE = 24
 Attributes = Mapping[str, str]

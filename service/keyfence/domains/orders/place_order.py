@@ -9,7 +9,8 @@ from typing import Any
 from keyfence.domains.orders.access import buyers, items, order_by_id, order_by_key, order_keys
 from keyfence.domains.orders.change import first_writes
 from keyfence.domains.orders.event import event
-from keyfence.domains.orders.lines import (
+from keyfence.domains.orders.idempotency import OrderKey, checked_key, fingerprint, is_expired, order_key
+from keyfence.domains.orders.line_items import (
     LineItem,
     Priced,
     Prices,
@@ -20,11 +21,10 @@ from keyfence.domains.orders.lines import (
     line_items,
 )
 from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, checked_region, is_alive
-from keyfence.domains.orders.once import OrderKey, checked_key, fingerprint, is_expired, order_key
 from keyfence.domains.orders.repository import MISSING
 from keyfence.errors import BadInput, Conflict
 from keyfence.store import clock
-from keyfence.store.expression import absent, equals, present
+from keyfence.store.expressions import absent, equals, present
 from keyfence.store.ids import new_id
 from keyfence.store.note import Note
 from keyfence.store.retry import unless_stale

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from keyfence.local.engine import EngineMissing, Progress
+from keyfence.local.engines.engine import EngineMissing, Progress
 
 if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer

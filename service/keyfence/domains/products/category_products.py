@@ -17,7 +17,7 @@ from keyfence.domains.products.access import (
 from keyfence.domains.products.model import Product, claim_of
 from keyfence.errors import BadInput, Conflict, KeyfenceError, Throttled
 from keyfence.store import clock
-from keyfence.store.expression import Change, absent
+from keyfence.store.expressions import Change, absent
 from keyfence.store.path import Path
 from keyfence.store.table import PORTION, Table
 from keyfence.store.write import Stale, Write, change, revise

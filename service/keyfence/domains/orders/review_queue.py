@@ -10,7 +10,7 @@ from keyfence.domains.orders.access import review_queue
 from keyfence.domains.orders.model import Order, OrderId, changed, checked_reason
 from keyfence.domains.orders.repository import Orders
 from keyfence.errors import Conflict
-from keyfence.store.page import Page
+from keyfence.store.pagination import Page
 from keyfence.store.retry import pause, unless_stale
 from keyfence.store.write import Stale
 

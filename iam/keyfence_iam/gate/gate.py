@@ -1,0 +1,143 @@
+"""A running gate."""
+
+import errno
+import socket
+import threading
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.application import Application
+from keyfence_iam.gate.clock import Clock, utc_now
+from keyfence_iam.gate.denials import Denials, Listener, unheard
+from keyfence_iam.gate.engine.upstream import Upstream
+from keyfence_iam.gate.faults.fault import Fault
+from keyfence_iam.gate.faults.plan import Faults
+from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.gate.server import Server
+from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.state import Keep, Rules, unkept
+
+HOST = "127.0.0.1"
+START_SECONDS = 15
+
+
+class GateFailed(Exception):
+    """A gate that cannot listen, or that did not start."""
+
+
+class Gate:
+    """A gate in a thread of this process; what it goes by may be replaced, and holds from the next call on."""
+
+    def __init__(self, rules: Rules, server: Server, listener: socket.socket) -> None:
+        self._rules, self._server, self._listener = rules, server, listener
+        self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
+        self.url = f"http://{HOST}:{listener.getsockname()[1]}"
+
+    @classmethod
+    def start(
+        cls,
+        *,
+        engine_url: str,
+        account: Account,
+        key: bytes,
+        port: int = 0,
+        strict: bool = False,
+        faults: Iterable[Fault] = (),
+        clock: Clock = utc_now,
+        on_denied: Listener = unheard,
+        keep: Keep = unkept,
+        limits: Limits | None = None,
+        listener: socket.socket | None = None,
+    ) -> Self:
+        """On `listener`, a socket that listens already, or else on `port`, where 0 is any that is free."""
+        sessions = Sessions(account, key, clock=clock)
+        rules = Rules(
+            sessions=sessions,
+            strict=strict,
+            faults=Faults(faults),
+            denials=Denials(on_denied),
+            keep=keep,
+            limits=limits,
+        )
+        server = Server(Application(rules, Upstream(engine_url)))
+        gate = cls(rules, server, listener or _listening(port))
+        gate._begin()
+        return gate
+
+    @property
+    def sessions(self) -> Sessions:
+        return self._rules.sessions
+
+    @property
+    def account(self) -> Account:
+        return self.sessions.account
+
+    @account.setter
+    def account(self, account: Account) -> None:
+        self.sessions.govern(account)
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        return self._rules.faults.faults
+
+    @faults.setter
+    def faults(self, faults: Iterable[Fault]) -> None:
+        """Counted from the beginning."""
+        self._rules.faults = Faults(faults)
+
+    @property
+    def strict(self) -> bool:
+        return self._rules.strict
+
+    @strict.setter
+    def strict(self, strict: bool) -> None:
+        self._rules.strict = strict
+
+    @property
+    def limits(self) -> Limits | None:
+        return self._rules.limits
+
+    @limits.setter
+    def limits(self, limits: Limits | None) -> None:
+        """With every bucket full, or without any."""
+        self._rules.limits = limits
+
+    @property
+    def denials(self) -> Denials:
+        return self._rules.denials
+
+    def wait(self) -> None:
+        """Until it is stopped."""
+        self._thread.join()
+
+    def stop(self) -> None:
+        """Calls that are under way are answered first."""
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _begin(self) -> None:
+        self._thread.start()
+        if not self._server.ready.wait(START_SECONDS):
+            self.stop()
+            raise GateFailed("the gate did not start")
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self._listener])
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server((HOST, port))
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        raise GateFailed(f"port {port} on {HOST} is already in use" if taken else str(error)) from error

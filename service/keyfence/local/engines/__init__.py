@@ -1,0 +1,1 @@
+"""DynamoDB engines for one machine: dynoxide and moto."""

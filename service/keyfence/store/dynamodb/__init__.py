@@ -1,0 +1,1 @@
+"""The transport to DynamoDB: calls with credentials, limits, metering and retries."""
