@@ -8,11 +8,10 @@ import pytest
 import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.local import dynoxide
-from keyfence.local.engines import moto
+from keyfence.local.engines import dynoxide, moto
 from keyfence.local.engines.engine import Engine
 from keyfence.local.issuer import LocalIssuer
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.dynoxide_binary import dynoxide_binary
 from tests.world import Session, World
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local.binary import obtain, shared_cache
+from keyfence.local.engines.dynoxide_binary import obtain, shared_cache
 from keyfence.local.engines.engine import EngineMissing
 
 

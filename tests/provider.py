@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 from ulid import ULID
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:

@@ -13,7 +13,7 @@ from botocore.config import Config
 from starlette.applications import Starlette
 
 from keyfence import app
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.local import gate_access
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import IssuerSettings, Settings
@@ -22,18 +22,17 @@ from keyfence.store.location import Home
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Overrides, Tier
 from keyfence.tenancy.repository import Register
-from keyfence_iam.boundary import TenantId, tenant_id
+from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.access_key import new_gate_key
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.vending import Vending
+from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.sts import Vending
+from keyfence_iam.tenant import TenantId, tenant_id
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

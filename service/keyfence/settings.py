@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from keyfence.development import LOCAL_ISSUER, MARK
-from keyfence_iam.boundary import BadTenantId, tenant_id
+from keyfence_iam.tenant import BadTenantId, tenant_id
 
 CURSOR_KEY_BYTES = 32
 GRACE_SECONDS = 10.0

@@ -8,17 +8,15 @@ from typing import Any
 from starlette.applications import Starlette
 
 from keyfence import app
+from keyfence.admission.admission import Turns
+from keyfence.admission.tenant_limits import Allowances
 from keyfence.store.tables import Tables
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import Register
-from keyfence.usage.allowances import Allowances
-from keyfence.usage.flushing import Flushing
-from keyfence.usage.ledger import Ledger
-from keyfence.usage.repository import Usages
-from keyfence.usage.turn import Turns
-from keyfence_iam.boundary import tenant_id
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.usage.hourly_usage import Usages
+from keyfence.usage.ledger import Flushing, Ledger
+from keyfence_iam.tenant import tenant_id
 from tests.world import PLENTY, Session, World
 
 _numbers = itertools.count(1)

@@ -4,7 +4,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from keyfence_iam.boundary import tenant_id
+from keyfence_iam.tenant import tenant_id
 from tests.provider import Provider
 from tests.world import Session, World
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from keyfence.auth.role import Role
-from keyfence.domains.activity.access import activities
-from keyfence.domains.activity.model import RETENTION, Activity, ActivityId
+from keyfence.auth.principal import Role
+from keyfence.domains.activity.activity_log import RETENTION, Activity, ActivityId, activities
 from keyfence.store.ids import new_id
-from keyfence.store.write import put
+from keyfence.store.writes import put
 from tests.isolation.neighbour import EVERYTHING, settled
 from tests.isolation.questions import Question, questions
 from tests.world import Session, World

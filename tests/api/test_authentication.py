@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from keyfence.local.issuer import LocalIssuer
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
 QUERY = {"query": "{ viewer { subject } }"}

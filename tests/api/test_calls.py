@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.groups.memberships import Memberships
 from keyfence.domains.groups.model import Group, GroupRole, MemberId
 from keyfence.domains.groups.repository import Groups

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.faults.fault import Fault
+from keyfence_iam.gate.faults import Fault
 from tests.world import Session, World
 
 CREATE = "mutation($path: [String!]!) { createCategory(path: $path) { path name depth } }"

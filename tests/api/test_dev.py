@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local import dynoxide
+from keyfence.local.engines import dynoxide
 from keyfence.store.dynamodb.client import Wire
-from keyfence.store.schema import Administration, definition
+from keyfence.store.dynamodb.table_definition import Administration, definition
 from keyfence_iam.credentials import Credentials
 from tests.dynoxide_binary import dynoxide_binary
 

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from keyfence import app
+from keyfence.hot_partitions.fleet import FleetTraffic
+from keyfence.hot_partitions.hottest import Hot
+from keyfence.hot_partitions.partition_load import STEP, Place, Spot, Units, step_of
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import Register
-from keyfence.traffic.hottest import Hot
-from keyfence.traffic.place import Place
-from keyfence.traffic.repository import FleetTraffic
-from keyfence.traffic.spot import Spot
-from keyfence.traffic.units import STEP, Units, step_of
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
 HOT = """query($first: Int = 20) { hotPartitions(first: $first) {

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from keyfence import app
-from keyfence.auth.public_address import is_public
-from keyfence.auth.published_keys import PublishedKeys
-from keyfence.auth.reach import Reach
+from keyfence.auth.egress import Reach, is_public
+from keyfence.auth.key_sets import PublishedKeys
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import IssuerSettings
 from tests.api.operating import ONBOARD, Newcomer, kinds

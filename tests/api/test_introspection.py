@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from tests.world import Session, World
 
 QUESTIONS = ["{ __schema { types { name } } }", '{ __type(name: "User") { name } }']

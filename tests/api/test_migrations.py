@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from keyfence.migrations.records import Records
-from keyfence.tenancy.migration import Kind, new_migration
-from keyfence_iam.boundary import TenantId
+from keyfence.jobs.job import Kind, new_migration
+from keyfence.jobs.lease import Records
+from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
 ASKED = """

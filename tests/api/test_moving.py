@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from keyfence.tenancy.move import MovePhase, Placement
+from keyfence.tenancy.tenant import MovePhase, Placement
 from tests.api.ordering import CLAIM, DELETE, FLAG, RESTORE, TRANSITION, new_customer, new_product, placed, wanted
 from tests.engine.moving import Moving
 from tests.world import Session, World

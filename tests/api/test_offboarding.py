@@ -11,9 +11,8 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from keyfence import app
-from keyfence.operations.offboarding.certificate import checked, compare
-from keyfence.operations.offboarding.signer import signer
-from keyfence_iam.boundary import TenantId
+from keyfence.jobs.offboard.certificate import checked, compare, signer
+from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import fill, left, migrator, of
 from tests.world import World
 

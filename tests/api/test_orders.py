@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from tests.api.ordering import DELETE, PLACE, TRANSITION, new_customer, new_product, placed, wanted
 from tests.world import Session, World
 

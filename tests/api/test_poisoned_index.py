@@ -3,13 +3,13 @@
 import httpx2
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User
 from keyfence.domains.users.repository import Users
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.boundary import tenant_id
+from keyfence_iam.tenant import tenant_id
 from tests.world import World
 
 

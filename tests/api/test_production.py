@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 
 from keyfence import app
 from keyfence.local import gate_access
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.policies.names import SERVICE_BASE
+from keyfence_iam.roles.names import SERVICE_BASE
+from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
 ISSUER, KID = "https://id.example.com", "key-1"

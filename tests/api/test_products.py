@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from tests.world import Session, World
 
 CREATE = """mutation(

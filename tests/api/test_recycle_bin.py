@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from tests.api.ordering import DELETE, FLAG, RESTORE, TRANSITION, new_customer, new_product, placed, wanted
 from tests.world import Session, World
 

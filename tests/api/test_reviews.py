@@ -2,7 +2,7 @@
 
 import asyncio
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from tests.api.ordering import CLAIM, FLAG, new_customer, new_product, placed, wanted
 from tests.world import Session, World
 

@@ -7,10 +7,10 @@ import jwt
 import pytest
 
 from keyfence import app
-from keyfence.auth.role import Role
-from keyfence.domains.sessions.repository import Sessions
+from keyfence.auth.principal import Role
+from keyfence.domains.sessions.revocation import Sessions
 from keyfence.domains.users.repository import Users
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
 REVOKE = "mutation($jti: String!) { revokeSession(jti: $jti) }"

@@ -6,7 +6,7 @@ import pytest
 from graphql import GraphQLInputObjectType, GraphQLNonNull, get_named_type, is_enum_type
 from graphql.type import GraphQLField
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.graphql.schema import schema
 from tests.world import Session, World
 

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 
-from keyfence_iam.gate.faults.fault import Fault
+from keyfence_iam.gate.faults import Fault
 from tests.api.ordering import TRANSITION, new_customer, new_product, placed, wanted
 from tests.world import Session, World
 

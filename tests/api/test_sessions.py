@@ -7,14 +7,14 @@ import httpx2
 import pytest
 
 from keyfence import app
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import Users
-from keyfence.store.vended import Vended
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.session import Session as GateSession
-from keyfence_iam.policies.suspension import suspended
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.budget import Budget
+from keyfence.store.dynamodb.credentials import Vended
+from keyfence_iam.gate.account.session import Session as GateSession
+from keyfence_iam.sts import Vending
+from keyfence_iam.suspension.policy import suspended
+from keyfence_iam.tenant import TenantId
+from keyfence_iam.token_bucket import Budget
 from tests.world import Session, World
 
 USERS = "{ users { edges { node { email } } } }"

@@ -9,7 +9,7 @@ import pytest
 
 from keyfence import app
 from keyfence.app.migrators import local_migrator
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
 pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)

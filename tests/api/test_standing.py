@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from keyfence import app
-from keyfence_iam.boundary import tenant_id
+from keyfence_iam.tenant import tenant_id
 from tests.api.operating import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, Newcomer, kinds
 from tests.world import World
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from keyfence import app
-from keyfence.store.vended import Vended
-from keyfence_iam.gate.faults.fault import Fault
-from keyfence_iam.vending import Vending
+from keyfence.store.dynamodb.credentials import Vended
+from keyfence_iam.gate.faults import Fault
+from keyfence_iam.sts import Vending
 from tests.world import Session, World
 
 USERS = "{ users { edges { node { email } } } }"

@@ -17,14 +17,13 @@ from keyfence.store.dynamodb.capacity import Meter
 from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.store.expressions import Change
 from keyfence.store.location import Home
-from keyfence.store.write import change
+from keyfence.store.writes import change
 from keyfence.tenancy.access import tenants
-from keyfence.tenancy.registry import Registry
-from keyfence.usage.flushing import counted
-from keyfence.usage.model import CONTROL_PLANE, Counts
-from keyfence.usage.repository import Usages
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.cache import Registry
+from keyfence.usage.hourly_usage import CONTROL_PLANE, Counts, Usages
+from keyfence.usage.ledger import counted
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
 from tests.api.limited import Server
 from tests.world import Session, World
 

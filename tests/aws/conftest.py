@@ -9,11 +9,11 @@ import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sts import STSClient
 
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.vending.sts import Sts, ambient
-from keyfence_iam.vending.wanted import Wanted, of_warden
-from keyfence_iam.warden import Warden
+from keyfence_iam.sts.client import Sts, ambient
+from keyfence_iam.sts.session_spec import Wanted, of_warden
+from keyfence_iam.suspension import Warden
+from keyfence_iam.tenant import TenantId
 from tests.isolation.places import Caller
 
 TABLE, ROLES = "KEYFENCE_TEST_TABLE", "KEYFENCE_TEST_ROLES"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence_iam.tenant import TenantId, tenant_boundary
 from tests.aws.conftest import Aws
 from tests.isolation.calls import Call, kinds
 from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller

@@ -22,26 +22,23 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
-from keyfence.cli.listener import listen
+from keyfence.cli.process import listen
 from keyfence.local import gate_access
-from keyfence.store.schema import definition
-from keyfence_iam.boundary import tenant_id
+from keyfence.store.dynamodb.table_definition import definition
+from keyfence_iam.authorization import Place, TableKeys, expand
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.evaluator.requests import Place, TableKeys, expand
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.answer import Answer
-from keyfence_iam.gate.application import Application
-from keyfence_iam.gate.body import parameters
-from keyfence_iam.gate.engine.forwarding import forward
-from keyfence_iam.gate.engine.upstream import Upstream
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions, first_denied
+from keyfence_iam.gate.app import Application
+from keyfence_iam.gate.engine.client import Upstream, forward
 from keyfence_iam.gate.gate import HOST
-from keyfence_iam.gate.judgement import first_denied
-from keyfence_iam.gate.request import Request
+from keyfence_iam.gate.http.messages import Answer, Request
 from keyfence_iam.gate.server import Server
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.signature import Verifier
+from keyfence_iam.gate.sigv4 import Verifier
 from keyfence_iam.gate.state import Rules
+from keyfence_iam.strict_json import parameters
+from keyfence_iam.tenant import tenant_id
 
 KEY = bytes(32)
 DEPLOYMENT = Deployment()

@@ -20,23 +20,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from keyfence import app, log
-from keyfence.auth.role import Role
-from keyfence.auth.tokens import tenant_verifier
+from keyfence.admission.admission import Turns
+from keyfence.admission.tenant_limits import Allowances
+from keyfence.auth.principal import Role
+from keyfence.auth.verifier import tenant_verifier
 from keyfence.domains.users.repository import Users
 from keyfence.graphql.context import Caller, Context
-from keyfence.graphql.execution import GraphQLExecutor
-from keyfence.graphql.request import GraphQLRequest
+from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
 from keyfence.graphql.schema import schema
-from keyfence.local import dynoxide
-from keyfence.local.binary import obtain, shared_cache
+from keyfence.local.engines import dynoxide
+from keyfence.local.engines.dynoxide_binary import obtain, shared_cache
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.location import Home
-from keyfence.tenancy.home import home_of
-from keyfence.tenancy.registry import Registry
-from keyfence.usage.allowances import Allowances
+from keyfence.tenancy.cache import Registry, home_of
 from keyfence.usage.ledger import Ledger
-from keyfence.usage.turn import Turns
 from tests.world import Session, World
 
 QUERY = """{ users(first: 20) { edges { cursor node { id email name role createdAt updatedAt version __typename } }

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from keyfence.store.codec import Item
-from keyfence.store.merging import Order, Slot, merged
+from keyfence.store.sharded_query import Order, Slot, merged
 from keyfence.store.shards import slot_of
 
 COUNTS = (1, 2, 8, 32, 256)

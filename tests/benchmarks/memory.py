@@ -11,21 +11,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from keyfence.auth.token_cache import TokenCache, Verified
+from keyfence.admission import tenant_limits
+from keyfence.auth.verifier import TokenCache, Verified
+from keyfence.hot_partitions import window
+from keyfence.hot_partitions.partition_load import STEP, STEPS, Place
 from keyfence.store.dynamodb.capacity import Spent
-from keyfence.tenancy import registry
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
+from keyfence.tenancy import cache
 from keyfence.tenancy.quotas import Tier
-from keyfence.traffic import window
-from keyfence.traffic.place import Place
-from keyfence.traffic.units import STEP, STEPS
-from keyfence.usage import allowances, ledger
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.usage import ledger
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.budget import Budget
-from keyfence_iam.vending.wanted import of_tenant
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.session_spec import of_tenant
+from keyfence_iam.tenant import TenantId
+from keyfence_iam.token_bucket import Budget
 
 BEYOND = 1.1
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -61,17 +60,17 @@ def tenants(limit: int) -> Iterator[Tenant]:
 
 
 def registered() -> Filled:
-    kept = registry.Registry(cast("Any", None))
-    for tenant in tenants(registry.LARGEST):
+    kept = cache.Registry(cast("Any", None))
+    for tenant in tenants(cache.LARGEST):
         kept.learn(tenant)
-    return Filled("tenants", registry.LARGEST, kept, len(kept._known))
+    return Filled("tenants", cache.LARGEST, kept, len(kept._known))
 
 
 def allowed() -> Filled:
-    kept = allowances.Allowances()
-    for tenant in tenants(allowances.LARGEST):
+    kept = tenant_limits.Allowances()
+    for tenant in tenants(tenant_limits.LARGEST):
         kept.of(tenant)
-    return Filled("allowances", allowances.LARGEST, kept, len(kept))
+    return Filled("allowances", tenant_limits.LARGEST, kept, len(kept))
 
 
 def counted() -> Filled:

@@ -26,17 +26,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence import app, log
 from keyfence.app.process import settle_down
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import Users
-from keyfence.local import dynoxide
-from keyfence.local.binary import obtain, shared_cache
+from keyfence.local.engines import dynoxide
+from keyfence.local.engines.dynoxide_binary import obtain, shared_cache
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import Settings
 from keyfence.tenancy.quotas import Overrides
 from keyfence.tenancy.repository import Register
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions
 from tests.api.limited import Server
 from tests.benchmarks.graphql import BODY, _post
 from tests.world import Session, World

@@ -20,31 +20,28 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence.app.process import settle_down
-from keyfence.domains.activity.access import activities
-from keyfence.domains.activity.model import Activity, ActivityId
-from keyfence.domains.activity.repository import Activities
+from keyfence.domains.activity.activity_log import Activities, Activity, ActivityId, activities
 from keyfence.errors import Throttled
-from keyfence.local import dynoxide
-from keyfence.local.binary import obtain, shared_cache
+from keyfence.jobs.job import Migration
+from keyfence.jobs.lease import Records
+from keyfence.jobs.reshard.job import Resharding
+from keyfence.jobs.reshard.start import Reshards
+from keyfence.jobs.runner import Means, carry_on
+from keyfence.local.engines import dynoxide
+from keyfence.local.engines.dynoxide_binary import obtain, shared_cache
 from keyfence.local.issuer import LocalIssuer
-from keyfence.migrations.engine import carry_on
-from keyfence.migrations.means import Means
-from keyfence.migrations.records import Records
-from keyfence.migrations.resharding import Resharding
-from keyfence.operations.resharding import Reshards
 from keyfence.settings import GRACE_SECONDS
-from keyfence.store.calls import Patience
+from keyfence.store.dynamodb.caller import Patience
 from keyfence.store.ids import new_id
 from keyfence.store.location import TOO_OLD
-from keyfence.store.sweep import Sweep
+from keyfence.store.scan import Sweep
 from keyfence.store.table import Table
-from keyfence.store.write import put
-from keyfence.tenancy.migration import Migration
-from keyfence.tenancy.registry import Registry
+from keyfence.store.writes import put
+from keyfence.tenancy.cache import Registry
 from keyfence.tenancy.repository import Register
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.limits.buckets import Rates
-from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 KILOBYTES = 19

@@ -8,18 +8,18 @@ import asyncio
 import time
 
 from keyfence.local.compute import running_as
-from keyfence.store.calls import CredentialSource
-from keyfence.store.vended import Vended
-from keyfence_iam.boundary import TenantId
+from keyfence.store.dynamodb.caller import CredentialSource
+from keyfence.store.dynamodb.credentials import Vended
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.access_key import new_gate_key
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.budget import Budget
-from keyfence_iam.vending.sts import Sts
-from keyfence_iam.vending.wanted import Wanted, of_tenant
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.client import Sts
+from keyfence_iam.sts.session_spec import Wanted, of_tenant
+from keyfence_iam.tenant import TenantId
+from keyfence_iam.token_bucket import Budget
 
 TENANTS = [TenantId(f"tenant-{number}") for number in range(10_000)]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.catalogue.measured import FILE, Measured
-from keyfence.local import dynoxide
+from keyfence.access_patterns.report import FILE, Measured
+from keyfence.local.engines import dynoxide
 from keyfence.local.issuer import LocalIssuer
 from tests.catalogue.measuring import measurements, unstreamed
 from tests.dynoxide_binary import dynoxide_binary

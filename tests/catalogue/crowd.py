@@ -6,21 +6,18 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from keyfence.auth.role import Role
-from keyfence.domains.activity.access import activities
-from keyfence.domains.activity.model import ActivityId, entry
+from keyfence.auth.principal import Role
+from keyfence.domains.activity.activity_log import ActivityId, activities, entry
 from keyfence.domains.categories.access import categories
 from keyfence.domains.categories.model import Category
-from keyfence.domains.counters.access import counters
-from keyfence.domains.counters.model import Counter
+from keyfence.domains.counters.counter import Counter, counters
 from keyfence.domains.customers.access import customers
 from keyfence.domains.customers.model import Customer, CustomerId
 from keyfence.domains.groups.access import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from keyfence.domains.products.access import product_revisions, products, sku_claims
 from keyfence.domains.products.model import Product, ProductId, claim_of, revision_of, views_of
-from keyfence.domains.sales.access import monthly_sales
-from keyfence.domains.sales.model import MonthlySales, month_of
+from keyfence.domains.sales.sales import MonthlySales, month_of, monthly_sales
 from keyfence.domains.stores.access import stores
 from keyfence.domains.stores.model import Store, StoreId, opened
 from keyfence.domains.users.access import email_claims, settings, users
@@ -28,8 +25,8 @@ from keyfence.domains.users.model import EmailClaim, Setting, User, UserId
 from keyfence.store.embedded_edges import SIZE, Head
 from keyfence.store.entity import Entity
 from keyfence.store.ids import new_id
-from keyfence.store.note import Note
-from keyfence.store.path import Path
+from keyfence.store.key_template import Path
+from keyfence.store.writes import Note
 from tests.catalogue.ordering import Ordered, ordered
 
 Kept = tuple[Entity[Any], Any]

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from keyfence import app
-from keyfence.catalogue.measured import Measured
+from keyfence.access_patterns.report import Measured
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import BotoClient
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import TRANSACTION
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.fields import MUTATIONS, QUERIES, document, variables
 from tests.catalogue.watching import Seen, Watch, measured, watched

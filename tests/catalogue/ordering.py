@@ -6,9 +6,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from keyfence.domains.orders.access import events, items, orders, rows
-from keyfence.domains.orders.event import OrderEvent, event
 from keyfence.domains.orders.line_items import LineItem, ProductId, Wanted, billed, line_items
-from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, changed, deleted, row_of
+from keyfence.domains.orders.model import (
+    BuyerId,
+    Order,
+    OrderEvent,
+    OrderId,
+    OrderStatus,
+    changed,
+    deleted,
+    event,
+    row_of,
+)
 from keyfence.domains.products.model import Product
 from keyfence.store.entity import Entity
 from keyfence.store.ids import new_id

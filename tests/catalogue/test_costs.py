@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from keyfence.catalogue import Named, patterns
-from keyfence.catalogue.measured import Measured
-from keyfence.catalogue.measured import measurements as kept
+from keyfence.access_patterns import Named, patterns
+from keyfence.access_patterns.report import Measured
+from keyfence.access_patterns.report import measurements as kept
 from keyfence.domains.stores.geohash import CELLS
 from keyfence.graphql.schema import schema
 from keyfence.local.issuer import LocalIssuer
-from keyfence.store.family import Family
+from keyfence.store.entity import Family
 from tests.catalogue.__main__ import SIZE
 from tests.catalogue.fields import MUTATIONS, QUERIES
 from tests.catalogue.measuring import measurements, unstreamed

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from keyfence.catalogue.measured import Cost, Measured
-from keyfence.catalogue.register import patterns
+from keyfence.access_patterns.register import patterns
+from keyfence.access_patterns.report import Cost, Measured
 from keyfence.store.dynamodb.capacity import Meter
 from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.store.table import Table

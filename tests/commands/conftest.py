@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local.gate_key import gate_key
-from keyfence_iam.boundary import TenantId
+from keyfence.local.data_directory import gate_key
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 

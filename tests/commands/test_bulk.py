@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local.gate_key import gate_key
-from keyfence_iam.boundary import TenantId
+from keyfence.local.data_directory import gate_key
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.policies.names import SERVICE_BASE
+from keyfence_iam.roles.names import SERVICE_BASE
+from keyfence_iam.tenant import TenantId
 from tests.commands.typed import SECONDS, become, invoked, started
 from tests.engine.trade import SMALL, Trade, content, exported, kept
 from tests.world import World

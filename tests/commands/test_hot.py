@@ -6,12 +6,10 @@ import time
 
 import pytest
 
-from keyfence.traffic.hottest import Hot
-from keyfence.traffic.place import Place
-from keyfence.traffic.repository import FleetTraffic
-from keyfence.traffic.spot import Spot
-from keyfence.traffic.units import Units, step_of
-from keyfence_iam.boundary import TenantId
+from keyfence.hot_partitions.fleet import FleetTraffic
+from keyfence.hot_partitions.hottest import Hot
+from keyfence.hot_partitions.partition_load import Place, Spot, Units, step_of
+from keyfence_iam.tenant import TenantId
 from tests.commands.typed import run
 from tests.world import World
 

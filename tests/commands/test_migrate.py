@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.commands import typed
 from tests.engine.migrating import fill_unkeyed, record, users_of
 from tests.world import World

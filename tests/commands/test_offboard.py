@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from keyfence.operations.offboarding.signer import signer
-from keyfence.store.size import item_bytes
-from keyfence_iam.boundary import TenantId
+from keyfence.jobs.offboard.certificate import signer
+from keyfence.store.codec import item_bytes
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.policies.names import MIGRATOR, SERVICE_BASE
+from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE
+from keyfence_iam.tenant import TenantId
 from tests.commands import typed
 from tests.engine.leaving import fill, left, of
 from tests.world import World

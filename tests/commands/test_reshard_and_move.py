@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts, ShardMap
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.commands.typed import ended, run, told
 from tests.engine.leaving import left, of, put
 from tests.engine.migrating import record, right_items, users_of, without_keys

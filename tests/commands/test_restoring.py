@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from keyfence.local import gate_access
-from keyfence.local.gate_key import gate_key
+from keyfence.local.data_directory import gate_key
 from keyfence.store.dynamodb.client import Wire
-from keyfence.store.schema import Administration
-from keyfence_iam.boundary import TenantId
+from keyfence.store.dynamodb.table_definition import Administration
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.policies.names import PROVISIONER
+from keyfence_iam.roles.names import PROVISIONER
+from keyfence_iam.tenant import TenantId
 from tests.commands.typed import invoked
 from tests.engine.trade import Trade, kept
 from tests.world import World

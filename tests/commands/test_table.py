@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from keyfence.cli import app
 from keyfence.store.dynamodb.client import Wire
-from keyfence.store.schema import Administration, definition
+from keyfence.store.dynamodb.table_definition import Administration, definition
 from tests.conftest import Engines
 
 

@@ -15,12 +15,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence import app as composed
-from keyfence.local.gate_key import gate_key
-from keyfence.usage.model import CONTROL_PLANE, Counts, UsageHour
-from keyfence.usage.repository import Usages
-from keyfence_iam.boundary import TenantId, tenant_id
+from keyfence.cli.tenant import list_show
+from keyfence.local.data_directory import gate_key
+from keyfence.usage.hourly_usage import CONTROL_PLANE, Counts, UsageHour, Usages
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.policies.names import SERVICE_BASE
+from keyfence_iam.roles.names import SERVICE_BASE
+from keyfence_iam.tenant import TenantId, tenant_id
 from tests.commands import typed
 from tests.provider import Provider
 from tests.unit.cli.changes import CHANGES
@@ -142,7 +142,7 @@ def test_what_is_wrong_is_called_by_its_option_and_nothing_is_claimed(option: st
 
 
 def test_the_list_has_every_tenant_once_and_the_newest_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyfence.cli.tenant_list.LARGEST", 2)
+    monkeypatch.setattr(list_show, "LARGEST", 2)
     made = [asyncio.run(world.new_tenant()) for _ in range(5)]
     listed = [one["id"] for one in told("list")["tenants"]]
     assert listed[:5] == made[::-1]

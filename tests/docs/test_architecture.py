@@ -4,27 +4,28 @@ import tomllib
 
 import pytest
 
-from keyfence.auth import owned_issuers
-from keyfence.auth.keyset import Pace
-from keyfence.auth.tokens import CACHED_TOKENS, RECHECK_SECONDS
-from keyfence.domains.sessions import standing
+from keyfence.admission import tenant_limits
+from keyfence.auth import tenant_issuers
+from keyfence.auth.key_sets import Pace
+from keyfence.auth.verifier import CACHED_TOKENS, RECHECK_SECONDS
+from keyfence.domains.sessions import revocation
 from keyfence.graphql.document_cache import ENTRY_WEIGHT
+from keyfence.hot_partitions import window
+from keyfence.hot_partitions.partition_load import STEP
 from keyfence.http import media_types
-from keyfence.http.body import BODY_LIMIT
+from keyfence.http.request import BODY_LIMIT
 from keyfence.settings import GRACE_SECONDS
-from keyfence.store import mirror
-from keyfence.store.calls import Patience
+from keyfence.store.dual_write import caller
+from keyfence.store.dynamodb.caller import Patience
 from keyfence.store.keys import PARTITION_BYTES, SORT_BYTES
-from keyfence.store.retry import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
-from keyfence.tenancy import registry
-from keyfence.traffic import window
-from keyfence.traffic.units import STEP
-from keyfence.usage import allowances, ledger
-from keyfence_iam.vending import pace, vending
+from keyfence.store.writes import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
+from keyfence.tenancy import cache
+from keyfence.usage import ledger
+from keyfence_iam.sts import refresh, session_cache
 from tests.docs.pages import DOCS, ROOT, prose, table
 
 PAGE = DOCS / "architecture.md"
-PACE, PATIENCE, SESSIONS = Pace(), Patience(), pace.Pace()
+PACE, PATIENCE, SESSIONS = Pace(), Patience(), refresh.Pace()
 
 
 @pytest.mark.parametrize(
@@ -33,25 +34,25 @@ PACE, PATIENCE, SESSIONS = Pace(), Patience(), pace.Pace()
         f"{CACHED_TOKENS:,}; checked anew after {RECHECK_SECONDS} s",
         f"refreshed after {PACE.fresh:g} s or for an unknown `kid`, at most every {PACE.between_fetches:g} s",
         f"unusable after {PACE.usable:,} s",
-        f"{registry.LARGEST:,}; {registry.MAX_AGE:g} s",
-        f"{owned_issuers.LARGEST:,} of each; {owned_issuers.MAX_AGE:g} s and {owned_issuers.ABSENT_FOR:g} s",
-        f"what is left of tenants' quotas | {allowances.LARGEST:,};",
+        f"{cache.LARGEST:,}; {cache.MAX_AGE:g} s",
+        f"{tenant_issuers.LARGEST:,} of each; {tenant_issuers.MAX_AGE:g} s and {tenant_issuers.ABSENT_FOR:g} s",
+        f"what is left of tenants' quotas | {tenant_limits.LARGEST:,};",
         f"the heaviest {window.SIZE:,} of each {STEP} s",
         f"of hours that are over {ledger.LARGEST:,} |",
-        f"`KEYFENCE_REVOCATION_SECONDS` says so; then {standing.REMEMBERED:,}",
+        f"`KEYFENCE_REVOCATION_SECONDS` says so; then {revocation.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",
         f"{media_types.MEMORY} of each, their first {media_types.LONGEST:,} characters",
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",
-        f"{mirror.ROUNDS} rounds, the same pauses, then THROTTLED",
+        f"{caller.ROUNDS} rounds, the same pauses, then THROTTLED",
         f"as the registry may remember the tenant and {GRACE_SECONDS:g} s more",
         f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
-        f"`body.py` reads at most {BODY_LIMIT:,} bytes",
+        f"`http/request.py` reads at most {BODY_LIMIT:,} bytes",
         f"A session of {SESSIONS.session} s is renewed in the background when between"
         f" {SESSIONS.earliest_renewal:.0%} and {SESSIONS.latest_renewal:.0%} of it are over".replace("%", " %"),
         f"from {SESSIONS.margin:g} s before its session ends",
-        f"{vending.SESSIONS:,}; gone {SESSIONS.margin:g} s before they end",
+        f"{session_cache.SESSIONS:,}; gone {SESSIONS.margin:g} s before they end",
         f"A partition key may have {PARTITION_BYTES:,} bytes and a sort key {SORT_BYTES:,}",
     ],
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from keyfence.auth.claims import MAX_TEXT
+from keyfence.auth.token import MAX_TEXT
 from keyfence.domains.groups.model import DESCRIPTION_LENGTH
 from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
 from keyfence.domains.products.model import HIGHEST_PRICE, REVISIONS, SKU_LENGTH
@@ -10,14 +10,14 @@ from keyfence.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
 from keyfence.domains.stores.repository import CANDIDATES
 from keyfence.domains.users.model import EMAIL_LENGTH, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH, SETTINGS
 from keyfence.errors import Code
-from keyfence.graphql.limits import Limits
-from keyfence.graphql.paging import USUAL
-from keyfence.http.body import BODY_LIMIT
-from keyfence.http.refusal import STATUS
+from keyfence.graphql.query_limits import Limits
+from keyfence.graphql.relay import USUAL
+from keyfence.http.request import BODY_LIMIT
+from keyfence.http.response import STATUS
 from keyfence.store.cursor import LIFETIME_HOURS
+from keyfence.store.key_template import NAME_LENGTH as CATEGORY_NAME_LENGTH
+from keyfence.store.key_template import PATH_BYTES
 from keyfence.store.pagination import LARGEST
-from keyfence.store.path import NAME_LENGTH as CATEGORY_NAME_LENGTH
-from keyfence.store.path import PATH_BYTES
 from tests.docs.pages import DOCS, blocks, prose, table
 
 PAGE = DOCS / "errors.md"

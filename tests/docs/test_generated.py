@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from keyfence.access_patterns import as_markdown
 from keyfence.admin.schema import schema as admin_schema
-from keyfence.catalogue import as_markdown
 from keyfence.graphql.schema import schema
 from tests.docs.pages import DOCS
 

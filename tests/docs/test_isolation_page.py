@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from keyfence_iam.policies import ROLES
+from keyfence_iam.roles import ROLES
 from tests.docs.pages import DOCS, ROOT, Row, blocks, table
 
 PAGE = DOCS / "isolation.md"

@@ -10,22 +10,21 @@ from graphql import parse, validate
 from typer.main import get_group
 
 from keyfence.admin.schema import schema
+from keyfence.admission.tenant_limits import BURST_SECONDS
 from keyfence.cli import app
-from keyfence.cli.carrying import settling
+from keyfence.cli.job_progress import job_settling
+from keyfence.hot_partitions.autopilot import Mode
+from keyfence.hot_partitions.recommendation import BOUNDS, FULL
 from keyfence.http.metrics import Metrics
-from keyfence.migrations import records, run
-from keyfence.operations.offboarding import attended, jobs
+from keyfence.jobs import lease, runner
+from keyfence.jobs.offboard import job
+from keyfence.jobs.offboard.start import Phase
+from keyfence.jobs.reshard.start import MOST
 from keyfence.settings import GRACE_SECONDS, Settings
 from keyfence.store.shards import LIMIT
-from keyfence.tenancy.advice import BOUNDS, FULL
-from keyfence.tenancy.move import MovePhase
-from keyfence.tenancy.offboarding import Phase
 from keyfence.tenancy.quotas import ALLOWANCES
-from keyfence.tenancy.resharding import MOST
-from keyfence.traffic.autopilot import Mode
-from keyfence.usage.bucket import BURST_SECONDS
-from keyfence.usage.model import RETENTION
-from keyfence.usage.prices import LISTED
+from keyfence.tenancy.tenant import MovePhase
+from keyfence.usage.hourly_usage import LISTED, RETENTION
 from tests.docs.pages import DOCS, ROOT, blocks, prose, table
 
 PAGE = DOCS / "operations.md"
@@ -114,14 +113,14 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
         f" on {LISTED.as_of}",
         f"of the last {RETENTION.days} days",
         f"Usage, for {RETENTION.days} days after each hour",
-        f"as far as it comes within {attended.SECONDS:g} seconds",
-        f"loses its place after {jobs.LEASE.total_seconds():g} seconds",
+        f"as far as it comes within {job.SECONDS:g} seconds",
+        f"loses its place after {lease.LEASE.total_seconds():g} seconds",
         f"more than {FULL * 100:g} % of what its slots carry",
         "up to {} slot in FREE, {} in STANDARD, {} in PREMIUM and {} in ENTERPRISE".format(*BOUNDS.values()),
         "Slots are 1 to {}, of `counters` 1 to {}.".format(LIMIT, MOST["counters"]),
         f"the {GRACE_SECONDS:g} s that a request may go on by what it began with",
         f"which is {LEAST_SETTLING:g} with the defaults; `serve` refuses less",
-        f"commands wait for {settling(SETTINGS):g} s unless it is set",
+        f"commands wait for {job_settling(SETTINGS):g} s unless it is set",
         f"within `KEYFENCE_REGISTRY_SECONDS`, which is {Settings.model_fields['registry_seconds'].default:g}",
     ],
 )
@@ -134,7 +133,7 @@ def test_every_mode_of_the_autopilot_is_told() -> None:
 
 
 def test_a_worker_that_is_silent_for_a_minute_is_followed_and_five_rounds_are_enough() -> None:
-    assert (records.LEASE.total_seconds(), run.MOST_ROUNDS) == (60, 5)
+    assert (lease.LEASE.total_seconds(), runner.MOST_ROUNDS) == (60, 5)
     assert "Another is refused until the first has been silent for a minute" in TEXT
     assert "After five rounds the command ends" in TEXT
 

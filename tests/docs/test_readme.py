@@ -11,7 +11,7 @@ from graphql import parse, validate
 from typer.main import get_group
 
 from keyfence.cli import app
-from keyfence.cli.welcome import Welcome
+from keyfence.cli.dev_server import Welcome
 from keyfence.graphql.schema import schema
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import Settings

@@ -3,9 +3,9 @@
 import pytest
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Kind, parse_text
-from keyfence_iam.policies import ROLES
-from keyfence_iam.policies.rendered import files
+from keyfence_iam.policy import Kind, parse_text
+from keyfence_iam.roles import ROLES
+from keyfence_iam.roles.rendering import files
 from tests.docs.pages import ROOT
 
 RENDERED = ROOT / "iam" / "rendered"

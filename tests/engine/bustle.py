@@ -8,13 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import Users
 from keyfence.errors import Throttled
 from keyfence.store.table import Table
-from keyfence.tenancy.home import home_of
-from keyfence.tenancy.registry import Registry
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.cache import Registry, home_of
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 AGES = (0.05, 0.2, 0.4)

@@ -10,15 +10,14 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from keyfence import app
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.offboarding.beginning import Beginning, Departure
-from keyfence.operations.offboarding.signer import Signer
-from keyfence.operations.offboarding.worker import Means, Worker
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.offboard.certificate import Signer
+from keyfence.jobs.offboard.job import Means, Worker
+from keyfence.jobs.offboard.start import Beginning, Departure, Job
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, Client
-from keyfence.tenancy.offboarding import Job
-from keyfence_iam.boundary import TenantId, tenant_boundary
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId, tenant_boundary
 from tests.engine.dying import Died
 from tests.world import World
 

@@ -5,18 +5,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.migrations.engine import carry_on
-from keyfence.migrations.keys import keys_migration
-from keyfence.migrations.means import Means
-from keyfence.operations.migrator import Migrator
+from keyfence.jobs.job import Migration
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.rekey import keys_migration
+from keyfence.jobs.runner import Means, carry_on
 from keyfence.store.codec import Item
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED, ShardMap
-from keyfence.tenancy.migration import Migration
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import OPERATOR, Time, left, of, put
 from tests.world import World
 

@@ -7,17 +7,15 @@ from datetime import timedelta
 from typing import Any
 
 from keyfence.app.migrators import local_migrator
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import Users
-from keyfence.migrations.engine import carry_on
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.moving import Moves
-from keyfence.operations.programs import program_of
-from keyfence.tenancy.migration import Migration
-from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.move import Placement
+from keyfence.jobs.job import Migration
+from keyfence.jobs.migrator import Migrator, program_of
+from keyfence.jobs.move.start import Moves
+from keyfence.jobs.runner import carry_on
 from keyfence.tenancy.repository import Register
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import Placement, Tenant
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 

@@ -5,18 +5,17 @@ from typing import Any
 
 from keyfence import app
 from keyfence.local import gate_access
+from keyfence.store.dual_write.item_sync import Likeness, Outcome
 from keyfence.store.dynamodb.client import Wire
-from keyfence.store.likeness import Likeness, Outcome
+from keyfence.store.dynamodb.table_definition import Administration
 from keyfence.store.location import Home
-from keyfence.store.schema import Administration
 from keyfence.store.table import Table
-from keyfence.tenancy.home import home_of
-from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.move import Move, MovePhase, Placement
+from keyfence.tenancy.cache import home_of
 from keyfence.tenancy.repository import Register
-from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence.tenancy.tenant import Move, MovePhase, Placement, Tenant
 from keyfence_iam.deployment import silo_table
-from keyfence_iam.vending.wanted import Placement as Reach
+from keyfence_iam.sts.session_spec import Placement as Reach
+from keyfence_iam.tenant import TenantId, tenant_boundary
 from tests.world import Session, World
 
 Items = dict[tuple[str, str], dict[str, Any]]

@@ -7,16 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from keyfence import app
-from keyfence.operations.application import Application
-from keyfence.operations.onboarding import Onboarding
+from keyfence.admin.onboarding import Application, Onboarding
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import Register
-from keyfence_iam.boundary import tenant_id
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.tenant import tenant_id
 from tests.engine.dying import Dying, be_killed
 
 

@@ -4,13 +4,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from keyfence.domains.categories.access import category_by_path
-from keyfence.domains.categories.moves import Moves
-from keyfence.domains.categories.repository import Categories
-from keyfence.domains.categories.tree import tree
+from keyfence.domains.categories.move import Moves
+from keyfence.domains.categories.repository import Categories, tree
 from keyfence.domains.products.category_products import Shelves
 from keyfence.domains.products.model import ProductId
 from keyfence.domains.products.repository import Products
-from keyfence.store.path import Path
+from keyfence.store.key_template import Path
 from keyfence.store.table import Table
 
 AUDIO = ("audio",)

@@ -7,23 +7,21 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from keyfence.catalogue import patterns
-from keyfence.domains.counters.repository import Counters
+from keyfence.access_patterns import patterns
+from keyfence.domains.counters.counter import Counters
 from keyfence.domains.products.model import views_of
-from keyfence.migrations.engine import carry_on
-from keyfence.migrations.means import Means
-from keyfence.migrations.resharding import Resharding
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.resharding import Reshards
+from keyfence.jobs.job import Migration
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.reshard.job import Resharding
+from keyfence.jobs.reshard.start import Reshards, counts_of
+from keyfence.jobs.runner import Means, carry_on
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Query, key_names
 from keyfence.store.shards import ShardCounts
 from keyfence.store.table import Table
-from keyfence.tenancy.home import home_of
-from keyfence.tenancy.migration import Migration
+from keyfence.tenancy.cache import home_of
 from keyfence.tenancy.repository import Register
-from keyfence.tenancy.resharding import counts_of
-from keyfence_iam.boundary import TenantId, tenant_boundary
+from keyfence_iam.tenant import TenantId, tenant_boundary
 from tests.catalogue.crowd import SHELF, Crowd
 from tests.catalogue.ordering import REGION
 from tests.engine.leaving import OPERATOR, Time

@@ -8,8 +8,8 @@ from typing import Any
 from keyfence import app
 from keyfence.settings import Settings
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions
 from tests.engine.dying import Dying, be_killed
 from tests.engine.leaving import through
 from tests.engine.resharder import Resharder

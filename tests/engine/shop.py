@@ -6,16 +6,15 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from keyfence.domains.activity.repository import journal
+from keyfence.domains.activity.activity_log import journal
 from keyfence.domains.customers.repository import Customers
 from keyfence.domains.orders.line_items import Priced, ProductId, Wanted
 from keyfence.domains.orders.model import BuyerId, Order, OrderRow
-from keyfence.domains.orders.parts import Parts
 from keyfence.domains.orders.place_order import Placing
 from keyfence.domains.orders.recycle_bin import RecycleBin
-from keyfence.domains.orders.repository import Orders
+from keyfence.domains.orders.repository import Orders, Parts
 from keyfence.domains.orders.review_queue import Reviews
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 
@@ -47,7 +46,7 @@ class Shop:
 
     table: Table
     customer: BuyerId
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
     by: str = "clerk"
 
     @classmethod

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from keyfence.bulk.importer import BadLines, Importer
-from keyfence.bulk.writer import Writer
-from keyfence.domains.activity.repository import journal
-from keyfence.domains.sales.repository import Sales
-from keyfence.local.demo import load_demo
+from keyfence.bulk.record_kind import Writer
+from keyfence.domains.activity.activity_log import journal
+from keyfence.domains.sales.sales import Sales
+from keyfence.local.demo.load import load_demo
 from keyfence.local.issuer import LocalIssuer
-from keyfence.store import clock
-from keyfence.store.rate import Rate
+from keyfence.store import timestamps
+from keyfence.store.dynamodb.flow_control import Rate
 from keyfence.store.table import Table
-from keyfence_iam.boundary import TenantId, tenant_id
+from keyfence_iam.tenant import TenantId, tenant_id
 from tests.conftest import Engines
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.unit.bulk.samples import CUS, HISTORY, LINES, PRD
@@ -30,7 +30,7 @@ async def table(world: World, tenant: TenantId) -> Table:
 
 
 async def sold(table: Table) -> list[tuple[str, int]]:
-    return [(one.id, one.total) for one in await Sales(table).top(f"{clock.now():%Y-%m}", first=9)]
+    return [(one.id, one.total) for one in await Sales(table).top(f"{timestamps.now():%Y-%m}", first=9)]
 
 
 async def test_an_export_imported_into_an_empty_tenant_is_the_same_in_every_item(world: World, table: Table) -> None:

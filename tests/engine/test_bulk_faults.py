@@ -7,13 +7,13 @@ from io import BytesIO
 import pytest
 
 from keyfence.bulk.importer import Importer
-from keyfence.bulk.writer import Writer
-from keyfence.domains.activity.repository import journal
+from keyfence.bulk.record_kind import Writer
+from keyfence.domains.activity.activity_log import journal
 from keyfence.errors import KeyfenceError
-from keyfence.store.calls import Patience
+from keyfence.store.dynamodb.caller import Patience
 from keyfence.store.table import Table
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.faults.fault import Fault, Kind
+from keyfence_iam.gate.faults import Fault, Kind
+from keyfence_iam.tenant import TenantId
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.world import World
 

@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.bulk import exporter
 from keyfence.bulk.exporter import Exporter
-from keyfence.bulk.spelling import Line, encoded
+from keyfence.bulk.record_kind import Line, encoded
 from keyfence.domains.categories.access import moves
 from keyfence.domains.categories.model import Move, MoveId
 from keyfence.domains.categories.repository import Categories
@@ -17,17 +17,16 @@ from keyfence.domains.customers.repository import Customers
 from keyfence.domains.orders.access import deleted_orders
 from keyfence.domains.orders.line_items import LineItem, ProductId, Wanted
 from keyfence.domains.orders.model import OrderRow, OrderStatus
-from keyfence.domains.orders.parts import Parts
 from keyfence.domains.orders.recycle_bin import RecycleBin
-from keyfence.domains.orders.repository import order_id
+from keyfence.domains.orders.repository import Parts, order_id
 from keyfence.domains.products.model import Product
 from keyfence.domains.products.model import ProductId as OfferedId
 from keyfence.domains.products.repository import Products
 from keyfence.errors import Conflict
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.table import Table
-from keyfence.store.write import put
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import put
+from keyfence_iam.tenant import TenantId
 from tests.engine.trade import SMALL, Trade, content, exported, imported
 from tests.unit.bulk.samples import changed
 from tests.world import World
@@ -141,7 +140,7 @@ async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
 
 
 async def test_while_a_category_is_moved_there_is_no_export(table: Table) -> None:
-    now = clock.now()
+    now = timestamps.now()
     move = Move(id=MoveId("mov_1"), source=("office",), target=("x",), created_at=now, updated_at=now)
     with pytest.raises(Conflict, match="was moved meanwhile"):
         await lines(table, 3, lambda trade: trade.table.write(put(moves, replace(move, finished_at=now))))

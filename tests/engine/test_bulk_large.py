@@ -6,14 +6,13 @@ from typing import Any
 import orjson
 import pytest
 
-from keyfence.bulk import orders
 from keyfence.bulk.importer import BadLines
-from keyfence.domains.orders.parts import Parts
-from keyfence.domains.orders.repository import Orders, order_id
-from keyfence.domains.sales.repository import Sales
+from keyfence.domains.orders import bulk
+from keyfence.domains.orders.repository import Orders, Parts, order_id
+from keyfence.domains.sales.sales import Sales
 from keyfence.errors import Internal
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.faults.fault import Fault
+from keyfence_iam.gate.faults import Fault
+from keyfence_iam.tenant import TenantId
 from tests.engine.test_bulk_faults import hasty
 from tests.engine.trade import SMALL, content, exported, imported
 from tests.unit.bulk.samples import AT, HISTORY, PRD, changed, event, record
@@ -45,7 +44,7 @@ async def test_what_does_not_fit_into_a_transaction_comes_back_whole(world: Worl
     table, other = world.table(tenant), world.table(await world.new_tenant())
     await imported(table, content(*BEFORE, order()))
     out = await exported(table)
-    assert orjson.loads(out.splitlines()[-1]) == orders.KIND.spell(record(order()))
+    assert orjson.loads(out.splitlines()[-1]) == bulk.KIND.spell(record(order()))
     assert len(await Sales(table).top("2026-11", first=100)) == 90
     await imported(other, out)
     assert await exported(other) == out

@@ -6,15 +6,15 @@ from contextlib import suppress
 
 import pytest
 
-from keyfence.domains.categories import passage
+from keyfence.domains.categories import move
 from keyfence.domains.categories.access import last_move
 from keyfence.domains.categories.model import Category
 from keyfence.domains.categories.repository import Categories
 from keyfence.domains.products import category_products
 from keyfence.domains.products.repository import Products
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
-from keyfence.store.path import Path
-from keyfence_iam.boundary import TenantId
+from keyfence.store.key_template import Path
+from keyfence_iam.tenant import TenantId
 from tests.engine.orchard import AUDIO, TREE, Orchard, moves
 from tests.engine.stopping import Lagging, Stopped, Stopping, through
 from tests.world import World
@@ -32,7 +32,7 @@ async def orchard(world: World, tenant: TenantId) -> Orchard:
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage, "CHUNK", 2)
+    monkeypatch.setattr(move, "CHUNK", 2)
     monkeypatch.setattr(category_products, "CHUNK", 2)
 
 
@@ -198,10 +198,10 @@ async def test_who_comes_late_to_a_finished_move_takes_nothing_away(orchard: Orc
     assert held is not None
     assert await moves(orchard.table).move(AUDIO, SOUND) == 4
     await Categories(orchard.table).create(AUDIO)
-    again = passage.Passage(
+    again = move.Passage(
         orchard.table, held, category_products.Shelves(orchard.table).carry, Categories(orchard.table).now
     )
-    with pytest.raises((passage.Over, Conflict)):
+    with pytest.raises((move.Over, Conflict)):
         await again.run()
     assert AUDIO in await orchard.seen()
     await orchard.check()

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from keyfence.migrations.copying import Copying
-from keyfence.operations.migrator import Migrator
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.move.copy_pass import Copying
 from keyfence.store.dynamodb.client import Answer, Client
-from keyfence.tenancy.move import Placement
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import Placement
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import left, migrator, of, put, through
 from tests.engine.migrating import right_items
 from tests.world import Recorder, World

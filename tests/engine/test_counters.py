@@ -2,13 +2,11 @@
 
 import asyncio
 
-from keyfence.domains.counters.access import counter_by_name
-from keyfence.domains.counters.model import Counter
-from keyfence.domains.counters.repository import Counters
-from keyfence.store.note import Note
+from keyfence.domains.counters.counter import Counter, Counters, counter_by_name
 from keyfence.store.shards import ShardMap
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.faults.fault import Fault
+from keyfence.store.writes import Note
+from keyfence_iam.gate.faults import Fault
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 SEEN = Note("thing.seen")

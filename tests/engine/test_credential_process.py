@@ -10,11 +10,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence.local import gate_access
-from keyfence.local.gate_key import gate_key
+from keyfence.local.data_directory import gate_key
 from keyfence.store.dynamodb.client import Wire
-from keyfence.store.schema import Administration
+from keyfence.store.dynamodb.table_definition import Administration
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from tests.conftest import Engines
 

@@ -17,21 +17,20 @@ from keyfence.domains.orders.access import deleted_orders, open_orders, orders_o
 from keyfence.domains.orders.model import is_alive, is_open
 from keyfence.domains.products.access import products_in_category
 from keyfence.domains.products.repository import Products
-from keyfence.domains.sales.model import Sold, deltas
-from keyfence.domains.sales.repository import Sales
-from keyfence.domains.stores.circle import Circle
+from keyfence.domains.sales.sales import Sales, Sold, deltas
+from keyfence.domains.stores.geohash import Circle
 from keyfence.domains.stores.repository import Stores
 from keyfence.domains.users.access import user_tallies
 from keyfence.domains.users.repository import Users
 from keyfence.errors import KeyfenceError
-from keyfence.local.demo import load_demo
-from keyfence.local.people import TENANTS
-from keyfence.local.trade import Trade
-from keyfence.store import clock
+from keyfence.local.demo.load import load_demo
+from keyfence.local.demo.shop import Trade
+from keyfence.local.demo.tenants import TENANTS
+from keyfence.store import timestamps
 from keyfence.store.embedded_edges import Head
-from keyfence.tenancy.registry import Registry
-from keyfence_iam.boundary import tenant_id
-from keyfence_iam.gate.faults.fault import Fault
+from keyfence.tenancy.cache import Registry
+from keyfence_iam.gate.faults import Fault
+from keyfence_iam.tenant import tenant_id
 from tests.world import World
 
 
@@ -83,7 +82,7 @@ async def test_heads_counts_and_claims_agree_with_the_edges(loaded: World, name:
 
 @pytest.mark.parametrize("name", TENANTS)
 async def test_every_list_has_what_the_orders_say(loaded: World, name: str) -> None:
-    table, trade = loaded.table(tenant_id(name)), Trade(TENANTS[name], clock.now())
+    table, trade = loaded.table(tenant_id(name)), Trade(TENANTS[name], timestamps.now())
     made = [one.order for one in trade.orders()]
     alive = [order for order in made if is_alive(order)]
     assert await ids(every(table, newest_customers)) == {customer.id for customer in trade.customers()}
@@ -98,7 +97,7 @@ async def test_every_list_has_what_the_orders_say(loaded: World, name: str) -> N
 
 @pytest.mark.parametrize("name", TENANTS)
 async def test_counts_and_sales_are_the_sums_of_what_they_count(loaded: World, name: str) -> None:
-    table, trade = loaded.table(tenant_id(name)), Trade(TENANTS[name], clock.now())
+    table, trade = loaded.table(tenant_id(name)), Trade(TENANTS[name], timestamps.now())
     found = await Categories(table).under()
     assert {category.path for category in found} == set(trade.shop.categories)
     for category in found:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from keyfence.local.people import TENANTS
-from keyfence.local.stock import stock
-from keyfence.local.trade import Trade
-from keyfence.store import clock
-from keyfence_iam.boundary import TenantId
+from keyfence.local.demo.load import stock
+from keyfence.local.demo.shop import Trade
+from keyfence.local.demo.tenants import TENANTS
+from keyfence.store import timestamps
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 JOURNAL = "{ activity(first: 100) { edges { node { id kind target by } } } }"
@@ -14,7 +14,7 @@ JOURNAL = "{ activity(first: 100) { edges { node { id kind target by } } } }"
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 async def test_a_stocked_shop_has_a_journal(world: World, tenant: TenantId) -> None:
-    trade = Trade(TENANTS["globex"], clock.now())
+    trade = Trade(TENANTS["globex"], timestamps.now())
     await stock(world.table(tenant), trade)
     shown = [edge["node"] for edge in (await world.session(tenant).ask(JOURNAL))["activity"]["edges"]]
     told = sorted(trade.journal(), key=lambda one: one.created_at, reverse=True)

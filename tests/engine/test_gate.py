@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence_iam.boundary import TenantId, tenant_id
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId, tenant_id
 from tests.world import World
 
 if TYPE_CHECKING:

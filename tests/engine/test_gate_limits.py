@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence_iam.boundary import tenant_id
-from keyfence_iam.gate.limits.buckets import Rates
-from keyfence_iam.gate.limits.claim import Claim, Partition
-from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.dynamodb.capacity import Claim, Partition
+from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.tenant import tenant_id
 from tests.world import World
 
 if TYPE_CHECKING:

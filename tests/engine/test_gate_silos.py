@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.store.schema import definition
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.limits.claim import Claim, Partition
-from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.vending.wanted import Placement
+from keyfence.store.dynamodb.table_definition import definition
+from keyfence_iam.dynamodb.capacity import Claim, Partition
+from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.tenant import TenantId
 from tests.isolation.silos import TENANT, Silos, key, silos
 from tests.world import World
 

@@ -9,8 +9,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from keyfence.local import gate_access
-from keyfence_iam.boundary import tenant_id
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import tenant_id
 from tests.world import World
 
 pytestmark = pytest.mark.engine

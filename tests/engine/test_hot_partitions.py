@@ -10,33 +10,31 @@ from decimal import Decimal
 
 import pytest
 
-from keyfence import catalogue
+from keyfence import access_patterns
 from keyfence.domains.stores.access import stores
 from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
-from keyfence.operations.resharding import Reshards
-from keyfence.store.calls import Patience
+from keyfence.hot_partitions.autopilot import NAME, Autopilot
+from keyfence.hot_partitions.fleet import FleetTraffic, HotPartition, HotPartitions
+from keyfence.hot_partitions.hottest import Hottest, Naming
+from keyfence.hot_partitions.observer import Traffic
+from keyfence.hot_partitions.partition_load import STEP, WINDOW
+from keyfence.hot_partitions.publisher import Flushing
+from keyfence.hot_partitions.window import Window
+from keyfence.jobs.reshard.start import Reshards
+from keyfence.store.dynamodb.caller import Patience
 from keyfence.store.location import Home
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.tenancy.access import events_of_tenant
 from keyfence.tenancy.repository import Register
-from keyfence.traffic.autopilot import NAME, Autopilot
-from keyfence.traffic.flushing import Flushing
-from keyfence.traffic.hot_partition import HotPartition, HotPartitions
-from keyfence.traffic.hottest import Hottest
-from keyfence.traffic.naming import Naming
-from keyfence.traffic.repository import FleetTraffic
-from keyfence.traffic.units import STEP, WINDOW
-from keyfence.traffic.watching import Traffic
-from keyfence.traffic.window import Window
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 pytestmark = [pytest.mark.engine, pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
 
-NAMING = Naming.of(catalogue.entities())
+NAMING = Naming.of(access_patterns.entities())
 START = datetime(2026, 11, 16, 12, tzinfo=UTC)
 UNITS = 59
 """Of a store with a name of 60,000 letters, in the table and in the index that carries its name."""

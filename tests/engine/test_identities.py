@@ -11,15 +11,14 @@ from functools import partial
 import pytest
 
 from keyfence.errors import BadInput, Conflict, NotFound
-from keyfence.store.write import delete, put
+from keyfence.store.writes import delete, put
 from keyfence.tenancy.access import identities
-from keyfence.tenancy.identities import Identities, Rotation
+from keyfence.tenancy.administration import Identities, Rotation
 from keyfence.tenancy.issuers import Identity, identity_of, issuer_digest
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import Register
-from keyfence_iam.boundary import TenantId, tenant_id
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence_iam.tenant import TenantId, tenant_id
 from tests.provider import Provider
 from tests.world import World
 

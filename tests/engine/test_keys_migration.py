@@ -10,16 +10,16 @@ import pytest
 
 from keyfence.domains.users.access import newest_users, user_by_id, users
 from keyfence.errors import Conflict, Forbidden
-from keyfence.migrations.engine import carry_on
-from keyfence.migrations.keys import keys_migration
-from keyfence.operations.migrator import Migrator
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.rekey import keys_migration
+from keyfence.jobs.runner import carry_on
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, Client
-from keyfence.store.rekey import rekey
+from keyfence.store.raw_items import rekey
 from keyfence.store.shards import ShardMap
-from keyfence.store.write import revise
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import revise
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
 from tests.engine.dying import Died
 from tests.engine.leaving import OPERATOR, Mortal, Time, migrator, put, through
 from tests.engine.migrating import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from keyfence import app
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import Register
-from keyfence_iam.boundary import tenant_id
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence_iam.tenant import tenant_id
 from tests.api.operating import Newcomer
 from tests.world import Session, World
 

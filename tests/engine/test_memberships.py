@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.groups.access import group_by_id, groups_of_user, members_of_group
 from keyfence.domains.groups.memberships import Memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId
@@ -15,7 +15,7 @@ from keyfence.domains.users.repository import Users
 from keyfence.errors import Conflict, NotFound
 from keyfence.store.embedded_edges import SIZE, Head
 from keyfence.store.table import Table
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 

@@ -12,17 +12,14 @@ import pytest
 from keyfence.domains.users.access import user_by_id
 from keyfence.domains.users.model import UserId
 from keyfence.errors import Conflict, Throttled
-from keyfence.migrations.done import Done, fingerprint
-from keyfence.migrations.engine import carry_on
-from keyfence.migrations.means import Means
-from keyfence.migrations.passage import Pass
-from keyfence.migrations.run import Run
-from keyfence.operations.migrator import Migrator
+from keyfence.jobs.job import Kind, Migration, new_migration
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.runner import Means, Run, carry_on
+from keyfence.jobs.scan_pass import Done, Pass, fingerprint
 from keyfence.store.codec import Item
+from keyfence.store.dynamodb.flow_control import Rate
 from keyfence.store.keys import Fence
-from keyfence.store.rate import Rate
-from keyfence.tenancy.migration import Kind, Migration, new_migration
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import OPERATOR, Time, fill, left, migrator, of, put
 from tests.engine.migrating import means, right_items
 from tests.world import World

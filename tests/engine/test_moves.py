@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import Users
 from keyfence.errors import Conflict
-from keyfence.migrations.engine import carry_on
-from keyfence.operations.programs import program_of
+from keyfence.jobs.job import Migration
+from keyfence.jobs.migrator import program_of
+from keyfence.jobs.move.differences import Differences
+from keyfence.jobs.runner import carry_on
 from keyfence.store.location import Home
-from keyfence.tenancy.differences import Differences
-from keyfence.tenancy.home import home_of
-from keyfence.tenancy.migration import Migration
-from keyfence.tenancy.move import MovePhase, Placement
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.cache import home_of
+from keyfence.tenancy.tenant import MovePhase, Placement
+from keyfence_iam.tenant import TenantId
 from tests.engine.dying import Died
 from tests.engine.mover import Mover, moving_in, places, populated
 from tests.world import World

@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from keyfence.tenancy import registry
-from keyfence.tenancy.move import Placement
+from keyfence.tenancy import cache
+from keyfence.tenancy.tenant import Placement
 from tests.engine.bustle import AGES, PAGES, Bustle
 from tests.engine.mover import moving_in, places, populated
 from tests.world import World
@@ -18,7 +18,7 @@ GRACE, LONGEST_CALL = 0.3, 1.0
 async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "GRACE_SECONDS", GRACE)
+    monkeypatch.setattr(cache, "GRACE_SECONDS", GRACE)
     tenant = await populated(world, "busy", 5)
     bustle = Bustle.over(world, tenant)
     bustle.acknowledged = set(await bustle.final())

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.auth.role import Role
-from keyfence.domains.counters.repository import Counters
+from keyfence.auth.principal import Role
+from keyfence.domains.counters.counter import Counters
 from keyfence.domains.groups.memberships import Memberships
 from keyfence.domains.groups.model import GroupRole, MemberId
 from keyfence.domains.groups.repository import Groups
@@ -16,15 +16,15 @@ from keyfence.domains.orders.line_items import Wanted
 from keyfence.domains.orders.model import OrderStatus
 from keyfence.domains.users.repository import Users
 from keyfence.errors import Forbidden, Internal, KeyfenceError, Throttled
-from keyfence.store.calls import CredentialSource, Patience
+from keyfence.store.dynamodb.caller import CredentialSource, Patience
 from keyfence.store.location import Home
-from keyfence.store.note import Note
 from keyfence.store.table import Table
-from keyfence.tenancy.move import MovePhase, Placement
-from keyfence_iam.boundary import TenantId, tenant_boundary
-from keyfence_iam.gate.limits.claim import Claim, Partition
-from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.vending.wanted import Placement as Reach
+from keyfence.store.writes import Note
+from keyfence.tenancy.tenant import MovePhase, Placement
+from keyfence_iam.dynamodb.capacity import Claim, Partition
+from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.sts.session_spec import Placement as Reach
+from keyfence_iam.tenant import TenantId, tenant_boundary
 from tests.engine.moving import Moving
 from tests.engine.shop import PEN, Shop
 from tests.world import World

@@ -12,25 +12,25 @@ import orjson
 import pytest
 
 from keyfence import app
+from keyfence.admin.onboarding import Application
 from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
-from keyfence.operations.application import Application
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.offboarding.certificate import certificate_file, checked, compare
-from keyfence.operations.offboarding.export_file import Damaged
-from keyfence.operations.offboarding.verifying import LAG
-from keyfence.operations.offboarding.worker import Means, Worker
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.offboard.certificate import certificate_file, checked, compare
+from keyfence.jobs.offboard.export_file import Damaged
+from keyfence.jobs.offboard.export_pass import LAG
+from keyfence.jobs.offboard.job import Means, Worker
+from keyfence.jobs.offboard.start import Job, Phase
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.store.keys import Fence
-from keyfence.store.purge import purge
+from keyfence.store.raw_items import purge
 from keyfence.tenancy.access import events_of_tenant
 from keyfence.tenancy.issuers import identity_of
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.offboarding import Job, Phase
 from keyfence.tenancy.quotas import Tier
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.policies.names import MIGRATOR
+from keyfence_iam.roles.names import MIGRATOR
+from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import KEY, OPERATOR, Time, begin, fill, left, means, migrator, of, offboard, put, through
 from tests.provider import Provider
 from tests.world import Recorder, World

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.offboarding.certificate import certificate_file, checked, compare
-from keyfence.operations.offboarding.chain import chained
-from keyfence.operations.offboarding.worker import Means, Worker
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.offboard.certificate import certificate_file, checked, compare
+from keyfence.jobs.offboard.export_file import chained
+from keyfence.jobs.offboard.job import Means, Worker
+from keyfence.jobs.offboard.start import Job, Phase
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access import events_of_tenant
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.offboarding import Job, Phase
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import TenantStatus
+from keyfence_iam.tenant import TenantId
 from tests.engine.dying import Died
 from tests.engine.leaving import KEY, Mortal, Time, begin, fill, left, means, migrator, of, through, without_iam
 from tests.world import World

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.operations import migrator as patience
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.offboarding.certificate import checked, compare
-from keyfence.operations.offboarding.worker import Worker
-from keyfence.store.calls import Patience
+from keyfence.jobs import migrator as patience
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.offboard.certificate import checked, compare
+from keyfence.jobs.offboard.job import Worker
+from keyfence.jobs.offboard.start import Phase
+from keyfence.store.dynamodb.caller import Patience
 from keyfence.tenancy.access import events_of_tenant
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.offboarding import Phase
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.faults.fault import Fault, Kind
+from keyfence.tenancy.tenant import TenantStatus
+from keyfence_iam.gate.faults import Fault, Kind
+from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import KEY, Time, begin, fill, left, means, migrator, of
 from tests.world import World
 

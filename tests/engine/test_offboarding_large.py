@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.offboarding.certificate import checked, compare
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.offboard.certificate import checked, compare
 from tests.engine.leaving import KEY, Time, fill, left, means, migrator, of, offboard, through
 from tests.world import Recorder, World
 

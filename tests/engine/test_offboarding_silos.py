@@ -11,14 +11,13 @@ import orjson
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.offboarding.certificate import checked, compare
-from keyfence.operations.offboarding.worker import Means, Worker
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.offboard.certificate import checked, compare
+from keyfence.jobs.offboard.job import Means, Worker
+from keyfence.jobs.offboard.start import Job, Phase
 from keyfence.store.codec import Item
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.move import Placement
-from keyfence.tenancy.offboarding import Job, Phase
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import Placement, TenantStatus
+from keyfence_iam.tenant import TenantId
 from tests.engine.dying import Died
 from tests.engine.leaving import (
     KEY,

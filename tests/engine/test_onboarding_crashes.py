@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence.operations.onboarding import Onboarded
+from keyfence.admin.onboarding import Onboarded
 from keyfence.store.tables import Tables
 from tests.engine.dying import Died, Dying, Moment
 from tests.engine.onboarding_process import application, onboarding

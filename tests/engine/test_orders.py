@@ -16,8 +16,8 @@ from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderRow, Ord
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
-from keyfence.store.write import Write
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import Write
+from keyfence_iam.tenant import TenantId
 from tests.engine.shop import INK, PEN, YEN, Shop
 from tests.world import World
 

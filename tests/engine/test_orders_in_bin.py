@@ -13,7 +13,7 @@ from keyfence.domains.orders.model import IN_BIN, Order, OrderStatus, row_of
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.errors import Conflict, KeyfenceError, NotFound
 from keyfence.store.expressions import Change, Condition
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.engine.shop import PEN, Shop
 from tests.world import World
 

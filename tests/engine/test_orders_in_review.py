@@ -11,7 +11,7 @@ from keyfence.domains.orders.repository import Orders
 from keyfence.domains.orders.review_queue import Reviews
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.ids import new_id
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.engine.shop import Shop
 from tests.world import World
 

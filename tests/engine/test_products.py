@@ -11,13 +11,11 @@ from keyfence.domains.categories.repository import Categories
 from keyfence.domains.products.access import product_by_id, product_by_sku, product_revisions, products, shelf_by_path
 from keyfence.domains.products.model import REVISIONS, Product, ProductRevision, claim_of
 from keyfence.domains.products.repository import Products
-from keyfence.domains.sales.model import Sold, month_of
-from keyfence.domains.sales.repository import Sales
+from keyfence.domains.sales.sales import Sales, Sold, month_of
 from keyfence.errors import BadInput, Conflict, NotFound
-from keyfence.store import clock
-from keyfence.store.note import Note
-from keyfence.store.write import Stale, revise
-from keyfence_iam.boundary import TenantId
+from keyfence.store import timestamps
+from keyfence.store.writes import Note, Stale, revise
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 PENS, INKS = ("office", "pens"), ("office", "inks")
@@ -114,7 +112,7 @@ async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_the
     pen = await made(shop)
     for number in range(2, 13):
         await Products(shop.table, f"by{number}").revise(pen.id, name=f"Pen {number}", price=Decimal(number))
-    sold = {Sold(month_of(clock.now()), str(pen.id)): 3}
+    sold = {Sold(month_of(timestamps.now()), str(pen.id)): 3}
     await shop.table.write(*await Sales(shop.table).writes(sold), note=Note("x"))
     found: list[ProductRevision] = []
     after = None

@@ -8,24 +8,21 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.counters.repository import Counters
+from keyfence.domains.counters.counter import Counters
 from keyfence.domains.groups.access import memberships
 from keyfence.domains.products.model import views_of
 from keyfence.errors import BadInput, Conflict
-from keyfence.migrations.keys import declared
-from keyfence.migrations.records import LEASE
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.resharding import Reshards
+from keyfence.jobs.lease import LEASE
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.rekey import declared
+from keyfence.jobs.reshard.start import COLLECTIONS, OWN_KEY, Reshards
 from keyfence.settings import GRACE_SECONDS
-from keyfence.store.note import Note
 from keyfence.store.shards import Moving, ShardCounts, slot_of
 from keyfence.store.table import Table
-from keyfence.store.write import put
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.registry import MAX_AGE
-from keyfence.tenancy.resharding import OWN_KEY
-from keyfence.tenancy.shard_counts import COLLECTIONS
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import Note, put
+from keyfence.tenancy.cache import MAX_AGE
+from keyfence.tenancy.tenant import TenantStatus
+from keyfence_iam.tenant import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.measuring import fill
 from tests.engine.leaving import migrator

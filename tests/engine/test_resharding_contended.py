@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import Users
-from keyfence.operations.migrator import Migrator
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.reshard.start import counts_of
 from keyfence.store.shards import ShardMap
-from keyfence.tenancy.home import home_of
-from keyfence.tenancy.resharding import counts_of
+from keyfence.tenancy.cache import home_of
 from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
 from tests.world import World

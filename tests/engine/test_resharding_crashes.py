@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.activity.access import activities
-from keyfence.domains.counters.access import counters
-from keyfence.domains.counters.model import Counter as Part
+from keyfence.domains.activity.activity_log import activities
+from keyfence.domains.counters.counter import Counter as Part
+from keyfence.domains.counters.counter import counters
 from keyfence.domains.customers.access import customers
 from keyfence.errors import Conflict
-from keyfence.migrations.keys import declared
-from keyfence.operations.migrator import Migrator
+from keyfence.jobs.job import Migration
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.rekey import declared
+from keyfence.jobs.reshard.start import with_counts
 from keyfence.store.entity import Entity
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts, ShardMap
 from keyfence.tenancy.access import events_of_tenant
-from keyfence.tenancy.migration import Migration
-from keyfence.tenancy.resharding import with_counts
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.engine.dying import Died
 from tests.engine.leaving import START, Mortal, left, migrator, put, through

@@ -8,11 +8,11 @@ import pytest
 from keyfence.domains.customers.access import newest_customers
 from keyfence.domains.orders.access import open_orders, orders_of_region
 from keyfence.errors import BadInput
-from keyfence.operations.migrator import Migrator
+from keyfence.jobs.migrator import Migrator
 from keyfence.store.entity import Query
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.measuring import fill
 from tests.catalogue.ordering import REGION

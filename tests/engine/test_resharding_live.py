@@ -10,22 +10,19 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.activity.access import activities
-from keyfence.domains.activity.model import ActivityId, entry
-from keyfence.domains.activity.repository import Activities
-from keyfence.domains.counters.repository import Counters
+from keyfence.domains.activity.activity_log import Activities, ActivityId, activities, entry
+from keyfence.domains.counters.counter import Counters
 from keyfence.domains.customers.repository import Customers
 from keyfence.errors import Throttled
-from keyfence.migrations.engine import carry_on
-from keyfence.operations.migrator import Migrator
-from keyfence.store import clock
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.runner import carry_on
+from keyfence.store import timestamps
 from keyfence.store.ids import new_id
-from keyfence.store.note import Note
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.write import put
-from keyfence.tenancy.registry import Registry
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import Note, put
+from keyfence.tenancy.cache import Registry
+from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
 from tests.world import World
@@ -42,7 +39,7 @@ SEEN = Note("thing.seen")
 
 @pytest.fixture(autouse=True)
 def short_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyfence.tenancy.registry.GRACE_SECONDS", GRACE)
+    monkeypatch.setattr("keyfence.tenancy.cache.GRACE_SECONDS", GRACE)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +84,7 @@ async def _customers(table: Table, first: int, after: str | None) -> Page[Any]:
 
 
 async def _activity(table: Table) -> str:
-    made = entry(ActivityId(new_id("act")), SEEN, "somebody", clock.now())
+    made = entry(ActivityId(new_id("act")), SEEN, "somebody", timestamps.now())
     await table.write(put(activities, made))
     return made.id
 

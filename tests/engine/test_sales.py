@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from keyfence.domains.sales.model import MonthlySales, Sold
-from keyfence.domains.sales.repository import Sales
+from keyfence.domains.sales.sales import MonthlySales, Sales, Sold
 from keyfence.errors import BadInput
-from keyfence.store.note import Note
-from keyfence.store.retry import unless_stale
 from keyfence.store.shards import ShardMap
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import Note, unless_stale
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 NOVEMBER, DECEMBER = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)

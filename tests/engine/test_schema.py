@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from keyfence.store.dynamodb.client import Wire
-from keyfence.store.schema import Administration, definition
+from keyfence.store.dynamodb.table_definition import Administration, definition
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.access_key import new_gate_key
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
 from tests.conftest import Engines
 

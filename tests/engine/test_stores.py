@@ -5,11 +5,10 @@ import random
 import pytest
 
 from keyfence.domains.stores import repository
-from keyfence.domains.stores.circle import Circle
-from keyfence.domains.stores.geohash import CELLS
+from keyfence.domains.stores.geohash import CELLS, Circle
 from keyfence.domains.stores.repository import Stores
 from keyfence.errors import BadInput
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 pytestmark = pytest.mark.engine

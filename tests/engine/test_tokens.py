@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.local import moto_tokens
-from keyfence.local.moto_tokens import REMEMBERED_SECONDS, Tokens
-from keyfence_iam.boundary import TenantId
+from keyfence.local.engines import moto_patches
+from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS, Tokens
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 if TYPE_CHECKING:
@@ -80,4 +80,4 @@ def test_a_token_is_forgotten_after_ten_minutes() -> None:
     assert tokens.find("a", REMEMBERED_SECONDS) == b"one"
     assert tokens.find("a", REMEMBERED_SECONDS + 0.5) is None
     assert set(tokens.done) == {"b"}
-    assert moto_tokens.REMEMBERED_SECONDS == 600
+    assert moto_patches.REMEMBERED_SECONDS == 600

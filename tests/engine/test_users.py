@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.access import email_claims, setting_by_name, user_tallies
 from keyfence.domains.users.model import SETTINGS, User, UserId
 from keyfence.domains.users.repository import Users
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 

@@ -11,8 +11,8 @@ import orjson
 
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import Importer, Tally
-from keyfence.bulk.spelling import encoded
-from keyfence.domains.activity.repository import Activities, journal
+from keyfence.bulk.record_kind import encoded
+from keyfence.domains.activity.activity_log import Activities, journal
 from keyfence.domains.categories.repository import Categories
 from keyfence.domains.customers.repository import Customers
 from keyfence.domains.orders.line_items import Priced, ProductId, Wanted
@@ -22,10 +22,9 @@ from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.domains.orders.repository import Orders
 from keyfence.domains.orders.review_queue import Reviews
 from keyfence.domains.products.repository import Products, product_id
-from keyfence.domains.sales.model import deltas
-from keyfence.domains.sales.repository import Sales
+from keyfence.domains.sales.sales import Sales, deltas
 from keyfence.store.table import Table
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.unit.bulk import samples
 from tests.unit.bulk.samples import LINES, changed
 from tests.world import World

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyfence.store.keys import Fence
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import Any, get_args
 import pytest
 
 from keyfence import app
-from keyfence.store.calls import Lane, Patience
+from keyfence.store.dynamodb.caller import Lane, Patience
 from keyfence.store.dynamodb.capacity import Meter
 from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
-from keyfence_iam.gate.faults.fault import Fault, Kind
+from keyfence_iam.gate.faults import Fault, Kind
 from tests.faults.kept import Kept, Shelf
 from tests.world import Session, World
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from keyfence.domains.categories import passage
+from keyfence.domains.categories import move
 from keyfence.domains.products import category_products
-from keyfence_iam.gate.faults.fault import Kind
+from keyfence_iam.gate.faults import Kind
 from tests.api.test_categories import MOVE, PRODUCT, grow
 from tests.faults.kept import Kept
 from tests.faults.struck import TOLD, Change, code, every_kind, on_dynoxide
@@ -16,7 +16,7 @@ STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage, "CHUNK", 2)
+    monkeypatch.setattr(move, "CHUNK", 2)
     monkeypatch.setattr(category_products, "CHUNK", 2)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.gate.faults.fault import Kind
+from keyfence_iam.gate.faults import Kind
 from tests.api.ordering import PLACE, TRANSITION, new_customer, new_product, placed, wanted
 from tests.faults.struck import TOLD, Change, also_on_moto, code, every_kind, on_dynoxide
 from tests.world import Session, World

@@ -4,15 +4,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence_iam.document import Policy, parse
-from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence_iam.authorization import Place, expand
 from keyfence_iam.evaluator.decision import Allowed
 from keyfence_iam.evaluator.evaluate import evaluate
-from keyfence_iam.evaluator.requests import Place, expand
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.session import Session
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.sts import Assumption, assume
+from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Session, Sessions
+from keyfence_iam.gate.assume_role import Assumption, assume
+from keyfence_iam.policy import Policy, parse
 from tests.isolation.judge import DEPLOYMENT, KEYS
 
 Call = tuple[str, Mapping[str, Any]]

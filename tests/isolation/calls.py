@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence.catalogue import Named, entities, patterns
+from keyfence.access_patterns import Named, entities, patterns
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Index, Query, key_names
+from keyfence.store.key_template import Field
 from keyfence.store.keys import Fence, Key
 from keyfence.store.shards import UNSHARDED
-from keyfence.store.template import Field
 
 EXAMPLES: Mapping[str, object] = {"_at": datetime(2026, 11, 5, tzinfo=UTC)}
 

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from keyfence.store.dynamodb.table_definition import INDEXES
 from keyfence.store.entity import key_names
-from keyfence.store.schema import INDEXES
+from keyfence_iam.authorization import Place, TableKeys, expand
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Policy
-from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Allowed
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.requests import Place, TableKeys, expand
-from keyfence_iam.policies import ROLES
+from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.policy import Policy
+from keyfence_iam.roles import ROLES
 
 DEPLOYMENT = Deployment()
 KEYS = TableKeys(key_names("table").partition, {index.upper(): key_names(index).partition for index in INDEXES})

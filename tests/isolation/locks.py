@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from keyfence_iam.document import Policy
-from keyfence_iam.evaluator.authorisation import Authorisation, Value
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.sts import Declined
+from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.http.query_protocol import Declined
 from keyfence_iam.lint import lint
-from keyfence_iam.policies.actions import READS
+from keyfence_iam.policy import Policy
+from keyfence_iam.policy.actions import READS
 from tests.isolation.asking import (
     DELETE_TABLE,
     DESCRIBE,

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from tests.isolation.questions import Question
 from tests.world import Session, World
 

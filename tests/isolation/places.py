@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from keyfence.store.keys import Fence
-from keyfence_iam.boundary import CONTROL, tenant_boundary
+from keyfence_iam.tenant import CONTROL, tenant_boundary
 from tests.isolation.calls import Call
 
 TENANT, NEIGHBOUR = "a1", "a10"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from keyfence_iam.document import Condition, Policy, Statement
+from keyfence_iam.policy import Condition, Policy, Statement
 
 Bug = Callable[[Policy], Policy]
 

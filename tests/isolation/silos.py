@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from keyfence import app
 from keyfence.local import gate_access
 from keyfence.store.dynamodb.client import Wire
+from keyfence.store.dynamodb.table_definition import Administration
 from keyfence.store.keys import Fence
-from keyfence.store.schema import Administration
-from keyfence_iam.boundary import TenantId, tenant_boundary
 from keyfence_iam.deployment import silo_table
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.wanted import Placement, Wanted, of_migration, of_tenant
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.session_spec import Placement, Wanted, of_migration, of_tenant
+from keyfence_iam.tenant import TenantId, tenant_boundary
 from tests.world import World
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from keyfence_iam.policies import ROLES
-from keyfence_iam.policies.actions import COPIES, PARTIQL, SCAN, SEARCH, STREAM_READS
+from keyfence_iam.policy.actions import COPIES, PARTIQL, SCAN, SEARCH, STREAM_READS
+from keyfence_iam.roles import ROLES
 from tests.isolation.judge import DEPLOYMENT
 from tests.isolation.locks import FENCE, TABLE_WIDE, TRUST, failing
 from tests.isolation.planted import IN_THE_FENCE, IN_THE_TRUST, undenied

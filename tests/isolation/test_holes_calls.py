@@ -7,15 +7,14 @@ import pytest
 from keyfence.errors import BadInput
 from keyfence.store.cursor import Position, Scope, Sealer
 from keyfence.store.dynamodb.errors import Refused
-from keyfence_iam.document import Policy
-from keyfence_iam.evaluator.authorisation import Authorisation
-from keyfence_iam.evaluator.decision import Allowed, Denied
+from keyfence_iam.authorization import NotUnderstood
+from keyfence_iam.evaluator.decision import Allowed, Denied, denial
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.requests import NotUnderstood
-from keyfence_iam.evaluator.wording import denial
+from keyfence_iam.evaluator.request import Authorisation
 from keyfence_iam.lint import lint
-from keyfence_iam.policies import ROLES
-from keyfence_iam.policies.actions import COPIES, STREAM_READS
+from keyfence_iam.policy import Policy
+from keyfence_iam.policy.actions import COPIES, STREAM_READS
+from keyfence_iam.roles import ROLES
 from tests.docs.pages import ROOT
 from tests.isolation.asking import (
     LEADING,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from keyfence_iam.document import Policy, parse
 from keyfence_iam.lint import lint
-from keyfence_iam.policies import ROLES
+from keyfence_iam.policy import Policy, parse
+from keyfence_iam.roles import ROLES
 from tests.isolation.asking import (
     DELETE_TABLE,
     DESCRIBE,

@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from keyfence.catalogue import entities
+from keyfence.access_patterns import entities
 from keyfence.domains.users.access import user_by_email
 from keyfence.store.keys import TenantKey
-from keyfence_iam.boundary import BadTenantId, tenant_boundary, tenant_id
-from keyfence_iam.document import BadPolicy, Policy
-from keyfence_iam.evaluator.requests import NotUnderstood, TableKeys, expand
-from keyfence_iam.evaluator.requests.place import Place
+from keyfence_iam.authorization import NotUnderstood, TableKeys, expand
+from keyfence_iam.authorization.arns import Place
 from keyfence_iam.gate.call import Call as GateCall
-from keyfence_iam.gate.query.constraint import TAG_VALUE
-from keyfence_iam.gate.request import Request
-from keyfence_iam.gate.strict import leaving
+from keyfence_iam.gate.dynamodb import leaving
+from keyfence_iam.gate.http.messages import Request
+from keyfence_iam.gate.http.validation import TAG_VALUE
 from keyfence_iam.lint import lint
-from keyfence_iam.policies.fence import INDEXES
+from keyfence_iam.policy import BadPolicy, Policy
+from keyfence_iam.roles.statements import INDEXES
+from keyfence_iam.tenant import BadTenantId, tenant_boundary, tenant_id
 from tests.isolation.asking import OWN, TABLE, Call, allowing, fenced, get, put, query, session
 from tests.isolation.judge import DEPLOYMENT, KEYS, Judge
 from tests.unit.store.scripted import Scripted, table

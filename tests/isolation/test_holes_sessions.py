@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.document import Policy, parse
-from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Allowed
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.sts import Declined
+from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.http.query_protocol import Declined
 from keyfence_iam.lint import lint
-from keyfence_iam.policies.suspension import revoked, suspended
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.wanted import Profile, Wanted
+from keyfence_iam.policy import Policy, parse
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.session_spec import Profile, Wanted
+from keyfence_iam.suspension.policy import revoked, suspended
+from keyfence_iam.tenant import TenantId
 from tests.isolation.asking import NOON, OWN, allowing, fenced, get, questions, reaches, session
 from tests.isolation.judge import DEPLOYMENT
 

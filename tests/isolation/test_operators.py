@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from keyfence.admin.schema import schema as operators
-from keyfence.auth.role import Role
-from keyfence_iam.boundary import TenantId
+from keyfence.auth.principal import Role
+from keyfence_iam.tenant import TenantId
 from tests.isolation.questions import Question, questions
 from tests.world import Session, World
 

@@ -9,9 +9,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence.local import gate_access
-from keyfence_iam.boundary import TenantId, tenant_boundary
-from keyfence_iam.document import Policy
-from keyfence_iam.policies.suspension import revoked, suspended
+from keyfence_iam.policy import Policy
+from keyfence_iam.suspension.policy import revoked, suspended
+from keyfence_iam.tenant import TenantId, tenant_boundary
 from tests.world import World
 
 if TYPE_CHECKING:

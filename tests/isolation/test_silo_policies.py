@@ -2,10 +2,10 @@
 
 import pytest
 
-from keyfence_iam.document import parse_text
-from keyfence_iam.policies import ROLES
-from keyfence_iam.vending.narrowing import narrowing
-from keyfence_iam.vending.wanted import Placement
+from keyfence_iam.policy import parse_text
+from keyfence_iam.roles import ROLES
+from keyfence_iam.sts.client import narrowing
+from keyfence_iam.sts.session_spec import Placement
 from tests.isolation.calls import Call, calls
 from tests.isolation.judge import DEPLOYMENT, SILOS, Judge
 from tests.isolation.places import PLACES, TENANT, Caller

@@ -7,7 +7,7 @@ import pytest
 
 from keyfence import app
 from keyfence.tenancy.suspensions import Shut
-from keyfence_iam.vending.wanted import Placement
+from keyfence_iam.sts.session_spec import Placement
 from tests.isolation.calls import kinds
 from tests.isolation.refusals import made, refused
 from tests.isolation.silos import FOREIGN, HYPHENED, LONGER, NEIGHBOURS, OWN, TENANT, Silos, key, silos

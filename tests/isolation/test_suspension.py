@@ -12,15 +12,15 @@ from botocore.exceptions import ClientError
 from keyfence import app
 from keyfence.local import gate_access
 from keyfence.tenancy.suspensions import Shut
-from keyfence_iam.boundary import TenantId, tenant_boundary
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.access_key import new_gate_key
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session_token import new_gate_key
+from keyfence_iam.gate.assume_role import Assumption, assume
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.sts import Assumption, assume
-from keyfence_iam.vending.wanted import of_tenant
-from keyfence_iam.warden import Warden
+from keyfence_iam.sts.session_spec import of_tenant
+from keyfence_iam.suspension import Warden
+from keyfence_iam.tenant import TenantId, tenant_boundary
 from tests.isolation.calls import Call, kinds
 from tests.isolation.places import PLACES, Caller
 from tests.isolation.refusals import made, refused

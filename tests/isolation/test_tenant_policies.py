@@ -3,8 +3,8 @@
 import pytest
 
 from keyfence.store.keys import Fence
-from keyfence_iam.boundary import tenant_boundary
-from keyfence_iam.policies import ROLES
+from keyfence_iam.roles import ROLES
+from keyfence_iam.tenant import tenant_boundary
 from tests.isolation.calls import Call, calls
 from tests.isolation.judge import DEPLOYMENT, Judge
 from tests.isolation.places import CALLERS, NEIGHBOUR, PLACES, TENANT, Caller

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from keyfence_iam.boundary import tenant_boundary, tenant_id
+from keyfence_iam.tenant import tenant_boundary, tenant_id
 from tests.isolation.calls import Call, calls, kinds
 from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
 from tests.isolation.refusals import made, refused

@@ -4,13 +4,10 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from keyfence_iam.document import Policy
-from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied, Kind
-from keyfence_iam.evaluator.naming import Naming
-from keyfence_iam.evaluator.principal import Principal
-from keyfence_iam.evaluator.question import Question
-from keyfence_iam.evaluator.rule import Rule, rules
+from keyfence_iam.evaluator.request import Authorisation, Principal, Question
+from keyfence_iam.evaluator.statement import Naming, Rule, rules
+from keyfence_iam.policy import Policy
 
 logger = logging.getLogger(__name__)
 _LIMITS: tuple[Kind, ...] = ("boundary", "session")

@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass
 
-from keyfence_iam.document import Condition, Effect
-from keyfence_iam.document.operator import find_operator
-from keyfence_iam.document.template import template
-from keyfence_iam.evaluator.authorisation import Authorisation, Value
-from keyfence_iam.evaluator.condition import Clause
+from keyfence_iam.evaluator.conditions import Clause
 from keyfence_iam.evaluator.decision import Decision, Origin
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.pattern import filled, written
-from keyfence_iam.evaluator.principal import Principal
-from keyfence_iam.evaluator.question import Context, Question
-from keyfence_iam.evaluator.rule import Rule
+from keyfence_iam.evaluator.matching import filled, written
+from keyfence_iam.evaluator.request import Authorisation, Context, Principal, Question, Value
+from keyfence_iam.evaluator.statement import Rule
+from keyfence_iam.policy import Condition, Effect
+from keyfence_iam.policy.operators import find_operator
+from keyfence_iam.policy.pattern import template
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,10 @@ from typing import Any, NoReturn
 
 import orjson
 
-from keyfence_iam.document import BadPolicy, Policy, parse, parse_text
-from keyfence_iam.document.conditions import as_text
-from keyfence_iam.evaluator.authorisation import Authorisation, Value
 from keyfence_iam.evaluator.evaluate import Policies
-from keyfence_iam.evaluator.question import Ambiguous, folded
+from keyfence_iam.evaluator.request import Ambiguous, Authorisation, Value, folded
+from keyfence_iam.policy import BadPolicy, Policy, parse, parse_text
+from keyfence_iam.policy.operators import as_text
 
 _FIELDS = frozenset({"identity", "boundary", "session", "action", "resource", "context"})
 _WANTED = ("identity", "action", "resource")

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence_iam.evaluator.authorisation import Authorisation
-from keyfence_iam.evaluator.requests import TableKeys
-from keyfence_iam.gate.answer import Answer
-from keyfence_iam.gate.request import Request
-from keyfence_iam.gate.session import Session
+from keyfence_iam.authorization import TableKeys
+from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.gate.account.session import Session
+from keyfence_iam.gate.http.messages import Answer, Request
 
 LEADING_KEYS = "dynamodb:LeadingKeys"
 

@@ -1,24 +1,43 @@
-"""A DynamoDB call's way through the gate, step by step."""
+"""A DynamoDB call, step by step; the index key check."""
 
 from collections.abc import Awaitable, Callable
 
-from keyfence_iam.evaluator.authorisation import Authorisation
-from keyfence_iam.evaluator.decision import Denied
-from keyfence_iam.evaluator.requests import NotUnderstood, Place, TableKeys, UnknownTable, expand
-from keyfence_iam.evaluator.wording import denial
-from keyfence_iam.gate import strict
-from keyfence_iam.gate.answer import Answer, Refusal, error
-from keyfence_iam.gate.body import Unreadable, parameters
+from keyfence_iam.authorization import NotUnderstood, Place, TableKeys, UnknownTable, expand, index_values
+from keyfence_iam.evaluator.decision import Denied, denial
+from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.gate.account.session import first_denied
 from keyfence_iam.gate.call import Call
 from keyfence_iam.gate.denials import Denial
-from keyfence_iam.gate.engine.connection import EngineLost
-from keyfence_iam.gate.engine.forwarding import forward
-from keyfence_iam.gate.engine.schemas import Schemas
-from keyfence_iam.gate.engine.upstream import Upstream
-from keyfence_iam.gate.faults.disturbance import DYNAMODB, HungUp, disturb
-from keyfence_iam.gate.judgement import first_denied
-from keyfence_iam.gate.limits.limiter import Limiter
+from keyfence_iam.gate.engine.client import EngineLost, Upstream, forward
+from keyfence_iam.gate.engine.reads import Schemas
+from keyfence_iam.gate.fault_injection import DYNAMODB, HungUp, disturb
+from keyfence_iam.gate.http.messages import Answer, Refusal, error
 from keyfence_iam.gate.state import Rules
+from keyfence_iam.gate.throughput.limiter import Limiter
+from keyfence_iam.strict_json import Unreadable, parameters
+from keyfence_iam.tenant import CONTROL, TENANT_TAG, tenant_boundary
+
+
+def leaving(call: Call) -> str | None:
+    """Why this write leaves the boundary: a tenant's, or that of the control plane where no tenant is the caller."""
+    tenant = next((value for key, value in call.session.tags.items() if key.casefold() == TENANT_TAG), None)
+    boundary = CONTROL if tenant is None else tenant_boundary(tenant)
+    try:
+        for attribute, value in index_values(call.operation, call.parameters, call.keys):
+            if value is None or not value.startswith(boundary):
+                return f"the index key attribute {attribute} leaves the caller's boundary {boundary}"
+    except NotUnderstood as reason:
+        return f"what it writes into indexes is not understood: {reason}"
+    return None
+
+
+def message(session_arn: str, asked: Authorisation, reason: str) -> str:
+    """AWS says nothing of the kind, and this does not pretend that it did."""
+    return (
+        f"User: {session_arn} is not authorized to perform: {asked.action} on resource: {asked.resource}"
+        f" (strict gate: {reason})"
+    )
+
 
 Step = Callable[[Call], Awaitable[None]]
 
@@ -93,9 +112,9 @@ class DynamoDB:
             raise Refusal(error("ResourceNotFoundException", "Requested resource not found"))
 
     async def _fence(self, call: Call) -> None:
-        if self._rules.strict and (reason := strict.leaving(call)):
+        if self._rules.strict and (reason := leaving(call)):
             asked = call.asked[0]
-            raise self._refusal(call, asked, reason, message=strict.message(call.session.arn, asked, reason))
+            raise self._refusal(call, asked, reason, message=message(call.session.arn, asked, reason))
 
     async def _disturb(self, call: Call) -> None:
         struck = self._rules.faults.striking("dynamodb", call.operation, call.leading_keys)

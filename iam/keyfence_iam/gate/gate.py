@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.application import Application
-from keyfence_iam.gate.clock import Clock, utc_now
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session_token import Clock, utc_now
+from keyfence_iam.gate.app import Application
 from keyfence_iam.gate.denials import Denials, Listener, unheard
-from keyfence_iam.gate.engine.upstream import Upstream
-from keyfence_iam.gate.faults.fault import Fault
-from keyfence_iam.gate.faults.plan import Faults
-from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.gate.engine.client import Upstream
+from keyfence_iam.gate.fault_injection import Faults
+from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.server import Server
-from keyfence_iam.gate.sessions import Sessions
 from keyfence_iam.gate.state import Keep, Rules, unkept
+from keyfence_iam.gate.throughput.partition_limits import Limits
 
 HOST = "127.0.0.1"
 START_SECONDS = 15

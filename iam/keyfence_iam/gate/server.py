@@ -7,7 +7,7 @@ import threading
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from keyfence_iam.gate.application import HANG_UP, Application
+from keyfence_iam.gate.app import HANG_UP, Application
 
 SHUTDOWN_SECONDS = 3
 KEEP_ALIVE_SECONDS = 75

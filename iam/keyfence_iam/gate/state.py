@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from keyfence_iam.gate.account.session import Sessions
 from keyfence_iam.gate.denials import Denials
-from keyfence_iam.gate.faults.plan import Faults
-from keyfence_iam.gate.limits.limits import Limits
-from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.fault_injection import Faults
+from keyfence_iam.gate.throughput.partition_limits import Limits
 
 Keep = Callable[[Mapping[str, Mapping[str, str]]], None]
 """Told the texts of all inline policies, by role and name, before a change of them holds."""

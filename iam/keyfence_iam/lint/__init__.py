@@ -1,7 +1,6 @@
 """Holes that a policy text can show, each with a name, the statement and the fix."""
 
-from keyfence_iam.lint.checks import lint
-from keyfence_iam.lint.finding import Finding
-from keyfence_iam.lint.reading import lint_text
+from keyfence_iam.lint.linter import lint, lint_text
+from keyfence_iam.lint.statement import Finding
 
 __all__ = ["Finding", "lint", "lint_text"]

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 from keyfence_iam.lint.condition_keys import TAG_KEYS, TRANSITIVE
-from keyfence_iam.lint.finding import Finding, Rule
-from keyfence_iam.lint.line import Line
-from keyfence_iam.lint.subject import Subject
-from keyfence_iam.policies.actions import ASSUME, TAG_SESSION
-from keyfence_iam.policies.tag import TENANT_TAG
+from keyfence_iam.lint.statement import Finding, Line, Rule, Subject
+from keyfence_iam.policy.actions import ASSUME, TAG_SESSION
+from keyfence_iam.tenant import TENANT_TAG
 
 TAG = f"aws:RequestTag/{TENANT_TAG}"
 

@@ -5,19 +5,17 @@ from dataclasses import dataclass
 
 from strawberry.types import Info as StrawberryInfo
 
+from keyfence.admin.onboarding import Onboarding
 from keyfence.auth.principal import Operator
-from keyfence.migrations.records import Records
-from keyfence.operations.moving import Moves
-from keyfence.operations.offboarding.beginning import Offboard
-from keyfence.operations.onboarding import Onboarding
-from keyfence.operations.resharding import Reshards
-from keyfence.tenancy.identities import Rotation
-from keyfence.tenancy.model import Tenant
+from keyfence.hot_partitions.fleet import HotPartitions
+from keyfence.jobs.lease import Records
+from keyfence.jobs.move.start import Moves
+from keyfence.jobs.offboard.start import Offboard
+from keyfence.jobs.reshard.start import Reshards
+from keyfence.tenancy.administration import Rotation, Standing
 from keyfence.tenancy.repository import Register
-from keyfence.tenancy.standing import Standing
-from keyfence.traffic.hot_partition import HotPartitions
-from keyfence.usage.prices import Prices
-from keyfence.usage.repository import Usages
+from keyfence.tenancy.tenant import Tenant
+from keyfence.usage.hourly_usage import Prices, Usages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,69 +1,151 @@
-"""Onboarding as operators ask for it."""
+"""`OnboardingRequest`, `Onboarding`: claim, write the owner, activate."""
 
-import strawberry
-from strawberry.scalars import JSON
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
 
-from keyfence.admin.context import Info
-from keyfence.admin.tenants import Tenant
-from keyfence.domains.users.model import User
-from keyfence.errors import BadInput
-from keyfence.operations.application import Application
-from keyfence.operations.onboarding import Onboarded
+import orjson
+
+from keyfence.auth.principal import Role
+from keyfence.domains.users.model import User, UserId, checked_email
+from keyfence.domains.users.repository import Users
+from keyfence.errors import BadInput, Conflict
+from keyfence.store import timestamps
+from keyfence.store.ids import new_id
+from keyfence.tenancy.issuers import Identity, identity_of
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import checked_tenant
+from keyfence.tenancy.repository import Register
+from keyfence.tenancy.tenant import NAME_LENGTH, Tenant, TenantStatus, checked_name
+from keyfence.validation import checked_line
+from keyfence_iam.tenant import TenantId
 
 
-@strawberry.input
-class OnboardTenantInput:
-    """An application; exactly one of `jwks` and `jwksUri` names the keys of the tenant's identity provider."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """Two that are equal in everything ask for the same tenant."""
 
-    id: strawberry.ID
+    id: TenantId
     name: str
-    tier: Tier | None = Tier.STANDARD
+    tier: Tier
     owner_email: str
     owner_name: str
     issuer: str
-    jwks: JSON | None = None
+    jwks: Mapping[str, object] | None = None
     jwks_uri: str | None = None
 
-    def application(self) -> Application:
-        if self.jwks is not None and not isinstance(self.jwks, dict):
-            raise BadInput('jwks must be a JSON object like {"keys": [...]}', field="jwks")
-        return Application(
-            id=checked_tenant(self.id),
-            name=self.name,
-            tier=self.tier or Tier.STANDARD,
-            owner_email=self.owner_email,
-            owner_name=self.owner_name,
-            issuer=self.issuer,
-            jwks=self.jwks,
-            jwks_uri=self.jwks_uri,
-        )
+    def check(self, now: datetime, reserved: Container[str] = ()) -> Identity:
+        """Nothing is claimed for an application with which something is wrong."""
+        checked_name(self.name)
+        checked_line(self.owner_name, "ownerName", NAME_LENGTH)
+        try:
+            checked_email(self.owner_email)
+        except BadInput as error:
+            raise BadInput(error.message.replace("email", "ownerEmail", 1), field="ownerEmail") from None
+        return identity_of(self.id, self.issuer, self.jwks, self.jwks_uri, now, reserved=reserved)
+
+    def digest(self) -> str:
+        return sha256(orjson.dumps(self, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-@strawberry.type(description="A tenant that is served from now on.")
-class OnboardedTenant:
-    """`created` is false when the same request came again."""
+TAKEN = partial(Conflict, "another tenant has this id, or was onboarded by another request", field="id")
+
+GONE = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
+
+UsersOf = Callable[[Tenant], Users]
+"""The users of a tenant, reached with that tenant's own credentials."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Onboarded:
+    """A tenant that is served from now on, and the user who owns it."""
 
     tenant: Tenant
-    owner: JSON
+    owner: User
     created: bool
-
-    @classmethod
-    def of(cls, onboarded: Onboarded) -> "OnboardedTenant":
-        return cls(tenant=Tenant.of(onboarded.tenant), owner=JSON(_shown(onboarded.owner)), created=onboarded.created)
+    """False when it was there already."""
 
 
-@strawberry.type
-class OnboardingMutations:
-    """How tenants come."""
+@dataclass(frozen=True, slots=True)
+class Onboarding:
+    """The id and the issuer are claimed first, the owner is written next, and only then is the tenant served.
 
-    @strawberry.mutation(description="Idempotent: the same request again answers with the same tenant.")
-    async def onboard_tenant(self, info: Info, input: OnboardTenantInput) -> OnboardedTenant:
-        onboarded = await info.context.onboarding(input.application())
-        info.context.told(onboarded.tenant)
-        return OnboardedTenant.of(onboarded)
+    Whoever sends the same application again, after a crash or a lost answer, goes on where it stopped."""
+
+    register: Register
+    users_of: UsersOf
+    reserved: Container[str] = ()
+    """Issuers that the settings name, which no tenant can have."""
+    now: Callable[[], datetime] = timestamps.now
+
+    async def __call__(self, wanted: Application) -> Onboarded:
+        tenant, created = await self._claimed(wanted)
+        if tenant.status is not TenantStatus.PROVISIONING:
+            return Onboarded(tenant=tenant, owner=_owner(tenant, wanted), created=False)
+        owner = await self._written(self.users_of(tenant), UserId(tenant.owner_id), wanted)
+        return Onboarded(tenant=await self._activated(tenant.id), owner=owner, created=created)
+
+    async def _claimed(self, wanted: Application) -> tuple[Tenant, bool]:
+        identity = wanted.check(self.now(), self.reserved)
+        if known := await self.register.find(wanted.id):
+            return _same(known, wanted), False
+        fresh = self._fresh(wanted)
+        try:
+            await self.register.claim(fresh, identity, {"tier": wanted.tier, "issuer": wanted.issuer})
+        except Conflict:
+            if known := await self.register.find(wanted.id):
+                return _same(known, wanted), False
+            raise
+        return fresh, True
+
+    def _fresh(self, wanted: Application) -> Tenant:
+        now = self.now()
+        return Tenant(
+            id=wanted.id,
+            name=wanted.name,
+            tier=wanted.tier,
+            status=TenantStatus.PROVISIONING,
+            issuer=wanted.issuer,
+            owner_id=new_id("usr"),
+            request=wanted.digest(),
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def _written(self, users: Users, id: UserId, wanted: Application) -> User:
+        """Of several who go on at once, one writes."""
+        if known := await users.find(id):
+            return known
+        try:
+            return await users.create(id=id, email=wanted.owner_email, name=wanted.owner_name, role=Role.OWNER)
+        except Conflict:
+            if (written := await users.find(id)) is None:
+                raise
+            return written
+
+    async def _activated(self, id: TenantId) -> Tenant:
+        return await self.register.change(id, "tenant.onboarded", _active, detail={})
 
 
-def _shown(owner: User) -> dict[str, str]:
-    return {"id": owner.id, "email": owner.email, "name": owner.name, "role": owner.role}
+def _same(known: Tenant, wanted: Application) -> Tenant:
+    if known.request != wanted.digest() or known.status in GONE:
+        raise TAKEN()
+    return known
+
+
+def _active(tenant: Tenant) -> Tenant:
+    """Unless somebody was faster, who may even have suspended it since."""
+    return replace(tenant, status=TenantStatus.ACTIVE) if tenant.status is TenantStatus.PROVISIONING else tenant
+
+
+def _owner(tenant: Tenant, wanted: Application) -> User:
+    """As the application has it: who has left since, or changed, is the tenant's own business."""
+    return User(
+        id=UserId(tenant.owner_id),
+        email=wanted.owner_email,
+        name=wanted.owner_name,
+        role=Role.OWNER,
+        created_at=tenant.created_at,
+        updated_at=tenant.created_at,
+    )

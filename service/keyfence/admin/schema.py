@@ -3,17 +3,11 @@
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
-from keyfence.admin.hot_partitions import HotPartitionQueries
-from keyfence.admin.identity import IdentityMutations
-from keyfence.admin.migrations import MigrationQueries
-from keyfence.admin.moves import MoveMutations
-from keyfence.admin.offboarding import OffboardingMutations
-from keyfence.admin.onboarding import OnboardingMutations
-from keyfence.admin.shards import ShardMutations
-from keyfence.admin.standing import StandingMutations
+from keyfence.admin.jobs import MigrationQueries, MoveMutations, OffboardingMutations, ShardMutations
+from keyfence.admin.tenant_mutations import IdentityMutations, OnboardingMutations, StandingMutations
 from keyfence.admin.tenants import TenantQueries
-from keyfence.admin.usage import UsageQueries
-from keyfence.graphql.leaves import LeafExecutor
+from keyfence.admin.usage import HotPartitionQueries, UsageQueries
+from keyfence.graphql.executor import LeafExecutor
 from keyfence.graphql.scalars import SCALARS
 
 

@@ -7,14 +7,14 @@ import strawberry
 from strawberry.scalars import JSON
 
 from keyfence.admin.context import Info
-from keyfence.graphql.paging import Connection, connection, size
+from keyfence.graphql.relay import Connection, connection, size
+from keyfence.jobs.reshard.start import every_collection
 from keyfence.store.shards import ShardCounts
-from keyfence.tenancy import event, model, move, quotas
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.move import MovePhase, Placement
+from keyfence.tenancy import quotas
+from keyfence.tenancy import tenant as tenant_module
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import checked_tenant
-from keyfence.tenancy.shard_counts import every_collection
+from keyfence.tenancy.tenant import MovePhase, Placement, TenantStatus
 
 strawberry.enum(TenantStatus)
 strawberry.enum(Tier)
@@ -74,7 +74,7 @@ class TenantMove:
     back: bool = strawberry.field(description="It was called off.")
 
     @classmethod
-    def of(cls, under_way: move.Move) -> "TenantMove":
+    def of(cls, under_way: tenant_module.Move) -> "TenantMove":
         return cls(
             to=under_way.goal,
             phase=under_way.phase,
@@ -94,7 +94,7 @@ class TenantEvent:
     detail: JSON | None
 
     @classmethod
-    def of(cls, happened: event.TenantEvent) -> "TenantEvent":
+    def of(cls, happened: tenant_module.TenantEvent) -> "TenantEvent":
         return cls(
             id=strawberry.ID(happened.id),
             at=happened.created_at,
@@ -119,10 +119,10 @@ class Tenant:
     created_at: datetime
     updated_at: datetime
     version: int
-    source: strawberry.Private[model.Tenant]
+    source: strawberry.Private[tenant_module.Tenant]
 
     @classmethod
-    def of(cls, tenant: model.Tenant) -> "Tenant":
+    def of(cls, tenant: tenant_module.Tenant) -> "Tenant":
         return cls(
             id=strawberry.ID(tenant.id),
             name=tenant.name,

@@ -1,4 +1,4 @@
-"""Usage as operators see it."""
+"""Usage and hot partitions."""
 
 from datetime import datetime
 from typing import Annotated
@@ -6,11 +6,12 @@ from typing import Annotated
 import strawberry
 
 from keyfence.admin.context import Info
+from keyfence.graphql.relay import size
+from keyfence.hot_partitions import fleet
 from keyfence.tenancy.repository import checked_tenant
-from keyfence.usage import model
-from keyfence.usage.model import CONTROL_PLANE, Counts
-from keyfence.usage.prices import Prices
-from keyfence_iam.boundary import TenantId
+from keyfence.usage import hourly_usage
+from keyfence.usage.hourly_usage import CONTROL_PLANE, Counts, Prices
+from keyfence_iam.tenant import TenantId
 
 
 @strawberry.type(description="What one field of the API used: by its name, or `several`, `unknown` and `outside`.")
@@ -54,7 +55,7 @@ class Usage:
     operations: list[OperationUsage]
 
     @classmethod
-    def of(cls, usage: model.Usage, prices: Prices) -> "Usage":
+    def of(cls, usage: hourly_usage.Usage, prices: Prices) -> "Usage":
         total = OperationUsage.of("", usage.total, prices)
         return cls(
             tenant=strawberry.ID(usage.tenant),
@@ -86,3 +87,42 @@ class UsageQueries:
         if whose != CONTROL_PLANE:
             whose = (await info.context.register.get(checked_tenant(tenant, "tenant"))).id
         return Usage.of(await info.context.usages.between(whose, start, to), info.context.prices)
+
+
+@strawberry.type(description="A partition near its limit, or beyond it, in the last minute.")
+class HotPartition:
+    """What is asked of it, and what may help."""
+
+    tenant: strawberry.ID = strawberry.field(description="`-` is the service itself.")
+    collection: str = strawberry.field(description="Of those that have slots; empty for a partition of another kind.")
+    table: str = strawberry.field(description="A tenant that is being moved has two.")
+    index: str = strawberry.field(description="Where it is a partition: `table`, `GSI1`, `GSI2` or `GSI3`.")
+    partition: str
+    read_units_per_second: float = strawberry.field(description="Asked for, also in vain, in the busiest 10 seconds.")
+    write_units_per_second: float
+    throttled: int = strawberry.field(description="Calls, or parts of them, that DynamoDB turned away.")
+    recommended_shards: int = strawberry.field(description="The fewest slots that carry the collection's peak.")
+
+    @classmethod
+    def of(cls, hot: fleet.HotPartition) -> "HotPartition":
+        spot = hot.spot
+        return cls(
+            tenant=strawberry.ID(spot.place.tenant),
+            collection=spot.collection,
+            table=spot.place.table,
+            index=spot.place.where,
+            partition=spot.place.partition,
+            read_units_per_second=spot.read,
+            write_units_per_second=spot.write,
+            throttled=spot.throttled,
+            recommended_shards=hot.recommended_shards,
+        )
+
+
+@strawberry.type
+class HotPartitionQueries:
+    """Questions about traffic."""
+
+    @strawberry.field(description="Of all servers together, the hottest first.")
+    async def hot_partitions(self, info: Info, first: int | None = 20) -> list[HotPartition]:
+        return [HotPartition.of(one) for one in await info.context.hot.hottest(first=size(first))]

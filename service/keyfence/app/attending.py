@@ -6,20 +6,17 @@ from typing import Any
 
 import orjson
 
-from keyfence.migrations.engine import carry_on
-from keyfence.migrations.means import Means
-from keyfence.migrations.records import Records
-from keyfence.migrations.resharding import Resharding
-from keyfence.operations.attendant import Attendant
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.programs import program_of
+from keyfence.jobs.job import Kind, Migration
+from keyfence.jobs.lease import Records
+from keyfence.jobs.migrator import Migrator, program_of
+from keyfence.jobs.reshard.job import Resharding
+from keyfence.jobs.reshard.start import Way
+from keyfence.jobs.runner import Attendant, Means, carry_on
 from keyfence.settings import Settings
-from keyfence.store.sweep import Sweep
+from keyfence.store.scan import Sweep
 from keyfence.store.tables import Tables
-from keyfence.tenancy.migration import Kind, Migration
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.repository import Register
-from keyfence.tenancy.resharding import Way
+from keyfence.tenancy.tenant import Tenant
 
 
 def attendant(

@@ -18,12 +18,12 @@ from keyfence.app.connections import (
 from keyfence.app.migrators import local_migrator, production_migrator
 from keyfence.app.operators import admin_context
 from keyfence.auth.principal import Operator
-from keyfence.operations.migrator import Migrator
+from keyfence.jobs.migrator import Migrator
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.pace import Pace
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.refresh import Pace
 
 
 @contextmanager

@@ -8,21 +8,20 @@ from keyfence.local.compute import running_as
 from keyfence.settings import Settings
 from keyfence.store.cursor import Sealer
 from keyfence.store.dynamodb.client import BotoClient, Wire, ambient_region
+from keyfence.store.dynamodb.credentials import Vended
 from keyfence.store.tables import Tables
-from keyfence.store.vended import Vended
 from keyfence.tenancy.suspensions import Shut
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.policies.names import SERVICE_BASE
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.budget import Budget
-from keyfence_iam.vending.pace import Pace
-from keyfence_iam.vending.refusal import NoSession
-from keyfence_iam.vending.sts import Sts, ambient
-from keyfence_iam.vending.wanted import of_warden
-from keyfence_iam.warden import NotShut, Warden
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.roles.names import SERVICE_BASE
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.client import Sts, ambient
+from keyfence_iam.sts.refresh import Pace
+from keyfence_iam.sts.session_spec import NoSession, of_warden
+from keyfence_iam.suspension import NotShut, Warden
+from keyfence_iam.tenant import TenantId
+from keyfence_iam.token_bucket import Budget
 
 LOCAL_PATIENCE_SECONDS = 60.0
 RETRY_AFTER_MS = 1_000

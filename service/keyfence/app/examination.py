@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 
 from keyfence.app.connections import production_sts, production_wire
-from keyfence.auth.tokens import operator_verifier, tenant_verifier
+from keyfence.auth.verifier import operator_verifier, tenant_verifier
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.client import BotoClient
-from keyfence.store.schema import Unreachable
+from keyfence.store.dynamodb.table_definition import Unreachable
 
 
 def obstacles(settings: Settings) -> list[str]:

@@ -12,18 +12,17 @@ from keyfence.app.connections import (
     vending_from,
     warden,
 )
+from keyfence.jobs.migrator import Migrator
 from keyfence.local.compute import running_as
-from keyfence.operations.migrator import Migrator
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.client import Wire
-from keyfence.store.own import Own, Running
-from keyfence.store.silos import Silos
-from keyfence.store.vended import VendedToMigrator
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.policies.names import MIGRATOR
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.pace import Pace
-from keyfence_iam.vending.sts import ambient
+from keyfence.store.dynamodb.credentials import Own, Running, VendedToMigrator
+from keyfence.store.dynamodb.table_definition import Silos
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.roles.names import MIGRATOR
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.client import ambient
+from keyfence_iam.sts.refresh import Pace
 
 
 def local_migrator(settings: Settings, sessions: Sessions) -> Migrator:

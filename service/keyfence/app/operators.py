@@ -4,38 +4,34 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from keyfence.admin.context import Context as AdminContext
+from keyfence.admin.onboarding import Onboarding
 from keyfence.admin.schema import schema as admin_schema
-from keyfence.auth.bearer import bearer
-from keyfence.auth.principal import Operator
-from keyfence.auth.scopes import INTROSPECT
-from keyfence.auth.tokens import operator_verifier
-from keyfence.domains.activity.repository import journal
+from keyfence.auth.principal import INTROSPECT, Operator
+from keyfence.auth.token import bearer
+from keyfence.auth.verifier import operator_verifier
+from keyfence.domains.activity.activity_log import journal
 from keyfence.domains.users.repository import Users
-from keyfence.graphql.execution import GraphQLExecutor
+from keyfence.graphql.executor import GraphQLExecutor
+from keyfence.hot_partitions.fleet import FleetTraffic, HotPartitions
 from keyfence.http.graphiql import graphiql_page
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
-from keyfence.migrations.records import Records
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.moving import Moves
-from keyfence.operations.offboarding.attended import Attended
-from keyfence.operations.offboarding.beginning import Beginning, Offboard
-from keyfence.operations.offboarding.signer import signer
-from keyfence.operations.onboarding import Onboarding
-from keyfence.operations.resharding import Reshards, nobody
+from keyfence.jobs.job import Migration
+from keyfence.jobs.lease import Records
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.move.start import Moves
+from keyfence.jobs.offboard.certificate import signer
+from keyfence.jobs.offboard.job import Attended
+from keyfence.jobs.offboard.start import Beginning, Offboard
+from keyfence.jobs.reshard.start import Reshards, nobody
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
-from keyfence.tenancy.home import home_of
-from keyfence.tenancy.identities import Rotation
-from keyfence.tenancy.migration import Migration
-from keyfence.tenancy.model import Tenant
+from keyfence.tenancy.administration import Rotation, Standing
+from keyfence.tenancy.cache import home_of
 from keyfence.tenancy.repository import Register
-from keyfence.tenancy.standing import Standing
 from keyfence.tenancy.suspensions import Shut, Suspensions
-from keyfence.traffic.hot_partition import HotPartitions
-from keyfence.traffic.repository import FleetTraffic
-from keyfence.usage.prices import prices_in
-from keyfence.usage.repository import Usages
+from keyfence.tenancy.tenant import Tenant
+from keyfence.usage.hourly_usage import Usages, prices_in
 
 ONBOARDER = "keyfence"
 """In whose name a tenant's first user is made."""

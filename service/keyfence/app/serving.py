@@ -7,6 +7,7 @@ from dataclasses import replace
 from starlette.applications import Starlette
 
 from keyfence import log
+from keyfence.admission.admission import Turns
 from keyfence.app.attending import attendant
 from keyfence.app.connections import (
     local_tables,
@@ -23,25 +24,22 @@ from keyfence.app.operators import operators_endpoint
 from keyfence.app.process import settle_down
 from keyfence.app.tenants import owned_issuers, tenants_endpoint, turns_of
 from keyfence.app.traffic import traffic_of
-from keyfence.auth.published_keys import PublishedKeys
+from keyfence.auth.key_sets import PublishedKeys
+from keyfence.hot_partitions.observer import Traffic
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import routes
-from keyfence.operations.migrator import Migrator
-from keyfence.operations.shadows import Shadows
+from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.move.differences import Differences, Shadows
 from keyfence.settings import BadSettings, Settings, read
 from keyfence.store.tables import Tables
-from keyfence.tenancy.differences import Differences
-from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.registry import Registry
-from keyfence.traffic.watching import Traffic
-from keyfence.usage.flushing import Flushing
-from keyfence.usage.repository import Usages
-from keyfence.usage.turn import Turns
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.pace import Pace
-from keyfence_iam.vending.sweep import Sweep
+from keyfence.tenancy.cache import Registry
+from keyfence.tenancy.tenant import Tenant
+from keyfence.usage.hourly_usage import Usages
+from keyfence.usage.ledger import Flushing
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.refresh import Pace, Sweep
+from keyfence_iam.tenant import TenantId
 
 
 def production() -> Starlette:

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable
 
 from keyfence.app.connections import local_tables, local_vending, local_wire
-from keyfence.local.demo import load_demo
+from keyfence.local.demo.load import load_demo
 from keyfence.settings import Settings
-from keyfence.store.schema import Administration
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.policies.names import PROVISIONER
+from keyfence.store.dynamodb.table_definition import Administration
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.roles.names import PROVISIONER
 
 
 async def set_up(settings: Settings, sessions: Sessions, tell: Callable[[str], None]) -> None:

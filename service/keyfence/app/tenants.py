@@ -4,30 +4,28 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from keyfence.auth.bearer import bearer
-from keyfence.auth.owned_issuers import OwnedIssuers
-from keyfence.auth.published_keys import PublishedKeys
-from keyfence.auth.scopes import INTROSPECT
-from keyfence.auth.tokens import tenant_verifier
-from keyfence.domains.sessions.repository import Sessions as RevokedSessions
-from keyfence.domains.sessions.standing import Standing as SessionStanding
-from keyfence.graphql.context import Caller, Context
-from keyfence.graphql.execution import GraphQLExecutor
-from keyfence.graphql.request import RequestInfo
+from keyfence.admission.admission import Turns
+from keyfence.admission.tenant_limits import Allowances
+from keyfence.auth.key_sets import PublishedKeys
+from keyfence.auth.principal import INTROSPECT
+from keyfence.auth.tenant_issuers import OwnedIssuers
+from keyfence.auth.token import bearer
+from keyfence.auth.verifier import tenant_verifier
+from keyfence.domains.sessions.revocation import Sessions as RevokedSessions
+from keyfence.domains.sessions.revocation import Standing as SessionStanding
+from keyfence.graphql.context import Caller, Context, cost_of, turn_of
+from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
 from keyfence.graphql.schema import schema
-from keyfence.graphql.turns import cost_of, turn_of
 from keyfence.http.graphiql import graphiql_page
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
-from keyfence.tenancy.identities import Identities
-from keyfence.tenancy.registry import Registry
-from keyfence.usage.allowances import Allowances
+from keyfence.tenancy.administration import Identities
+from keyfence.tenancy.cache import Registry
+from keyfence.usage.hourly_usage import prices_in
 from keyfence.usage.ledger import Ledger
-from keyfence.usage.prices import prices_in
-from keyfence.usage.turn import Turns
-from keyfence_iam.vending.budget import Budget
+from keyfence_iam.token_bucket import Budget
 
 
 def tenants_endpoint(

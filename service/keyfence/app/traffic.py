@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 
-from keyfence import catalogue
-from keyfence.operations.resharding import Reshards
+from keyfence import access_patterns
+from keyfence.hot_partitions.autopilot import NAME, Autopilot
+from keyfence.hot_partitions.fleet import FleetTraffic
+from keyfence.hot_partitions.hottest import Hottest, Naming
+from keyfence.hot_partitions.publisher import Flushing
+from keyfence.hot_partitions.window import Window
+from keyfence.jobs.job import Migration
+from keyfence.jobs.reshard.start import Reshards
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
-from keyfence.tenancy.migration import Migration
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.repository import Register
-from keyfence.traffic.autopilot import NAME, Autopilot
-from keyfence.traffic.flushing import Flushing
-from keyfence.traffic.hottest import Hottest
-from keyfence.traffic.naming import Naming
-from keyfence.traffic.repository import FleetTraffic
-from keyfence.traffic.window import Window
+from keyfence.tenancy.tenant import Tenant
 
 
 def traffic_of(
@@ -27,6 +26,6 @@ def traffic_of(
     """Growth is begun as an operator would begin it, and carried on by this very server."""
     control = tables.control(writes=True)
     register = Register(control, NAME)
-    hottest = Hottest(window, Naming.of(catalogue.entities()), settings.fleet)
+    hottest = Hottest(window, Naming.of(access_patterns.entities()), settings.fleet)
     autopilot = Autopilot(register=register, mode=settings.autopilot, grow=Reshards(register, told, carry_on))
     return Flushing(hottest, FleetTraffic(control), autopilot, settings.traffic_seconds)

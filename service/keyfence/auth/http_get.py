@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, cast
 
-from keyfence.auth.reach import OutOfReach, Place, Reach
+from keyfence.auth.egress import OutOfReach, Place, Reach
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -1,16 +1,16 @@
-"""An identity provider whose tokens are accepted."""
+"""`Issuer` from the settings; how issuer URLs are spelled."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from keyfence.auth.egress import settings_place
 from keyfence.auth.jwks import demanded_keys
-from keyfence.auth.jwks_source import JwksSource
-from keyfence.auth.jwks_uri import settings_place
-from keyfence.auth.keyset import FetchedKeys, FixedKeys, KeySet
+from keyfence.auth.key_sets import FetchedKeys, FixedKeys, JwksSource, KeySet
 from keyfence.settings import IssuerSettings
-from keyfence_iam.boundary import TenantId, tenant_id
+from keyfence_iam.tenant import TenantId, tenant_id
 
 Clock = Callable[[], float]
 
@@ -54,3 +54,17 @@ def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
         source = JwksSource(settings_place(settings.jwks_uri))
         return FetchedKeys(source.fetch, clock=clock, issuer=settings.issuer)
     raise ValueError("give exactly one of jwks and jwks_uri")
+
+
+MAX_ISSUER = 512
+
+_HTTPS = re.compile(
+    r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[\w.~%!$&'()*+,;=:@/-]*)?",
+    re.ASCII,
+)
+"""RFC 8414, section 2: https, with neither query nor fragment; nor with a user's name."""
+
+
+def is_issuer_url(text: str) -> bool:
+    """One spelling is one issuer: tokens are compared with it letter by letter, so nothing is made equal here."""
+    return len(text) <= MAX_ISSUER and _HTTPS.fullmatch(text) is not None

@@ -1,9 +1,104 @@
-"""A JSON Web Key Set, read into signing keys by their kid."""
+"""JWK and JWKS parsing; which algorithms fit which key."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from keyfence.auth.signing_key import SigningKey, UnusableKey, signing_key
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt import PyJWK, PyJWS
+from jwt.algorithms import AllowedPublicKeys
+from jwt.exceptions import PyJWTError
+
+MAX_KID = 256
+MIN_RSA_BITS = 2048
+MAX_RSA_BITS = 8192
+MAX_RSA_EXPONENT = 2**32
+"""A key is a stranger's word too: with larger numbers, every token sent in its name would take milliseconds."""
+
+_FITTING: Mapping[str, frozenset[str]] = {
+    "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
+    "EC P-256": frozenset({"ES256"}),
+    "EC P-384": frozenset({"ES384"}),
+    "EC P-521": frozenset({"ES512"}),
+    "OKP Ed25519": frozenset({"EdDSA"}),
+    "OKP Ed448": frozenset({"EdDSA"}),
+}
+_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+
+ALGORITHMS = frozenset[str]().union(*_FITTING.values())
+_JWS = PyJWS(algorithms=sorted(ALGORITHMS))
+
+
+class UnusableKey(ValueError):
+    """A JWK that is not a public signing key of a kind and strength that we accept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SigningKey:
+    kid: str
+    public: AllowedPublicKeys
+    algorithms: frozenset[str]
+
+    def signed(self, content: bytes, *, algorithm: str, signature: bytes) -> bool:
+        """The algorithm is the token's word, so it counts only where this key allows it."""
+        if algorithm not in self.algorithms:
+            return False
+        return _JWS.get_algorithm_by_name(algorithm).verify(content, self.public, signature)
+
+
+def signing_key(jwk: object) -> SigningKey:
+    if not isinstance(jwk, dict):
+        raise UnusableKey("a key is a JSON object")
+    _demand_a_public_signing_key(jwk)
+    algorithms = _algorithms(jwk)
+    return SigningKey(kid=_kid(jwk), public=_public(jwk, min(algorithms)), algorithms=algorithms)
+
+
+def _kid(jwk: Mapping[str, object]) -> str:
+    kid = jwk.get("kid")
+    if not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID:
+        raise UnusableKey(f"a key needs a kid of 1 to {MAX_KID} characters")
+    return kid
+
+
+def _demand_a_public_signing_key(jwk: Mapping[str, object]) -> None:
+    if not _PRIVATE.isdisjoint(jwk):
+        raise UnusableKey("a key carries private or symmetric material; publish the public part alone")
+    if jwk.get("use", "sig") != "sig":
+        raise UnusableKey("a key's use is not sig")
+    operations = jwk.get("key_ops", ["verify"])
+    if not isinstance(operations, list) or "verify" not in operations:
+        raise UnusableKey("a key's key_ops do not include verify")
+
+
+def _algorithms(jwk: Mapping[str, object]) -> frozenset[str]:
+    """Those that fit the key's type; the one that it names, when it names one."""
+    fitting = _FITTING.get("RSA" if jwk.get("kty") == "RSA" else f"{jwk.get('kty')} {jwk.get('crv')}")
+    if fitting is None:
+        raise UnusableKey("a key is RSA, EC on P-256, P-384 or P-521, or OKP on Ed25519 or Ed448")
+    named = jwk.get("alg")
+    if named is None:
+        return fitting
+    if not isinstance(named, str) or named not in fitting:
+        raise UnusableKey("a key's alg does not fit its type")
+    return frozenset({named})
+
+
+def _public(jwk: dict[str, object], algorithm: str) -> AllowedPublicKeys:
+    try:
+        public: AllowedPublicKeys = PyJWK(jwk, algorithm=algorithm).key
+    except (PyJWTError, ValueError, TypeError, KeyError):
+        raise UnusableKey("a key's numbers cannot be read") from None
+    if isinstance(public, RSAPublicKey):
+        _demand_usual_numbers(public)
+    return public
+
+
+def _demand_usual_numbers(public: RSAPublicKey) -> None:
+    if not MIN_RSA_BITS <= public.key_size <= MAX_RSA_BITS:
+        raise UnusableKey(f"an RSA key has at least {MIN_RSA_BITS} bits and at most {MAX_RSA_BITS}")
+    if public.public_numbers().e > MAX_RSA_EXPONENT:
+        raise UnusableKey(f"an RSA key's exponent is at most {MAX_RSA_EXPONENT:,}")
 
 
 class MalformedJwks(ValueError):

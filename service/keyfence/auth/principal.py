@@ -1,9 +1,24 @@
-"""The two kinds of caller, as their verified tokens name them."""
+"""`Principal`, `Operator`, `Role`, the scope `introspect`."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-from keyfence.auth.role import Role
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
+
+
+class Role(StrEnum):
+    """Declared from the strongest to the weakest; each covers all that follow it."""
+
+    OWNER = "OWNER"
+    ADMIN = "ADMIN"
+    MEMBER = "MEMBER"
+    VIEWER = "VIEWER"
+
+    def covers(self, needed: "Role") -> bool:
+        return _RANK[self] <= _RANK[needed]
+
+
+_RANK = {role: rank for rank, role in enumerate(Role)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +41,7 @@ class Operator:
     token_id: str
     expires_at: int
     scopes: frozenset[str] = frozenset()
+
+
+INTROSPECT = "introspect"
+"""Whoever has it may read the schema."""

@@ -4,22 +4,24 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence.bulk import categories, customers, orders, products
-from keyfence.bulk.kind import Kind
 from keyfence.bulk.pages import chunks, every
-from keyfence.bulk.spelling import Line
-from keyfence.bulk.whole_order import WholeOrder
+from keyfence.bulk.record_kind import Kind, Line
+from keyfence.domains.categories import bulk as categories
 from keyfence.domains.categories.access import category_by_path, last_move
 from keyfence.domains.categories.model import Category, Move
-from keyfence.domains.categories.tree import tree
+from keyfence.domains.categories.repository import tree
+from keyfence.domains.customers import bulk as customers
 from keyfence.domains.customers.access import customer_by_id, newest_customers
+from keyfence.domains.orders import bulk as orders
 from keyfence.domains.orders.access import deleted_orders, orders_of_customer
+from keyfence.domains.orders.bulk_format import WholeOrder
 from keyfence.domains.orders.model import OrderId, is_purged
+from keyfence.domains.products import bulk as products
 from keyfence.domains.products.access import products_in_category
 from keyfence.domains.products.model import ProductId
 from keyfence.errors import Conflict
-from keyfence.store import clock
-from keyfence.store.path import Path
+from keyfence.store import timestamps
+from keyfence.store.key_template import Path
 from keyfence.store.table import Table
 
 TOGETHER = 50
@@ -69,7 +71,7 @@ class Exporter:
     async def _orders(self, deleted: Sequence[OrderId]) -> AsyncIterator[Line]:
         async for ids in chunks(self._order_ids(deleted), TOGETHER):
             for whole in await orders.load(self.table, ids):
-                if whole and not is_purged(whole.order, clock.now()):
+                if whole and not is_purged(whole.order, timestamps.now()):
                     async for line in self._needed(whole):
                         yield line
                     yield self._line(orders.KIND, whole.order.id, whole)

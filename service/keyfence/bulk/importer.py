@@ -1,25 +1,121 @@
-"""Bringing lines into the table: each once, whatever happened to earlier attempts."""
+"""Lines of a file into a table: parsed, grouped, each written once."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, BinaryIO
 
-from keyfence.bulk.lanes import Lanes
-from keyfence.bulk.lines import Line, Problem, lines
-from keyfence.bulk.spelling import IMPORTER, differing
-from keyfence.bulk.whole_order import WholeOrder
-from keyfence.bulk.writer import There, Writer
-from keyfence.domains.activity.repository import journal
+import orjson
+
+from keyfence.bulk.fields import Given, text
+from keyfence.bulk.record_kind import IMPORTER, Kind, There, Writer, differing
+from keyfence.domains.activity.activity_log import journal
+from keyfence.domains.categories import bulk as categories
+from keyfence.domains.customers import bulk as customers
+from keyfence.domains.orders import bulk as orders
+from keyfence.domains.orders.bulk_format import WholeOrder
 from keyfence.domains.orders.model import is_purged
+from keyfence.domains.products import bulk as products
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
-from keyfence.store import clock
-from keyfence.store.calls import Patience
-from keyfence.store.rate import Rate
+from keyfence.store import timestamps
+from keyfence.store.dynamodb.caller import Patience
+from keyfence.store.dynamodb.flow_control import Rate
 from keyfence.store.table import Table
+
+
+class Lanes:
+    """Who touches what somebody before touches waits for them; everybody else does not."""
+
+    def __init__(self, at_once: int) -> None:
+        self._last: dict[Hashable, asyncio.Future[None]] = {}
+        self._slots = asyncio.Semaphore(at_once)
+
+    @asynccontextmanager
+    async def turn(self, touches: Iterable[Hashable]) -> AsyncIterator[None]:
+        touched, done = set(touches), asyncio.get_running_loop().create_future()
+        before = {self._last[thing] for thing in touched if thing in self._last}
+        self._last.update(dict.fromkeys(touched, done))
+        try:
+            if before:
+                await asyncio.wait(before)
+            async with self._slots:
+                yield
+        finally:
+            done.set_result(None)
+
+
+KINDS: Mapping[str, Kind[Any]] = {
+    kind.name: kind for kind in (customers.KIND, categories.KIND, products.KIND, orders.KIND)
+}
+LONGEST = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that can be imported, by its number in the file."""
+
+    number: int
+    kind: Kind[Any]
+    record: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a line, and in which of its fields."""
+
+    line: int
+    field: str | None
+    message: str
+
+    @classmethod
+    def of(cls, number: int, error: KeyfenceError) -> "Problem":
+        field = error.extensions.get("field")
+        return cls(number, None if field is None else str(field), error.message)
+
+    def __str__(self) -> str:
+        return f"line {self.line}{f', {self.field}' if self.field else ''}: {self.message}"
+
+
+def lines(file: BinaryIO) -> Iterator[Line | Problem]:
+    """Blank ones are passed over; after one that does not end, nothing can be told."""
+    number = 0
+    while raw := file.readline(LONGEST + 1):
+        number += 1
+        if len(raw) > LONGEST:
+            yield Problem(number, None, f"is longer than {LONGEST:,} bytes")
+            return
+        if raw.strip():
+            yield _line(number, raw)
+
+
+def _line(number: int, raw: bytes) -> Line | Problem:
+    try:
+        given = Given(_parsed(raw))
+        kind = given.take("type", _kind)
+        return Line(number, kind, kind.read(given))
+    except BadInput as refusal:
+        return Problem.of(number, refusal)
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    try:
+        document = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise BadInput(f"is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise BadInput("must be an object")
+    return document
+
+
+def _kind(value: object) -> Kind[Any]:
+    if (kind := KINDS.get(text(value))) is None:
+        raise BadInput(f"must be one of {', '.join(KINDS)}")
+    return kind
+
 
 TOGETHER = 100
 AT_ONCE = 16
@@ -75,7 +171,7 @@ class Importer:
     writer: Writer
     tally: Tally = field(default_factory=Tally)
     tell: Callable[[int], None] = quiet
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     @classmethod
     def into(

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from typing import TypeVar
 
 from keyfence.store.entity import M, Query
+from keyfence.store.keys import Span
 from keyfence.store.pagination import LARGEST
-from keyfence.store.stretch import Span
 from keyfence.store.table import Table
 
 T = TypeVar("T")

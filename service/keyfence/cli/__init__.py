@@ -1,25 +1,34 @@
-"""The commands of `keyfence`; each imports what it needs when it runs, so that every start is quick."""
+"""The Typer app and its error boundary."""
+
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from keyfence.cli.boundary import Boundary
-from keyfence.cli.credentials import credentials
+from keyfence.cli.credentials import credentials, token
 from keyfence.cli.dev import dev
-from keyfence.cli.exporting import export
 from keyfence.cli.gate import gate
 from keyfence.cli.hot import hot
-from keyfence.cli.importing import import_
-from keyfence.cli.migrate import migrate
-from keyfence.cli.move import move
-from keyfence.cli.patterns import patterns
+from keyfence.cli.import_export import export, import_
+from keyfence.cli.jobs import migrate, move, reshard
 from keyfence.cli.policy import policy
-from keyfence.cli.reshard import reshard
-from keyfence.cli.schema import schema
-from keyfence.cli.serve import serve
-from keyfence.cli.table import table
+from keyfence.cli.schema import patterns, schema
+from keyfence.cli.serve import serve, table
 from keyfence.cli.tenant import tenant
-from keyfence.cli.token import token
 from keyfence.cli.top import top
+from keyfence.errors import KeyfenceError
+
+
+class Boundary(TyperGroup):
+    """The group of all commands; an error that we do not know keeps its traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyfenceError as error:
+            typer.echo(error.message, err=True)
+            raise typer.Exit(1) from None
+
 
 app = typer.Typer(
     cls=Boundary,

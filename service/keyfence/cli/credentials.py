@@ -1,4 +1,4 @@
-"""keyfence credentials: a session of the local AWS, for the aws CLI and every SDK."""
+"""`keyfence credentials`, `keyfence token`."""
 
 import json
 from pathlib import Path
@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keyfence.auth.principal import Role
+from keyfence.cli.connection import Data
 from keyfence.cli.gate import RULES
-from keyfence.cli.options import Data
 from keyfence.errors import BadInput
-from keyfence.local.directory import DEFAULT
-from keyfence_iam.boundary import BadTenantId, tenant_id
+from keyfence.local.data_directory import DEFAULT
 from keyfence_iam.deployment import LOCAL_ACCOUNT, Deployment
+from keyfence_iam.tenant import BadTenantId, tenant_id
 
 if TYPE_CHECKING:
-    from keyfence_iam.gate.sessions import Issued, Sessions
+    from keyfence_iam.gate.account.session import Issued, Sessions
+
 
 SHORTEST, LONGEST = 900, 3600
 """SDKs ask for new ones when less than fifteen minutes are left: the shortest would be fetched for every call."""
@@ -73,11 +75,11 @@ def checked_account(account: str) -> None:
 
 def sessions(data: Path, account: str) -> "Sessions":
     """Those of every gate with this key and this account; a key that no gate has would open nothing."""
-    from keyfence.local.gate_key import FILE, gate_key
-    from keyfence_iam.gate.account import Account
-    from keyfence_iam.gate.sessions import Sessions
+    from keyfence.local.data_directory import GATE_KEY_FILE, gate_key
+    from keyfence_iam.gate.account.account import Account
+    from keyfence_iam.gate.account.session import Sessions
 
-    if not (data / FILE).exists():
+    if not (data / GATE_KEY_FILE).exists():
         raise BadInput(
             f"There is no gate key in {data}: start `keyfence dev` or `keyfence gate` on that directory first."
         )
@@ -96,7 +98,7 @@ def _issued(sessions: "Sessions", tenant: str | None, role: str | None, seconds:
 
 
 def _printed(issued: "Issued") -> str:
-    from keyfence_iam.gate.clock import iso
+    from keyfence_iam.gate.account.session_token import iso
 
     return json.dumps(
         {
@@ -107,3 +109,68 @@ def _printed(issued: "Issued") -> str:
             "Expiration": iso(issued.session.expires_at),
         }
     )
+
+
+LONGEST_TTL = 30 * 86400
+LONGEST_SUBJECT = 256
+
+TokenTenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant that the token opens.")]
+Admin = Annotated[bool, typer.Option("--admin", help="A token for operators instead.")]
+User = Annotated[str | None, typer.Option(metavar="ID", help="Whose token it is; local-TENANT if left out.")]
+TokenRole = Annotated[
+    str | None, typer.Option(metavar="ROLE", help="OWNER, ADMIN, MEMBER or VIEWER; MEMBER if left out.")
+]
+Ttl = Annotated[int, typer.Option(metavar="SECONDS", help="How long it is good for.")]
+
+
+def token(
+    tenant: TokenTenant = None,
+    admin: Admin = False,
+    user: User = None,
+    role: TokenRole = None,
+    ttl: Ttl = 3600,
+    data: Data = DEFAULT,
+) -> None:
+    """Print a token that `keyfence dev` accepts, and nothing else.
+
+    [bold]Example:[/bold] keyfence token --tenant acme --role ADMIN
+
+    [bold]Example:[/bold] keyfence token --admin --ttl 600
+    """
+    from keyfence.local.data_directory import data_directory
+    from keyfence.local.issuer import local_issuer
+
+    _check_token(tenant=tenant, admin=admin, user=user, ttl=ttl)
+    rank = _role(role, admin=admin)
+    issuer = local_issuer(data_directory(data))
+    if tenant is None:
+        typer.echo(issuer.admin_token(user=user or "local-operator", ttl=ttl))
+    else:
+        typer.echo(issuer.token(tenant=tenant, user=user or f"local-{tenant}", role=rank, ttl=ttl))
+
+
+def _check_token(*, tenant: str | None, admin: bool, user: str | None, ttl: int) -> None:
+    if (tenant is None) != admin:
+        raise BadInput("Say either --tenant TENANT or --admin.")
+    if tenant is not None:
+        _check_tenant(tenant)
+    if user is not None and not (0 < len(user) <= LONGEST_SUBJECT and user.isprintable()):
+        raise BadInput(f"--user must be 1 to {LONGEST_SUBJECT} printable characters.")
+    if not 1 <= ttl <= LONGEST_TTL:
+        raise BadInput(f"--ttl must be between 1 and {LONGEST_TTL} seconds.")
+
+
+def _check_tenant(tenant: str) -> None:
+    try:
+        tenant_id(tenant)
+    except BadTenantId as error:
+        raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
+
+
+def _role(text: str | None, *, admin: bool) -> Role:
+    if admin and text is not None:
+        raise BadInput("--role is for tenants' tokens: operators have none.")
+    try:
+        return Role.MEMBER if text is None else Role(text.upper())
+    except ValueError as error:
+        raise BadInput(f"--role {text!r} is not one of {', '.join(Role)}.") from error

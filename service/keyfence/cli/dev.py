@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from keyfence.cli.options import Data
-from keyfence.cli.partition_limits import BurstSeconds, PartitionLimits, partition_limits
-from keyfence.local.directory import DEFAULT
+from keyfence.cli.connection import Data
+from keyfence.cli.gate import BurstSeconds, PartitionLimits, partition_limits
+from keyfence.local.data_directory import DEFAULT
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Where to listen on 127.0.0.1; 0 takes a free port.")]
 GatePort = Annotated[
@@ -38,9 +38,8 @@ def dev(
     """
     import contextlib
 
-    from keyfence.cli.development import HOST, run
-    from keyfence.cli.listener import listen
-    from keyfence.cli.signals import interruptible
+    from keyfence.cli.dev_server import HOST, run
+    from keyfence.cli.process import interruptible, listen
 
     limits = partition_limits(limited, burst_seconds)
     with (

@@ -1,4 +1,4 @@
-"""keyfence gate: IAM before any DynamoDB engine, on this machine."""
+"""`keyfence gate`, its output, partition limits."""
 
 import re
 from pathlib import Path
@@ -6,19 +6,45 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.options import Data
-from keyfence.cli.partition_limits import BurstSeconds, PartitionLimits, partition_limits
+from keyfence.cli.connection import Data
 from keyfence.errors import BadInput
-from keyfence.local.directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT
 from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION, Deployment
 
 if TYPE_CHECKING:
     import socket
 
     from keyfence_iam.gate.denials import Listener
-    from keyfence_iam.gate.faults.fault import Fault
+    from keyfence_iam.gate.faults import Fault
     from keyfence_iam.gate.gate import Gate
-    from keyfence_iam.gate.limits.limits import Limits
+    from keyfence_iam.gate.throughput.partition_limits import Limits
+
+
+LONGEST = 300.0
+
+PartitionLimits = Annotated[
+    bool,
+    typer.Option(
+        "--partition-limits", help="Give every partition 1,000 write and 3,000 read units a second, as DynamoDB does."
+    ),
+]
+BurstSeconds = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="How many seconds' worth a partition may save up; 1 if left out."),
+]
+
+
+def partition_limits(wanted: bool, burst_seconds: float | None) -> "Limits | None":
+    from keyfence_iam.gate.throughput.partition_buckets import Rates
+    from keyfence_iam.gate.throughput.partition_limits import Limits
+
+    if burst_seconds is not None and not wanted:
+        raise BadInput("--burst-seconds has a meaning only with --partition-limits.")
+    if burst_seconds is not None and not 0 < burst_seconds <= LONGEST:
+        raise BadInput(f"--burst-seconds must be more than 0 and at most {LONGEST:g}.")
+    rates = Rates() if burst_seconds is None else Rates(burst_seconds=burst_seconds)
+    return Limits(rates) if wanted else None
+
 
 EngineUrl = Annotated[
     str, typer.Option(metavar="URL", help="The engine: moto, dynoxide, DynamoDB Local or their kind.")
@@ -78,8 +104,7 @@ def gate(
     import contextlib
 
     from keyfence.cli.gate_output import output
-    from keyfence.cli.listener import listen
-    from keyfence.cli.signals import interruptible, undisturbed
+    from keyfence.cli.process import interruptible, listen, undisturbed
     from keyfence_iam.gate.gate import HOST
 
     _check(table=table, region=region, account=account)
@@ -116,11 +141,10 @@ def _start(
 ) -> "Gate":
     from functools import partial
 
-    from keyfence.local.directory import data_directory
-    from keyfence.local.gate_key import gate_key
+    from keyfence.local.data_directory import data_directory, gate_key
     from keyfence.local.role_policies import keep, kept_in
-    from keyfence_iam.gate.account import Account
-    from keyfence_iam.gate.engine.upstream import BadEngineUrl
+    from keyfence_iam.gate.account.account import Account
+    from keyfence_iam.gate.engine.client import BadEngineUrl
     from keyfence_iam.gate.gate import Gate
 
     directory = data_directory(data)
@@ -141,7 +165,7 @@ def _start(
 
 
 def _read(file: Path | None) -> "tuple[Fault, ...]":
-    from keyfence_iam.gate.faults.fault import BadFault, parse_text
+    from keyfence_iam.gate.faults import BadFault, parse_text
 
     try:
         return () if file is None else parse_text(file.read_bytes())

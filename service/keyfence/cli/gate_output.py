@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from keyfence_iam.gate.clock import iso
+from keyfence_iam.gate.account.session_token import iso
 from keyfence_iam.gate.denials import Denial
 
 

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.options import Data
-from keyfence.cli.reach import EndpointUrl
-from keyfence.cli.tenant_desk import Desk, Json
-from keyfence.local.directory import DEFAULT
+from keyfence.cli.connection import Data, EndpointUrl
+from keyfence.cli.operator import Desk, Json
+from keyfence.local.data_directory import DEFAULT
 from keyfence.store.pagination import LARGEST
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context
-    from keyfence.traffic.hot_partition import HotPartition
+    from keyfence.hot_partitions.fleet import HotPartition
 
 HEADINGS = ("TENANT", "COLLECTION", "READ/S", "WRITE/S", "OF LIMIT", "THROTTLED", "SHARDS", "INDEX", "PARTITION")
 NUMBERS = HEADINGS[2:7]
@@ -37,7 +36,7 @@ def hot(
 
     [bold]Example:[/bold] keyfence hot --first 5 --json | jq -r '.hotPartitions[].tenant'
     """
-    from keyfence.cli.tenant_json import echo
+    from keyfence.cli.output import echo
 
     async def work(desk: "Context") -> "list[HotPartition]":
         return await desk.hot.hottest(first=first)
@@ -67,13 +66,13 @@ def _json(one: "HotPartition") -> dict[str, Any]:
 
 
 def _print(found: "Sequence[HotPartition]") -> None:
-    from keyfence.cli.tenant_table import console, lay
+    from keyfence.cli.output import console, lay
 
     lay(console(), HEADINGS, [_row(one) for one in found], numbers=NUMBERS)
 
 
 def _row(one: "HotPartition") -> tuple[str, ...]:
-    from keyfence.cli.tenant_table import shown
+    from keyfence.cli.output import shown
 
     spot = one.spot
     shards = str(one.recommended_shards) if spot.collection else "-"

@@ -1,13 +1,47 @@
-"""keyfence policy render: the policies as JSON, for a deployment."""
+"""`keyfence policy render`; deployment options."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from keyfence.cli.deployment import USUAL, Account, Partition, Region, RolePrefix, TableName, deployment
 from keyfence.errors import BadInput
+from keyfence_iam.deployment import Deployment
+
+_PANEL = "Where it is deployed"
+
+
+def _option(metavar: str, text: str) -> object:
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=_PANEL)
+
+
+Account = Annotated[str, _option("ID", "The AWS account, twelve digits.")]
+Region = Annotated[str, _option("REGION", "The region of the table.")]
+TableName = Annotated[str, _option("NAME", "The table.")]
+RolePrefix = Annotated[str, _option("PREFIX", "What the names of all roles begin with.")]
+Partition = Annotated[str, _option("NAME", "aws, aws-cn or aws-us-gov.")]
+
+USUAL = Deployment()
+
+_SHAPES = {
+    "account": r"[0-9]{12}",
+    "region": r"[a-z]{2,}(-[a-z]+)+-[0-9]+",
+    "table": r"[A-Za-z0-9_.-]{3,255}",
+    "role_prefix": r"[\w+=,.@-]{0,48}",
+    "partition": r"aws(-[a-z]+)*",
+}
+
+
+def deployment(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
+    """What goes into ARNs is checked first: a wildcard in a table's name would open other tables."""
+    made = Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
+    for name, shape in _SHAPES.items():
+        if not re.fullmatch(shape, getattr(made, name), re.ASCII):
+            raise BadInput(f"--{name.replace('_', '-')} {getattr(made, name)!r} cannot be used in an ARN.")
+    return made
+
 
 Role = Annotated[str | None, typer.Argument(metavar="ROLE", help="One role; every role if left out.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Who may become the role, instead of what it may do.")]
@@ -35,7 +69,7 @@ def render(
 
     [bold]Example:[/bold] keyfence policy render --out iam/rendered
     """
-    from keyfence_iam.policies.rendered import files
+    from keyfence_iam.roles.rendering import files
 
     where = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
     rendered = files(where, *([known(role)] if role else []))
@@ -48,7 +82,7 @@ def render(
 
 
 def known(role: str) -> str:
-    from keyfence_iam.policies import ROLES
+    from keyfence_iam.roles import ROLES
 
     if role not in ROLES:
         raise BadInput(f"{role!r} is not a role: there are {', '.join(ROLES)}.")

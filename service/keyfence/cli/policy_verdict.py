@@ -6,17 +6,15 @@ from typing import Any
 
 from rich.markup import escape
 
-from keyfence.store.schema import definition
+from keyfence.store.dynamodb.table_definition import definition
+from keyfence_iam.authorization import NotUnderstood, Place, TableKeys, expand, tables_named
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.evaluator.authorisation import Authorisation
-from keyfence_iam.evaluator.decision import Allowed
+from keyfence_iam.evaluator.decision import Allowed, denial
 from keyfence_iam.evaluator.evaluate import Policies
 from keyfence_iam.evaluator.explain import Explained, Explanation, Finding, explain
-from keyfence_iam.evaluator.principal import Principal
-from keyfence_iam.evaluator.requests import NotUnderstood, Place, TableKeys, expand, tables_named
-from keyfence_iam.evaluator.wording import denial
-from keyfence_iam.policies import ROLES
-from keyfence_iam.policies.tag import TENANT_TAG
+from keyfence_iam.evaluator.request import Authorisation, Principal
+from keyfence_iam.roles import ROLES
+from keyfence_iam.tenant import TENANT_TAG
 
 _YES, _NO = "[green]✓[/green]", "[red]✗[/red]"
 _ON_ONE_TABLE = frozenset({"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "DescribeTable"})

@@ -1,6 +1,6 @@
-"""keyfence schema: the GraphQL schemas as text."""
+"""`keyfence schema`, `keyfence patterns`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,3 +27,20 @@ def _operators() -> str:
     from keyfence.admin.schema import schema
 
     return schema.as_str()
+
+
+Format = Annotated[Literal["md", "json"], typer.Option("--format", help="A table to read, or JSON to compute with.")]
+
+
+def patterns(form: Format = "md") -> None:
+    """Print the access patterns of every entity.
+
+    [bold]Example:[/bold] keyfence patterns
+
+    [bold]Example:[/bold] keyfence patterns --format json
+    """
+    import json
+
+    from keyfence.access_patterns import as_markdown, as_rows
+
+    typer.echo(json.dumps(as_rows(), indent=2, ensure_ascii=False) if form == "json" else as_markdown().rstrip("\n"))

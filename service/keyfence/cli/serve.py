@@ -1,4 +1,4 @@
-"""keyfence serve: the service in production."""
+"""`keyfence serve`, `keyfence table`."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +8,8 @@ from keyfence.errors import BadInput
 
 if TYPE_CHECKING:
     from keyfence.settings import Settings
+    from keyfence.store.dynamodb.table_definition import Administration
+
 
 APPLICATION = "keyfence.app:production"
 KEEP_ALIVE_SECONDS = 75
@@ -61,7 +63,7 @@ def _run(settings: "Settings") -> None:
     """The port is tried first because uvicorn would report it from inside a worker."""
     import uvicorn
 
-    from keyfence.cli.listener import listen
+    from keyfence.cli.process import listen
 
     listen(settings.host, settings.port).close()
     uvicorn.run(
@@ -82,3 +84,44 @@ def _run(settings: "Settings") -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )
+
+
+ADVICE = """--create makes a table that is missing, and gives one that is there time to live, but nothing else:
+mend it on AWS, where an index has to be made anew, or name another with KEYFENCE_TABLE."""
+Create = Annotated[bool, typer.Option("--create", help="Create it where it is missing, and wait until it can be used.")]
+
+
+def table(create: Create = False) -> None:
+    """Compare the table that KEYFENCE_TABLE names with its definition, on AWS's usual credentials.
+
+    It ends with exit code 1 where they differ, and names each difference.
+
+    [bold]Example:[/bold] keyfence table
+
+    [bold]Example:[/bold] KEYFENCE_REGION=eu-west-1 keyfence table --create
+    """
+    from keyfence.store.dynamodb.table_definition import TableDiffers, Unreachable
+
+    administration = _administration()
+    try:
+        if create:
+            typer.echo(f"{'Created' if administration.create() else 'Found'} the table {administration.table}.")
+        administration.check()
+    except TableDiffers as error:
+        raise BadInput(f"{error.message}\n{ADVICE}") from error
+    except Unreachable as error:
+        raise BadInput(str(error)) from error
+    typer.echo(f"The table {administration.table} is as defined.")
+
+
+def _administration() -> "Administration":
+    from keyfence.settings import BadSettings, read
+    from keyfence.store.dynamodb.client import Wire
+    from keyfence.store.dynamodb.table_definition import Administration, Unreachable
+
+    try:
+        settings = read()
+        wire = Wire(region=settings.region, endpoint_url=settings.endpoint_url)
+        return Administration.connect(wire, settings.table)
+    except (BadSettings, *Unreachable) as error:
+        raise BadInput(str(error)) from error

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keyfence.cli.connection import GATE, Data, EndpointUrl
 from keyfence.cli.credentials import AccountId
 from keyfence.cli.gate import Region
-from keyfence.cli.options import Data
-from keyfence.cli.reach import GATE, EndpointUrl
-from keyfence.local.directory import DEFAULT
+from keyfence.local.data_directory import DEFAULT
 from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def top(
     """
     import contextlib
 
-    from keyfence.cli.signals import interruptible
+    from keyfence.cli.process import interruptible
 
     gate = _gate(endpoint_url or GATE, region, account, data)
     with interruptible(), contextlib.suppress(KeyboardInterrupt):
@@ -82,7 +81,7 @@ def _looks(gate: "GateTraffic", interval: float, *, once: bool) -> Iterator[dict
 def _watch(gate: "GateTraffic", interval: float, rows: int, *, once: bool) -> None:
     from rich.live import Live
 
-    from keyfence.cli.tenant_table import console
+    from keyfence.cli.output import console
 
     out, looks = console(), _looks(gate, interval, once=once)
     if once or not out.is_terminal:
@@ -97,7 +96,7 @@ def _watch(gate: "GateTraffic", interval: float, rows: int, *, once: bool) -> No
 def _screen(seen: dict[str, Any], rows: int, room: int) -> "Group":
     from rich.console import Group
 
-    from keyfence.cli.tenant_table import columns
+    from keyfence.cli.output import columns
 
     limits = seen["limits"]
     said = (
@@ -137,6 +136,6 @@ def _throttles(one: dict[str, Any]) -> str:
 
 def _printed(key: str) -> str:
     """Whatever somebody wrote into a key, it neither colours nor moves the terminal."""
-    from keyfence.cli.tenant_table import shown
+    from keyfence.cli.output import shown
 
     return shown("".join(one if one.isprintable() else "\ufffd" for one in key))

@@ -17,11 +17,9 @@ from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRul
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from keyfence.errors import BadInput
-from keyfence.graphql.cost import price_of
 from keyfence.graphql.errors import Refused, Rendered, render, render_request_error
-from keyfence.graphql.introspection import introspects
-from keyfence.graphql.limits import Limits, check_document, check_text
-from keyfence.graphql.price import Price
+from keyfence.graphql.query_cost import Price, price_of
+from keyfence.graphql.query_limits import Limits, check_document, check_text, introspects
 from keyfence.graphql.selections import Fragments, fields, fragments_of
 
 RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)

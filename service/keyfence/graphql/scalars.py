@@ -10,8 +10,8 @@ from strawberry.scalars import JSON
 from strawberry.types.scalar import ScalarDefinition
 
 from keyfence.errors import BadInput
-from keyfence.store.money import money
-from keyfence.store.template import instant, universal
+from keyfence.store.codec import money
+from keyfence.store.timestamps import instant, universal
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
 """What DynamoDB keeps exactly: 38 digits in all."""

@@ -5,30 +5,27 @@ from collections.abc import Awaitable, Callable, Mapping
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
+from keyfence.domains.activity.graphql import ActivityQueries
+from keyfence.domains.categories.graphql import CategoryMutations, CategoryQueries
+from keyfence.domains.customers.graphql import Customer, CustomerMutations, CustomerQueries
 from keyfence.domains.customers.model import CustomerId
+from keyfence.domains.groups.graphql import Group, GroupMutations, GroupQueries, MembershipMutations
 from keyfence.domains.groups.model import GroupId
+from keyfence.domains.orders.graphql import Order, OrderQueries, ReviewQueries
 from keyfence.domains.orders.model import OrderId
+from keyfence.domains.orders.mutations import OrderMutations
+from keyfence.domains.products.graphql import Product, ProductMutations, ProductQueries
 from keyfence.domains.products.model import ProductId
+from keyfence.domains.sales.graphql import SalesQueries
+from keyfence.domains.sessions.graphql import SessionMutations
+from keyfence.domains.stores.graphql import Store, StoreMutations, StoreQueries
 from keyfence.domains.stores.model import StoreId
+from keyfence.domains.users.graphql import User, UserMutations, UserQueries, ViewerQueries
 from keyfence.domains.users.model import UserId
-from keyfence.graphql.activity import ActivityQueries
-from keyfence.graphql.categories import CategoryMutations, CategoryQueries
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.customers import Customer, CustomerMutations, CustomerQueries
-from keyfence.graphql.groups import Group, GroupMutations, GroupQueries
-from keyfence.graphql.leaves import LeafExecutor
-from keyfence.graphql.memberships import MembershipMutations
-from keyfence.graphql.node import Node
-from keyfence.graphql.order_changes import OrderMutations
-from keyfence.graphql.orders import Order, OrderQueries
-from keyfence.graphql.products import Product, ProductMutations, ProductQueries
-from keyfence.graphql.reviews import ReviewQueries
-from keyfence.graphql.sales import SalesQueries
+from keyfence.graphql.executor import LeafExecutor
+from keyfence.graphql.relay import Node
 from keyfence.graphql.scalars import SCALARS
-from keyfence.graphql.sessions import SessionMutations
-from keyfence.graphql.stores import Store, StoreMutations, StoreQueries
-from keyfence.graphql.users import User, UserMutations, UserQueries
-from keyfence.graphql.viewer import ViewerQueries
 from keyfence.store.ids import prefix_of
 
 

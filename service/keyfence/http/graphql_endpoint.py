@@ -12,17 +12,12 @@ from starlette.types import Receive, Scope, Send
 
 from keyfence.errors import KeyfenceError, Throttled, Unauthenticated
 from keyfence.graphql.errors import Refused, Rendered, codes, render
-from keyfence.graphql.execution import Answer, GraphQLExecutor, Prepared
-from keyfence.graphql.request import GraphQLRequest, RequestInfo
-from keyfence.http.access_log import hush
-from keyfence.http.body import BODY_LIMIT, read_body
-from keyfence.http.headers import header
+from keyfence.graphql.executor import Answer, GraphQLExecutor, GraphQLRequest, Prepared, RequestInfo
 from keyfence.http.media_types import Media, is_json, negotiated, prefers_html
 from keyfence.http.metrics import Metrics
-from keyfence.http.parameters import from_body, from_query_string
-from keyfence.http.refusal import STATUS, Headers, HttpRefusal, method_not_allowed
-from keyfence.http.reply import Reply, error_reply, json_reply
-from keyfence.http.request_id import request_id_of
+from keyfence.http.middleware import header, hush, request_id_of
+from keyfence.http.request import BODY_LIMIT, from_body, from_query_string, read_body
+from keyfence.http.response import STATUS, Headers, HttpRefusal, Reply, error_reply, json_reply, method_not_allowed
 
 P = TypeVar("P")
 C = TypeVar("C")

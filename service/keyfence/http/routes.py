@@ -1,23 +1,47 @@
-"""The paths of the service and what every request to them passes through."""
+"""Starlette app: paths, middleware order, `/healthz`, `/readyz`, `/metrics`."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
+import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Lifespan
 
 from keyfence.errors import Code
-from keyfence.http.access_log import AccessLog
-from keyfence.http.error_boundary import ErrorBoundary
-from keyfence.http.metrics import Metrics
-from keyfence.http.probes import Ready, probes
-from keyfence.http.reply import encoded
-from keyfence.http.request_id import RequestIds
-from keyfence.http.security_headers import SecurityHeaders
+from keyfence.http.metrics import CONTENT_TYPE, Metrics
+from keyfence.http.middleware import AccessLog, ErrorBoundary, RequestIds, SecurityHeaders
+from keyfence.http.response import encoded
+
+Ready = Callable[[], Awaitable[str | None]]
+"""Answers None when requests can be served, otherwise the reason why not, for everyone to read."""
+
+_log = structlog.get_logger("keyfence.http")
+
+
+def probes(*, ready: Ready, metrics: Metrics) -> list[Route]:
+    async def healthz(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_: Request) -> Response:
+        reason = await _reason(ready)
+        return PlainTextResponse(f"{reason or 'ready'}\n", status_code=503 if reason else 200)
+
+    async def numbers(_: Request) -> Response:
+        return Response(metrics.render(), headers={"content-type": CONTENT_TYPE})
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", numbers)]
+
+
+async def _reason(ready: Ready) -> str | None:
+    try:
+        return await ready()
+    except Exception as error:  # noqa: BLE001 - whatever fails here, the answer is no
+        _log.error("readiness check failed", exc_info=error)
+        return "the readiness check failed"
 
 
 def routes(

@@ -6,8 +6,8 @@ import boto3
 import botocore.session
 from botocore.credentials import CredentialProvider, CredentialResolver, RefreshableCredentials
 
-from keyfence_iam.gate.clock import iso
-from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session_token import iso
 
 
 class Handed(CredentialProvider):

@@ -1,10 +1,9 @@
 """Becoming somebody of the local AWS without asking a running gate: its key is enough."""
 
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.gate.sessions import Issued, Sessions
-from keyfence_iam.gate.sts import Assumption, assume
-from keyfence_iam.policies.names import CONTROL_PLANE, SERVICE_BASE, TENANT_READ, TENANT_WRITE, WARDEN
-from keyfence_iam.policies.tag import TENANT_TAG
+from keyfence_iam.gate.account.session import Issued, Sessions
+from keyfence_iam.gate.assume_role import Assumption, assume
+from keyfence_iam.roles.names import CONTROL_PLANE, SERVICE_BASE, TENANT_READ, TENANT_WRITE, WARDEN
+from keyfence_iam.tenant import TENANT_TAG, TenantId
 
 NAME = "local"
 SECONDS = 900

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.serialization import (
 from jwt.algorithms import ECAlgorithm
 from ulid import ULID
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.development import LOCAL_ISSUER, MARK
-from keyfence.local.secret import corrupt, keep
+from keyfence.local.data_directory import corrupt, keep
 
 AUDIENCE = "keyfence"
 ADMIN_AUDIENCE = "keyfence-admin"

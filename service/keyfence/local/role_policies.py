@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from keyfence.errors import KeyfenceError
-from keyfence_iam.document import BadPolicy
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.policy import BadPolicy
 
 FILE = "role-policies.json"
 

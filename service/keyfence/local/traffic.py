@@ -12,8 +12,8 @@ from botocore.httpsession import URLLib3Session
 
 from keyfence.errors import BadInput
 from keyfence.local.gate_access import as_role
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.policies.names import PROVISIONER
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.roles.names import PROVISIONER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

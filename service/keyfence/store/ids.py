@@ -2,14 +2,14 @@
 
 import re
 
-from ulid import ULID
-
 from keyfence.errors import BadInput
 
 _SHAPE = re.compile(r"([a-z]{2,5})_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 def new_id(prefix: str) -> str:
+    from ulid import ULID  # slow to load, and commands load this file for help
+
     return f"{prefix}_{ULID()}"
 
 

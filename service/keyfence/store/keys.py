@@ -1,13 +1,14 @@
-"""Keys of the table and its indexes: a template inside a boundary that no template can leave."""
+"""`Fence`, `TenantKey`, `ControlKey`, `SortKeyRange`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from keyfence.errors import BadInput
+from keyfence.store.codec import Value
+from keyfence.store.key_template import BadTemplate, Template
 from keyfence.store.shards import Shard, ShardMap, slot_of, slot_text
-from keyfence.store.template import BadTemplate, Template
-from keyfence_iam.boundary import CONTROL, TenantId, tenant_boundary, tenant_id
+from keyfence_iam.tenant import CONTROL, TenantId, tenant_boundary, tenant_id
 
 Realm = Literal["tenant", "control"]
 
@@ -168,3 +169,46 @@ def _in_slot(plain: str, slot: int) -> str:
 
 def _blame(template: Template) -> str:
     return " and ".join(template.fields) or template.text
+
+
+NEXT = chr(ord("#") + 1)
+"""What follows every key that goes on after a rendered segment, since segments are joined by '#'."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """From one value to another, both included; an end that is not given is open."""
+
+    low: object = None
+    high: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Everything that begins with a text, or lies between two texts where one of them is given."""
+
+    prefix: str = ""
+    low: str = ""
+    high: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """DynamoDB refuses a range that is the wrong way round instead of finding nothing in it."""
+        return bool(self.high) and self.low.encode() > self.high.encode()
+
+    def condition(self) -> tuple[str, Mapping[str, Value]]:
+        """What is asked of the sort key `#s`, with its values; nothing where all of the partition is read."""
+        if self.low and self.high:
+            return " AND #s BETWEEN :low AND :high", {":low": {"S": self.low}, ":high": {"S": self.high}}
+        if self.low:
+            return " AND #s >= :low", {":low": {"S": self.low}}
+        if self.high:
+            return " AND #s <= :high", {":high": {"S": self.high}}
+        if self.prefix:
+            return " AND begins_with(#s, :s)", {":s": {"S": self.prefix}}
+        return "", {}
+
+
+def after_all(prefix: str) -> str:
+    """The first text behind everything that begins with this prefix, which ends in '#' or is empty."""
+    return prefix[:-1] + NEXT if prefix else ""

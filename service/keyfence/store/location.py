@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import inf
 
 from keyfence.store.shards import UNSHARDED, ShardMap
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.vending.wanted import Placement
+from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.tenant import TenantId
 
 TOO_OLD = "this took too long to be sure where its items are; retry"
 LOST = "this worker could not keep its lease, and another may have taken over; run it again"

@@ -10,21 +10,16 @@ from typing import Any
 import structlog
 
 from keyfence.errors import Internal
-from keyfence.store.batch import delete_many, get_many, get_together, put_many
-from keyfence.store.calls import Caller
 from keyfence.store.codec import Item
 from keyfence.store.cursor import Position, Sealer
+from keyfence.store.dynamodb.caller import Caller, delete_many, get_many, get_together, put_many
 from keyfence.store.dynamodb.errors import Refused
-from keyfence.store.entity import Entity, Get, M, Query
-from keyfence.store.family import Family, P
-from keyfence.store.keys import Fence
-from keyfence.store.merging import Slot, merged, swept
-from keyfence.store.note import Journal, Note
+from keyfence.store.entity import Entity, Family, Get, M, P, Query
+from keyfence.store.keys import Fence, Span, Stretch
 from keyfence.store.pagination import Edge, Page, checked_size
-from keyfence.store.reading import Reading
+from keyfence.store.sharded_query import Reading, Slot, merged, swept
 from keyfence.store.shards import ShardMap
-from keyfence.store.stretch import Span, Stretch
-from keyfence.store.write import Write, table_key
+from keyfence.store.writes import Journal, Note, Write, table_key
 
 TRANSACTION = 100
 PORTION = 50

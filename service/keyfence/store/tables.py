@@ -5,18 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
-from keyfence.store.calls import FREE, Caller, CredentialSource, Lane
 from keyfence.store.cursor import Sealer
+from keyfence.store.dual_write.caller import Mirror, OnDifference, unheard
+from keyfence.store.dynamodb.caller import FREE, NOBODY, Caller, CredentialSource, Lane, Watcher
 from keyfence.store.dynamodb.capacity import Account, Meter
 from keyfence.store.dynamodb.client import Client
 from keyfence.store.keys import Fence
 from keyfence.store.location import Home
-from keyfence.store.mirror import Mirror, OnDifference, unheard
 from keyfence.store.table import Table
-from keyfence.store.watcher import NOBODY, Watcher
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.deployment import silo_table
-from keyfence_iam.vending.wanted import Placement
+from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.tenant import TenantId
 
 Accounts = Callable[[TenantId | None], tuple[Account, ...]]
 

@@ -10,11 +10,12 @@ from itertools import islice
 from keyfence.store.codec import Item
 from keyfence.store.cursor import Position, Scope
 from keyfence.store.entity import M, Query
+from keyfence.store.key_template import Field
+from keyfence.store.keys import Span, Stretch
 from keyfence.store.pagination import Edge, Page, checked_size
-from keyfence.store.reading import Reading
-from keyfence.store.stretch import Span, Stretch
+from keyfence.store.sharded_query import Reading
 from keyfence.store.table import Table
-from keyfence.store.template import Field, universal
+from keyfence.store.timestamps import universal
 
 
 async def timeline(

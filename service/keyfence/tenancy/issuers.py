@@ -7,13 +7,12 @@ from datetime import datetime
 
 import orjson
 
-from keyfence.auth.issuer_url import MAX_ISSUER, is_issuer_url
-from keyfence.auth.jwks import MalformedJwks, demanded_keys
-from keyfence.auth.jwks_uri import BadJwksUri, tenants_place
-from keyfence.auth.signing_key import UnusableKey
+from keyfence.auth.egress import BadJwksUri, tenants_place
+from keyfence.auth.issuer import MAX_ISSUER, is_issuer_url
+from keyfence.auth.jwks import MalformedJwks, UnusableKey, demanded_keys
 from keyfence.development import LOCAL_ISSUER
 from keyfence.errors import BadInput
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 MAX_KEYS = 16
 MAX_JWKS = 32 * 1024

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any
 
 from keyfence.errors import BadInput, Conflict, NotFound
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.expressions import absent
+from keyfence.store.keys import Span
 from keyfence.store.pagination import Edge, Page
-from keyfence.store.retry import unless_stale
-from keyfence.store.stretch import Span
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import timeline
-from keyfence.store.write import Write, put, revise
+from keyfence.store.writes import Write, put, revise, unless_stale
 from keyfence.tenancy.access import (
     events,
     events_of_tenant,
@@ -25,11 +24,9 @@ from keyfence.tenancy.access import (
     tenants,
     tenants_by_status,
 )
-from keyfence.tenancy.event import TenantEvent, event
 from keyfence.tenancy.issuers import Identity, issuer_digest
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Listed, Tenant
-from keyfence_iam.boundary import BadTenantId, TenantId, tenant_id
+from keyfence.tenancy.tenant import Listed, Tenant, TenantEvent, TenantStatus, event
+from keyfence_iam.tenant import BadTenantId, TenantId, tenant_id
 
 FIRST_MONTH = datetime(2026, 1, 1, tzinfo=UTC)
 """No tenant is older than that."""
@@ -59,7 +56,7 @@ class Register:
 
     table: Table
     by: str
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def find(self, id: TenantId) -> Tenant | None:
         return await self.table.find(tenant_by_id, id=id)

@@ -1,17 +1,63 @@
-"""Shutting tenants out of the fence: kept in one item of the register, and published to IAM from there."""
+"""The list of suspended tenants and its publication to IAM."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
-from keyfence.store import clock
+from keyfence.errors import Throttled
+from keyfence.store import timestamps
+from keyfence.store.entity import entity
 from keyfence.store.expressions import absent
+from keyfence.store.keys import ControlKey
 from keyfence.store.table import Table
-from keyfence.store.write import Write, put, revise
-from keyfence.tenancy.access import suspended_tenants, suspensions
-from keyfence.tenancy.suspension import Suspended, fitting
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import Write, put, revise
+from keyfence_iam.suspension.policy import BadSuspension, suspended
+from keyfence_iam.tenant import TenantId
+
+SESSION = timedelta(seconds=3_900)
+"""Longer than any session lives: who was shut out before has none left, and is given none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspended:
+    """The tenants whose sessions IAM is told to refuse."""
+
+    since: Mapping[str, datetime] = field(default_factory=dict)
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+    @property
+    def tenants(self) -> list[TenantId]:
+        return [TenantId(name) for name in sorted(self.since)]
+
+
+def fitting(since: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
+    """As many as IAM has room for: those who have been shut out longest leave first, but none who may have sessions."""
+    newest_first = sorted(since, key=lambda name: since[name], reverse=True)
+    while not _fits(newest_first):
+        oldest = newest_first.pop()
+        if (age := now - since[oldest]) < SESSION:
+            wait = int((SESSION - age).total_seconds() * 1000)
+            raise Throttled(
+                "IAM has no room for more suspensions within the hour; retry later, or revoke the roles' sessions",
+                retryAfterMs=wait,
+            )
+    return {name: since[name] for name in newest_first}
+
+
+def _fits(tenants: Sequence[str]) -> bool:
+    try:
+        suspended(map(TenantId, tenants))
+    except BadSuspension:
+        return False
+    return True
+
+
+suspensions = entity(Suspended, table=ControlKey("SUSPENSIONS", "METADATA"))
+suspended_tenants = suspensions.get()
+
 
 Shut = Callable[[Sequence[TenantId]], Awaitable[None]]
 """Makes IAM refuse the sessions of these tenants and of no others."""
@@ -23,7 +69,7 @@ class Suspensions:
 
     table: Table
     shut: Shut
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def with_tenant(self, tenant: TenantId) -> Sequence[Write[Any]]:
         return await self._changed(lambda since: fitting({tenant: self.now(), **since}, self.now()))

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from textwrap import fill
 
-from keyfence.tenancy.advice import AIM, BOUNDS, FULL
-from keyfence.usage.prices import LISTED
+from keyfence.hot_partitions.recommendation import AIM, BOUNDS, FULL
+from keyfence.usage.hourly_usage import LISTED
 from tests.benchmarks.scale.model import NEAR, PAGES_OF_A_WRITE
 from tests.benchmarks.scale.outcome import STEP
 from tests.benchmarks.scale.policy import SETTLE_SECONDS, WINDOW_SECONDS, WINDOWS
@@ -62,7 +62,7 @@ def assumed(world: World) -> Iterator[str]:
     )
     bounds = ", ".join(f"{tier} {bound}" for tier, bound in BOUNDS.items())
     yield (
-        "**Autopilot**: `service/keyfence/tenancy/advice.py`, from one slot for everybody."
+        "**Autopilot**: `service/keyfence/hot_partitions/recommendation.py`, from one slot for everybody."
         f" A peak is the highest mean over {WINDOW_SECONDS} s in the last {WINDOW_SECONDS * WINDOWS} s of what was"
         f" asked for; above {FULL:.0%} of what the slots carry they grow until it is {AIM:.0%} at most."
         f" Reads widen at once, writes {SETTLE_SECONDS} s later. Bounds: {bounds}."

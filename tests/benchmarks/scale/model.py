@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from keyfence.tenancy.advice import BOUNDS
-from keyfence_iam.gate.limits.buckets import Rates
+from keyfence.hot_partitions.recommendation import BOUNDS
+from keyfence_iam.gate.throughput.partition_buckets import Rates
 from tests.benchmarks.scale.outcome import STEP, Outcome
 from tests.benchmarks.scale.policy import POLICIES, Policy
 from tests.benchmarks.scale.population import UNITS_OF_A_WRITE, World

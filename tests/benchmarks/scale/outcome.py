@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from keyfence.usage.prices import LISTED, Prices
+from keyfence.usage.hourly_usage import LISTED, Prices
 
 MONTH = 30 * 86_400
 STEP = 10

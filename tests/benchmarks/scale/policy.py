@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from keyfence.tenancy.advice import recommended, recommended_for_reads, within
-from keyfence_iam.gate.limits.buckets import Rates
+from keyfence.hot_partitions.recommendation import recommended, recommended_for_reads, within
+from keyfence_iam.gate.throughput.partition_buckets import Rates
 from tests.benchmarks.scale.slots import page_units, query_units
 from tests.benchmarks.scale.tenant import Tenant
 

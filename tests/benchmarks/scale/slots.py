@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from keyfence_iam.gate.limits.bucket import Bucket
-from keyfence_iam.gate.limits.buckets import Rates
-from keyfence_iam.gate.limits.units import read_units
+from keyfence_iam.dynamodb.capacity import read_units
+from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence_iam.token_bucket import Bucket
 
 ITEMS, ITEM_BYTES = 20, 400
 """A page, and what one of its items weighs in the index."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.auth.admission import admit_operator, admit_principal
 from keyfence.auth.principal import Operator, Principal
-from keyfence.auth.tokens import Verifier
+from keyfence.auth.token import admit_operator, admit_principal
+from keyfence.auth.verifier import Verifier
 
 from .clock import FakeClock
 from .identity_provider import IdentityProvider

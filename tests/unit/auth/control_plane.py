@@ -4,9 +4,9 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 
-from keyfence.auth.keyset import KeySet
+from keyfence.auth.key_sets import KeySet
 from keyfence.errors import Internal
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 from .clock import FakeClock
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from threading import Event
 
-from keyfence.auth.jwks import usable_keys
-from keyfence.auth.jwks_source import JwksUnavailable
-from keyfence.auth.signing_key import SigningKey
+from keyfence.auth.jwks import SigningKey, usable_keys
+from keyfence.auth.key_sets import JwksUnavailable
 
 
 class FakeSource:

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.auth.issuer import issuer_of
-from keyfence.auth.tokens import operator_verifier, tenant_verifier
+from keyfence.auth.verifier import operator_verifier, tenant_verifier
 from keyfence.settings import IssuerSettings, Settings
 
 from .identity_provider import URL, IdentityProvider, Json

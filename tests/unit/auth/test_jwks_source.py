@@ -2,13 +2,12 @@
 
 import pytest
 
-from keyfence.auth.admission import admit_principal
+from keyfence.auth.egress import settings_place
 from keyfence.auth.http_get import BOUNDS, MAX_BODY, Bounds
 from keyfence.auth.issuer import issuer_of
-from keyfence.auth.jwks_source import JwksSource, JwksUnavailable
-from keyfence.auth.jwks_uri import settings_place
-from keyfence.auth.keyset import Pace
-from keyfence.auth.tokens import Verifier
+from keyfence.auth.key_sets import JwksSource, JwksUnavailable, Pace
+from keyfence.auth.token import admit_principal
+from keyfence.auth.verifier import Verifier
 from keyfence.errors import Throttled, Unauthenticated
 from keyfence.settings import IssuerSettings
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from keyfence.auth.jwks_uri import MAX_URI, BadJwksUri, tenants_place
-from keyfence.auth.reach import Place
+from keyfence.auth.egress import MAX_URI, BadJwksUri, Place, tenants_place
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.auth.keyset import FLIGHT, FetchedKeys, Pace
-from keyfence.auth.signing_key import SigningKey
+from keyfence.auth.jwks import SigningKey
+from keyfence.auth.key_sets import FLIGHT, FetchedKeys, Pace
 from keyfence.errors import Throttled
 
 from .clock import FakeClock

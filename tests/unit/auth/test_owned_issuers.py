@@ -5,13 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from keyfence.auth.issuer import Issuer
-from keyfence.auth.issuer_url import MAX_ISSUER
-from keyfence.auth.keyset import FetchedKeys, KeySet
-from keyfence.auth.owned_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, OwnedIssuers
-from keyfence.auth.signing_key import SigningKey
+from keyfence.auth.issuer import MAX_ISSUER, Issuer
+from keyfence.auth.jwks import SigningKey
+from keyfence.auth.key_sets import FetchedKeys, KeySet
+from keyfence.auth.tenant_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, OwnedIssuers
 from keyfence.errors import Internal, Throttled
-from keyfence_iam.vending.budget import Budget
+from keyfence_iam.token_bucket import Budget
 
 from .clock import FakeClock
 from .control_plane import ControlPlane, Kept, Plenty, Sleeper, unpublished

@@ -2,12 +2,12 @@
 
 import pytest
 
-from keyfence.auth.admission import admit_operator, admit_principal
 from keyfence.auth.issuer import Issuer
-from keyfence.auth.owned_issuers import MAX_AGE, OwnedIssuers
+from keyfence.auth.jwks import SigningKey
 from keyfence.auth.principal import Principal
-from keyfence.auth.signing_key import SigningKey
-from keyfence.auth.tokens import RECHECK_SECONDS, Verifier
+from keyfence.auth.tenant_issuers import MAX_AGE, OwnedIssuers
+from keyfence.auth.token import admit_operator, admit_principal
+from keyfence.auth.verifier import RECHECK_SECONDS, Verifier
 from keyfence.errors import Internal, Unauthenticated
 
 from .clock import FakeClock

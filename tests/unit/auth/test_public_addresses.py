@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.public_address import is_public
+from keyfence.auth.egress import is_public
 
 
 @pytest.mark.parametrize(

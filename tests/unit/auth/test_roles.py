@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 
 STRONGEST_FIRST = [Role.OWNER, Role.ADMIN, Role.MEMBER, Role.VIEWER]
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from keyfence.auth.jwks import MalformedJwks, demanded_keys, usable_keys
-from keyfence.auth.signing_key import UnusableKey, signing_key
+from keyfence.auth.jwks import MalformedJwks, UnusableKey, demanded_keys, signing_key, usable_keys
 
 from .identity_provider import Json, jwk, part, private_key
 

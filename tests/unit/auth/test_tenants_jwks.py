@@ -13,13 +13,10 @@ from time import sleep
 
 import pytest
 
+from keyfence.auth.egress import PUBLIC, OutOfReach, Place, Reach, is_public, tenants_place
 from keyfence.auth.http_get import BOUNDS, MAX_BODY, Bounds
-from keyfence.auth.jwks_source import MAX_KEYS, JwksSource, JwksUnavailable
-from keyfence.auth.jwks_uri import tenants_place
-from keyfence.auth.public_address import is_public
-from keyfence.auth.published_keys import PublishedKeys
-from keyfence.auth.reach import PUBLIC, OutOfReach, Place, Reach
-from keyfence.auth.signing_key import SigningKey
+from keyfence.auth.jwks import SigningKey
+from keyfence.auth.key_sets import MAX_KEYS, JwksSource, JwksUnavailable, PublishedKeys
 from keyfence.errors import Throttled
 
 from .certificates import Authority

@@ -2,12 +2,11 @@
 
 import pytest
 
-from keyfence.auth.admission import admit_principal
-from keyfence.auth.claims import LEEWAY
 from keyfence.auth.issuer import Issuer
-from keyfence.auth.keyset import FetchedKeys, Pace
+from keyfence.auth.key_sets import FetchedKeys, Pace
 from keyfence.auth.principal import Principal
-from keyfence.auth.tokens import RECHECK_SECONDS, Verifier
+from keyfence.auth.token import LEEWAY, admit_principal
+from keyfence.auth.verifier import RECHECK_SECONDS, Verifier
 from keyfence.errors import Throttled, Unauthenticated
 
 from .clock import FakeClock

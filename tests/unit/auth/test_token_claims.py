@@ -2,10 +2,9 @@
 
 import pytest
 
-from keyfence.auth.claims import LEEWAY, LONGEST_LIFE
-from keyfence.auth.principal import Principal
-from keyfence.auth.role import Role
-from keyfence.auth.tokens import Verifier
+from keyfence.auth.principal import Principal, Role
+from keyfence.auth.token import LEEWAY, LONGEST_LIFE
+from keyfence.auth.verifier import Verifier
 
 from .identity_provider import IdentityProvider
 from .test_tokens import refusal

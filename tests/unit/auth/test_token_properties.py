@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfence.auth.admission import admit_principal
-from keyfence.auth.tokens import Verifier
+from keyfence.auth.token import admit_principal
+from keyfence.auth.verifier import Verifier
 from keyfence.errors import Unauthenticated
 
 from .clock import FakeClock

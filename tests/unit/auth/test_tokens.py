@@ -5,15 +5,13 @@ import json
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from keyfence.auth.admission import admit_principal
-from keyfence.auth.compact import MAX_TOKEN
 from keyfence.auth.issuer import issuer_of
-from keyfence.auth.principal import Operator, Principal
-from keyfence.auth.role import Role
-from keyfence.auth.tokens import Verifier, operator_verifier, tenant_verifier
+from keyfence.auth.principal import Operator, Principal, Role
+from keyfence.auth.token import MAX_TOKEN, admit_principal
+from keyfence.auth.verifier import Verifier, operator_verifier, tenant_verifier
 from keyfence.errors import Unauthenticated
 from keyfence.settings import IssuerSettings, Settings
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 from .clock import FakeClock
 from .identity_provider import URL, IdentityProvider, jwk, part, private_key, signed

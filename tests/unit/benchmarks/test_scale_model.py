@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from keyfence.tenancy.advice import BOUNDS
+from keyfence.hot_partitions.recommendation import BOUNDS
 from keyfence.tenancy.quotas import Tier
-from keyfence_iam.gate.limits.buckets import Rates
+from keyfence_iam.gate.throughput.partition_buckets import Rates
 from tests.benchmarks.scale.model import Chances, begun, close, is_near, run, runs, step
 from tests.benchmarks.scale.outcome import Outcome
 from tests.benchmarks.scale.policy import POLICIES, Autopilot, Fixed

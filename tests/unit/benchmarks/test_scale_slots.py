@@ -3,8 +3,8 @@
 import pytest
 
 from keyfence.tenancy.quotas import Tier
-from keyfence_iam.gate.limits.buckets import Buckets, Rates
-from keyfence_iam.gate.limits.claim import Claim, Partition
+from keyfence_iam.dynamodb.capacity import Claim, Partition
+from keyfence_iam.gate.throughput.partition_buckets import Buckets, Rates
 from tests.benchmarks.scale.model import begun, step
 from tests.benchmarks.scale.outcome import Outcome
 from tests.benchmarks.scale.policy import Fixed

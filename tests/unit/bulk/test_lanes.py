@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from keyfence.bulk.lanes import Lanes
+from keyfence.bulk.importer import Lanes
 
 
 async def ran(at_once: int, *touches: str) -> tuple[list[str], int]:

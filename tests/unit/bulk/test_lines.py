@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.bulk.importer import MOST_PROBLEMS, BadLines, check
-from keyfence.bulk.lines import LONGEST, Line, Problem, lines
+from keyfence.bulk.importer import LONGEST, MOST_PROBLEMS, BadLines, Line, Problem, check, lines
 from keyfence.domains.orders.model import IN_BIN
 from keyfence.domains.orders.recycle_bin import LINGER
 

@@ -1,6 +1,6 @@
 """Differences between lines are named by the way to them, and equal things have equal bytes."""
 
-from keyfence.bulk.spelling import differing, encoded, line
+from keyfence.bulk.record_kind import differing, encoded, line
 
 
 def test_what_is_not_there_is_left_out() -> None:

@@ -16,9 +16,9 @@ from starlette.routing import Route
 
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.client import Wire
-from keyfence.store.schema import Administration
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.policies.names import PROVISIONER
+from keyfence.store.dynamodb.table_definition import Administration
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.roles.names import PROVISIONER
 
 FOUND: list[bool] = []
 """Whether the table was there before, for each time that things were set up."""

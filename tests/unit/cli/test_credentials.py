@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from keyfence.local.directory import data_directory
-from keyfence.local.gate_key import gate_key
+from keyfence.local.data_directory import data_directory, gate_key
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.session import Session
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.token import BadToken
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Session, Sessions
+from keyfence_iam.gate.account.session_token import BadToken
 
 from .conftest import Run, refusal
 

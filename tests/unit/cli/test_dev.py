@@ -11,9 +11,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.cli.listener import listen
-from keyfence.cli.welcome import Welcome
-from keyfence.local import binary
+from keyfence.cli.dev_server import Welcome
+from keyfence.cli.process import listen
+from keyfence.local.engines import dynoxide_binary as binary
 from keyfence.local.issuer import LocalIssuer
 from tests.dynoxide_binary import dynoxide_binary
 

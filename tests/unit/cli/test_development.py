@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.cli.development import _gate
-from keyfence.cli.listener import listen
+from keyfence.cli.dev_server import _gate
+from keyfence.cli.process import listen
 from keyfence.local import gate_access
 from keyfence.local.role_policies import FILE
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.warden import Warden
+from keyfence_iam.suspension import Warden
+from keyfence_iam.tenant import TenantId
 
 
 @dataclass(frozen=True)

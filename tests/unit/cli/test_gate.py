@@ -9,9 +9,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.warden import Warden
+from keyfence_iam.suspension import Warden
+from keyfence_iam.tenant import TenantId
 
 from .conftest import Run
 from .running import running

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 from rich.progress import Progress
 
-from keyfence.cli.migrated import doing, followed, place, stopped
-from keyfence.tenancy.migration import Kind, new_migration
-from keyfence_iam.boundary import TenantId
+from keyfence.cli.job_progress import doing, followed, place, stopped
+from keyfence.jobs.job import Kind, new_migration
+from keyfence_iam.tenant import TenantId
 
 MOVE = new_migration(Kind.MOVE, TenantId("acme"), by="ann", at=datetime(2026, 11, 16, tzinfo=UTC))
 

@@ -8,11 +8,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from keyfence.cli.boundary import Boundary
+from keyfence.cli import Boundary
 from keyfence.cli.policy import policy
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.policies import ROLES
-from keyfence_iam.policies.rendered import files
+from keyfence_iam.roles import ROLES
+from keyfence_iam.roles.rendering import files
 
 from .conftest import refusal
 

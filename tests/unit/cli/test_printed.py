@@ -13,14 +13,14 @@ ROWS = [{"pattern": "users", "key": "TENANT#…"}]
 
 @pytest.fixture(autouse=True)
 def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema, catalogue = ModuleType("keyfence.graphql.schema"), ModuleType("keyfence.catalogue")
+    schema, catalogue = ModuleType("keyfence.graphql.schema"), ModuleType("keyfence.access_patterns")
     vars(schema).update(schema=SimpleNamespace(as_str=lambda: "type Query { a: Int }"))
     vars(catalogue).update(as_rows=lambda: ROWS, as_markdown=lambda: "| pattern |\n|---|\n| users |\n")
     admin = ModuleType("keyfence.admin.schema")
     vars(admin).update(schema=SimpleNamespace(as_str=lambda: "type Query { b: Int }"))
     monkeypatch.setitem(sys.modules, "keyfence.graphql.schema", schema)
     monkeypatch.setitem(sys.modules, "keyfence.admin.schema", admin)
-    monkeypatch.setitem(sys.modules, "keyfence.catalogue", catalogue)
+    monkeypatch.setitem(sys.modules, "keyfence.access_patterns", catalogue)
 
 
 def test_the_schema_is_printed(run: Run) -> None:

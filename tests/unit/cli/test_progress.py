@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.cli.progress import counted, progress
+from keyfence.cli.output import counted, progress
 
 
 def test_elsewhere_each_step_is_a_plain_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

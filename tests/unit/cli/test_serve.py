@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.local.cursor_key import cursor_key
+from keyfence.local.data_directory import cursor_key
 from keyfence.local.issuer import local_issuer
 
 from .conftest import Run, refusal

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 from typer.main import get_group
 
+from keyfence.cli.operator import operator
+from keyfence.cli.output import lay, shown, status
 from keyfence.cli.tenant import tenant
-from keyfence.cli.tenant_operator import operator
-from keyfence.cli.tenant_table import lay, shown, status
 from keyfence.errors import BadInput
 
 from .changes import CHANGES

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local.gate_key import gate_key
+from keyfence.local.data_directory import gate_key
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
+from keyfence_iam.dynamodb.capacity import Claim, Partition
+from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.limits.claim import Claim, Partition
-from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.gate.throughput.partition_limits import Limits
 
 from .conftest import Run, refusal
 from .running import running

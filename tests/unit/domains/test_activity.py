@@ -6,8 +6,8 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from keyfence.domains.activity.model import Activity, ActivityId, entry
-from keyfence.store.note import Note
+from keyfence.domains.activity.activity_log import Activity, ActivityId, entry
+from keyfence.store.writes import Note
 
 NOW = datetime(2026, 11, 16, 8, 30, tzinfo=UTC)
 FULL = 8_192 - len('{"after":{"name":""}}')

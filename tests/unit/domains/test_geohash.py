@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keyfence.domains.stores.circle import EARTH_KM, FARTHEST_KM, Circle
-from keyfence.domains.stores.geohash import ALPHABET, CELLS, LENGTH, Range, cover, encode
+from keyfence.domains.stores.geohash import ALPHABET, CELLS, EARTH_KM, FARTHEST_KM, LENGTH, Circle, Range, cover, encode
 from keyfence.errors import BadInput
 
 LATITUDES = st.floats(-90, 90) | st.sampled_from([-90.0, -89.9999, 0.0, 45.0, 89.9999, 90.0])

@@ -21,7 +21,7 @@ from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 from tests.unit.store.models import models
 

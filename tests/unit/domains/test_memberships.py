@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.groups.access import group_by_id, groups, member_by_id, membership_of_user
 from keyfence.domains.groups.memberships import Memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId

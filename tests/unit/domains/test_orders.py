@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from keyfence.domains.orders.access import orders, rows
-from keyfence.domains.orders.change import writes
-from keyfence.domains.orders.event import event
 from keyfence.domains.orders.model import (
     IN_BIN,
     STEPS,
@@ -28,17 +26,19 @@ from keyfence.domains.orders.model import (
     checked_reason,
     checked_region,
     deleted,
+    event,
     is_open,
     is_purged,
     restored,
     row_of,
     stepped,
 )
+from keyfence.domains.orders.repository import writes
 from keyfence.errors import BadInput, Conflict
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence.store.write import Write
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import Write
+from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.around(TenantId("acme"))

@@ -22,7 +22,7 @@ from keyfence.domains.products.model import (
 from keyfence.errors import BadInput
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.around(TenantId("acme"))

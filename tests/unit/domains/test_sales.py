@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.domains.orders.model import OrderStatus
-from keyfence.domains.sales.access import monthly_sales
-from keyfence.domains.sales.model import COUNTED, MonthlySales, Sold, checked_month, deltas, month_of
+from keyfence.domains.sales.sales import COUNTED, MonthlySales, Sold, checked_month, deltas, month_of, monthly_sales
 from keyfence.errors import BadInput
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 PLACED = datetime(2026, 11, 30, 23, 30, tzinfo=UTC)
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)

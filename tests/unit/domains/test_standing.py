@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.auth.claims import LEEWAY, LONGEST_LIFE
-from keyfence.domains.sessions import standing
-from keyfence.domains.sessions.model import revoked
-from keyfence.domains.sessions.repository import Sessions
-from keyfence.domains.sessions.standing import Standing
+from keyfence.auth.token import LEEWAY, LONGEST_LIFE
+from keyfence.domains.sessions import revocation as standing
+from keyfence.domains.sessions.revocation import Sessions, Standing, revoked
 from keyfence.errors import Unauthenticated
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.access import email_claims, settings, users
 from keyfence.domains.users.model import (
     EMAIL_LENGTH,
@@ -26,7 +26,7 @@ from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.around(TenantId("acme"))

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.graphql.cost import check_cost, price_of
-from keyfence.graphql.limits import Limits
-from keyfence.graphql.price import Price, Size
+from keyfence.graphql.query_cost import Price, Size, check_cost, price_of
+from keyfence.graphql.query_limits import Limits
 from keyfence.graphql.selections import fragments_of
 from tests.unit.graphql.bookshop import bookshop
 

@@ -10,7 +10,7 @@ from keyfence.errors import BadInput
 from keyfence.graphql import document_cache as module
 from keyfence.graphql.document_cache import Documents
 from keyfence.graphql.errors import Refused
-from keyfence.graphql.limits import Limits
+from keyfence.graphql.query_limits import Limits
 from tests.unit.graphql.bookshop import bookshop
 
 LIST = "{ books { edges { node { title } } } }"

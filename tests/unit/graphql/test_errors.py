@@ -6,8 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from keyfence.graphql.errors import Rendered
-from keyfence.graphql.execution import GraphQLExecutor
-from keyfence.graphql.request import GraphQLRequest
+from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
 from tests.unit.graphql.bookshop import SECRET, bookshop
 
 executor = GraphQLExecutor(bookshop)

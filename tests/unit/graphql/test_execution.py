@@ -6,9 +6,8 @@ import pytest
 from graphql import OperationType, get_introspection_query
 
 from keyfence.graphql.errors import Refused, Rendered
-from keyfence.graphql.execution import Answer, GraphQLExecutor
-from keyfence.graphql.limits import Limits
-from keyfence.graphql.request import GraphQLRequest
+from keyfence.graphql.executor import Answer, GraphQLExecutor, GraphQLRequest
+from keyfence.graphql.query_limits import Limits
 from tests.unit.graphql.bookshop import bookshop
 
 BAD = {"code": "BAD_USER_INPUT"}

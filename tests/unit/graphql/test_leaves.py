@@ -11,9 +11,7 @@ from strawberry.scalars import JSON
 from strawberry.schema.config import StrawberryConfig
 
 from keyfence.errors import NotFound
-from keyfence.graphql.execution import GraphQLExecutor
-from keyfence.graphql.leaves import LeafExecutor, leaves
-from keyfence.graphql.request import GraphQLRequest
+from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, LeafExecutor, leaves
 from keyfence.graphql.scalars import SCALARS
 
 

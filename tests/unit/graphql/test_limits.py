@@ -6,7 +6,7 @@ from graphql import get_introspection_query, parse
 from keyfence.errors import BadInput
 from keyfence.graphql.document_cache import Documents
 from keyfence.graphql.errors import Refused
-from keyfence.graphql.limits import Limits, check_document, check_text
+from keyfence.graphql.query_limits import Limits, check_document, check_text
 from tests.unit.graphql.bookshop import bookshop
 
 LIMITS = Limits()

@@ -5,8 +5,7 @@ from typing import Any
 from starlette.applications import Starlette
 
 from keyfence.errors import Forbidden, Unauthenticated
-from keyfence.graphql.execution import GraphQLExecutor
-from keyfence.graphql.request import RequestInfo
+from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import routes

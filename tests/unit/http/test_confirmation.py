@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from keyfence.errors import Internal, KeyfenceError, Throttled, Unauthenticated
-from keyfence.graphql.request import RequestInfo
+from keyfence.graphql.executor import RequestInfo
 from tests.unit.http.asking import Answered, post
 from tests.unit.http.shop import TOKEN, endpoint
 

@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope
 from structlog.testing import capture_logs
 
 from keyfence.errors import Throttled
-from keyfence.graphql.request import RequestInfo
+from keyfence.graphql.executor import RequestInfo
 from tests.unit.http.asking import Answered, post
 from tests.unit.http.shop import TOKEN, context, endpoint, shop
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keyfence_iam.boundary import CONTROL, TENANT_ID, BadTenantId, tenant_boundary, tenant_id
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import CONTROL, TENANT_ID, BadTenantId, tenant_boundary, tenant_id
 
 INNER = string.ascii_lowercase + string.digits + "-"
 TENANTS = st.from_regex(TENANT_ID, fullmatch=True)

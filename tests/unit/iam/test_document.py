@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keyfence_iam.document import BadPolicy, Condition, Kind, Policy, Statement, parse, parse_text
-from keyfence_iam.document.template import BadTemplate, Variable, Wildcard, template
+from keyfence_iam.policy import BadPolicy, Condition, Kind, Policy, Statement, parse, parse_text
+from keyfence_iam.policy.pattern import BadTemplate, Variable, Wildcard, template
 
 READ = {"Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": "*"}
 TRUST = {"Effect": "Allow", "Principal": {"AWS": "000000000000"}, "Action": "sts:AssumeRole"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local import dynoxide
+from keyfence.local.engines import dynoxide
 from tests.dynoxide_binary import dynoxide_binary
 
 Start = Callable[[Path], dynoxide.Dynoxide]

@@ -6,13 +6,13 @@ import pytest
 
 from keyfence.local import gate_access
 from keyfence.local.compute import running_as
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Policy
-from keyfence_iam.gate.access_key import new_gate_key
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.sts import Declined
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session_token import new_gate_key
+from keyfence_iam.gate.http.query_protocol import Declined
+from keyfence_iam.policy import Policy
+from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")
 

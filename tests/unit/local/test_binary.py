@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local import npm
-from keyfence.local.binary import FETCHED, VERSION, find, obtain
+from keyfence.local.engines import dynoxide_binary as npm
+from keyfence.local.engines.dynoxide_binary import FETCHED, VERSION, find, obtain
 from keyfence.local.engines.engine import EngineMissing
 from tests.dynoxide_binary import dynoxide_binary
 
@@ -127,7 +127,7 @@ def test_it_is_fetched_once(path: Path, data: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("binary")
 def test_the_real_package_holds_the_pinned_version(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fetched although there may be one on PATH; `binary` has shown that this machine can fetch or has one."""
-    monkeypatch.setattr("keyfence.local.binary.find", lambda _: None)
+    monkeypatch.setattr("keyfence.local.engines.dynoxide_binary.find", lambda _: None)
     fetched = dynoxide_binary(data)
     said = subprocess.run([fetched, "--version"], capture_output=True, text=True, check=True).stdout
     assert VERSION in said

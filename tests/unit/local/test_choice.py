@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from keyfence.local import dynoxide
-from keyfence.local.engines import choice, moto
+from keyfence.local.engines import choice, dynoxide, moto
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing
 
 from .conftest import quiet

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local.directory import DirectoryUnusable, data_directory
+from keyfence.local.data_directory import DirectoryUnusable, data_directory
 
 
 def test_a_new_directory_is_private_and_ignored_by_git(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local import dynoxide
-from keyfence.local.dynoxide import DATABASE, Dynoxide
+from keyfence.local.engines import dynoxide
+from keyfence.local.engines.dynoxide import DATABASE, Dynoxide
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing
 
 from .conftest import Start, quiet

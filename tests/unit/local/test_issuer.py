@@ -10,10 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.development import LOCAL_ISSUER
+from keyfence.local.data_directory import SecretUnusable
 from keyfence.local.issuer import FILE, LocalIssuer, local_issuer
-from keyfence.local.secret import SecretUnusable
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 
 from keyfence.local import gate_access
 from keyfence.local.role_policies import FILE, PoliciesUnusable, keep, kept_in
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.warden import NotShut, Warden
+from keyfence_iam.suspension import NotShut, Warden
+from keyfence_iam.tenant import TenantId
 
 ACCOUNT = Account.of(Deployment())
 DENY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}'

@@ -7,8 +7,7 @@ from threading import Barrier
 
 import pytest
 
-from keyfence.local.cursor_key import FILE, cursor_key
-from keyfence.local.secret import SecretUnusable, keep
+from keyfence.local.data_directory import CURSOR_KEY_FILE, SecretUnusable, cursor_key, keep
 
 
 def test_of_many_that_make_a_secret_at_once_all_get_the_same(tmp_path: Path) -> None:
@@ -44,7 +43,7 @@ def test_the_cursor_key_is_private_marked_and_used_again(tmp_path: Path) -> None
     key = cursor_key(tmp_path)
     assert key.startswith("dev-")
     assert cursor_key(tmp_path) == key
-    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / CURSOR_KEY_FILE).stat().st_mode) == 0o600
 
 
 def test_two_directories_have_two_cursor_keys(tmp_path: Path) -> None:
@@ -54,6 +53,6 @@ def test_two_directories_have_two_cursor_keys(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"dev-", b"dev-short", b"\xff" * 47, b"A" * 47], ids=repr)
 def test_a_corrupt_cursor_key_is_said_in_a_sentence(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / FILE).write_bytes(content)
+    (tmp_path / CURSOR_KEY_FILE).write_bytes(content)
     with pytest.raises(SecretUnusable, match="does not hold a cursor key"):
         cursor_key(tmp_path)

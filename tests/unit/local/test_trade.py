@@ -7,13 +7,16 @@ from io import BytesIO
 import orjson
 import pytest
 
-from keyfence.bulk import categories, customers, orders, products
 from keyfence.bulk.importer import check
-from keyfence.bulk.spelling import encoded
-from keyfence.bulk.whole_order import WholeOrder
+from keyfence.bulk.record_kind import encoded
+from keyfence.domains.categories import bulk as categories
+from keyfence.domains.customers import bulk as customers
+from keyfence.domains.orders import bulk as orders
+from keyfence.domains.orders.bulk_format import WholeOrder
 from keyfence.domains.orders.model import OrderStatus
-from keyfence.local.people import TENANTS
-from keyfence.local.trade import Trade
+from keyfence.domains.products import bulk as products
+from keyfence.local.demo.shop import Trade
+from keyfence.local.demo.tenants import TENANTS
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 TRADES = {name: Trade(demo, NOW) for name, demo in TENANTS.items()}

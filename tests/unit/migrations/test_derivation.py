@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from keyfence.domains.users.access import users
-from keyfence.migrations.derivation import Unreadable, wrong_keys
+from keyfence.jobs.rekey import Unreadable, wrong_keys
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED, ShardMap
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.engine.migrating import user
 
 FENCE = Fence.around(TenantId("acme"))

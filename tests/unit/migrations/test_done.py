@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.migrations.done import Done, fingerprint
+from keyfence.jobs.scan_pass import Done, fingerprint
 from keyfence.store.codec import Item
 
 parts = st.builds(

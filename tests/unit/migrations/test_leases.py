@@ -8,10 +8,9 @@ from typing import Any, cast
 import pytest
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
-from keyfence.migrations.means import Means
-from keyfence.migrations.run import Run
-from keyfence.tenancy.migration import Kind, Migration, new_migration
-from keyfence_iam.boundary import TenantId
+from keyfence.jobs.job import Kind, Migration, new_migration
+from keyfence.jobs.runner import Means, Run
+from keyfence_iam.tenant import TenantId
 
 PATIENTLY = 5
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

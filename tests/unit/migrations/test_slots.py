@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.migrations.keys import declared
-from keyfence.migrations.slots import misplaced
+from keyfence.jobs.rekey import declared
+from keyfence.jobs.reshard.job import misplaced
 from keyfence.store.shards import Moving, ShardCounts, slot_of, slot_text
 
 DOWN = ShardCounts(read_shards=8, write_shards=2, moving=Moving.DOWN)

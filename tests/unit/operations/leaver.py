@@ -7,13 +7,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from keyfence.operations.offboarding.certificate import certificate, checked
-from keyfence.operations.offboarding.chain import chained, genesis
-from keyfence.operations.offboarding.export_file import ExportFile, proof
-from keyfence.operations.offboarding.signer import Signer
+from keyfence.jobs.offboard.certificate import Signer, certificate, checked
+from keyfence.jobs.offboard.export_file import ExportFile, chained, genesis, proof
+from keyfence.jobs.offboard.start import Job, Phase, job_id
 from keyfence.store.codec import Item
-from keyfence.tenancy.offboarding import Job, Phase, job_id
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 EXPORT = "acme-01M7HHHGKHN6S6V7032B0W8CKZ.jsonl.gz"
 SIGNER = Signer(Ed25519PrivateKey.from_private_bytes(b"a" * 32))

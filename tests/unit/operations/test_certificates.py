@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from keyfence.errors import BadInput, Conflict
-from keyfence.local.signing_key import signing_key
-from keyfence.operations.offboarding.certificate import checked
-from keyfence.operations.offboarding.signer import Signer, Verifier, signer, verifier
+from keyfence.jobs.offboard.certificate import Signer, Verifier, checked, signer, verifier
+from keyfence.local.data_directory import signing_key
 from tests.unit.operations.leaver import OTHER, SIGNER, certified
 
 

@@ -10,9 +10,18 @@ from pathlib import Path
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.operations.offboarding.certificate import checked, compare
-from keyfence.operations.offboarding.chain import BadLine, chained, follow, genesis, key_of
-from keyfence.operations.offboarding.export_file import Damaged, ExportFile, items, proof
+from keyfence.jobs.offboard.certificate import checked, compare
+from keyfence.jobs.offboard.export_file import (
+    BadLine,
+    Damaged,
+    ExportFile,
+    chained,
+    follow,
+    genesis,
+    items,
+    key_of,
+    proof,
+)
 from keyfence.store.codec import Item
 from tests.unit.operations.leaver import EXPORT, SIGNER, certified, item, written
 

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 
-from keyfence.migrations.worker import has_ended, this_worker
+from keyfence.jobs.lease import has_ended, this_worker
 
 
 def test_a_process_that_runs_has_not_ended() -> None:

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.operations.offboarding.beginning import leaving
+from keyfence.jobs.offboard.start import leaving
 from keyfence.store.shards import ShardCounts
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.move import MovePhase, Placement
+from keyfence.tenancy.tenant import MovePhase, Placement, TenantStatus
 from tests.unit.tenancy.test_moving_homes import tenant
 
 

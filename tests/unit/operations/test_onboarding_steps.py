@@ -5,13 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from keyfence.admin.onboarding import Application, _active, _same
 from keyfence.errors import Conflict
-from keyfence.operations.application import Application
-from keyfence.operations.onboarding import _active, _same
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
-from keyfence_iam.boundary import tenant_id
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence_iam.tenant import tenant_id
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 WANTED = Application(

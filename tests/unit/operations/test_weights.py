@@ -2,8 +2,8 @@
 
 import pytest
 
-from keyfence.operations.weighing import Scales, Weight
-from keyfence.store.owner import owner_of
+from keyfence.jobs.measure_storage import Scales, Weight
+from keyfence.store.scan import owner_of
 
 
 @pytest.mark.parametrize(

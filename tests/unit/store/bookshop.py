@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from keyfence.store.entity import entity
-from keyfence.store.family import Family
+from keyfence.store.entity import Family, entity
 from keyfence.store.keys import ControlKey, TenantKey
 from keyfence.store.shards import Shard
 

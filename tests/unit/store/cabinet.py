@@ -5,21 +5,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence.store.calls import CredentialSource
 from keyfence.store.codec import Item
 from keyfence.store.cursor import Sealer
+from keyfence.store.dual_write.caller import OnDifference, unheard
+from keyfence.store.dual_write.item_sync import Likeness, Outcome, asked_of
+from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.keys import KeyPair
-from keyfence.store.likeness import Likeness, Outcome
 from keyfence.store.location import Home
-from keyfence.store.mirror import OnDifference, unheard
-from keyfence.store.shadow import asked_of
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.vending.wanted import Placement
+from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.tenant import TenantId
 
 from .interpreter import BadExpression, holds, placeholders, updated
 from .scripted import CREDENTIALS, KEY, NAME, Call

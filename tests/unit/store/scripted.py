@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence.store.calls import Caller, Patience
 from keyfence.store.cursor import Sealer
+from keyfence.store.dynamodb.caller import Caller, Patience
 from keyfence.store.dynamodb.client import Answer, Client
 from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.keys import Fence
 from keyfence.store.location import Home
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import Table
-from keyfence_iam.boundary import tenant_id
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import tenant_id
 
 NAME = "keyfence"
 KEY = b"0123456789abcdef0123456789abcdef"

@@ -11,8 +11,8 @@ from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.keys import Fence, KeyPair
 from keyfence.store.shards import UNSHARDED, ShardMap
-from keyfence_iam.boundary import tenant_id
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import tenant_id
 
 from .interpreter import holds, updated
 from .scripted import NAME, Call

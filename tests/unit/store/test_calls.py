@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.calls import Caller, Patience
+from keyfence.store.dynamodb.caller import Caller, Patience
 from keyfence.store.dynamodb.capacity import Meter
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import MEANINGS, Refused
@@ -95,8 +95,8 @@ async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.Monke
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr("keyfence.store.calls.asyncio.sleep", sleep)
-    monkeypatch.setattr("keyfence.store.calls.random.uniform", lambda _low, high: high)
+    monkeypatch.setattr("keyfence.store.dynamodb.caller.asyncio.sleep", sleep)
+    monkeypatch.setattr("keyfence.store.dynamodb.caller.random.uniform", lambda _low, high: high)
     patience = Patience(attempts=5, first_pause=0.1, longest_pause=0.3)
     with pytest.raises(Refused):
         await caller(Scripted([Refused("ThrottlingException", "")] * 5), patience=patience).call("GetItem", {})

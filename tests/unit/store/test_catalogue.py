@@ -1,6 +1,7 @@
 """The catalogue is complete, and its page says the same in every process."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,21 +9,21 @@ from pathlib import Path
 import pytest
 
 import keyfence
-from keyfence import catalogue
-from keyfence.catalogue import Named
+from keyfence import access_patterns
+from keyfence.access_patterns import Named
+from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.entity import Get
-from keyfence.store.schema import definition
 
-ENTITIES = list(catalogue.entities())
-PATTERNS = list(catalogue.patterns())
+ENTITIES = list(access_patterns.entities())
+PATTERNS = list(access_patterns.patterns())
 
 each_pattern = pytest.mark.parametrize("named", PATTERNS, ids=str)
 
 
 def test_every_access_page_is_in_the_catalogue() -> None:
     root = Path(keyfence.__file__).parent
-    pages = set(root.rglob("access.py"))
-    assert {Path(str(module.__file__)) for module in catalogue.ACCESS} == pages
+    pages = {path for path in root.rglob("*.py") if re.search(r"^\w+ = entity\(", path.read_text(), re.MULTILINE)}
+    assert {Path(str(module.__file__)) for module in access_patterns.ACCESS} == pages
 
 
 def test_every_pattern_has_a_name_of_its_own_and_a_catalogued_entity() -> None:
@@ -44,11 +45,11 @@ def test_every_row_is_complete(named: Named) -> None:
 
 
 def test_the_rows_are_the_patterns_in_their_order() -> None:
-    assert [row["pattern"] for row in catalogue.as_rows()] == [str(named).replace("_", " ") for named in PATTERNS]
+    assert [row["pattern"] for row in access_patterns.as_rows()] == [str(named).replace("_", " ") for named in PATTERNS]
 
 
 def test_the_page_names_every_pattern_and_every_entity_in_whole_rows() -> None:
-    lines = catalogue.as_markdown().splitlines()
+    lines = access_patterns.as_markdown().splitlines()
     tables = [line for line in lines if line.startswith("|")]
     widths = {line.count("|") for line in tables}
     assert widths == {11, 7, 6}
@@ -60,11 +61,11 @@ def test_the_page_names_every_pattern_and_every_entity_in_whole_rows() -> None:
 
 def test_the_page_is_the_same_in_every_process() -> None:
     pages = {_printed(seed) for seed in ("1", "2")}
-    assert pages == {catalogue.as_markdown()}
+    assert pages == {access_patterns.as_markdown()}
 
 
 def _printed(seed: str) -> str:
-    script = "import sys; from keyfence import catalogue; sys.stdout.write(catalogue.as_markdown())"
+    script = "import sys; from keyfence import access_patterns; sys.stdout.write(access_patterns.as_markdown())"
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     return run.stdout

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfence import catalogue
+from keyfence import access_patterns
 from keyfence.store.codec import attribute
+from keyfence.store.dynamodb.table_definition import INDEXES, PROJECTED
 from keyfence.store.entity import Entity, Index, key_names
+from keyfence.store.key_template import Field
 from keyfence.store.keys import Fence, TenantKey
-from keyfence.store.schema import INDEXES, PROJECTED
 from keyfence.store.shards import ShardMap
-from keyfence.store.template import Field
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 from .models import models
 
-ENTITIES = list(catalogue.entities())
+ENTITIES = list(access_patterns.entities())
 INDEXED = [(entity, index) for entity in ENTITIES for index in entity.keys if index != "table"]
-READ = {(entity.type, named.index) for named in catalogue.patterns() for entity in named.entities}
+READ = {(entity.type, named.index) for named in access_patterns.patterns() for entity in named.entities}
 READ_THROUGH = [(entity, index) for entity, index in INDEXED if (entity.type, index) in READ]
 ALL_INDEXES: tuple[Index, ...] = ("table", *INDEXES)
 COLLECTIONS = frozenset(

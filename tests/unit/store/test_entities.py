@@ -10,7 +10,7 @@ from hypothesis import given
 from keyfence.store.entity import BadEntity, Entity, Query, attributes, entity
 from keyfence.store.keys import ControlKey, Fence, TenantKey
 from keyfence.store.shards import UNSHARDED, Shard
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 from .bookshop import OPENING, Book, book, books, chapter, chapters
 from .models import models

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.escape import escape, unescape
+from keyfence.store.key_template import escape, unescape
 
 DEL = "\x7f"
 SIGNS = st.text("#%&$!'\"09AFaf~\x00\x1f\x7f\x80é\ud7ff\ue000\uffff🙂", max_size=6)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from keyfence.store.entity import BadEntity, entity
-from keyfence.store.family import Family
+from keyfence.store.entity import BadEntity, Family, entity
 from keyfence.store.keys import TenantKey
 
 from .bookshop import Book, book, book_with_chapters, books, chapter, chapters, chapters_of_book

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from keyfence.errors import Throttled
-from keyfence.store.calls import CredentialSource
+from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.lane import Lane
+from keyfence.store.dynamodb.flow_control import Lane
 from keyfence.store.location import Home
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
-from keyfence.store.write import put
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import put
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.vending.wanted import Placement
+from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.tenant import TenantId
 
 from .bookshop import book, book_by_id, books, oldest_books
 from .scripted import table

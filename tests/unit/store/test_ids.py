@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.escape import escape
 from keyfence.store.ids import checked_id, new_id, prefix_of
+from keyfence.store.key_template import escape
 
 GOOD = "usr_01JCZXS9QW5E7R2T4Y6V8B0N1M"
 

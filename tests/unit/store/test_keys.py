@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store import keys
+from keyfence.store.key_template import BadTemplate
 from keyfence.store.keys import ControlKey, Fence, KeyPair, TenantKey
 from keyfence.store.shards import UNSHARDED, Shard, ShardMap
-from keyfence.store.template import BadTemplate
-from keyfence_iam.boundary import TENANT_ID, TenantId, tenant_boundary
+from keyfence_iam.tenant import TENANT_ID, TenantId, tenant_boundary
 
 from .models import TEXT
 

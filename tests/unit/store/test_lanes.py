@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from keyfence.store.lane import Lane
+from keyfence.store.dynamodb.flow_control import Lane
 
 
 async def settle() -> None:

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from keyfence.errors import Conflict, Forbidden, KeyfenceError, NotFound, Throttled
-from keyfence.store.calls import Patience
 from keyfence.store.cursor import Sealer
+from keyfence.store.dual_write.caller import Twins
+from keyfence.store.dual_write.item_sync import Likeness, Outcome
+from keyfence.store.dynamodb.caller import Patience
 from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.expressions import Change, absent, equals, present
-from keyfence.store.likeness import Likeness, Outcome
 from keyfence.store.location import Home
 from keyfence.store.table import PORTION, Table
 from keyfence.store.tables import Tables
-from keyfence.store.twins import Twins
-from keyfence.store.write import Stale, Write, change, check, delete, put, revise, tally
-from keyfence_iam.vending.wanted import Placement
+from keyfence.store.writes import Stale, Write, change, check, delete, put, revise, tally
+from keyfence_iam.sts.session_spec import Placement
 
 from .bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
 from .cabinet import ACME, DUAL, POOLED, SILO, SILOED, SWITCHED, Cabinet, Open, handle

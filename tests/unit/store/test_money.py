@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.codec import encode
-from keyfence.store.money import money
+from keyfence.store.codec import encode, money
 
 AMOUNTS = st.decimals(min_value=0, max_value=Decimal(10) ** 12, places=2)
 

@@ -13,7 +13,7 @@ from keyfence.errors import KeyfenceError
 from keyfence.store.expressions import Change, absent, present
 from keyfence.store.location import Home
 from keyfence.store.table import Table
-from keyfence.store.write import Stale, Write, change, check, delete, put, revise, tally
+from keyfence.store.writes import Stale, Write, change, check, delete, put, revise, tally
 
 from .bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
 from .cabinet import DUAL, POOLED, SILO, SWITCHED, Cabinet, Items, backfilled, handle

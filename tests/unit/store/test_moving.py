@@ -14,8 +14,8 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.keys import Fence, KeyPair
 from keyfence.store.shards import LIMIT, Moving, ShardCounts, ShardMap, slot_of, slot_text
 from keyfence.store.table import Table
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
 
 from .bookshop import OPENING, Book, Count, Visit, book, books, count_by_name, counts, newest_books, oldest_books
 from .bookshop import visits as visit_entity

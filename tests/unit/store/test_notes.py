@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from keyfence.store.note import Note, differences
-from keyfence.store.write import Write, put
+from keyfence.store.writes import Note, Write, differences, put
 
 from .bookshop import Chapter, book, books, chapter, chapters
 from .scripted import table

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
+from keyfence.store.key_template import NAME_LENGTH, PATH_BYTES, Template, checked_path, is_within
 from keyfence.store.keys import SORT_BYTES
-from keyfence.store.path import NAME_LENGTH, PATH_BYTES, checked_path, is_within
-from keyfence.store.template import Template
 
 PATHS = st.lists(st.text("ab", min_size=1, max_size=2), min_size=1, max_size=4).map(tuple)
 PATH_KEY = Template.parse("PATH#{path:path}")

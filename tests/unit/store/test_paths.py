@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.keys import TenantKey
-from keyfence.store.stretch import Span
-from keyfence.store.template import BadTemplate, Template
+from keyfence.store.key_template import BadTemplate, Template
+from keyfence.store.keys import Span, TenantKey
 
 from .bookshop import OPENING, Section, sections, subtree
 from .models import TEXT

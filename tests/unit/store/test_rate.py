@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.rate import Rate
+from keyfence.store.dynamodb.flow_control import Rate
 
 
 def test_without_a_limit_nobody_waits() -> None:

@@ -3,8 +3,7 @@
 import pytest
 
 from keyfence.errors import Conflict, Throttled
-from keyfence.store.retry import ATTEMPTS, unless_stale
-from keyfence.store.write import Stale
+from keyfence.store.writes import ATTEMPTS, Stale, unless_stale
 
 
 class Attempts:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.calls import Patience
+from keyfence.store.dual_write.item_sync import asked_of, said
+from keyfence.store.dynamodb.caller import Patience
 from keyfence.store.dynamodb.capacity import Meter
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import Refused
-from keyfence.store.shadow import asked_of, said
 from keyfence.store.table import Table
-from keyfence.store.write import put
+from keyfence.store.writes import put
 
 from .bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books
 from .cabinet import DUAL, SHADOW, SILO, Cabinet, handle

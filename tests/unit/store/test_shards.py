@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from keyfence.store.keys import Fence, TenantKey
 from keyfence.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, slot_of, slot_text, slots_of
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 ACME = Fence.around(TenantId("acme"))
 USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.size import OVERHEAD, item_bytes
+from keyfence.store.codec import OVERHEAD, item_bytes
 
 SIZES: list[tuple[dict[str, Any], int]] = [
     ({"S": ""}, 0),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.entity import BadEntity
+from keyfence.store.keys import Span
 from keyfence.store.shards import ShardMap
-from keyfence.store.stretch import Span
 from keyfence.store.table import Table
 
 from .bookshop import OPENING, Book, book, books, books_of_days, chapter, chapters, numbered_chapters

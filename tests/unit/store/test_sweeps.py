@@ -3,12 +3,12 @@
 import pytest
 
 from keyfence.errors import Forbidden, Throttled
-from keyfence.store.calls import Caller
+from keyfence.store.dynamodb.caller import Caller
 from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.keys import Fence
-from keyfence.store.purge import purge
-from keyfence.store.sweep import Sweep
-from keyfence_iam.boundary import tenant_id
+from keyfence.store.raw_items import purge
+from keyfence.store.scan import Sweep
+from keyfence_iam.tenant import tenant_id
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials, table
 
 ACME = Fence.around(tenant_id("acme"))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from keyfence.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
-from keyfence.store.calls import CredentialSource
 from keyfence.store.cursor import Sealer
+from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.capacity import Meter, Spent
 from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.expressions import Change, absent, present
@@ -16,9 +16,9 @@ from keyfence.store.keys import Fence
 from keyfence.store.location import Home
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
-from keyfence.store.write import Stale, change, delete, put
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.vending.wanted import Placement
+from keyfence.store.writes import Stale, change, delete, put
+from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.tenant import TenantId
 
 from .bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
 from .scripted import KEY, NAME, PATIENCE, Scripted, credentials, table

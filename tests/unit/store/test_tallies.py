@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.store.shards import ShardMap
-from keyfence.store.write import tally
+from keyfence.store.writes import tally
 
 from .bookshop import OPENING, Count, book, books, count_by_name, counts
 from .scripted import table

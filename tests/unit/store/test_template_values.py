@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.template import Template, instant
+from keyfence.store.key_template import Template
+from keyfence.store.timestamps import instant
 
 from .models import TIMES, ZONES
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.template import BadTemplate, Template
+from keyfence.store.key_template import BadTemplate, Template
 
 from .models import TEXT, cuts
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.entity import Query
+from keyfence.store.keys import Span
 from keyfence.store.pagination import Page
 from keyfence.store.shards import ShardMap
-from keyfence.store.stretch import Span
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import timeline
 

@@ -3,12 +3,19 @@
 import pytest
 
 from keyfence.errors import Internal, Throttled
-from keyfence.store.vended import Sessions, Vended, VendedToMigrator
-from keyfence_iam.boundary import TenantId
+from keyfence.store.dynamodb.credentials import Sessions, Vended, VendedToMigrator
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.refusal import NoSession, OverBudget
-from keyfence_iam.vending.wanted import Placement, Wanted, of_control_plane, of_migration, of_tenant
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.session_spec import (
+    NoSession,
+    OverBudget,
+    Placement,
+    Wanted,
+    of_control_plane,
+    of_migration,
+    of_tenant,
+)
+from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")
 

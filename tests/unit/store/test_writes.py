@@ -13,8 +13,8 @@ from keyfence.store.codec import Item
 from keyfence.store.expressions import Change, absent, equals
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardMap
-from keyfence.store.write import Stale, Write, change, check, delete, put, revise
-from keyfence_iam.boundary import TenantId
+from keyfence.store.writes import Stale, Write, change, check, delete, put, revise
+from keyfence_iam.tenant import TenantId
 
 from .bookshop import OPENING, Book, book, books
 from .interpreter import holds, placeholders, updated

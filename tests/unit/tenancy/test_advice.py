@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from keyfence.tenancy.advice import AIM, BOUNDS, FULL, least, recommended, recommended_for_reads, within
+from keyfence.hot_partitions.recommendation import AIM, BOUNDS, FULL, least, recommended, recommended_for_reads, within
 from keyfence.tenancy.quotas import ALLOWANCES, Tier
 
 LIMIT = 1000

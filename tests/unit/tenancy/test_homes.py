@@ -7,8 +7,8 @@ import pytest
 
 from keyfence.settings import GRACE_SECONDS as GRACE
 from keyfence.store.shards import ShardCounts, ShardMap
-from keyfence.tenancy.home import kept_fresh
-from keyfence.tenancy.lifecycle import TenantStatus
+from keyfence.tenancy.cache import kept_fresh
+from keyfence.tenancy.tenant import TenantStatus
 
 from .test_registry import ACME, Shelf, tenant
 

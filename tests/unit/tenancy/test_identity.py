@@ -8,11 +8,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from keyfence.auth.issuer_url import MAX_ISSUER
+from keyfence.auth.issuer import MAX_ISSUER
 from keyfence.development import LOCAL_ISSUER
 from keyfence.errors import BadInput
 from keyfence.tenancy.issuers import MAX_JWKS, MAX_KEYS, Identity, identity_of, issuer_digest
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 
 Json = dict[str, Any]
 

@@ -10,13 +10,11 @@ import pytest
 
 from keyfence.store.codec import decode_model, encode_model
 from keyfence.store.location import Home
-from keyfence.tenancy.home import home_of, kept_fresh
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.move import Move, MovePhase, Placement
+from keyfence.tenancy.cache import home_of, kept_fresh
 from keyfence.tenancy.quotas import Tier
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.vending.wanted import Placement as Reach
+from keyfence.tenancy.tenant import Move, MovePhase, Placement, Tenant, TenantStatus
+from keyfence_iam.sts.session_spec import Placement as Reach
+from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 POOL, SILO = Placement.POOL, Placement.SILO

@@ -8,12 +8,11 @@ from typing import Any, cast
 import pytest
 
 from keyfence.errors import Forbidden, Throttled, Unauthenticated
-from keyfence.tenancy import registry as module
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
+from keyfence.tenancy import cache as module
+from keyfence.tenancy.cache import Registry
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.registry import Registry
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput, Conflict
-from keyfence.store.shards import LIMIT, ONE, Moving, ShardCounts, slot_of
-from keyfence.tenancy.resharding import (
+from keyfence.jobs.reshard.start import (
+    COLLECTIONS,
     MOST,
     Way,
     begun,
@@ -21,7 +21,7 @@ from keyfence.tenancy.resharding import (
     way_to,
     with_counts,
 )
-from keyfence.tenancy.shard_counts import COLLECTIONS
+from keyfence.store.shards import LIMIT, ONE, Moving, ShardCounts, slot_of
 
 from .test_registry import tenant
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
-from keyfence.tenancy.move import Move, MovePhase, Placement
-from keyfence.tenancy.moving import arrived, in_phase, retreating
+from keyfence.jobs.move.start import arrived, in_phase, retreating
 from keyfence.tenancy.quotas import Tier
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import Move, MovePhase, Placement, Tenant, TenantStatus
+from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 PLAN, DUAL, BACKFILL, SHADOW, SWITCHED, CLEARING = MovePhase

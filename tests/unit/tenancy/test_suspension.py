@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from keyfence.errors import Throttled
-from keyfence.tenancy.suspension import SESSION, fitting
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.policies.suspension import suspended
+from keyfence.tenancy.suspensions import SESSION, fitting
+from keyfence_iam.suspension.policy import suspended
+from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 MANY = 1_000

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from keyfence.tenancy.suspension import Suspended
-from keyfence.tenancy.suspensions import Suspensions
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.suspensions import Suspended, Suspensions
+from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 A, B = TenantId("a1"), TenantId("a10")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from keyfence.traffic.place import Place
-from keyfence_iam.boundary import TenantId
+from keyfence.hot_partitions.partition_load import Place
+from keyfence_iam.tenant import TenantId
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 START = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()

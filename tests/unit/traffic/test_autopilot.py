@@ -10,24 +10,20 @@ from typing import Any
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.store.calls import Caller
+from keyfence.hot_partitions.autopilot import QUIET, Autopilot, Mode
+from keyfence.hot_partitions.hottest import Hot
+from keyfence.hot_partitions.partition_load import STEP, WINDOW, Place, Spot, Units
 from keyfence.store.cursor import Sealer
+from keyfence.store.dynamodb.caller import Caller
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.keys import Fence
 from keyfence.store.shards import Moving, ShardCounts
 from keyfence.store.table import Table
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import Register
-from keyfence.traffic.autopilot import Autopilot, Mode
-from keyfence.traffic.hottest import Hot
-from keyfence.traffic.persistence import QUIET
-from keyfence.traffic.place import Place
-from keyfence.traffic.spot import Spot
-from keyfence.traffic.units import STEP, WINDOW, Units
-from keyfence_iam.boundary import TenantId
+from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
 from tests.unit.store.scripted import KEY, NAME, credentials
 from tests.unit.store.shelves import Shelves
 

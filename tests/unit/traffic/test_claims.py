@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User, UserId
+from keyfence.hot_partitions.observer import blamed, members, turned_away
 from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.expressions import Change, present
 from keyfence.store.keys import Fence
-from keyfence.store.schema import definition
 from keyfence.store.shards import UNSHARDED
-from keyfence.store.write import Write, change, check, delete, put, revise
-from keyfence.traffic.claims import blamed, members, turned_away
-from keyfence_iam.boundary import tenant_id
-from keyfence_iam.gate.limits.layout import Layout
-from keyfence_iam.gate.limits.target import Target
-from keyfence_iam.gate.limits.write import Write as Charged
+from keyfence.store.writes import Write, change, check, delete, put, revise
+from keyfence_iam.dynamodb.costs import Target
+from keyfence_iam.dynamodb.costs import Write as Charged
+from keyfence_iam.dynamodb.table_schema import Layout
+from keyfence_iam.tenant import tenant_id
 
 NAME = "keyfence"
 FENCE = Fence.around(tenant_id("acme"))

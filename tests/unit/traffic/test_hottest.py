@@ -2,16 +2,14 @@
 
 import pytest
 
-from keyfence import catalogue
-from keyfence.traffic.hottest import MOST, Hottest
-from keyfence.traffic.naming import Naming
-from keyfence.traffic.place import Place
-from keyfence.traffic.spot import read, written
-from keyfence.traffic.window import Window
+from keyfence import access_patterns
+from keyfence.hot_partitions.hottest import MOST, Hottest, Naming
+from keyfence.hot_partitions.partition_load import Place, read, written
+from keyfence.hot_partitions.window import Window
 
 from .clock import ACME, Clock, open_orders
 
-NAMING = Naming.of(catalogue.entities())
+NAMING = Naming.of(access_patterns.entities())
 PRODUCT = Place(ACME, "table", "TENANT#acme#PRODUCT#prd_1")
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from keyfence.tenancy.resharding import checked_shards
-from keyfence.traffic.need import Need
-from keyfence_iam.boundary import TenantId
+from keyfence.hot_partitions.recommendation import Need
+from keyfence.jobs.reshard.start import checked_shards
+from keyfence_iam.tenant import TenantId
 
 
 @pytest.mark.parametrize(("collection", "most"), [("counters", 100), ("activity", 256)])

@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfence import catalogue
+from keyfence import access_patterns
+from keyfence.hot_partitions.hottest import Naming
+from keyfence.hot_partitions.partition_load import Place
+from keyfence.jobs.reshard.start import COLLECTIONS
 from keyfence.store.entity import Entity, Index
 from keyfence.store.keys import Fence, TenantKey
 from keyfence.store.shards import LIMIT, ShardMap
-from keyfence.tenancy.shard_counts import COLLECTIONS
-from keyfence.traffic.naming import Naming
-from keyfence.traffic.place import Place
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.unit.store.models import models
 
-NAMING = Naming.of(catalogue.entities())
+NAMING = Naming.of(access_patterns.entities())
 KEYS = [
     (entity, index, key)
-    for entity in catalogue.entities()
+    for entity in access_patterns.entities()
     for index, key in entity.keys.items()
     if isinstance(key, TenantKey)
 ]

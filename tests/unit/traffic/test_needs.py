@@ -2,11 +2,9 @@
 
 import pytest
 
+from keyfence.hot_partitions.partition_load import STEP, Place, Spot, Units
+from keyfence.hot_partitions.recommendation import Need, needs
 from keyfence.store.shards import LIMIT
-from keyfence.traffic.need import Need, needs
-from keyfence.traffic.place import Place
-from keyfence.traffic.spot import Spot
-from keyfence.traffic.units import STEP, Units
 
 from .clock import ACME, GLOBEX, open_orders
 

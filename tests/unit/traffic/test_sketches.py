@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.traffic.sketch import Sketch
+from keyfence.hot_partitions.window import Sketch
 
 STREAMS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 50)), max_size=300)
 

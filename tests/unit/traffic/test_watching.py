@@ -5,16 +5,14 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.calls import Caller
+from keyfence.hot_partitions.observer import Traffic
+from keyfence.hot_partitions.partition_load import Place, Units
+from keyfence.hot_partitions.window import Window
+from keyfence.store.dynamodb.caller import Asked, Caller
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import Refused
 from keyfence.store.location import Home
-from keyfence.store.watcher import Asked
-from keyfence.traffic.place import Place
-from keyfence.traffic.units import Units
-from keyfence.traffic.watching import Traffic
-from keyfence.traffic.window import Window
-from keyfence_iam.boundary import TenantId
+from keyfence_iam.tenant import TenantId
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials
 
 from .clock import ACME, Clock, open_orders

@@ -2,9 +2,8 @@
 
 import pytest
 
-from keyfence.traffic.spot import Spot, summed
-from keyfence.traffic.units import STEP, STEPS, Units, step_of
-from keyfence.traffic.window import Window
+from keyfence.hot_partitions.partition_load import STEP, STEPS, Spot, Units, step_of, summed
+from keyfence.hot_partitions.window import Window
 
 from .clock import ACME, START, Clock, open_orders
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence.tenancy.lifecycle import TenantStatus
-from keyfence.tenancy.model import Tenant
 from keyfence.tenancy.quotas import Overrides, Tier
-from keyfence_iam.boundary import tenant_id
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence_iam.tenant import tenant_id
 
 OPENING = datetime(2026, 3, 1, tzinfo=UTC)
 QUOTAS = Overrides(requests_per_second=10, read_units_per_second=100, write_units_per_second=50, users=3, storage_mb=1)

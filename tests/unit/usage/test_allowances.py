@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from keyfence.admission.tenant_limits import MOST_WAITING, Allowances, OverQuota
 from keyfence.errors import Code
 from keyfence.store.dynamodb.capacity import Spent
-from keyfence.tenancy.model import Tenant
-from keyfence.usage.allowance import MOST_WAITING, OverQuota
-from keyfence.usage.allowances import Allowances
+from keyfence.tenancy.tenant import Tenant
 
 from .tenants import Clock, tenant
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.usage.bucket import BURST_SECONDS, Bucket
+from keyfence.admission.tenant_limits import BURST_SECONDS, Bucket
 
 RATES = st.floats(0.1, 10_000)
 STEPS = st.lists(st.tuples(st.floats(0, 3), st.integers(0, 20)), max_size=60)

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from keyfence.usage.flushing import Flushing
-from keyfence.usage.ledger import Ledger
-from keyfence.usage.model import UsageHour
-from keyfence_iam.boundary import TenantId
+from keyfence.usage.hourly_usage import UsageHour
+from keyfence.usage.ledger import Flushing, Ledger
+from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")
 

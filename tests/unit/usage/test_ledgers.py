@@ -10,11 +10,9 @@ import pytest
 
 from keyfence.errors import Throttled
 from keyfence.store.dynamodb.capacity import Spent
-from keyfence.usage.flushing import Flushing
-from keyfence.usage.ledger import SECONDS, Ledger
-from keyfence.usage.model import CONTROL_PLANE, Counts, UsageHour
-from keyfence.usage.repository import Usages
-from keyfence_iam.boundary import TenantId
+from keyfence.usage.hourly_usage import CONTROL_PLANE, Counts, UsageHour, Usages
+from keyfence.usage.ledger import SECONDS, Flushing, Ledger
+from keyfence_iam.tenant import TenantId
 
 from .tenants import Clock
 

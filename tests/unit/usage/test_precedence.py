@@ -5,12 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from keyfence.admission.admission import GIVES_WAY_SECONDS, Turn, Turns
+from keyfence.admission.tenant_limits import OVER_SECONDS, Allowances, OverQuota
 from keyfence.store.dynamodb.capacity import Meter
-from keyfence.usage.allowance import OVER_SECONDS, OverQuota
-from keyfence.usage.allowances import Allowances
 from keyfence.usage.ledger import Ledger
-from keyfence.usage.precedence import GIVES_WAY_SECONDS
-from keyfence.usage.turn import Turn, Turns
 
 from .tenants import Clock, tenant
 

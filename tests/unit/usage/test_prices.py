@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from keyfence import settings
-from keyfence.usage.prices import LISTED, Prices, prices_in
+from keyfence.usage.hourly_usage import LISTED, Prices, prices_in
 
 
 @pytest.mark.parametrize(

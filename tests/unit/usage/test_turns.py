@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 import pytest
 from structlog.testing import capture_logs
 
+from keyfence.admission.admission import Turns
+from keyfence.admission.tenant_limits import MOST_WAITING, TOLD_SECONDS, Allowances, OverQuota
 from keyfence.store.dynamodb.capacity import Meter, Spent
-from keyfence.tenancy.model import Tenant
-from keyfence.usage.allowance import MOST_WAITING, TOLD_SECONDS, OverQuota
-from keyfence.usage.allowances import Allowances
+from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.ledger import Ledger
-from keyfence.usage.turn import Turns
 
 from .tenants import Clock, tenant
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NewType
 
 from keyfence.errors import BadInput
-from keyfence.store.path import Path, checked_path, is_within
+from keyfence.store.key_template import Path, checked_path, is_within
 
 MoveId = NewType("MoveId", str)
 

@@ -1,4 +1,4 @@
-"""Categories of the tenant that the table at hand belongs to."""
+"""Tree reads, create."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,17 +6,30 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from keyfence.domains.categories.access import categories, category_by_path
+from keyfence.domains.categories.access import categories, category_by_path, category_tree
 from keyfence.domains.categories.model import Category, is_shown
-from keyfence.domains.categories.tree import tree
 from keyfence.errors import BadInput, Conflict, KeyfenceError
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.expressions import absent, present
-from keyfence.store.note import Note
-from keyfence.store.path import Path, checked_path
-from keyfence.store.retry import unless_stale
+from keyfence.store.key_template import Path, checked_path
+from keyfence.store.keys import Span
+from keyfence.store.pagination import LARGEST
 from keyfence.store.table import Table
-from keyfence.store.write import Stale, Write, check, put
+from keyfence.store.writes import Note, Stale, Write, check, put, unless_stale
+
+
+async def tree(table: Table, root: Path | None = None) -> list[Category]:
+    """A category and all below it, or everything, parents before their children; one Query for each hundred."""
+    span = None if root is None else Span(low=root, high=root)
+    found: list[Category] = []
+    after: str | None = None
+    while True:
+        page = await table.page(category_tree, first=LARGEST, after=after, span=span)
+        found += page.items
+        if not page.has_next:
+            return found
+        after = page.edges[-1].cursor()
+
 
 EXISTS = partial(Conflict, "there is such a category already")
 
@@ -49,7 +62,7 @@ class Categories:
     """What can be asked and done about categories."""
 
     table: Table
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def under(self, path: Sequence[str] | None = None) -> list[Category]:
         """A category and everything below it, or the whole tree; none where there is no such category."""

@@ -9,14 +9,12 @@ from typing import Any
 from keyfence.domains.customers.access import customer_by_id, customers, newest_customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
 from keyfence.errors import Conflict, NotFound
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id, new_id
-from keyfence.store.note import Note, differences
 from keyfence.store.pagination import Page
-from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
-from keyfence.store.write import put, revise
+from keyfence.store.writes import Note, differences, put, revise, unless_stale
 
 MISSING = partial(NotFound, "no such customer")
 _CHECKS: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_email}
@@ -31,7 +29,7 @@ class Customers:
     """Everything that can be asked and done about customers."""
 
     table: Table
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def find(self, id: CustomerId) -> Customer | None:
         return await self.table.find(customer_by_id, id=id)

@@ -22,16 +22,14 @@ from keyfence.domains.groups.access import (
 )
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId, Membership, is_alive
 from keyfence.errors import Conflict, Internal, NotFound, Throttled
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.embedded_edges import Attributes, Head, without_child
 from keyfence.store.entity import Query
 from keyfence.store.expressions import Change, Condition, absent, equals, present
-from keyfence.store.note import Note, differences
 from keyfence.store.pagination import Edge as StoreEdge
 from keyfence.store.pagination import Page, checked_size
-from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
-from keyfence.store.write import Write, change, delete, put, revise
+from keyfence.store.writes import Note, Write, change, delete, differences, put, revise, unless_stale
 
 Edge = tuple[GroupId, MemberId]
 MadeEdge = Callable[[str, Attributes], Membership]
@@ -49,7 +47,7 @@ class Memberships:
     """Edges between users and groups, from both sides."""
 
     table: Table
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def of_user(self, user_id: str, head: Head, *, first: int, after: str | None) -> Page[Membership]:
         edge = partial(Membership.from_attributes, user_id)

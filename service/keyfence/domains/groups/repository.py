@@ -9,15 +9,13 @@ from typing import Any
 from keyfence.domains.groups.access import group_by_id, groups, groups_by_name
 from keyfence.domains.groups.model import Group, GroupId, checked_description, checked_name, is_alive
 from keyfence.errors import Conflict, NotFound
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.embedded_edges import Head
 from keyfence.store.expressions import absent, equals
 from keyfence.store.ids import checked_id, new_id
-from keyfence.store.note import Note, differences
 from keyfence.store.pagination import Page
-from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
-from keyfence.store.write import Stale, delete, put, revise
+from keyfence.store.writes import Note, Stale, delete, differences, put, revise, unless_stale
 
 MISSING = partial(NotFound, "no such group")
 
@@ -31,7 +29,7 @@ class Groups:
     """Everything that can be asked and done about groups."""
 
     table: Table
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def find(self, id: GroupId) -> Group | None:
         group = await self.table.find(group_by_id, id=id)

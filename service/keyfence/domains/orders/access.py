@@ -1,11 +1,9 @@
 """Where orders are kept, each as a head and as its customer's row, and the ways they are reached."""
 
-from keyfence.domains.orders.event import OrderEvent
 from keyfence.domains.orders.idempotency import OrderKey
 from keyfence.domains.orders.line_items import LineItem
-from keyfence.domains.orders.model import Buyer, Order, OrderRow, is_alive, is_open
-from keyfence.store.entity import entity
-from keyfence.store.family import Family
+from keyfence.domains.orders.model import Buyer, Order, OrderEvent, OrderRow, is_alive, is_open
+from keyfence.store.entity import Family, entity
 from keyfence.store.keys import TenantKey
 from keyfence.store.shards import Shard
 

@@ -1,4 +1,4 @@
-"""Orders, the states they move through, and the rules that hold without looking anything up."""
+"""`Order`, status machine, `OrderEvent`, rules."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, NewType
 
 from keyfence.errors import Conflict
+from keyfence.store.ids import new_id
 from keyfence.validation import checked_line, checked_text
 
 OrderId = NewType("OrderId", str)
@@ -136,3 +137,41 @@ def checked_reason(reason: str) -> str:
 
 def checked_note(note: str | None) -> str | None:
     return checked_text(note, "note", NOTE_LENGTH) if note else None
+
+
+EventId = NewType("EventId", str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderEvent:
+    """What made an order the `revision` it then was; never changed, but for the time at which it may go."""
+
+    id: EventId
+    order_id: OrderId
+    revision: int
+    kind: str
+    by: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    from_status: OrderStatus | None = None
+    to_status: OrderStatus | None = None
+    note: str | None = None
+    ttl: int | None = None
+
+
+def event(before: Order | None, after: Order, kind: str, *, by: str, at: datetime, note: str | None) -> OrderEvent:
+    old = before.status if before else None
+    moved = old != after.status
+    return OrderEvent(
+        id=EventId(new_id("evt")),
+        order_id=after.id,
+        revision=after.version,
+        kind=kind,
+        by=by,
+        created_at=at,
+        updated_at=at,
+        from_status=old if moved else None,
+        to_status=after.status if moved else None,
+        note=note,
+    )

@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any
 
 from keyfence.domains.orders.access import buyers, items, order_by_id, order_by_key, order_keys
-from keyfence.domains.orders.change import first_writes
-from keyfence.domains.orders.event import event
 from keyfence.domains.orders.idempotency import OrderKey, checked_key, fingerprint, is_expired, order_key
 from keyfence.domains.orders.line_items import (
     LineItem,
@@ -20,16 +18,14 @@ from keyfence.domains.orders.line_items import (
     checked_prices,
     line_items,
 )
-from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, checked_region, is_alive
-from keyfence.domains.orders.repository import MISSING
+from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, checked_region, event, is_alive
+from keyfence.domains.orders.repository import MISSING, first_writes
 from keyfence.errors import BadInput, Conflict
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.expressions import absent, equals, present
 from keyfence.store.ids import new_id
-from keyfence.store.note import Note
-from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
-from keyfence.store.write import Write, check, put
+from keyfence.store.writes import Note, Write, check, put, unless_stale
 
 NO_CUSTOMER = partial(BadInput, "no such customer", field="customerId")
 REUSED = partial(Conflict, "another order was placed with this idempotencyKey", field="idempotencyKey")
@@ -59,7 +55,7 @@ class Placing:
     table: Table
     by: str
     prices: Prices
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def place(
         self, *, customer_id: BuyerId, region: str, lines: Sequence[Wanted], key: str | None = None

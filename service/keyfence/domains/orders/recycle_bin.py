@@ -13,9 +13,8 @@ from keyfence.errors import Conflict
 from keyfence.store.expressions import Change, Condition, absent, equals, present
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
-from keyfence.store.retry import unless_stale
 from keyfence.store.table import PORTION
-from keyfence.store.write import Stale, Write, change, check
+from keyfence.store.writes import Stale, Write, change, check, unless_stale
 
 LINGER = timedelta(days=1)
 """How much longer than its order a part is kept, so that a restoration at the last moment finds all of them."""

@@ -1,4 +1,4 @@
-"""Orders of the tenant that the table at hand belongs to."""
+"""Reads, status changes, line items and history in batches."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -7,38 +7,68 @@ from functools import partial
 from typing import Any
 
 from keyfence.domains.orders.access import (
+    event_by_revision,
+    events,
+    events_of_order,
+    item_by_position,
     open_orders,
     order_by_id,
     order_with_items,
+    orders,
     orders_of_customer,
     orders_of_customer_in_status,
     orders_of_region,
+    rows,
 )
-from keyfence.domains.orders.change import writes
-from keyfence.domains.orders.event import event
 from keyfence.domains.orders.line_items import MOST_LINES, LineItem
 from keyfence.domains.orders.model import (
     BuyerId,
     Order,
+    OrderEvent,
     OrderId,
     OrderRow,
     OrderStatus,
     checked_note,
     checked_region,
+    event,
     is_alive,
     is_purged,
+    row_of,
     stepped,
 )
 from keyfence.errors import Conflict, NotFound
-from keyfence.store import clock
-from keyfence.store.expressions import Condition
+from keyfence.store import timestamps
+from keyfence.store.expressions import Condition, absent, equals
 from keyfence.store.ids import checked_id
-from keyfence.store.note import Note, differences
+from keyfence.store.keys import Span
 from keyfence.store.pagination import Page
-from keyfence.store.retry import unless_stale
-from keyfence.store.stretch import Span
 from keyfence.store.table import Table
-from keyfence.store.write import Write
+from keyfence.store.writes import Note, Write, delete, differences, put, revise, unless_stale
+
+
+def first_writes(order: Order, event: OrderEvent) -> list[Write[Any]]:
+    return [put(orders, order, when=absent()), put(rows, row_of(order), when=absent()), _appended(event)]
+
+
+def writes(before: Order, after: Order, event: OrderEvent, when: Condition | None = None) -> list[Write[Any]]:
+    """Bound to the state and version that were read; the row is there as long as the order is alive."""
+    as_read = equals("status", before.status)
+    head = revise(orders, before, after, when=as_read & when if when else as_read)
+    return [head, *_row(before, after), _appended(event)]
+
+
+def _row(before: Order, after: Order) -> list[Write[Any]]:
+    if is_alive(before) and is_alive(after):
+        return [revise(rows, row_of(before), row_of(after))]
+    if is_alive(before):
+        key = {"customer_id": before.customer_id, "created_at": before.created_at, "id": before.id}
+        return [delete(rows, key, when=equals("version", before.version))]
+    return [put(rows, row_of(after), when=absent())]
+
+
+def _appended(event: OrderEvent) -> Write[Any]:
+    return put(events, event, when=absent())
+
 
 MISSING = partial(NotFound, "no such order")
 DELETED = partial(Conflict, "the order is in the recycle bin; restore it first")
@@ -62,7 +92,7 @@ class Orders:
 
     table: Table
     by: str
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def find(self, id: OrderId) -> Order | None:
         order = await self.table.find(order_by_id, id=id)
@@ -148,3 +178,33 @@ class Orders:
         entry = Note(f"order.{kind}", after.id, differences(before, after, *SHOWN))
         await self.table.write(*writes(before, after, happened, when), *also, note=entry)
         return after
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Lines have positions and events have revisions, so the keys of both are known without asking."""
+
+    table: Table
+
+    async def items_of(self, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
+        """The lines of each of these orders in order; one batch for all of them."""
+        keys = [
+            {"order_id": order.id, "position": position}
+            for order in orders
+            for position in range(1, order.bill.item_count + 1)
+        ]
+        found = iter(await self.table.find_many(item_by_position, keys))
+        return [[item for _ in range(order.bill.item_count) if (item := next(found))] for order in orders]
+
+    async def histories_of(self, orders: Sequence[OrderRow]) -> list[list[OrderEvent]]:
+        """The events of each of these orders, oldest first; one batch for all of them, one Query for one."""
+        if len(orders) == 1:
+            return [await self.history(orders[0].id)]
+        keys = [
+            {"order_id": order.id, "revision": revision} for order in orders for revision in range(1, order.version + 1)
+        ]
+        found = iter(await self.table.find_many(event_by_revision, keys))
+        return [[event for _ in range(order.version) if (event := next(found))] for order in orders]
+
+    async def history(self, id: OrderId) -> list[OrderEvent]:
+        return [event async for event in self.table.every(events_of_order, order_id=id)]

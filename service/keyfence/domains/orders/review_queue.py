@@ -11,8 +11,7 @@ from keyfence.domains.orders.model import Order, OrderId, changed, checked_reaso
 from keyfence.domains.orders.repository import Orders
 from keyfence.errors import Conflict
 from keyfence.store.pagination import Page
-from keyfence.store.retry import pause, unless_stale
-from keyfence.store.write import Stale
+from keyfence.store.writes import Stale, pause, unless_stale
 
 CANDIDATES = 25
 FLAGGED = partial(Conflict, "the order is flagged already")

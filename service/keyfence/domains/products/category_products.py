@@ -16,11 +16,11 @@ from keyfence.domains.products.access import (
 )
 from keyfence.domains.products.model import Product, claim_of
 from keyfence.errors import BadInput, Conflict, KeyfenceError, Throttled
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.expressions import Change, absent
-from keyfence.store.path import Path
+from keyfence.store.key_template import Path
 from keyfence.store.table import PORTION, Table
-from keyfence.store.write import Stale, Write, change, revise
+from keyfence.store.writes import Stale, Write, change, revise
 
 CHUNK = (PORTION - 3) // 2
 ROUNDS = 50
@@ -99,5 +99,5 @@ def _counted(path: Path, by: int) -> Write[Any]:
 
 def _carried(before: Product, target: Path) -> tuple[Write[Any], Write[Any]]:
     """Where a product stands is not a revision of it."""
-    after = replace(before, category=target, updated_at=clock.now(), version=before.version + 1)
+    after = replace(before, category=target, updated_at=timestamps.now(), version=before.version + 1)
     return revise(products, before, after), revise(sku_claims, claim_of(before), claim_of(after))

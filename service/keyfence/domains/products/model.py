@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NewType
 
 from keyfence.errors import BadInput
-from keyfence.store.path import Path
+from keyfence.store.key_template import Path
 from keyfence.validation import checked_line
 
 ProductId = NewType("ProductId", str)

@@ -30,16 +30,14 @@ from keyfence.domains.products.model import (
     revision_of,
 )
 from keyfence.errors import Conflict, NotFound
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id, new_id
-from keyfence.store.note import Note, differences
+from keyfence.store.key_template import checked_path
+from keyfence.store.keys import Span
 from keyfence.store.pagination import Page
-from keyfence.store.path import checked_path
-from keyfence.store.retry import unless_stale
-from keyfence.store.stretch import Span
 from keyfence.store.table import Table
-from keyfence.store.write import put, revise
+from keyfence.store.writes import Note, differences, put, revise, unless_stale
 
 MISSING = partial(NotFound, "no such product")
 TAKEN = partial(Conflict, "another product has this sku", field="sku")
@@ -66,7 +64,7 @@ class Products:
 
     table: Table
     by: str
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def find(self, id: ProductId) -> Product | None:
         return await self.table.find(product_by_id, id=id)

@@ -1,9 +1,11 @@
-"""Geohashes: places as text in which neighbours mostly share a beginning, and the ranges of it that cover a box."""
+"""Geohash, circles, covering ranges."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import floor
+from math import asin, cos, degrees, floor, radians, sin, sqrt
 from typing import NamedTuple
+
+from keyfence.errors import BadInput
 
 ALPHABET = "0123456789bcdefghjkmnpqrstuvwxyz"
 LENGTH = 12
@@ -96,3 +98,52 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _text(code: int) -> str:
     return "".join(ALPHABET[code >> 5 * place & 31] for place in reversed(range(LENGTH)))
+
+
+EARTH_KM = 6371.0088
+FARTHEST_KM = 20_020
+"""A little more than half way around."""
+MARGIN = 1e-6
+"""Degrees by which the box is larger than the circle, as no rounding is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circle:
+    """All places within a distance of one."""
+
+    latitude: float
+    longitude: float
+    radius_km: float
+
+    def __post_init__(self) -> None:
+        checked_latitude(self.latitude)
+        checked_longitude(self.longitude)
+        if not 0 < self.radius_km <= FARTHEST_KM:
+            raise BadInput(f"radiusKm must be more than 0 and at most {FARTHEST_KM}", field="radiusKm")
+
+    def distance_km(self, latitude: float, longitude: float) -> float:
+        """Of a place from the centre, along the ground."""
+        here, there = radians(self.latitude), radians(latitude)
+        up, along = sin((there - here) / 2), sin(radians(longitude - self.longitude) / 2)
+        return 2 * EARTH_KM * asin(min(1.0, sqrt(up * up + cos(here) * cos(there) * along * along)))
+
+    def box(self) -> Box:
+        """Around a pole, that is everything up to it."""
+        reach, here = self.radius_km / EARTH_KM, radians(self.latitude)
+        south, north = (degrees(here + side * reach) + side * MARGIN for side in (-1, 1))
+        if south <= -90 or north >= 90:
+            return Box(south=south, north=north, west=-180.0, east=180.0)
+        wide = degrees(asin(min(1.0, sin(reach) / cos(here)))) + MARGIN
+        return Box(south=south, north=north, west=self.longitude - wide, east=self.longitude + wide)
+
+
+def checked_latitude(latitude: float) -> float:
+    if not -90 <= latitude <= 90:
+        raise BadInput("latitude must be from -90 to 90", field="latitude")
+    return latitude
+
+
+def checked_longitude(longitude: float) -> float:
+    if not -180 <= longitude <= 180:
+        raise BadInput("longitude must be from -180 to 180", field="longitude")
+    return longitude

@@ -5,8 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NewType
 
-from keyfence.domains.stores.circle import checked_latitude, checked_longitude
-from keyfence.domains.stores.geohash import encode
+from keyfence.domains.stores.geohash import checked_latitude, checked_longitude, encode
 from keyfence.validation import checked_line
 
 StoreId = NewType("StoreId", str)

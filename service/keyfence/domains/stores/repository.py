@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from keyfence.domains.stores.access import store_by_id, stores, stores_by_place
-from keyfence.domains.stores.circle import Circle
-from keyfence.domains.stores.geohash import cover
+from keyfence.domains.stores.geohash import Circle, cover
 from keyfence.domains.stores.model import Nearby, Store, StoreId, opened
 from keyfence.errors import BadInput
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.cursor import Position
 from keyfence.store.expressions import absent
 from keyfence.store.ids import new_id
-from keyfence.store.note import Note
+from keyfence.store.keys import Span
 from keyfence.store.pagination import checked_size
-from keyfence.store.reading import Reading
-from keyfence.store.stretch import Span
+from keyfence.store.sharded_query import Reading
 from keyfence.store.table import Table
-from keyfence.store.write import put
+from keyfence.store.writes import Note, put
 
 CANDIDATES = 1_000
 """The most stores that one search looks at."""
@@ -33,7 +31,7 @@ class Stores:
     """Everything that can be asked and done about stores."""
 
     table: Table
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
 
     async def find_many(self, ids: Sequence[StoreId]) -> list[Store | None]:
         return await self.table.find_many(store_by_id, [{"id": id} for id in ids])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.errors import BadInput
 from keyfence.store.embedded_edges import Head
 from keyfence.validation import checked_line

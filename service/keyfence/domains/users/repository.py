@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from keyfence.auth.role import Role
+from keyfence.auth.principal import Role
 from keyfence.domains.users.access import (
     email_claims,
     newest_users,
@@ -34,15 +34,13 @@ from keyfence.domains.users.model import (
     is_alive,
 )
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
-from keyfence.store import clock
+from keyfence.store import timestamps
 from keyfence.store.embedded_edges import Head
 from keyfence.store.expressions import Change, absent, below, fewer_than
 from keyfence.store.ids import checked_id, new_id
-from keyfence.store.note import Note, differences
 from keyfence.store.pagination import Page
-from keyfence.store.retry import unless_stale
 from keyfence.store.table import Table
-from keyfence.store.write import Write, change, delete, put, revise, tally
+from keyfence.store.writes import Note, Write, change, delete, differences, put, revise, tally, unless_stale
 from keyfence.validation import checked_line
 
 MISSING = partial(NotFound, "no such user")
@@ -58,7 +56,7 @@ class Users:
     """Everything that can be asked and done about users."""
 
     table: Table
-    now: Callable[[], datetime] = clock.now
+    now: Callable[[], datetime] = timestamps.now
     quota: int | None = None
     """How many there may be at once."""
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from keyfence.local import dynoxide
-from keyfence.local.engines import moto
+from keyfence.local.engines import dynoxide, moto
 from keyfence.local.engines.engine import Engine, EngineMissing, Progress
 
 EngineName = Literal["auto", "moto", "dynoxide"]

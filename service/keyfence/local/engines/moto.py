@@ -61,11 +61,11 @@ def _server() -> "BaseWSGIServer":
         )
         from werkzeug.serving import make_server
 
-        from keyfence.local import moto_tokens, moto_transactions
+        from keyfence.local.engines import moto_patches
     except ImportError as error:
         raise EngineMissing("moto is not installed: install keyfence[local].") from error
-    moto_transactions.install()
-    moto_tokens.install()
+    moto_patches.install_rollback()
+    moto_patches.install_request_tokens()
     application = _one_at_a_time(DomainDispatcherApplication(create_backend_app))
     return make_server(HOST, 0, application, threaded=True, request_handler=MotoRequestHandler)
 

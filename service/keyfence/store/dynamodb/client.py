@@ -22,7 +22,7 @@ from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
 from keyfence.store.dynamodb.errors import Refused
-from keyfence.store.lane import Lane
+from keyfence.store.dynamodb.flow_control import Lane
 from keyfence_iam.credentials import Credentials
 
 Answer = dict[str, Any]

@@ -4,9 +4,9 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from keyfence_iam.document import Condition, Effect, Policy, Statement
-from keyfence_iam.document.operator import PLAIN, find_operator
-from keyfence_iam.evaluator.authorisation import Authorisation, Value
+from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.policy import Condition, Effect, Policy, Statement
+from keyfence_iam.policy.operators import PLAIN, find_operator
 
 ACTIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "s3:GetObject")
 RESOURCES = tuple(f"arn:aws:dynamodb:us-east-1:000000000000:table/{name}" for name in ("app", "app/index/a", "b"))

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from keyfence.cli.policy_evaluate import evaluate_lines, shown
-from keyfence_iam.document import parse
-from keyfence_iam.evaluator.authorisation import Authorisation
+from keyfence.cli.policy import evaluate_lines, shown
 from keyfence_iam.evaluator.decision import Allowed, Decision
 from keyfence_iam.evaluator.evaluate import Policies, evaluate, trusts
-from keyfence_iam.evaluator.principal import Principal
+from keyfence_iam.evaluator.request import Authorisation, Principal
+from keyfence_iam.policy import parse
 
 from .cases import Case, cases
 

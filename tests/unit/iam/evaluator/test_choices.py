@@ -2,14 +2,13 @@
 
 import pytest
 
-from keyfence_iam.document import Condition, Policy, Statement
-from keyfence_iam.evaluator import assumptions, naming
-from keyfence_iam.evaluator.authorisation import Authorisation, Value
-from keyfence_iam.evaluator.condition import clause
+from keyfence_iam.evaluator import assumptions, statement
+from keyfence_iam.evaluator.conditions import clause
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.naming import Naming
-from keyfence_iam.evaluator.principal import Principal
+from keyfence_iam.evaluator.request import Authorisation, Principal, Value
+from keyfence_iam.evaluator.statement import Naming
+from keyfence_iam.policy import Condition, Policy, Statement
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
 
@@ -111,4 +110,4 @@ def test_a_value_that_cannot_be_read_allows_nothing_and_is_denied() -> None:
 
 
 def test_everybody_is_named_directly() -> None:
-    assert naming.naming({"AWS": ("*",)}, Principal(account="000000000000")) is Naming.DIRECT
+    assert statement.naming({"AWS": ("*",)}, Principal(account="000000000000")) is Naming.DIRECT

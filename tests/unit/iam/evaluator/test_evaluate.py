@@ -4,11 +4,10 @@ from typing import Any, cast
 
 import pytest
 
-from keyfence_iam.document import Condition, Policy, Statement, parse
-from keyfence_iam.evaluator.authorisation import Authorisation, Value
 from keyfence_iam.evaluator.decision import Allowed, Denied, Origin
 from keyfence_iam.evaluator.evaluate import Policies, evaluate, trusts
-from keyfence_iam.evaluator.principal import Principal
+from keyfence_iam.evaluator.request import Authorisation, Principal, Value
+from keyfence_iam.policy import Condition, Policy, Statement, parse
 
 EVERYTHING = Policy(statements=(Statement(effect="Allow", actions=("*",), resources=("*",)),))
 ASKED = Authorisation("dynamodb:GetItem", "*")

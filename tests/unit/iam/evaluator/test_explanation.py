@@ -1,11 +1,10 @@
 """An explanation says of each statement what matched and what did not."""
 
-from keyfence_iam.document import parse
-from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Denied
 from keyfence_iam.evaluator.evaluate import Policies
 from keyfence_iam.evaluator.explain import Explanation, Finding, explain
-from keyfence_iam.evaluator.principal import Principal
+from keyfence_iam.evaluator.request import Authorisation, Principal
+from keyfence_iam.policy import parse
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
 FENCE = parse(

@@ -7,9 +7,8 @@ from itertools import product
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keyfence_iam.document.template import template
-from keyfence_iam.evaluator.glob import glob
-from keyfence_iam.evaluator.pattern import wild
+from keyfence_iam.evaluator.matching import glob, wild
+from keyfence_iam.policy.pattern import template
 
 
 def matches(pattern: str, text: str) -> bool:

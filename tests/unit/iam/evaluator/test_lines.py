@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfence.cli.policy_evaluate import evaluate_lines
+from keyfence.cli.policy import evaluate_lines
 
 EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 ASKED: dict[str, Any] = {"identity": [EVERYTHING], "action": "dynamodb:GetItem", "resource": "*"}

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfence_iam.document import Policy, parse
-from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
 from keyfence_iam.evaluator.explain import explain
+from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.policy import Policy, parse
 
 from .strategies import ACTIONS, REQUESTS, RESOURCES, policies
 

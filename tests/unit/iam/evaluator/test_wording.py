@@ -2,9 +2,8 @@
 
 import pytest
 
-from keyfence_iam.evaluator.authorisation import Authorisation
-from keyfence_iam.evaluator.decision import Denied, Kind, Origin
-from keyfence_iam.evaluator.wording import denial
+from keyfence_iam.evaluator.decision import Denied, Kind, Origin, denial
+from keyfence_iam.evaluator.request import Authorisation
 
 SESSION = "arn:aws:sts::000000000000:assumed-role/tenant-read/acme"
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence"

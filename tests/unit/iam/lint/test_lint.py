@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import keyfence_iam.lint
-from keyfence_iam.boundary import tenant_boundary
-from keyfence_iam.document import Kind, parse
 from keyfence_iam.lint import Finding, lint, lint_text
-from keyfence_iam.lint.finding import Rule
+from keyfence_iam.lint.statement import Rule
+from keyfence_iam.policy import Kind, parse
+from keyfence_iam.tenant import tenant_boundary
 
 from .samples import GOOD, HOLES, OWN, TABLE, fenced, granting, policy, statement, trust, trusting
 

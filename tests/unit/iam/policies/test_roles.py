@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from keyfence.store.schema import definition
+from keyfence.store.dynamodb.table_definition import definition
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Policy, Statement, parse
 from keyfence_iam.lint import lint
-from keyfence_iam.policies import ROLES
-from keyfence_iam.policies.actions import ADMINISTRATION, DATA, KEYED, MAKING
-from keyfence_iam.policies.fence import INDEXES
-from keyfence_iam.policies.size import INLINE, MANAGED, TRUST, size
+from keyfence_iam.policy import Policy, Statement, parse
+from keyfence_iam.policy.actions import ADMINISTRATION, DATA, KEYED, MAKING
+from keyfence_iam.policy.document import INLINE, MANAGED, TRUST, size
+from keyfence_iam.roles import ROLES
+from keyfence_iam.roles.statements import INDEXES
 
 LOCAL = Deployment()
 LONGEST = Deployment(

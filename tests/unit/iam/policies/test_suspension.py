@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from keyfence_iam.boundary import BadTenantId, TenantId
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Condition, parse
-from keyfence_iam.policies import ROLES
-from keyfence_iam.policies.size import INLINE, size
-from keyfence_iam.policies.suspension import LARGEST, BadSuspension, revoked, suspended
+from keyfence_iam.policy import Condition, parse
+from keyfence_iam.policy.document import INLINE, size
+from keyfence_iam.roles import ROLES
+from keyfence_iam.suspension.policy import LARGEST, BadSuspension, revoked, suspended
+from keyfence_iam.tenant import BadTenantId, TenantId
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 LONG_NAMED = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from keyfence_iam.evaluator.authorisation import Authorisation, Value
-from keyfence_iam.evaluator.requests import Place, TableKeys, expand
+from keyfence_iam.authorization import Place, TableKeys, expand
+from keyfence_iam.evaluator.request import Authorisation, Value
 
 PLACE = Place(account="000000000000", region="us-east-1")
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.evaluator.authorisation import Authorisation
-from keyfence_iam.evaluator.requests import NotUnderstood, Place, expand
+from keyfence_iam.authorization import NotUnderstood, Place, expand
+from keyfence_iam.evaluator.request import Authorisation
 
 from .asking import PLACE, STREAM, TABLE, asked
 

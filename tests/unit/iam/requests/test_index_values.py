@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.evaluator.requests import NotUnderstood, index_values
+from keyfence_iam.authorization import NotUnderstood, index_values
 
 from .asking import KEY, KEYS, TABLE, s
 

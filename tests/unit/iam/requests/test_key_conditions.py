@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.evaluator.requests import NotUnderstood
+from keyfence_iam.authorization import NotUnderstood
 
 from .asking import leading, one, s
 

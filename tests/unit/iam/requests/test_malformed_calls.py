@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.evaluator.requests import UNDERSTOOD, NotUnderstood, expand, index_values, tables_named
+from keyfence_iam.authorization import UNDERSTOOD, NotUnderstood, expand, index_values, tables_named
 
 from .asking import KEY, KEYS, PLACE, STREAM, TABLE, s
 

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from keyfence_iam.evaluator.authorisation import Authorisation
-from keyfence_iam.evaluator.requests import NotUnderstood
-from keyfence_iam.evaluator.requests.expressions.node import Literal
-from keyfence_iam.evaluator.requests.partiql.partition import partitions
-from keyfence_iam.evaluator.requests.partiql.statement import statement
+from keyfence_iam.authorization import NotUnderstood
+from keyfence_iam.dynamodb.expressions.grammar import Literal
+from keyfence_iam.dynamodb.expressions.partiql import partitions, statement
+from keyfence_iam.evaluator.request import Authorisation
 
 from .asking import OTHER, TABLE, asked, attributes, leading, of, s
 

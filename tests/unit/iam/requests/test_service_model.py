@@ -4,7 +4,8 @@ import botocore.session
 import pytest
 from botocore.model import OperationModel, ServiceModel, StructureShape
 
-from keyfence_iam.evaluator.requests import UNDERSTOOD, members
+from keyfence_iam.authorization import UNDERSTOOD
+from keyfence_iam.dynamodb import operations
 
 REFUSED = {
     "search by vectors, which has no condition keys": {"SearchVectors"},
@@ -60,23 +61,23 @@ def test_every_operation_is_either_understood_or_deliberately_refused() -> None:
     assert not UNDERSTOOD & refused
 
 
-@pytest.mark.parametrize("operation", sorted(members.OPERATIONS))
+@pytest.mark.parametrize("operation", sorted(operations.OPERATIONS))
 def test_the_parameters_of_a_data_call_are_those_of_the_model(operation: str) -> None:
     shape = MODELS[operation].input_shape
     assert shape is not None
-    assert members.OPERATIONS[operation] == set(shape.members)
+    assert operations.OPERATIONS[operation] == set(shape.members)
 
 
 @pytest.mark.parametrize(
     ("shape", "known"),
     [
-        ("KeysAndAttributes", members.KEYS_AND_ATTRIBUTES),
-        ("PutRequest", members.PUT_REQUEST),
-        ("DeleteRequest", members.DELETE_REQUEST),
-        ("Get", members.GET),
-        ("BatchStatementRequest", members.BATCHED_STATEMENT),
-        ("ParameterizedStatement", members.TRANSACTED_STATEMENT),
-        *members.TRANSACTED.items(),
+        ("KeysAndAttributes", operations.KEYS_AND_ATTRIBUTES),
+        ("PutRequest", operations.PUT_REQUEST),
+        ("DeleteRequest", operations.DELETE_REQUEST),
+        ("Get", operations.GET),
+        ("BatchStatementRequest", operations.BATCHED_STATEMENT),
+        ("ParameterizedStatement", operations.TRANSACTED_STATEMENT),
+        *operations.TRANSACTED.items(),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.evaluator.requests import NotUnderstood
+from keyfence_iam.authorization import NotUnderstood
 
 from .asking import KEY, TABLE, asked, leading, of, one, s
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.evaluator.requests import NotUnderstood, TableKeys, UnknownTable, expand, tables_named
+from keyfence_iam.authorization import NotUnderstood, TableKeys, UnknownTable, expand, tables_named
 
 from .asking import KEY, KEYS, PLACE, TABLE, leading, s
 

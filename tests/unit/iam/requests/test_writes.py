@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.evaluator.requests import NotUnderstood
+from keyfence_iam.authorization import NotUnderstood
 
 from .asking import KEY, OTHER, OWN, TABLE, asked, attributes, leading, of, one, s
 

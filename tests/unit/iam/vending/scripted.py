@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.vending import Vending
-from keyfence_iam.vending.refusal import NoSession
-from keyfence_iam.vending.wanted import Wanted, of_tenant
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.session_spec import NoSession, Wanted, of_tenant
+from keyfence_iam.tenant import TenantId
 
 PATIENT = 60.0
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.vending.budget import Budget
-from keyfence_iam.vending.refusal import OverBudget
+from keyfence_iam.sts.session_spec import OverBudget
+from keyfence_iam.token_bucket import Budget
 
 from .scripted import Scene, reads, scene
 

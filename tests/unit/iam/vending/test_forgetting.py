@@ -2,8 +2,8 @@
 
 import asyncio
 
-from keyfence_iam.boundary import TenantId
-from keyfence_iam.vending.wanted import Profile, Wanted, of_control_plane, of_migration, of_warden
+from keyfence_iam.sts.session_spec import Profile, Wanted, of_control_plane, of_migration, of_warden
+from keyfence_iam.tenant import TenantId
 
 from .scripted import Scene, reads, writes
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from keyfence_iam.vending.budget import Budget
-from keyfence_iam.vending.refusal import CutOff, NoSession, OverBudget
+from keyfence_iam.sts.session_spec import CutOff, NoSession, OverBudget
+from keyfence_iam.token_bucket import Budget
 
 from .scripted import Scene, reads, scene
 
@@ -120,7 +120,7 @@ async def test_a_log_that_cannot_be_written_leaves_nobody_waiting_for_a_fetch_th
 ) -> None:
     stage.sts.goes_down()
     with monkeypatch.context() as patched:
-        patched.setattr("keyfence_iam.vending.vending.log", Full())
+        patched.setattr("keyfence_iam.sts.session_cache.log", Full())
         with pytest.raises(NoSession, match="STS cannot be reached"):
             await stage.use(reads("acme"))
     stage.sts.comes_back()
@@ -135,7 +135,7 @@ async def test_a_fetch_is_over_before_it_is_logged(stage: Scene, monkeypatch: py
         def error(self, *_: object, **__: object) -> None:
             under_way.append(len(stage.vending._flights))
 
-    monkeypatch.setattr("keyfence_iam.vending.vending.log", Seeing())
+    monkeypatch.setattr("keyfence_iam.sts.session_cache.log", Seeing())
     stage.sts.goes_down()
     stage.sts.open.clear()
     stage.vending._find(reads("acme"))

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from keyfence_iam.vending.pace import Pace
+from keyfence_iam.sts.refresh import Pace
 
 from .scripted import Scene, reads, scene
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.vending.budget import Budget
-from keyfence_iam.vending.refusal import OverBudget
+from keyfence_iam.sts.session_spec import OverBudget
+from keyfence_iam.token_bucket import Budget
 
 from .scripted import Scene, reads, scene, writes
 

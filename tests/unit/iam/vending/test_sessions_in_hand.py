@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from keyfence_iam.boundary import BadTenantId, TenantId
-from keyfence_iam.vending.wanted import Placement, Profile, Wanted, of_control_plane, of_migration, of_tenant
+from keyfence_iam.sts.session_spec import Placement, Profile, Wanted, of_control_plane, of_migration, of_tenant
+from keyfence_iam.tenant import BadTenantId, TenantId
 
 from .scripted import Scene, reads, scene, writes
 

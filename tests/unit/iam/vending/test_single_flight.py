@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from keyfence_iam.vending.pace import Pace
-from keyfence_iam.vending.refusal import NoSession
+from keyfence_iam.sts.refresh import Pace
+from keyfence_iam.sts.session_spec import NoSession
 
 from .scripted import Scene, reads, scene, writes
 

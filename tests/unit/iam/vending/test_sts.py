@@ -10,11 +10,19 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, NoCredentialsError
 from botocore.stub import Stubber
 
-from keyfence_iam.boundary import TenantId
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.vending.refusal import CutOff, NoSession, OverBudget
-from keyfence_iam.vending.sts import Sts, ambient, session_name
-from keyfence_iam.vending.wanted import Placement, Wanted, of_control_plane, of_migration, of_tenant
+from keyfence_iam.sts.client import Sts, ambient, session_name
+from keyfence_iam.sts.session_spec import (
+    CutOff,
+    NoSession,
+    OverBudget,
+    Placement,
+    Wanted,
+    of_control_plane,
+    of_migration,
+    of_tenant,
+)
+from keyfence_iam.tenant import TenantId
 
 from .scripted import reads
 

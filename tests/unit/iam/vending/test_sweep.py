@@ -2,7 +2,7 @@
 
 from threading import Event
 
-from keyfence_iam.vending.sweep import Sweep
+from keyfence_iam.sts.refresh import Sweep
 
 
 def test_a_round_that_fails_does_not_end_the_rounds() -> None:

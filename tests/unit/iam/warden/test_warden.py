@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence_iam.boundary import BadTenantId, TenantId
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.faults.fault import Fault, Kind
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.policies.suspension import suspended
-from keyfence_iam.warden import NotShut, TooManySuspended, Warden
-from keyfence_iam.warden.warden import POLICY
+from keyfence_iam.suspension import NotShut, TooManySuspended, Warden
+from keyfence_iam.suspension.client import POLICY
+from keyfence_iam.suspension.policy import suspended
+from keyfence_iam.tenant import BadTenantId, TenantId
 from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, gate, put, warden
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.gate.faults.fault import Fault, Kind
+from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.gate.gate import Gate
 from tests.unit.iam.gate.server.caller import GET, Reply, exchange, gate_before, process, tenant
 from tests.unit.iam.gate.server.engine import ScriptedEngine

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.faults.fault import BadFault, Fault, parse, parse_text
+from keyfence_iam.gate.faults import BadFault, Fault, parse, parse_text
 
 
 def test_a_file_of_every_kind_is_understood() -> None:

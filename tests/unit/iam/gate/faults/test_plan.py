@@ -1,7 +1,7 @@
 """Faults strike the calls they are meant for, and the same ones every time."""
 
-from keyfence_iam.gate.faults.fault import Fault
-from keyfence_iam.gate.faults.plan import Faults
+from keyfence_iam.gate.fault_injection import Faults
+from keyfence_iam.gate.faults import Fault
 
 
 def _struck(fault: Fault, calls: int = 12) -> list[int]:

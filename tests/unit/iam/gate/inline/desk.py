@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.assume_role import Assumption, assume
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.sts import Assumption, assume
 
 KEY = b"a gate's key is of 32 bytes, yes"
 NOWHERE = "http://127.0.0.1:1"

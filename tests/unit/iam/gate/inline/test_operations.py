@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.faults.fault import Fault, Kind
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.policies.size import INLINE
+from keyfence_iam.policy.document import INLINE
 from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, client, gate, put, refused, warden
 
 CALLS = ("put_role_policy", "get_role_policy", "delete_role_policy")

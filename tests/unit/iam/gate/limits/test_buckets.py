@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from keyfence_iam.gate.limits.buckets import Buckets, Rates
-from keyfence_iam.gate.limits.claim import Claim, Kind, Partition
+from keyfence_iam.dynamodb.capacity import Claim, Kind, Partition
+from keyfence_iam.gate.throughput.partition_buckets import Buckets, Rates
 
 from .clock import Clock
 

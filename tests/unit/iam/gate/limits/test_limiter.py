@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from keyfence_iam.gate.faults.fault import Fault
-from keyfence_iam.gate.limits.buckets import Rates
-from keyfence_iam.gate.limits.claim import Claim, Partition
-from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.dynamodb.capacity import Claim, Partition
+from keyfence_iam.gate.faults import Fault
+from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence_iam.gate.throughput.partition_limits import Limits
 from tests.unit.iam.gate.server.caller import GET, TABLE, gate_before, tenant, unfenced
 from tests.unit.iam.gate.server.engine import ScriptedEngine, response
 

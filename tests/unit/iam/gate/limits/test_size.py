@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.limits.size import ALTERED, item_bytes
+from keyfence_iam.dynamodb.item_size import ALTERED, item_bytes
 
 
 @pytest.mark.parametrize(

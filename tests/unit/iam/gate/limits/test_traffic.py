@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from keyfence_iam.gate.limits.buckets import Rates
-from keyfence_iam.gate.limits.claim import Claim, Kind, Partition
-from keyfence_iam.gate.limits.traffic import Traffic, slot_of, tenant_of
-from keyfence_iam.gate.limits.window import SECONDS
-from keyfence_iam.gate.limits.windows import KEPT, Windows
+from keyfence_iam.dynamodb.capacity import Claim, Kind, Partition
+from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence_iam.gate.throughput.traffic_report import Traffic, slot_of, tenant_of
+from keyfence_iam.gate.throughput.window import SECONDS
+from keyfence_iam.gate.throughput.windows import KEPT, Windows
 
 NOW = 1000.0
 

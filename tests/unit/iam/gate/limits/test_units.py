@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.gate.limits.units import read_units, write_units
+from keyfence_iam.dynamodb.capacity import read_units, write_units
 
 
 @pytest.mark.parametrize(("size", "units"), [(0, 1), (1, 1), (1024, 1), (1025, 2), (409_600, 400)])

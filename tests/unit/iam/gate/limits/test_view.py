@@ -12,7 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.limits.limits import Limits
+from keyfence_iam.gate.throughput.partition_limits import Limits
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, Caller, Reply, exchange, gate_before, process, tenant
 
 from .clock import Clock

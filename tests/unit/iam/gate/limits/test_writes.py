@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.limits.claim import Partition
-from keyfence_iam.gate.limits.layout import Layout
-from keyfence_iam.gate.limits.target import Target
-from keyfence_iam.gate.limits.update import changes
-from keyfence_iam.gate.limits.write import Write
+from keyfence_iam.dynamodb.attributes import changes
+from keyfence_iam.dynamodb.capacity import Partition
+from keyfence_iam.dynamodb.costs import Target, Write
+from keyfence_iam.dynamodb.table_schema import Layout
 
 
 def schema(*names: str) -> list[dict[str, str]]:

@@ -13,10 +13,10 @@ from botocore.credentials import ReadOnlyCredentials
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Policy, Statement
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.assume_role import Assumption, assume
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.sts import Assumption, assume
+from keyfence_iam.policy import Policy, Statement
 from tests.unit.iam.gate.server.engine import OK, ScriptedEngine, scripted, with_table
 
 DEPLOYMENT = Deployment()

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from keyfence_iam.gate.account import Account
+from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from tests.unit.iam.gate.server.caller import (
     DEPLOYMENT,

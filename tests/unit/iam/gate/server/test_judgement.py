@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.evaluator.authorisation import Authorisation, Value
 from keyfence_iam.evaluator.decision import Denied
 from keyfence_iam.evaluator.evaluate import evaluate
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.judgement import first_denied
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.sts import Assumption, assume
+from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions, first_denied
+from keyfence_iam.gate.assume_role import Assumption, assume
 
 DEPLOYMENT = Deployment()
 SESSIONS = Sessions(Account.of(DEPLOYMENT), b"a gate's key is of 32 bytes, yes")
@@ -33,7 +32,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Value]]:
         seen.append(question.context)
         return evaluate(policies, question, principal)
 
-    monkeypatch.setattr("keyfence_iam.gate.judgement.evaluate", watched)
+    monkeypatch.setattr("keyfence_iam.gate.account.session.evaluate", watched)
     return seen
 
 

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from keyfence_iam.evaluator.requests import NotUnderstood, TableKeys
-from keyfence_iam.gate.engine.connection import EngineLost
-from keyfence_iam.gate.engine.schemas import MAX_AGE_SECONDS, Schemas
-from keyfence_iam.gate.engine.upstream import Upstream
+from keyfence_iam.authorization import NotUnderstood, TableKeys
+from keyfence_iam.gate.engine.client import EngineLost, Upstream
+from keyfence_iam.gate.engine.reads import MAX_AGE_SECONDS, Schemas
 from tests.unit.iam.gate.server.caller import GET, TABLE, gate_before, tenant, unfenced
 from tests.unit.iam.gate.server.engine import ScriptedEngine, response, scripted, with_table
 

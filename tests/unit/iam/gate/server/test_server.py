@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from keyfence_iam.document import Policy, Statement
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.engine.upstream import BadEngineUrl
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.engine.client import BadEngineUrl
 from keyfence_iam.gate.gate import Gate, GateFailed
+from keyfence_iam.policy import Policy, Statement
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, KEY, TABLE, Caller, gate_before, process, tenant
 from tests.unit.iam.gate.server.engine import response, scripted, with_table
 

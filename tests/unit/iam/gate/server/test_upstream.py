@@ -5,8 +5,7 @@ import socket
 
 import pytest
 
-from keyfence_iam.gate.engine.connection import EngineLost
-from keyfence_iam.gate.engine.upstream import Address, BadEngineUrl, Upstream
+from keyfence_iam.gate.engine.client import Address, BadEngineUrl, EngineLost, Upstream
 from tests.unit.iam.gate.server.engine import OK, scripted
 
 HEADERS = [(b"content-type", b"application/x-amz-json-1.0"), (b"x-amz-target", b"DynamoDB_20120810.GetItem")]

@@ -3,8 +3,8 @@
 import pytest
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.signature import Verifier
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.sigv4 import Verifier
 
 from .signing import Times, sessions
 

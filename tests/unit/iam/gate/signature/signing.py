@@ -12,12 +12,11 @@ from botocore.credentials import Credentials as BotoCredentials
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Policy, Statement
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.request import Request
-from keyfence_iam.gate.role import Role, role_id
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.signature import NotBelieved, Verifier
+from keyfence_iam.gate.account.account import Account, Role, role_id
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.http.messages import Request
+from keyfence_iam.gate.sigv4 import NotBelieved, Verifier
+from keyfence_iam.policy import Policy, Statement
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 DEPLOYMENT = Deployment()

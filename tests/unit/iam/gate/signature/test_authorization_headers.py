@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.signature import Verifier
+from keyfence_iam.gate.sigv4 import Verifier
 
 from .signing import NOW, Times, received, refusal, signed, with_authorization, with_header
 from .test_believed import VERIFIER

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.signature import Verifier
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.sigv4 import Verifier
 
 from .signing import NOW, TARGET, Times, sessions, signed
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.request import Request
-from keyfence_iam.gate.signature import Verifier
-from keyfence_iam.gate.signature.verifier import MISMATCH
+from keyfence_iam.gate.http.messages import Request
+from keyfence_iam.gate.sigv4 import Verifier
+from keyfence_iam.gate.sigv4.verifier import MISMATCH
 
 from .signing import TARGET, refusal, signed, with_authorization, with_header, without_header
 from .test_believed import CREDENTIALS, VERIFIER

@@ -5,8 +5,8 @@ from hashlib import sha256
 
 import pytest
 
-from keyfence_iam.gate.signature.canonical import canonical_request, folded
-from keyfence_iam.gate.signature.verifier import signing_key
+from keyfence_iam.gate.sigv4.canonical_request import canonical_request, folded
+from keyfence_iam.gate.sigv4.verifier import signing_key
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 STAMP, SCOPE = "20150830T123600Z", "20150830/us-east-1/service/aws4_request"

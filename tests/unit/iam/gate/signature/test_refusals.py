@@ -6,8 +6,8 @@ import pytest
 from botocore.parsers import create_parser
 from botocore.session import get_session
 
-from keyfence_iam.gate.signature import NotBelieved
-from keyfence_iam.gate.signature.refusal import BAD_SIGNATURE, EXPIRED, INCOMPLETE, MISSING, UNKNOWN, Kind
+from keyfence_iam.gate.sigv4 import NotBelieved
+from keyfence_iam.gate.sigv4.authorization_header import BAD_SIGNATURE, EXPIRED, INCOMPLETE, MISSING, UNKNOWN, Kind
 
 KINDS = {
     "missing": (MISSING, 403),

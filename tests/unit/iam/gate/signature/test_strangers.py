@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.signature import Verifier
-from keyfence_iam.gate.signature.verifier import MISMATCH
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.sigv4 import Verifier
+from keyfence_iam.gate.sigv4.verifier import MISMATCH
 
 from .signing import Times, account, refusal, sessions, signed
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from keyfence_iam.gate.assume_role import Assumption, assume
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.sts import Assumption, assume
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, Caller, Reply, gate_before, tenant, unfenced
 
 OWN, NEIGHBOUR = "TENANT#acme#INDEX", "TENANT#acmecorp#INDEX"

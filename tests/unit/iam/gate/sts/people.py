@@ -9,14 +9,11 @@ from botocore.parsers import create_parser
 from botocore.session import get_session
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Policy, Statement
-from keyfence_iam.gate import sts
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.answer import Answer
-from keyfence_iam.gate.request import Request
-from keyfence_iam.gate.role import Role, role_id
-from keyfence_iam.gate.session import Session
-from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate import sts_api
+from keyfence_iam.gate.account.account import Account, Role, role_id
+from keyfence_iam.gate.account.session import Session, Sessions
+from keyfence_iam.gate.http.messages import Answer, Request
+from keyfence_iam.policy import Policy, Statement
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, 250_000, tzinfo=UTC)
 DEPLOYMENT = Deployment(role_prefix="")
@@ -81,7 +78,7 @@ def assume_role(sessions: Sessions, caller: Session, **parameters: str) -> Answe
     """Dots are written as two underscores: Tags__member__1__Key."""
     named = {name.replace("__", "."): value for name, value in parameters.items()}
     asked = {"Action": "AssumeRole", "RoleArn": arn("room"), "RoleSessionName": "night", **named}
-    return sts.answer(asking(asked), caller, sessions)
+    return sts_api.answer(asking(asked), caller, sessions)
 
 
 def tagged(*pairs: tuple[str, str]) -> dict[str, str]:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from keyfence_iam.gate.session import Session
-from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate.account.session import Session, Sessions
 
 from .people import allow, arn, assume_role, error, new_session, parsed, porter, role, sessions, tagged, trust
 

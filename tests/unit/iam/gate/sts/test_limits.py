@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.gate import sts
-from keyfence_iam.gate.sessions import Sessions
+from keyfence_iam.gate import sts_api
+from keyfence_iam.gate.account.session import Sessions
 
 from .broken import CASES, STATEMENT
 from .people import allow, arn, asking, assume_role, error, new_session, parsed, porter, room, sessions, tagged
@@ -55,7 +55,7 @@ def test_what_aws_takes_as_a_tag_is_taken(value: str) -> None:
 @pytest.mark.parametrize("missing", ["RoleArn", "RoleSessionName"])
 def test_a_required_parameter_must_be_there(missing: str) -> None:
     given = {"Action": "AssumeRole", "RoleArn": arn("room"), "RoleSessionName": "night"}
-    answer = sts.answer(asking({name: value for name, value in given.items() if name != missing}), CALLER, ONE)
+    answer = sts_api.answer(asking({name: value for name, value in given.items() if name != missing}), CALLER, ONE)
     where = missing[0].lower() + missing[1:]
     assert error(answer)[2] == (
         f"1 validation error detected: Value null at '{where}' failed to satisfy constraint: Member must not be null"

@@ -14,12 +14,12 @@ from botocore.exceptions import ClientError
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate import sts
-from keyfence_iam.gate.account import Account
-from keyfence_iam.gate.clock import utc_now
-from keyfence_iam.gate.request import Request
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.signature import NotBelieved, Verifier
+from keyfence_iam.gate import assume_role, sts_api
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session_token import utc_now
+from keyfence_iam.gate.http.messages import Request
+from keyfence_iam.gate.sigv4 import NotBelieved, Verifier
 
 from .people import KEY, asking, parsed, porter, room, sessions
 
@@ -47,7 +47,7 @@ def served(sessions: Sessions) -> Iterator[str]:
                 source_ip="127.0.0.1",
             )
             try:
-                answer = sts.answer(request, verifier.verify(request, "sts"), sessions)
+                answer = sts_api.answer(request, verifier.verify(request, "sts"), sessions)
             except NotBelieved as reason:
                 answer = reason.answer("sts")
             self.send_response(answer.status)
@@ -124,8 +124,8 @@ def test_the_service_becomes_a_tenant_with_exactly_the_tag_or_not_at_all(
 
 def test_a_tenant_s_session_becomes_nobody_else(deployed: Sessions, client: Client) -> None:
     base = deployed.mint("service-base")
-    asked = sts.Assumption(role_arn=READ, name="api", tags={"tenant": "acme"})
-    tenant = client(sts.assume(asked, base.session, deployed).credentials)
+    asked = assume_role.Assumption(role_arn=READ, name="api", tags={"tenant": "acme"})
+    tenant = client(assume_role.assume(asked, base.session, deployed).credentials)
     globex = [{"Key": "tenant", "Value": "globex"}]
     for role in deployed.account.roles.values():
         assert code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api", Tags=globex)[0] == "AccessDenied"
@@ -168,7 +168,7 @@ def test_what_is_not_offered_is_no_action(deployed: Sessions, client: Client) ->
 )
 def test_an_unknown_action_or_version_is_named(parameters: dict[str, str], message: str) -> None:
     one = sessions(porter(), room())
-    answer = sts.answer(asking(parameters), one.mint("porter").session, one)
+    answer = sts_api.answer(asking(parameters), one.mint("porter").session, one)
     assert parsed(answer)["Error"] == {"Type": "Sender", "Code": "InvalidAction", "Message": message}
 
 
@@ -183,13 +183,13 @@ def test_of_a_parameter_that_occurs_twice_the_first_is_meant() -> None:
         body=request.body + b"&Action=NoSuchAction&Version=1",
         source_ip="127.0.0.1",
     )
-    assert sts.answer(twice, one.mint("porter").session, one).status == 200
-    assert sts.operation(twice.body) == "GetCallerIdentity"
+    assert sts_api.answer(twice, one.mint("porter").session, one).status == 200
+    assert sts_api.operation(twice.body) == "GetCallerIdentity"
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"&".join(b"a%d=b" % number for number in range(1001))])
 def test_a_body_that_is_no_form_is_malformed(body: bytes) -> None:
     one = sessions(porter(), room())
     request = Request(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="127.0.0.1")
-    assert parsed(sts.answer(request, one.mint("porter").session, one))["Error"]["Code"] == "MalformedInput"
-    assert sts.operation(body) == ""
+    assert parsed(sts_api.answer(request, one.mint("porter").session, one))["Error"]["Code"] == "MalformedInput"
+    assert sts_api.operation(body) == ""

@@ -5,15 +5,14 @@ from dataclasses import replace
 import pytest
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.document import Policy
-from keyfence_iam.evaluator.authorisation import Authorisation
 from keyfence_iam.evaluator.decision import Allowed, Denied
 from keyfence_iam.evaluator.evaluate import evaluate
-from keyfence_iam.gate.account import Account, NoSuchRole
-from keyfence_iam.gate.session import Session
-from keyfence_iam.gate.sessions import Sessions
-from keyfence_iam.gate.token import BadToken
-from keyfence_iam.policies import ROLES
+from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.gate.account.account import Account, NoSuchRole
+from keyfence_iam.gate.account.session import Session, Sessions
+from keyfence_iam.gate.account.session_token import BadToken
+from keyfence_iam.policy import Policy
+from keyfence_iam.roles import ROLES
 
 from .people import NOW, ROOT, Times, allow, arn, assume_role, deny, new_session, porter, role, room, tagged, trust
 from .people import sessions as of_roles

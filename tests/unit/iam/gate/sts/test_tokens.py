@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.gate.access_key import BadGateKey, is_access_key, new_access_key, secret_key
-from keyfence_iam.gate.token import LARGEST_TOKEN, BadToken, Grant, Seal, TokenTooLarge
+from keyfence_iam.gate.account.session_token import (
+    LARGEST_TOKEN,
+    BadGateKey,
+    BadToken,
+    Grant,
+    Seal,
+    TokenTooLarge,
+    is_access_key,
+    new_access_key,
+    secret_key,
+)
 
 ISSUED = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 SEAL = Seal(b"k" * 32)

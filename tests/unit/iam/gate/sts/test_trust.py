@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence_iam.document import Condition, Policy, Statement
-from keyfence_iam.gate.role import Role
+from keyfence_iam.gate.account.account import Role
+from keyfence_iam.policy import Condition, Policy, Statement
 
 from .people import (
     EVERYTHING,

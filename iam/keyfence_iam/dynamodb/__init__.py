@@ -1,0 +1,1 @@
+"""What DynamoDB requests say and cost. No IAM, no I/O."""

@@ -1,0 +1,116 @@
+"""Units of each partition that an item read or write uses, indexes included."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from keyfence_iam.dynamodb.attributes import Change, updated
+from keyfence_iam.dynamodb.capacity import Claim, Claims, Partition, read_units, write_units
+from keyfence_iam.dynamodb.item_size import Item, item_bytes
+from keyfence_iam.dynamodb.parameters import Holder
+from keyfence_iam.dynamodb.table_schema import Layout
+
+Identity = tuple[str, bytes]
+
+
+class Target(NamedTuple):
+    """Whether it is there or not."""
+
+    table: str
+    layout: Layout
+    key: Mapping[str, Any]
+
+    @property
+    def partition(self) -> Partition:
+        return self.layout.partition(self.table, self.key)
+
+    @property
+    def identity(self) -> Identity:
+        return self.table, self.layout.identity(self.key)
+
+
+_HIDING = ("ProjectionExpression", "AttributesToGet", "FilterExpression", "QueryFilter", "ScanFilter")
+_WHOLE = frozenset({None, "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """`whole` says that the answer shows all that was read. A partition has no target."""
+
+    partition: Partition
+    consistent: bool
+    whole: bool
+    factor: int = 1
+    target: Target | None = None
+
+    @property
+    def least(self) -> Claims:
+        return self.claims(0)
+
+    def claims(self, size: int) -> Claims:
+        return self.charged(read_units(size, consistent=self.consistent) * self.factor)
+
+    def charged(self, units: float) -> Claims:
+        return (Claim(self.partition, "read", units),)
+
+
+def shows_all(call: Holder) -> bool:
+    return call.get("Select") in _WHOLE and all(call.get(name) is None for name in _HIDING)
+
+
+Verb = Literal["Put", "Update", "Delete", "ConditionCheck"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """`item` is what is put, `changes` what is updated."""
+
+    target: Target
+    verb: Verb
+    item: Item | None = None
+    changes: tuple[Change, ...] = ()
+    factor: int = 1
+
+    @property
+    def least(self) -> Claims:
+        """What is known without the item that is there."""
+        return self._base(item_bytes(self.item))
+
+    @property
+    def uncertain(self) -> bool:
+        return any(change.value is ... for change in self.changes)
+
+    def claims(self, before: Item | None) -> Claims:
+        """By the larger of the item before and after, and by what of it each index carries."""
+        after = self._after(before)
+        base = self._base(max(item_bytes(before), item_bytes(after)))
+        return base if self.verb == "ConditionCheck" else (*base, *self._indexes(before, after))
+
+    def in_vain(self, before: Item | None) -> Claims:
+        """A condition that does not hold costs what the item that it looked at costs."""
+        return self._base(item_bytes(before))
+
+    def _base(self, size: int) -> Claims:
+        return (Claim(self.target.partition, "write", write_units(size) * self.factor),)
+
+    def _after(self, before: Item | None) -> Item | None:
+        match self.verb:
+            case "Put":
+                return self.item
+            case "Update":
+                return updated(before or self.target.key, self.changes)
+        return None if self.verb == "Delete" else before
+
+    def _indexes(self, before: Item | None, after: Item | None) -> Iterator[Claim]:
+        """Once even in a transaction: an index follows when it is committed."""
+        for name, index in self.target.layout.indexes.items():
+            old, new = index.entry(before), index.entry(after)
+            if old == new:
+                continue
+            if old is not None and new is not None and index.place(old) == index.place(new):
+                yield self._entry(name, new, max(item_bytes(old), item_bytes(new)))
+            else:
+                yield from (self._entry(name, entry, item_bytes(entry)) for entry in (old, new) if entry is not None)
+
+    def _entry(self, index: str, entry: Item, size: int) -> Claim:
+        return Claim(self.target.layout.partition(self.target.table, entry, index), "write", write_units(size))

@@ -1,0 +1,175 @@
+"""Condition, key condition, projection and update expressions."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from keyfence_iam.dynamodb.expressions.grammar import Grammar, Node, Operation, Path, Placeholder, roots, terms
+from keyfence_iam.dynamodb.expressions.tokens import expression_tokens
+from keyfence_iam.dynamodb.parameters import NotUnderstood
+
+LONGEST = 4096
+REMEMBERED = 1024
+"""How many texts of a kind are kept with their trees: programs have few, whatever their values are."""
+
+_WORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
+_FUNCTIONS = {
+    "attribute_exists": True,
+    "attribute_not_exists": True,
+    "attribute_type": True,
+    "begins_with": True,
+    "contains": True,
+    "size": False,
+    "if_not_exists": False,
+    "list_append": False,
+}
+NAMES = ("word", "alias")
+
+
+def grammar_of(text: str) -> Grammar:
+    if len(text) > LONGEST:
+        raise NotUnderstood(f"an expression of more than {LONGEST} characters")
+    return Grammar(expression_tokens(text), _operand, _FUNCTIONS, _WORDS)
+
+
+def _operand(grammar: Grammar) -> Node:
+    if grammar.tokens.peek().kind == "value":
+        return Placeholder(grammar.tokens.take().text)
+    return grammar.call() or grammar.path(*NAMES)
+
+
+_COMPARING = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One of the conditions that must hold together; `equals` is the placeholder that its one attribute is equal to."""
+
+    roots: tuple[str, ...]
+    compares: bool
+    """Whether it compares one whole attribute with values, as terms of a key condition do."""
+    equals: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The attributes that a condition mentions, and its terms."""
+
+    roots: tuple[str, ...]
+    terms: tuple[Term, ...]
+
+
+@lru_cache(REMEMBERED)
+def condition(text: str) -> Condition:
+    grammar = grammar_of(text)
+    node = grammar.condition()
+    grammar.tokens.expect_end()
+    return Condition(tuple(dict.fromkeys(roots(node))), tuple(_term(one) for one in terms(node)))
+
+
+def _term(node: Node) -> Term:
+    return Term(tuple(roots(node)), _compares(node), _equality(node))
+
+
+def _compares(node: Node) -> bool:
+    if not isinstance(node, Operation) or node.operator not in _COMPARING:
+        return False
+    paths = [operand for operand in node.operands if not isinstance(operand, Placeholder)]
+    return len(paths) == 1 and isinstance(paths[0], Path) and not paths[0].nested
+
+
+def _equality(node: Node) -> str | None:
+    """A value may stand on either side."""
+    match node:
+        case Operation("=", (Path(_, False), Placeholder(name))) | Operation("=", (Placeholder(name), Path(_, False))):
+            return name
+    return None
+
+
+@lru_cache(REMEMBERED)
+def projection(text: str) -> tuple[str, ...]:
+    """The attributes that it selects, or selects a part of."""
+    grammar = grammar_of(text)
+    found = [grammar.path(*NAMES).root]
+    while grammar.tokens.accept(","):
+        found.append(grammar.path(*NAMES).root)
+    grammar.tokens.expect_end()
+    return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What is stored in an attribute: the value of a placeholder, or (None) something that is not known here."""
+
+    root: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The attributes that an update reads or changes, those it changes, where it stores something, what it removes."""
+
+    roots: tuple[str, ...]
+    targets: tuple[str, ...]
+    assignments: tuple[Assignment, ...]
+    removed: tuple[str, ...] = ()
+
+
+@lru_cache(REMEMBERED)
+def update(text: str) -> Update:
+    actions = tuple(_sections(grammar_of(text)))
+    assigned = tuple(_assignment(action) for action in actions if action.operator in {"SET", "ADD"})
+    mentioned = dict.fromkeys(root for action in actions for root in roots(action))
+    removed = tuple(root for action in actions for root in _removed(action))
+    return Update(tuple(mentioned), tuple(next(roots(action)) for action in actions), assigned, removed)
+
+
+def _assignment(action: Operation) -> Assignment:
+    match action:
+        case Operation("SET", (Path(root, False), Placeholder(name))):
+            return Assignment(root, name)
+    return Assignment(next(roots(action)), None)
+
+
+def _removed(action: Operation) -> Iterator[str]:
+    match action:
+        case Operation("REMOVE", (Path(root, False),)):
+            yield root
+
+
+def _sections(grammar: Grammar) -> Iterator[Operation]:
+    """Each section at most once, and at least one of them."""
+    left = dict(_ACTIONS)
+    while True:
+        word = grammar.tokens.expect_word(*left)
+        action = left.pop(word)
+        yield Operation(word, action(grammar))
+        while grammar.tokens.accept(","):
+            yield Operation(word, action(grammar))
+        if grammar.tokens.peek().kind == "end":
+            return
+
+
+def _set(grammar: Grammar) -> tuple[Node, ...]:
+    path = grammar.path(*NAMES)
+    grammar.tokens.expect("=")
+    return path, grammar.stored()
+
+
+def _remove(grammar: Grammar) -> tuple[Node, ...]:
+    return (grammar.path(*NAMES),)
+
+
+def _with_placeholder(grammar: Grammar) -> tuple[Node, ...]:
+    path, value = grammar.path(*NAMES), grammar.tokens.take()
+    if value.kind != "value":
+        raise NotUnderstood(f"expected a value, not {value.text!r}")
+    return path, Placeholder(value.text)
+
+
+_ACTIONS: dict[str, Callable[[Grammar], tuple[Node, ...]]] = {
+    "SET": _set,
+    "REMOVE": _remove,
+    "ADD": _with_placeholder,
+    "DELETE": _with_placeholder,
+}

@@ -1,0 +1,173 @@
+"""PartiQL statements and the partitions of a WHERE clause."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from keyfence_iam.dynamodb.expressions.grammar import Grammar, Literal, Node, Operation, Parameter, Path, roots, terms
+from keyfence_iam.dynamodb.expressions.partiql_operands import NAMES, PARAMETER, WORDS, entries, grammar_of
+from keyfence_iam.dynamodb.parameters import NotUnderstood
+
+
+def partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
+    """The values that the attribute has in every item for which the clause holds; None where it may have any."""
+    match where:
+        case Operation("AND", operands):
+            found = [values for one in operands if (values := partitions(one, attribute)) is not None]
+            return sum(found, ()) if found else None
+        case Operation("OR", operands):
+            either = [partitions(one, attribute) for one in operands]
+            return None if None in either else sum((values or () for values in either), ())
+        case Operation("=", (Path(root, False), value) | (value, Path(root, False))) if root == attribute:
+            return _given((value,))
+        case Operation("IN", (Path(root, False), *values)) if root == attribute:
+            return _given(tuple(values))
+    return None
+
+
+def only_partition(where: Node | None, attribute: str) -> Node | None:
+    """The value that the attribute must be equal to, where nothing else is said of it."""
+    if where is None:
+        return None
+    about = [term for term in terms(where) if attribute in roots(term)]
+    values = partitions(about[0], attribute) if len(about) == 1 else None
+    return values[0] if values and isinstance(about[0], Operation) and about[0].operator == "=" else None
+
+
+def _given(values: tuple[Node, ...]) -> tuple[Node, ...] | None:
+    return values if all(isinstance(value, Literal | Parameter) for value in values) else None
+
+
+_REMEMBERED = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """`assigned` is what INSERT and UPDATE store, `changed` what UPDATE stores or removes; `everything` is SELECT *."""
+
+    verb: str
+    table: str
+    parameters: int = 0
+    index: str | None = None
+    names: tuple[str, ...] = ()
+    everything: bool = False
+    assigned: tuple[tuple[Path, Node], ...] = ()
+    changed: tuple[str, ...] = ()
+    where: Node | None = None
+    returning: str = "NONE"
+
+
+@lru_cache(_REMEMBERED)
+def statement(text: str) -> Statement:
+    grammar = grammar_of(text)
+    verb = grammar.tokens.expect_word(*_VERBS)
+    found = _VERBS[verb](grammar)
+    grammar.tokens.expect_end()
+    return replace(
+        found,
+        parameters=grammar.tokens.found.count(PARAMETER),
+        names=tuple(dict.fromkeys((*found.names, *(roots(found.where) if found.where else ())))),
+    )
+
+
+def _select(grammar: Grammar) -> Statement:
+    everything = bool(grammar.tokens.accept("*"))
+    projected = () if everything else tuple(_listed(grammar))
+    grammar.tokens.expect_word("FROM")
+    table = _table(grammar)
+    index = _table(grammar) if grammar.tokens.accept(".") else None
+    where = _where(grammar)
+    names = (*projected, *_ordered(grammar))
+    return Statement(verb="SELECT", table=table, index=index, names=names, everything=everything, where=where)
+
+
+def _insert(grammar: Grammar) -> Statement:
+    grammar.tokens.expect_word("INTO")
+    table = _table(grammar)
+    grammar.tokens.expect_word("VALUE")
+    grammar.tokens.expect("{")
+    item = tuple((Path(name), value) for name, value in entries(grammar))
+    return Statement(verb="INSERT", table=table, names=tuple(path.root for path, _ in item), assigned=item)
+
+
+def _update(grammar: Grammar) -> Statement:
+    table, changes, where = _table(grammar), tuple(_sections(grammar)), _where(grammar)
+    changed = tuple(path.root for path, _ in changes)
+    assigned = tuple((path, value) for path, value in changes if value)
+    return Statement(
+        verb="UPDATE",
+        table=table,
+        names=(*changed, *(root for _, value in assigned for root in roots(value))),
+        assigned=assigned,
+        changed=changed,
+        where=where,
+        returning=_returning(grammar),
+    )
+
+
+def _delete(grammar: Grammar) -> Statement:
+    grammar.tokens.expect_word("FROM")
+    table, where = _table(grammar), _where(grammar)
+    return Statement(verb="DELETE", table=table, where=where, returning=_returning(grammar))
+
+
+def _sections(grammar: Grammar) -> Iterator[tuple[Path, Node | None]]:
+    verb: str | None = grammar.tokens.expect_word("SET", "REMOVE")
+    while verb:
+        yield from _changes(grammar, verb)
+        verb = grammar.tokens.accept_word("SET", "REMOVE")
+
+
+def _changes(grammar: Grammar, verb: str) -> Iterator[tuple[Path, Node | None]]:
+    while True:
+        path = grammar.path(*NAMES)
+        if verb == "SET":
+            grammar.tokens.expect("=")
+        yield path, grammar.stored() if verb == "SET" else None
+        if not grammar.tokens.accept(","):
+            return
+
+
+def _listed(grammar: Grammar) -> Iterator[str]:
+    yield from roots(grammar.stored())
+    while grammar.tokens.accept(","):
+        yield from roots(grammar.stored())
+
+
+def _table(grammar: Grammar) -> str:
+    token = grammar.tokens.take()
+    if token.kind not in NAMES or (token.kind == "word" and token.text.upper() in WORDS):
+        raise NotUnderstood(f"expected a table or an index, not {token.text!r}")
+    return token.text
+
+
+def _where(grammar: Grammar) -> Node | None:
+    return grammar.condition() if grammar.tokens.accept_word("WHERE") else None
+
+
+def _ordered(grammar: Grammar) -> Iterator[str]:
+    if not grammar.tokens.accept_word("ORDER"):
+        return
+    grammar.tokens.expect_word("BY")
+    while True:
+        yield grammar.path(*NAMES).root
+        grammar.tokens.accept_word("ASC", "DESC")
+        if not grammar.tokens.accept(","):
+            return
+
+
+def _returning(grammar: Grammar) -> str:
+    if not grammar.tokens.accept_word("RETURNING"):
+        return "NONE"
+    extent = {"ALL": "ALL", "MODIFIED": "UPDATED"}[grammar.tokens.expect_word("ALL", "MODIFIED")]
+    time = grammar.tokens.expect_word("OLD", "NEW")
+    grammar.tokens.expect("*")
+    return f"{extent}_{time}"
+
+
+_VERBS: Mapping[str, Callable[[Grammar], Statement]] = {
+    "SELECT": _select,
+    "INSERT": _insert,
+    "UPDATE": _update,
+    "DELETE": _delete,
+}

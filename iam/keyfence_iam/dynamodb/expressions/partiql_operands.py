@@ -1,0 +1,109 @@
+"""Operands of statements: texts, numbers, lists, maps, parameters, functions and paths."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+
+from keyfence_iam.dynamodb.expressions.grammar import Grammar, Literal, Node, Operation, Parameter
+from keyfence_iam.dynamodb.expressions.tokens import Token, statement_tokens
+from keyfence_iam.dynamodb.parameters import NotUnderstood
+
+LONGEST = 8192
+NAMES = ("word", "quoted")
+WORDS = frozenset(
+    {
+        *("SELECT", "FROM", "WHERE", "ORDER", "BY", "ASC", "DESC", "LIMIT", "AS", "EXISTS"),
+        *("INSERT", "INTO", "VALUE", "UPDATE", "SET", "REMOVE", "DELETE", "RETURNING"),
+        *("AND", "OR", "NOT", "BETWEEN", "IN", "IS", "MISSING", "NULL", "TRUE", "FALSE"),
+    }
+)
+_FUNCTIONS = {
+    "attribute_exists": True,
+    "attribute_not_exists": True,
+    "attribute_type": True,
+    "begins_with": True,
+    "contains": True,
+    "size": False,
+    "if_not_exists": False,
+    "list_append": False,
+    "set_add": False,
+    "set_delete": False,
+}
+PARAMETER = Token("symbol", "?")
+_OPENING = Token("symbol", "(")
+_END = Token("end", "")
+_CONSTANTS = ("TRUE", "FALSE", "NULL", "MISSING")
+
+
+def grammar_of(text: str) -> Grammar:
+    """Functions may be written in any case."""
+    if len(text) > LONGEST:
+        raise NotUnderstood(f"a statement of more than {LONGEST} characters")
+    tokens = statement_tokens(text)
+    tokens.found = [_lowered(*pair) for pair in pairwise([*tokens.found, _END])]
+    return Grammar(tokens, operand, _FUNCTIONS, WORDS)
+
+
+def operand(grammar: Grammar) -> Node:
+    token = grammar.tokens.peek()
+    if token.kind == "symbol" and token.text in _OPENINGS:
+        grammar.tokens.take()
+        return _OPENINGS[token.text](grammar)
+    if token.kind in {"string", "number"}:
+        grammar.tokens.take()
+        return Literal(token.text if token.kind == "string" else None)
+    if grammar.tokens.accept_word(*_CONSTANTS):
+        return Literal()
+    return grammar.call() or grammar.path(*NAMES)
+
+
+def entries(grammar: Grammar) -> Iterator[tuple[str, Node]]:
+    """The names and values of a map, up to its closing brace; no name twice."""
+    seen: set[str] = set()
+    while True:
+        name = grammar.tokens.take()
+        if name.kind not in {"string", "quoted"} or name.text in seen:
+            raise NotUnderstood(f"expected a name that is not there yet, not {name.text!r}")
+        seen.add(name.text)
+        grammar.tokens.expect(":")
+        yield name.text, grammar.nested()
+        if not grammar.tokens.accept(","):
+            grammar.tokens.expect("}")
+            return
+
+
+def _lowered(token: Token, following: Token) -> Token:
+    called = token.kind == "word" and following == _OPENING and token.text.lower() in _FUNCTIONS
+    return Token("word", token.text.lower()) if called else token
+
+
+def _parameter(grammar: Grammar) -> Node:
+    before = grammar.tokens.found[: grammar.tokens.position - 1]
+    return Parameter(before.count(PARAMETER))
+
+
+def _negative(grammar: Grammar) -> Node:
+    if grammar.tokens.take().kind != "number":
+        raise NotUnderstood("expected a number after '-'")
+    return Literal()
+
+
+def _sequence(closing: str) -> Callable[[Grammar], Node]:
+    def read(grammar: Grammar) -> Node:
+        return Operation("LIST", () if grammar.tokens.accept(closing) else grammar.several(closing))
+
+    return read
+
+
+def _map(grammar: Grammar) -> Node:
+    if grammar.tokens.accept("}"):
+        return Operation("MAP", ())
+    return Operation("MAP", tuple(value for _, value in entries(grammar)))
+
+
+_OPENINGS: Mapping[str, Callable[[Grammar], Node]] = {
+    "?": _parameter,
+    "-": _negative,
+    "[": _sequence("]"),
+    "<<": _sequence(">>"),
+    "{": _map,
+}

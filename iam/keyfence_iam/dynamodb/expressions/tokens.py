@@ -1,0 +1,99 @@
+"""The words of expressions and statements, and a reader that walks over them."""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from keyfence_iam.dynamodb.parameters import NotUnderstood
+
+_EXPRESSION = re.compile(
+    r"[ \t\r\n]+|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<alias>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
+    r"|(?P<number>[0-9]+)|(?P<symbol><=|>=|<>|[=<>(),.\[\]+-])"
+)
+_STATEMENT = re.compile(
+    r"[ \t\r\n]+|(?P<refused>--|/\*)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|\"(?P<quoted>(?:[^\"]|\"\")+)\""
+    r"|'(?P<string>(?:[^']|'')*)'|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<symbol><<|>>|<=|>=|<>|!=|[=<>(),.\[\]{}:*?+-])"
+)
+
+
+class Token(NamedTuple):
+    """A piece of text and what kind of piece it is."""
+
+    kind: str
+    text: str
+
+
+_END = Token("end", "")
+
+
+def expression_tokens(text: str) -> "Tokens":
+    return Tokens(_split(_EXPRESSION, text))
+
+
+def statement_tokens(text: str) -> "Tokens":
+    """A quote inside quotes is written twice."""
+    return Tokens([_unquoted(token) for token in _split(_STATEMENT, text)])
+
+
+def _split(pattern: re.Pattern[str], text: str) -> list[Token]:
+    found, position = [], 0
+    while position < len(text):
+        match = pattern.match(text, position)
+        if match is None or match.lastgroup == "refused":
+            raise NotUnderstood(f"unexpected {text[position]!r}")
+        if match.lastgroup:
+            found.append(Token(match.lastgroup, match[match.lastgroup]))
+        position = match.end()
+    return found
+
+
+def _unquoted(token: Token) -> Token:
+    quote = {"quoted": '"', "string": "'"}.get(token.kind)
+    return Token(token.kind, token.text.replace(quote * 2, quote)) if quote else token
+
+
+@dataclass(slots=True)
+class Tokens:
+    """A place in a list of tokens."""
+
+    found: list[Token]
+    position: int = 0
+
+    def peek(self, ahead: int = 0) -> Token:
+        place = self.position + ahead
+        return self.found[place] if place < len(self.found) else _END
+
+    def take(self) -> Token:
+        token = self.peek()
+        self.position += 1
+        return token
+
+    def accept(self, *symbols: str) -> str | None:
+        token = self.peek()
+        if token.kind != "symbol" or token.text not in symbols:
+            return None
+        self.position += 1
+        return token.text
+
+    def accept_word(self, *words: str) -> str | None:
+        """A keyword in any case, answered in capitals."""
+        token = self.peek()
+        if token.kind != "word" or token.text.upper() not in words:
+            return None
+        self.position += 1
+        return token.text.upper()
+
+    def expect(self, symbol: str) -> None:
+        if not self.accept(symbol):
+            raise NotUnderstood(f"expected {symbol!r}, not {self.peek().text!r}")
+
+    def expect_word(self, *words: str) -> str:
+        word = self.accept_word(*words)
+        if word is None:
+            raise NotUnderstood(f"expected {' or '.join(words)}, not {self.peek().text!r}")
+        return word
+
+    def expect_end(self) -> None:
+        if self.peek() is not _END:
+            raise NotUnderstood(f"unexpected {self.peek().text!r}")

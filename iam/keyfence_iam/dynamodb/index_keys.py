@@ -1,0 +1,120 @@
+"""What a call writes into the attributes that lead an index; IAM looks at none of it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from keyfence_iam.dynamodb import operations
+from keyfence_iam.dynamodb.attributes import resolve
+from keyfence_iam.dynamodb.calls import Execution, executions, transacted, written
+from keyfence_iam.dynamodb.expressions.expression import update
+from keyfence_iam.dynamodb.expressions.grammar import Literal, Node, Parameter
+from keyfence_iam.dynamodb.parameters import (
+    Holder,
+    NotUnderstood,
+    as_mapping,
+    attributes,
+    listing,
+    mapping,
+    optional_mapping,
+    text,
+)
+from keyfence_iam.dynamodb.table_schema import TableKeys
+
+Stored = tuple[str, str | None]
+"""An attribute and its new value: None where it is not a text, or is not known before it is stored."""
+
+Known = Callable[[str], frozenset[str]]
+"""A table, by its name or ARN, to the attributes that lead its indexes."""
+
+
+def index_values(operation: str, parameters: Mapping[str, Any], keys: Mapping[str, TableKeys]) -> Iterator[Stored]:
+    """Of every form of write; calls that write nothing yield nothing."""
+    writer = _WRITERS.get(operation)
+    return iter(()) if writer is None else writer(parameters, _known(keys))
+
+
+def _known(keys: Mapping[str, TableKeys]) -> Known:
+    def known(named: str) -> frozenset[str]:
+        table = keys.get(named.rpartition("/")[2])
+        if table is None:
+            raise NotUnderstood("unknown table")
+        return table.index_attributes()
+
+    return known
+
+
+def _put(call: Holder, known: Known) -> Iterator[Stored]:
+    return _item(attributes(call, "Item"), known(text(call, "TableName")))
+
+
+def _item(item: Mapping[str, Any], watched: frozenset[str]) -> Iterator[Stored]:
+    return ((name, _text(item[name])) for name in item if name in watched)
+
+
+def _update(call: Holder, known: Known) -> Iterator[Stored]:
+    watched = known(text(call, "TableName"))
+    if call.get("UpdateExpression") is not None:
+        yield from (stored for stored in _expressed(call) if stored[0] in watched)
+    for name, change in optional_mapping(call, "AttributeUpdates").items():
+        if name in watched and as_mapping(change, name).get("Action") != "DELETE":
+            yield name, _text(change.get("Value")) if change.get("Action", "PUT") == "PUT" else None
+
+
+def _expressed(call: Holder) -> Iterator[Stored]:
+    values = optional_mapping(call, "ExpressionAttributeValues")
+    for one in update(text(call, "UpdateExpression")).assignments:
+        yield resolve(one.root, call), _text(values.get(one.value)) if one.value else None
+
+
+def _batch(call: Holder, known: Known) -> Iterator[Stored]:
+    for named in mapping(call, "RequestItems"):
+        for kind, item in written(listing(mapping(call, "RequestItems"), named)):
+            if kind == "Item":
+                yield from _item(item, known(named))
+
+
+def _transaction(call: Holder, known: Known) -> Iterator[Stored]:
+    for kind, write in transacted(call):
+        if kind in {"Put", "Update"}:
+            yield from (_put if kind == "Put" else _update)(write, known)
+
+
+def _statement(call: Holder, known: Known) -> Iterator[Stored]:
+    return _executed(Execution.of(call), known)
+
+
+def _statements(name: str, allowed: frozenset[str]) -> Callable[[Holder, Known], Iterator[Stored]]:
+    def read(call: Holder, known: Known) -> Iterator[Stored]:
+        for execution in executions(call, name, allowed):
+            yield from _executed(execution, known)
+
+    return read
+
+
+def _executed(execution: Execution, known: Known) -> Iterator[Stored]:
+    watched = known(execution.statement.table)
+    for path, value in execution.statement.assigned:
+        if path.root in watched:
+            yield path.root, None if path.nested else _literal(execution, value)
+
+
+def _literal(execution: Execution, value: Node) -> str | None:
+    if isinstance(value, Parameter):
+        return _text(execution.parameters[value.position])
+    return value.text if isinstance(value, Literal) else None
+
+
+def _text(value: object) -> str | None:
+    found = value.get("S") if isinstance(value, Mapping) and len(value) == 1 else None
+    return found if isinstance(found, str) else None
+
+
+_WRITERS: Mapping[str, Callable[[Holder, Known], Iterator[Stored]]] = {
+    "PutItem": _put,
+    "UpdateItem": _update,
+    "BatchWriteItem": _batch,
+    "TransactWriteItems": _transaction,
+    "ExecuteStatement": _statement,
+    "BatchExecuteStatement": _statements("Statements", operations.BATCHED_STATEMENT),
+    "ExecuteTransaction": _statements("TransactStatements", operations.TRANSACTED_STATEMENT),
+}

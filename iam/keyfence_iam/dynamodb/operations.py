@@ -1,0 +1,64 @@
+"""Operations, their parameters, reads and writes, `X-Amz-Target`."""
+
+import re
+from collections.abc import Mapping
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ALIASES = "ExpressionAttributeNames ExpressionAttributeValues "
+_READ = "TableName ConsistentRead ReturnConsumedCapacity AttributesToGet ProjectionExpression ExpressionAttributeNames "
+_SEARCH = (
+    _READ + "ExpressionAttributeValues IndexName Select Limit ExclusiveStartKey FilterExpression ConditionalOperator "
+)
+_CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _ALIASES
+_WRITE = _CONDITION + ("Expected ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics ")
+
+OPERATIONS: Mapping[str, frozenset[str]] = {
+    "GetItem": _names(_READ + "Key"),
+    "Query": _names(_SEARCH + "KeyConditionExpression KeyConditions QueryFilter ScanIndexForward"),
+    "Scan": _names(_SEARCH + "ScanFilter Segment TotalSegments"),
+    "PutItem": _names(_WRITE + "Item"),
+    "UpdateItem": _names(_WRITE + "Key UpdateExpression AttributeUpdates"),
+    "DeleteItem": _names(_WRITE + "Key"),
+    "BatchGetItem": _names("RequestItems ReturnConsumedCapacity"),
+    "BatchWriteItem": _names("RequestItems ReturnConsumedCapacity ReturnItemCollectionMetrics"),
+    "TransactGetItems": _names("TransactItems ReturnConsumedCapacity"),
+    "TransactWriteItems": _names("TransactItems ReturnConsumedCapacity ReturnItemCollectionMetrics ClientRequestToken"),
+    "ExecuteStatement": _names(
+        "Statement Parameters ConsistentRead NextToken ReturnConsumedCapacity Limit ReturnValuesOnConditionCheckFailure"
+    ),
+    "BatchExecuteStatement": _names("Statements ReturnConsumedCapacity"),
+    "ExecuteTransaction": _names("TransactStatements ClientRequestToken ReturnConsumedCapacity"),
+}
+
+KEYS_AND_ATTRIBUTES = _names("Keys AttributesToGet ConsistentRead ProjectionExpression ExpressionAttributeNames")
+PUT_REQUEST = _names("Item")
+DELETE_REQUEST = _names("Key")
+GET = _names("Key TableName ProjectionExpression ExpressionAttributeNames")
+
+TRANSACTED: Mapping[str, frozenset[str]] = {
+    "ConditionCheck": _names(_CONDITION + "Key"),
+    "Put": _names(_CONDITION + "Item"),
+    "Delete": _names(_CONDITION + "Key"),
+    "Update": _names(_CONDITION + "Key UpdateExpression"),
+}
+
+BATCHED_STATEMENT = _names("Statement Parameters ConsistentRead ReturnValuesOnConditionCheckFailure")
+TRANSACTED_STATEMENT = _names("Statement Parameters ReturnValuesOnConditionCheckFailure")
+
+
+STREAMS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+CONTENT_TYPE = re.compile(rb"application/(?:x-amz-json-1\.0|json)\s*(?:;\s*charset=utf-8)?", re.IGNORECASE)
+_TARGET = re.compile(rb"DynamoDB(Streams)?_20120810\.([A-Za-z]{1,64})")
+
+
+def operation_of(target: bytes) -> str | None:
+    """None for what neither service could know. A name that is new to us is an operation, to be refused as such."""
+    found = _TARGET.fullmatch(target)
+    if found is None:
+        return None
+    operation = found[2].decode()
+    return operation if (found[1] is not None) == (operation in STREAMS) else None

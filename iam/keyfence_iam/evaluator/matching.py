@@ -1,0 +1,175 @@
+"""Wildcards, ARNs and variables against request values."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from keyfence_iam.evaluator.request import Context
+from keyfence_iam.policy.pattern import Atom, Template, Variable, Wildcard, template
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """A run of characters that stand for themselves."""
+
+    text: str
+    width: int
+
+    def stands_at(self, text: str, position: int) -> bool:
+        return text.startswith(self.text, position)
+
+    def end_after(self, text: str, position: int, end: int) -> int:
+        """Where its first occurrence ends, or -1."""
+        found = text.find(self.text, position, end)
+        return found if found < 0 else found + self.width
+
+
+@dataclass(frozen=True, slots=True)
+class Gapped:
+    """A run with characters that may be any one."""
+
+    expression: re.Pattern[str]
+    width: int
+
+    def stands_at(self, text: str, position: int) -> bool:
+        return self.expression.match(text, position) is not None
+
+    def end_after(self, text: str, position: int, end: int) -> int:
+        found = self.expression.search(text, position, end)
+        return -1 if found is None else found.end()
+
+
+Run = Exact | Gapped
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """Runs with anything, or nothing, between them."""
+
+    first: Run
+    between: tuple[Run, ...] = ()
+    last: Run | None = None
+
+    @property
+    def exact(self) -> str | None:
+        """The one text that it matches, if there is but one."""
+        return self.first.text if self.last is None and isinstance(self.first, Exact) else None
+
+    def matches(self, text: str) -> bool:
+        """The leftmost place of each run leaves most room for the next, so nothing is tried twice."""
+        position, last = self.first.width, self.last
+        if last is None:
+            return len(text) == position and self.first.stands_at(text, 0)
+        end = len(text) - last.width
+        if position > end or not self.first.stands_at(text, 0) or not last.stands_at(text, end):
+            return False
+        for run in self.between:
+            position = run.end_after(text, position, end)
+            if position < 0:
+                return False
+        return True
+
+
+def glob(atoms: Iterable[str | Wildcard]) -> Glob:
+    runs: list[list[str | Wildcard]] = [[]]
+    for atom in atoms:
+        if atom is Wildcard.RUN:
+            runs.append([])
+        else:
+            runs[-1].append(atom)
+    first, *rest = (_run(run) for run in runs)
+    return Glob(first, tuple(rest[:-1]), rest[-1]) if rest else Glob(first)
+
+
+def _run(atoms: list[str | Wildcard]) -> Run:
+    plain = [atom for atom in atoms if isinstance(atom, str)]
+    if len(plain) == len(atoms):
+        text = "".join(plain)
+        return Exact(text, len(text))
+    expression = "".join(re.escape(atom) if isinstance(atom, str) else "." for atom in atoms)
+    return Gapped(re.compile(expression, re.DOTALL), sum(len(atom) if isinstance(atom, str) else 1 for atom in atoms))
+
+
+Matcher = Callable[[str], bool]
+Comparand = Callable[[Context], Matcher | None]
+"""A policy's value: what it matches in this context, or None if a variable in it has no value."""
+
+Filled = list[str | Wildcard]
+ARN_SEGMENTS = 6
+
+
+def filled(atoms: Iterable[Atom], context: Context) -> Filled | None:
+    """The template with its variables' values as plain text; a key of ArrayOf type has no value to put in."""
+    made: Filled = []
+    for atom in atoms:
+        value = _value(atom, context) if isinstance(atom, Variable) else atom
+        if value is None:
+            return None
+        made.append(value)
+    return made
+
+
+def _value(variable: Variable, context: Context) -> str | None:
+    value = context.get(variable.key)
+    return value if isinstance(value, str) else variable.default
+
+
+def wild(text: str) -> Filled:
+    """A text whose wildcards act and which has no variables."""
+    return [atom for atom in template(text, variables=False) if not isinstance(atom, Variable)]
+
+
+def comparand(atoms: Template, matcher: Callable[[Filled], Matcher]) -> Comparand:
+    """A value without variables is made ready once."""
+    if not any(isinstance(atom, Variable) for atom in atoms):
+        ready = matcher([atom for atom in atoms if not isinstance(atom, Variable)])
+        return lambda _: ready
+
+    def in_context(context: Context) -> Matcher | None:
+        made = filled(atoms, context)
+        return None if made is None else matcher(made)
+
+    return in_context
+
+
+def written(atoms: Iterable[str | Wildcard]) -> str:
+    """The template as one text again, a wildcard as its sign."""
+    return "".join(atom if isinstance(atom, str) else atom.value for atom in atoms)
+
+
+@dataclass(frozen=True, slots=True)
+class ArnPattern:
+    """Six patterns, one for each segment of an ARN: none reaches over a colon, but the last takes all that is left."""
+
+    segments: tuple[Glob, ...]
+
+    def matches(self, arn: str) -> bool:
+        parts = arn.split(":", ARN_SEGMENTS - 1)
+        if len(parts) != len(self.segments):
+            return False
+        return all(segment.matches(part) for segment, part in zip(self.segments, parts, strict=True))
+
+
+def like(atoms: Filled) -> Matcher:
+    pattern = glob(atoms)
+    return pattern.matches if pattern.exact is None else pattern.exact.__eq__
+
+
+def like_arn(segments: Sequence[Filled]) -> Matcher:
+    """What has fewer than six segments is the pattern of no ARN."""
+    if len(segments) < ARN_SEGMENTS:
+        return _nothing
+    *head, _ = patterns = tuple(glob(segment) for segment in segments)
+    plain = [pattern.exact for pattern in head if pattern.exact is not None and ":" not in pattern.exact]
+    if len(plain) < len(head):
+        return ArnPattern(patterns).matches
+    return _beginning_with("".join(f"{text}:" for text in plain), like(segments[-1]))
+
+
+def _beginning_with(start: str, rest: Matcher) -> Matcher:
+    """The same as an ArnPattern whose first five segments have no wildcards, at a third of the cost."""
+    return lambda arn: arn.startswith(start) and rest(arn[len(start) :])
+
+
+def _nothing(_: str) -> bool:
+    return False

@@ -1,0 +1,59 @@
+"""`AuthorizationRequest`, `Principal`, context with folded keys."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from keyfence_iam.evaluator.assumptions import EMPTY_LIST_IS_NO_VALUE
+
+Value = str | tuple[str, ...]
+"""A tuple is the value of a key of ArrayOf type, also when it holds one text or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authorisation:
+    """One question to IAM; a call may ask several, all of which must be allowed."""
+
+    action: str
+    resource: str
+    context: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """A role's session. AWS services that assume a role have only `service`."""
+
+    account: str = ""
+    role_arn: str = ""
+    session_arn: str = ""
+    service: str = ""
+
+
+Context = Mapping[str, Value]
+"""By condition key in lower case, what the request says; a key without a value is not in it."""
+
+
+class Ambiguous(ValueError):
+    """A context that holds one key in two spellings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What every statement is held against."""
+
+    action: str
+    resource: str
+    context: Context
+    principal: Principal
+
+    @classmethod
+    def of(cls, asked: Authorisation, principal: Principal | None) -> "Question":
+        return cls(asked.action.lower(), asked.resource, folded(asked.context), principal or Principal())
+
+
+def folded(context: Mapping[str, Value]) -> Context:
+    named = {key.lower(): value for key, value in context.items()}
+    if len(named) < len(context):
+        raise Ambiguous("a condition key occurs in two spellings")
+    if EMPTY_LIST_IS_NO_VALUE and () in named.values():
+        return {key: value for key, value in named.items() if value != ()}
+    return named

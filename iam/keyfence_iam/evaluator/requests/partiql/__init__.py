@@ -1,1 +1,0 @@
-"""PartiQL statements read exactly."""

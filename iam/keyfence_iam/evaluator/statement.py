@@ -1,0 +1,170 @@
+"""Compiled statements; how a policy names a principal."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+
+from keyfence_iam.evaluator.assumptions import (
+    EVERYBODY_IS_NAMED_DIRECTLY,
+    SHORT_ARN_IS_COMPLETED,
+    UNREADABLE_VALUE_DENIES,
+    UNRESOLVED_NOT_RESOURCE_APPLIES,
+)
+from keyfence_iam.evaluator.conditions import Clause, clause
+from keyfence_iam.evaluator.decision import Kind, Origin
+from keyfence_iam.evaluator.matching import ARN_SEGMENTS, Comparand, Matcher, comparand, glob, like_arn, wild
+from keyfence_iam.evaluator.request import Context, Principal, Question
+from keyfence_iam.policy import Policy, Statement
+from keyfence_iam.policy.parser import EVERYBODY
+from keyfence_iam.policy.pattern import template
+from keyfence_iam.policy.values import Unreadable
+
+
+class Naming(IntEnum):
+    """From the least to the most direct."""
+
+    ACCOUNT = 1
+    ROLE = 2
+    DIRECT = 3
+
+
+def naming(names: Mapping[str, tuple[str, ...]], principal: Principal) -> Naming | None:
+    """The most direct way in which the names hold for the caller, or None if it is not among them."""
+    found = [_aws(name, principal) for name in names.get("AWS", ())]
+    found += [Naming.DIRECT for name in names.get("Service", ()) if principal.service and name == principal.service]
+    return max((one for one in found if one is not None), default=None)
+
+
+def _aws(name: str, principal: Principal) -> Naming | None:
+    if name == EVERYBODY:
+        return Naming.DIRECT if EVERYBODY_IS_NAMED_DIRECTLY else Naming.ROLE
+    if not principal.account:
+        return None
+    if name == principal.session_arn:
+        return Naming.DIRECT
+    if name == principal.role_arn:
+        return Naming.ROLE
+    return Naming.ACCOUNT if _account(name) == principal.account else None
+
+
+def _account(name: str) -> str:
+    """The account that is named as a whole: by its number, or by its root."""
+    segments = name.split(":", 5)
+    if len(segments) < 6:
+        return name
+    return segments[4] if segments[5] == "root" else ""
+
+
+_NAMES_NOTHING: Mapping[str, tuple[str, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One statement, and where it stands."""
+
+    origin: Origin
+    statement: Statement
+    names_action: Matcher
+    names_resource: Callable[[str, Context], bool]
+    clauses: tuple[Clause, ...]
+    variables: bool = True
+
+    @property
+    def denies(self) -> bool:
+        return self.statement.effect == "Deny"
+
+    def applies(self, question: Question) -> bool:
+        """Whatever the statement says of principals: see `naming`."""
+        return (
+            self.names_action(question.action)
+            and self.names_resource(question.resource, question.context)
+            and self.conditions_hold(question.context)
+        )
+
+    def conditions_hold(self, context: Context) -> bool:
+        return all(self.holds(one, context) for one in self.clauses)
+
+    def holds(self, one: Clause, context: Context) -> bool:
+        try:
+            return one.holds(context)
+        except Unreadable:
+            return self.denies and UNREADABLE_VALUE_DENIES
+
+    def naming(self, question: Question) -> Naming | None:
+        """How the statement names the caller; a NotPrincipal names whoever it does not list."""
+        if self.statement.not_principals is not None:
+            listed = naming(self.statement.not_principals, question.principal)
+            return Naming.DIRECT if listed is None else None
+        return naming(self.statement.principals or _NAMES_NOTHING, question.principal)
+
+
+@lru_cache(maxsize=2048)
+def rules(policy: Policy, kind: Kind, position: int = 0, *, anywhere: bool = False) -> tuple[Rule, ...]:
+    """A trust policy holds for the role that it is attached to, and names no resource: that is `anywhere`."""
+    variables = policy.version == "2012-10-17"
+    return tuple(
+        Rule(
+            Origin(kind, position, index, statement.sid),
+            statement,
+            _action(statement),
+            _everywhere if anywhere else _resource(statement, variables=variables),
+            tuple(clause(condition, variables=variables) for condition in statement.conditions),
+            variables,
+        )
+        for index, statement in enumerate(policy.statements)
+    )
+
+
+def _everywhere(_: str, __: Context) -> bool:
+    return True
+
+
+def _action(statement: Statement) -> Matcher:
+    if statement.actions:
+        return _one_of(statement.actions)
+    if statement.not_actions:
+        listed = _one_of(statement.not_actions)
+        return lambda action: not listed(action)
+    return lambda _: False
+
+
+def _one_of(actions: tuple[str, ...]) -> Matcher:
+    names = [action.lower() for action in actions]
+    plain = frozenset(name for name in names if not {"*", "?"} & set(name))
+    patterns = [glob(wild(name)) for name in names if name not in plain]
+    return lambda action: action in plain or any(pattern.matches(action) for pattern in patterns)
+
+
+def _resource(statement: Statement, *, variables: bool) -> Callable[[str, Context], bool]:
+    listed = [_arn(resource, variables=variables) for resource in statement.resources or statement.not_resources]
+    excepted = bool(statement.not_resources)
+
+    def named(resource: str, context: Context) -> bool:
+        return any((matches := one(context)) is not None and matches(resource) for one in listed)
+
+    def not_named(resource: str, context: Context) -> bool:
+        if not UNRESOLVED_NOT_RESOURCE_APPLIES and any(one(context) is None for one in listed):
+            return False
+        return not named(resource, context)
+
+    return not_named if excepted else named
+
+
+def _arn(resource: str, *, variables: bool) -> Comparand:
+    """Variables are read in the last segment alone: a `${` before the fifth colon is plain text."""
+    if resource == "*":
+        return lambda _: _anything
+    *head, tail = _segments(resource)
+    plain = [wild(segment) for segment in head]
+    return comparand(template(tail, variables=variables), lambda atoms: like_arn([*plain, atoms]))
+
+
+def _segments(resource: str) -> list[str]:
+    segments = resource.split(":", ARN_SEGMENTS - 1)
+    completed = SHORT_ARN_IS_COMPLETED and resource.endswith("*")
+    return [*segments, *("*" * (ARN_SEGMENTS - len(segments)))] if completed else segments
+
+
+def _anything(_: str) -> bool:
+    return True

@@ -1,0 +1,1 @@
+"""The emulated account: roles, sessions, tokens; no HTTP."""

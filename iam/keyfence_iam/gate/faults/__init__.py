@@ -1,1 +1,0 @@
-"""Faults that are made to happen, so that tests can see what callers do about them."""

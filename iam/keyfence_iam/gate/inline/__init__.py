@@ -1,1 +1,0 @@
-"""The local IAM: the inline policies of roles, put, read and deleted while sessions live."""

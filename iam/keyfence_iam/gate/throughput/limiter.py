@@ -1,0 +1,183 @@
+"""A call past the limits of its partitions; DynamoDB's words for it."""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from keyfence_iam.dynamodb.calls import Asked, Layouts, Shape, asked, table_name
+from keyfence_iam.dynamodb.capacity import Claim, Claims
+from keyfence_iam.dynamodb.table_schema import Layout
+from keyfence_iam.gate.call import Call
+from keyfence_iam.gate.engine.client import Upstream, forward
+from keyfence_iam.gate.engine.reads import Images, Reader, Schemas
+from keyfence_iam.gate.http.messages import DYNAMODB, Answer, Refusal, Request, error, json_answer
+from keyfence_iam.gate.throughput import settlement
+from keyfence_iam.gate.throughput.partition_limits import Limits, Refused
+from keyfence_iam.gate.throughput.settlement import TOLD, asking, content_of, rewritten, wants_to_know, with_content
+
+UNPROCESSED = {"BatchGetItem": "UnprocessedKeys", "BatchWriteItem": "UnprocessedItems"}
+
+
+def selected(requested: Mapping[str, Any], numbers: Container[int]) -> dict[str, Any]:
+    """The requests of these numbers, counted over all tables in their order, as a batch spells them."""
+    return dict(_selected(requested, numbers))
+
+
+def _selected(requested: Mapping[str, Any], numbers: Container[int]) -> Iterator[tuple[str, Any]]:
+    number = count()
+    for table, entry in requested.items():
+        requests = entry if isinstance(entry, list) else entry["Keys"]
+        if kept := [request for request in requests if next(number) in numbers]:
+            yield table, kept if isinstance(entry, list) else {**entry, "Keys": kept}
+
+
+def joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Two selections of the same batch as one."""
+    both = dict(one)
+    for table, entry in other.items():
+        both[table] = _both(both[table], entry) if table in both else entry
+    return both
+
+
+def _both(one: Any, other: Any) -> Any:
+    return [*one, *other] if isinstance(one, list) else {**one, "Keys": [*one["Keys"], *other["Keys"]]}
+
+
+_TABLE = (
+    "The level of configured provisioned throughput for the table was exceeded. "
+    "Consider increasing your provisioning level with the UpdateTable API."
+)
+_INDEX = (
+    "The level of configured provisioned throughput for one or more global secondary indexes of the table was exceeded."
+    " Consider increasing your provisioning level for the under-provisioned global secondary indexes with the"
+    " UpdateTable API"
+)
+_CANCELLED = "Transaction cancelled, please refer cancellation reasons for specific reasons"
+
+
+def exceeded(claim: Claim) -> Answer:
+    return error("ProvisionedThroughputExceededException", _message(claim))
+
+
+def cancelled(refused: Mapping[int, Claim], count: int) -> Answer:
+    """A reason for every item of the transaction, in their order."""
+    reasons = [_reason(refused.get(number)) for number in range(count)]
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    return json_answer(
+        {
+            "__type": f"{DYNAMODB}TransactionCanceledException",
+            "Message": f"{_CANCELLED} [{codes}]",
+            "CancellationReasons": reasons,
+        },
+        400,
+    )
+
+
+def _reason(claim: Claim | None) -> dict[str, str]:
+    if claim is None:
+        return {"Code": "None"}
+    return {"Code": "ProvisionedThroughputExceeded", "Message": _message(claim)}
+
+
+def _message(claim: Claim) -> str:
+    return _TABLE if claim.partition.index is None else _INDEX
+
+
+class Limiter:
+    """Calls that touch no partition, and those of PartiQL, go by."""
+
+    def __init__(self, upstream: Upstream, region: str) -> None:
+        self._upstream = upstream
+        self._layouts = Schemas(upstream, region, Layout.described)
+        self._reader = Reader(upstream, region)
+
+    def forget(self) -> None:
+        self._layouts.forget()
+
+    async def forward(self, call: Call, limits: Limits) -> Answer:
+        tables = _tables(call)
+        layouts = await self._layouts.of(tables)
+        if call.operation == "Scan":
+            return await self._scan(call, limits, layouts)
+        known = tables <= layouts.keys()
+        wanted = asked(call.operation, call.parameters, call.leading_keys, layouts) if known else None
+        return await (forward(call.request, self._upstream) if wanted is None else self._limited(call, limits, wanted))
+
+    async def _limited(self, call: Call, limits: Limits, wanted: Asked) -> Answer:
+        """Whom the table's own partitions turn away costs the engine nothing, not even the look at what is there."""
+        _turn_away(limits, wanted, limits.refused([part.least for part in wanted.parts]))
+        before = await self._reader.images(wanted.looked_at)
+        drafts = [write.claims(before.get(write.target.identity)) for write in wanted.writes]
+        drafts += [read.least for read in wanted.reads]
+        refused = limits.admit(wanted.shape, drafts)
+        _turn_away(limits, wanted, refused)
+        limits.turned_away(refused)
+        return await self._admitted(call, limits, wanted.without(refused), drafts, before, refused)
+
+    async def _admitted(
+        self, call: Call, limits: Limits, wanted: Asked, drafts: Sequence[Claims], before: Images, refused: Refused
+    ) -> Answer:
+        """However it ends, what was taken to be admitted is given back for what it cost."""
+        taken = [claims for number, claims in enumerate(drafts) if number not in refused]
+        cost: Claims = ()
+        try:
+            answer = await forward(_request(call, len(drafts), refused), self._upstream)
+            content = content_of(answer)
+            cost = _cost(wanted, taken, before, answer, content)
+        finally:
+            limits.settle(taken, cost)
+        return _told(call, answer, content, refused)
+
+    async def _scan(self, call: Call, limits: Limits, layouts: Layouts) -> Answer:
+        """Charged, but never turned away: which partitions it will meet nobody knows."""
+        answer = await forward(asking(call.request, call.parameters), self._upstream)
+        content, table = content_of(answer), table_name(call.parameters["TableName"])
+        if answer.status == 200 and table in layouts:
+            limits.charge(settlement.by_scan(table, layouts[table], call.parameters, content))
+        return _told(call, answer, content, {})
+
+
+def _tables(call: Call) -> set[str]:
+    """Those that it names, not all that are known: one that is gone must not open the others.
+
+    A scan names its table without having to be led by anything, so that nobody has asked for its keys yet."""
+    named = {_table_of(asked.resource) for asked in call.asked}
+    return named if call.operation == "Scan" else named & set(call.keys)
+
+
+def _table_of(resource: str) -> str:
+    return resource.partition(":table/")[2].partition("/")[0]
+
+
+def _turn_away(limits: Limits, wanted: Asked, refused: Refused) -> None:
+    """A batch goes on as long as a part of it does."""
+    if not refused or (wanted.shape is Shape.BATCH and len(refused) < len(wanted.parts)):
+        return
+    limits.turned_away(refused)
+    if wanted.shape is Shape.TRANSACTION:
+        raise Refusal(cancelled(refused, len(wanted.parts)))
+    raise Refusal(exceeded(next(iter(refused.values()))))
+
+
+def _request(call: Call, count: int, refused: Refused) -> Request:
+    if not refused:
+        return asking(call.request, call.parameters)
+    kept = selected(call.parameters["RequestItems"], set(range(count)) - refused.keys())
+    return rewritten(call.request, {**call.parameters, "RequestItems": kept})
+
+
+def _cost(wanted: Asked, taken: Sequence[Claims], before: Images, answer: Answer, content: dict[str, Any]) -> Claims:
+    if wanted.writes:
+        return settlement.by_writes(wanted.writes, taken, before, answer, content)
+    return settlement.by_reads(wanted.reads, before, content) if answer.status == 200 else ()
+
+
+def _told(call: Call, answer: Answer, content: dict[str, Any], refused: Refused) -> Answer:
+    """The engine's own bytes where nothing has to be kept from the caller or told besides."""
+    if answer.status != 200 or not content or (wants_to_know(call.parameters) and not refused):
+        return answer
+    told = {name: value for name, value in content.items() if name != TOLD or wants_to_know(call.parameters)}
+    if refused:
+        name, back = UNPROCESSED[call.operation], selected(call.parameters["RequestItems"], refused)
+        told[name] = joined(told.get(name) or {}, back)
+    return with_content(answer, told)

@@ -1,0 +1,42 @@
+"""Tenant-read, tenant-write, tenant-migration."""
+
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.policy import Policy
+from keyfence_iam.policy.actions import READS, WRITES
+from keyfence_iam.policy.role import RoleDefinition
+from keyfence_iam.roles import statements
+from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE, STREAM_WORKER
+from keyfence_iam.roles.statements import UNFENCEABLE, UNSCANNED, own
+
+
+def tenant_read_identity(deployment: Deployment) -> Policy:
+    return Policy(statements=(*own(deployment, READS), UNSCANNED, UNFENCEABLE))
+
+
+def tenant_read_trusted(deployment: Deployment) -> Policy:
+    return statements.as_a_tenant(deployment, SERVICE_BASE)
+
+
+TENANT_READ = RoleDefinition(identity=tenant_read_identity, trust=tenant_read_trusted, boundary=tenant_read_identity)
+
+
+def tenant_write_identity(deployment: Deployment) -> Policy:
+    return Policy(statements=(*own(deployment, (*READS, *WRITES)), UNSCANNED, UNFENCEABLE))
+
+
+def tenant_write_trusted(deployment: Deployment) -> Policy:
+    return statements.as_a_tenant(deployment, SERVICE_BASE, STREAM_WORKER)
+
+
+TENANT_WRITE = RoleDefinition(
+    identity=tenant_write_identity, trust=tenant_write_trusted, boundary=tenant_write_identity
+)
+
+
+def tenant_migration_trusted(deployment: Deployment) -> Policy:
+    return statements.as_a_tenant(deployment, MIGRATOR)
+
+
+TENANT_MIGRATION = RoleDefinition(
+    identity=tenant_write_identity, trust=tenant_migration_trusted, boundary=tenant_write_identity
+)

@@ -1,0 +1,5 @@
+"""A fence to short-lived credentials: the only caller of STS."""
+
+from keyfence_iam.sts.session_cache import Vending
+
+__all__ = ["Vending"]

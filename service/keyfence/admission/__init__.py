@@ -1,0 +1,1 @@
+"""Decides whether a request runs now, and counts what it uses."""

@@ -1,0 +1,154 @@
+"""`Admission`: lets a request in or refuses it, counts it, and charges its calls; priority between tenants."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+
+import structlog
+
+from keyfence.admission.tenant_limits import Allowance, Allowances, OverQuota
+from keyfence.store.dynamodb.capacity import Meter, Spent
+from keyfence.store.dynamodb.flow_control import Lane
+from keyfence.tenancy.tenant import Tenant
+from keyfence.usage.hourly_usage import UNKNOWN
+from keyfence.usage.ledger import Ledger
+
+GIVES_WAY_SECONDS = 0.025
+"""For how long one request gives way in all: a tenant that is over its quota must still get its quota."""
+
+
+@dataclass(slots=True)
+class Precedence:
+    """Counts the requests under way that nobody goes before."""
+
+    _ahead: int = 0
+    _behind: "set[asyncio.Future[None]]" = field(default_factory=set)
+
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        self._ahead += 1
+        try:
+            yield
+        finally:
+            self._ahead -= 1
+            if not self._ahead:
+                self._wave_on()
+
+    async def give_way(self, seconds: float) -> float:
+        """While anybody is ahead, and no longer than that; for how long it was."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        until = begun + seconds
+        while self._ahead and (left := until - loop.time()) > 0:
+            turn: asyncio.Future[None] = loop.create_future()
+            self._behind.add(turn)
+            try:
+                await asyncio.wait({turn}, timeout=left)
+            finally:
+                self._behind.discard(turn)
+        return loop.time() - begun
+
+    def _wave_on(self) -> None:
+        for turn in self._behind:
+            if not turn.done():
+                turn.set_result(None)
+
+
+@dataclass(slots=True)
+class Way:
+    """The calls of one request: each waits for its tenant's lane. Where its tenant has to give way, it does so before a
+    call goes out and before its answer is worked on."""
+
+    lane: Lane
+    precedence: Precedence
+    patience: float = 0.0
+
+    async def give_way(self) -> None:
+        if self.patience:
+            waited = await self.precedence.give_way(self.patience)
+            self.patience = max(0.0, self.patience - waited)
+
+    async def __aenter__(self) -> None:
+        await self.give_way()
+        await self.lane.__aenter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.lane.__aexit__()
+        await self.give_way()
+
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn(Meter):
+    """The meter of the request, which charges its tenant; `way` is where its calls wait."""
+
+    tenant: Tenant
+    allowance: Allowance
+    turns: "Turns"
+    way: Way
+    operation: str = UNKNOWN
+
+    def add(self, spent: Spent) -> None:
+        Meter.add(self, spent)
+        self.allowance.charge(spent, self.turns.now())
+        self.turns.ledger.add(self.tenant.id, self.operation, spent)
+
+    @asynccontextmanager
+    async def taken(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
+        """Before the first call to DynamoDB, and until the last; raises OverQuota."""
+        self.operation = operation
+        try:
+            self.allowance.admit_running()
+            if writes:
+                self.allowance.admit_write(self.turns.now())
+        except OverQuota as refusal:
+            self.turns.refused(self.tenant, operation, refusal)
+            raise
+        self.turns.ledger.line(self.tenant.id, operation).requests += 1
+        async with self.allowance.running:
+            with await self._place():
+                yield
+
+    async def _place(self) -> AbstractContextManager[None]:
+        """Ahead of those who are over their quotas, or behind all others."""
+        if not self.allowance.gives_way(self.turns.now()):
+            return self.turns.precedence.ahead()
+        self.way.patience = GIVES_WAY_SECONDS
+        await self.way.give_way()
+        return nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """Gives requests their turns, by the quotas of their tenants."""
+
+    allowances: Allowances
+    ledger: Ledger
+    total: Meter
+    precedence: Precedence = field(default_factory=Precedence)
+    refusals: Counter[str] = field(default_factory=Counter)
+    """Requests by the quota that refused them."""
+
+    def begin(self, tenant: Tenant) -> Turn:
+        """Before the body of the request is read: asks nobody, and raises OverQuota."""
+        allowance = self.allowances.of(tenant)
+        try:
+            allowance.admit(self.now())
+        except OverQuota as refusal:
+            self.refused(tenant, UNKNOWN, refusal)
+            raise
+        way = Way(allowance.calls, self.precedence)
+        return Turn(tenant=tenant, allowance=allowance, turns=self, way=way, accounts=(self.total,))
+
+    def refused(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
+        self.ledger.line(tenant.id, operation).refused += 1
+        self.refusals[refusal.quota] += 1
+        if self.allowances.of(tenant).refuse(self.now()):
+            log.warning("tenant_over_quota", tenant=tenant.id, quota=refusal.quota)
+
+    def now(self) -> float:
+        return self.allowances.clock()

@@ -1,4 +1,0 @@
-"""Scopes that a token may carry."""
-
-INTROSPECT = "introspect"
-"""Whoever has it may read the schema."""

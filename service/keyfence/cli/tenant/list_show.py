@@ -1,0 +1,167 @@
+"""`list`, `show`."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keyfence.cli.connection import Data, EndpointUrl
+from keyfence.cli.operator import Desk, Id, Json, checked_id, unknown
+from keyfence.local.data_directory import DEFAULT
+from keyfence.store.pagination import LARGEST
+from keyfence.tenancy.tenant import TenantStatus
+
+if TYPE_CHECKING:
+    from keyfence.admin.context import Context
+    from keyfence.tenancy.repository import Register
+    from keyfence.tenancy.tenant import Tenant, TenantEvent
+
+
+HEADINGS = ("ID", "STATUS", "TIER", "CREATED", "NAME")
+WIDTHS = (16, 12, 10, 16)
+
+Status = Annotated[
+    TenantStatus | None, typer.Option(case_sensitive=False, help="Only those who stand there; all if left out.")
+]
+Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="The newest N; all if left out.")]
+
+
+def list_(
+    status: Status = None,
+    limit: Limit = None,
+    json: Json = False,
+    data: Data = DEFAULT,
+    endpoint_url: EndpointUrl = None,
+) -> None:
+    """List tenants, newest first, page by page as they are read.
+
+    [bold]Example:[/bold] keyfence tenant list
+
+    [bold]Example:[/bold] keyfence tenant list --status suspended --limit 20
+
+    [bold]Example:[/bold] keyfence tenant list --json | jq -r '.tenants[].id'
+    """
+    from keyfence.cli.output import echo, tenant_json
+
+    async def work(desk: "Context") -> "list[Tenant]":
+        found: list[Tenant] = []
+        async for some in pages(desk.register, status, limit):
+            if not json:
+                _print(some, headed=not found)
+            found += some
+        return found
+
+    found = Desk(data, endpoint_url).read(work)
+    if json:
+        echo({"tenants": [tenant_json(one) for one in found]})
+    else:
+        typer.echo(f"{len(found):,} {'tenant' if len(found) == 1 else 'tenants'}.", err=True)
+
+
+async def pages(
+    register: "Register", status: TenantStatus | None, limit: int | None
+) -> "AsyncIterator[Sequence[Tenant]]":
+    after, left = None, limit
+    while True:
+        page = await register.newest(status=status, first=min(LARGEST, left or LARGEST), after=after)
+        yield page.items
+        left = None if left is None else left - len(page.edges)
+        if left == 0 or not page.has_next or not page.edges:
+            return
+        after = page.edges[-1].cursor()
+
+
+def _print(tenants: "Sequence[Tenant]", *, headed: bool) -> None:
+    from keyfence.cli.output import console, lay, minute, shown, status
+
+    rows = [(one.id, status(one.status), one.tier, minute(one.created_at), shown(one.name)) for one in tenants]
+    if rows:
+        lay(console(), HEADINGS if headed else ("",) * len(HEADINGS), rows, widths=WIDTHS)
+
+
+Events = Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="How many of its latest events.")]
+
+
+def show(
+    id: Id, events: Events = 10, json: Json = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
+) -> None:
+    """Show a tenant: where it stands, its quotas, its shards, its issuer and its latest events.
+
+    [bold]Example:[/bold] keyfence tenant show acme
+
+    [bold]Example:[/bold] keyfence tenant show acme --events 100 --json
+    """
+    from keyfence.cli.output import echo, event_json, shards_json, tenant_json
+
+    tenant = checked_id(id)
+
+    async def work(desk: "Context") -> "tuple[Tenant, Sequence[TenantEvent]]":
+        if (found := await desk.register.find(tenant)) is None:
+            raise unknown(tenant)
+        return found, (await desk.register.events(tenant, first=events, after=None)).items
+
+    found, happened = Desk(data, endpoint_url).read(work)
+    if json:
+        seen = {"shards": shards_json(found), "events": [event_json(one) for one in happened]}
+        echo({**tenant_json(found), **seen})
+    else:
+        _print_tenant(found, happened)
+
+
+def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]") -> None:
+    from keyfence.cli.output import console, lay
+
+    out = console()
+    lay(out, ("", ""), _facts(tenant))
+    out.print()
+    lay(out, ("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",))
+    out.print()
+    lay(out, ("SHARDS OF", "READ", "WRITTEN", "CHANGED BY"), _shards(tenant), numbers=("READ", "WRITTEN"))
+    out.print()
+    lay(out, ("AT", "EVENT", "BY", "DETAIL"), _events(happened))
+
+
+def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
+    from keyfence.cli.output import minute, shown, status
+
+    yield "Tenant", f"[bold]{tenant.id}[/bold]"
+    yield "Name", shown(tenant.name)
+    yield "Status", status(tenant.status) + (f": {shown(tenant.reason)}" if tenant.reason else "")
+    yield "Tier", tenant.tier
+    yield "Placement", tenant.placement
+    if tenant.move is not None:
+        way = "called off, back to" if tenant.move.back else "to"
+        yield "Moving", f"{way} {tenant.move.goal}, {tenant.move.phase}, by {tenant.move.migration}"
+    yield "Issuer", shown(tenant.issuer) or "none of its own"
+    yield "Stored", f"{tenant.stored_bytes:,} bytes when last weighed" if tenant.stored_bytes else "not weighed yet"
+    yield "Created", f"{minute(tenant.created_at)} UTC"
+    yield "Changed", f"{minute(tenant.updated_at)} UTC, version {tenant.version}"
+
+
+def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
+    from keyfence.store.codec import attribute
+
+    for name, value in asdict(tenant.quotas).items():
+        agreed = getattr(tenant.overrides, name) is not None
+        yield attribute(name), f"{value:,}", "agreed" if agreed else f"tier {tenant.tier}"
+
+
+def _shards(tenant: "Tenant") -> Iterator[tuple[str, str, str, str]]:
+    """Those that differ from one slot; there are many collections."""
+    from keyfence.jobs.reshard.start import every_collection
+    from keyfence.store.shards import ONE
+
+    counts = every_collection(tenant.shards)
+    grown = {name: one for name, one in counts.items() if one != ONE}
+    for name, one in grown.items():
+        yield name, f"{one.read_shards}", f"{one.write_shards}", one.migration or ""
+    if len(grown) < len(counts):
+        yield "all others" if grown else "all collections", f"{ONE.read_shards}", f"{ONE.write_shards}", ""
+
+
+def _events(happened: "Sequence[TenantEvent]") -> Iterator[tuple[str, str, str, str]]:
+    from keyfence.cli.output import minute, shown
+
+    for one in happened:
+        yield minute(one.created_at), one.kind, shown(one.by), shown(one.detail) if one.detail != "{}" else ""

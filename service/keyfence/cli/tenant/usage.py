@@ -1,0 +1,163 @@
+"""`usage`, `weigh`."""
+
+import json as plain
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keyfence.cli.connection import Data, EndpointUrl
+from keyfence.cli.job_progress import AsJson, UnitRate, migrating
+from keyfence.cli.operator import Desk, Json, checked_id, unknown
+from keyfence.local.data_directory import DEFAULT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from keyfence.admin.context import Context
+    from keyfence.jobs.measure_storage import Weight
+    from keyfence.usage.hourly_usage import Counts, Prices, Usage
+    from keyfence_iam.tenant import TenantId
+
+
+FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
+HEADINGS = ("REQUESTS", "REFUSED", "READ UNITS", "WRITE UNITS", "THROTTLED CALLS", "USD")
+
+Whose = Annotated[
+    str | None,
+    typer.Argument(metavar="TENANT", help="One tenant by operation, or - for the service itself; all if left out."),
+]
+From = Annotated[
+    datetime | None,
+    typer.Option("--from", formats=FORMATS, metavar="TIME", help="In UTC; the first of this month if left out."),
+]
+To = Annotated[datetime | None, typer.Option("--to", formats=FORMATS, metavar="TIME", help="In UTC; now if left out.")]
+
+
+def usage(
+    id: Whose = None,
+    start: From = None,
+    end: To = None,
+    json: Json = False,
+    data: Data = DEFAULT,
+    endpoint_url: EndpointUrl = None,
+) -> None:
+    """Show what tenants used in whole hours: requests, units of DynamoDB, and money at the price table it names.
+
+    Servers write it down every few seconds. The service's own use is told as the tenant [bold]-[/bold], so that all
+    together are what the servers' calls cost.
+
+    [bold]Example:[/bold] keyfence tenant usage
+
+    [bold]Example:[/bold] keyfence tenant usage acme --from 2026-03-01 --to 2026-04-01 --json
+    """
+    from keyfence.usage.hourly_usage import CONTROL_PLANE
+
+    now = datetime.now(UTC)
+    low = start.replace(tzinfo=UTC) if start else now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    high = end.replace(tzinfo=UTC) if end else now
+    whose = None if id is None else CONTROL_PLANE if id == CONTROL_PLANE else checked_id(id)
+
+    async def work(desk: "Context") -> "tuple[list[Usage], Prices]":
+        found = [await desk.usages.between(one, low, high) for one in await _named(desk, whose)]
+        return found, desk.prices
+
+    found, prices = Desk(data, endpoint_url).read(work)
+    (_echo if json else _print)(found, prices, detailed=whose is not None)
+
+
+async def _named(desk: "Context", whose: "TenantId | None") -> "Sequence[TenantId]":
+    from keyfence.cli.tenant.list_show import pages
+    from keyfence.usage.hourly_usage import CONTROL_PLANE
+
+    if whose is None:
+        return [*[one.id async for some in pages(desk.register, None, None) for one in some], CONTROL_PLANE]
+    if whose != CONTROL_PLANE and await desk.register.find(whose) is None:
+        raise unknown(whose)
+    return [whose]
+
+
+def _echo(found: "Sequence[Usage]", prices: "Prices", *, detailed: bool) -> None:
+    from keyfence.cli.output import echo, moment
+
+    table = {"region": prices.region, "asOf": f"{prices.as_of}", "read": f"{prices.read}", "write": f"{prices.write}"}
+    start, end = moment(found[0].start), moment(found[0].end)
+    told = [_json(one, prices, detailed=detailed) for one in found]
+    echo({"from": start, "to": end, "usdPerMillionUnits": table, "tenants": told})
+
+
+def _json(one: "Usage", prices: "Prices", *, detailed: bool) -> dict[str, Any]:
+    parts = {name: _counts(counts, prices) for name, counts in one.operations.items()} if detailed else {}
+    return {"tenant": one.tenant, **_counts(one.total, prices), **({"operations": parts} if detailed else {})}
+
+
+def _counts(counts: "Counts", prices: "Prices") -> dict[str, Any]:
+    return {
+        "requests": counts.requests,
+        "throttled": counts.refused,
+        "readUnits": float(counts.read_units),
+        "writeUnits": float(counts.write_units),
+        "throttledCalls": counts.throttled_calls,
+        "costUsd": float(prices.of(counts.read_units, counts.write_units)),
+    }
+
+
+def _print(found: "Sequence[Usage]", prices: "Prices", *, detailed: bool) -> None:
+    from keyfence.cli.output import console, lay, minute
+    from keyfence.usage.hourly_usage import Counts
+
+    out, (first, *_) = console(), found
+    parts = list(first.operations.items()) if detailed else [(str(one.tenant), one.total) for one in found]
+    total = sum((counts for _, counts in parts), Counts())
+    rows = [_row(name, counts, prices) for name, counts in (*parts, ("TOTAL", total))]
+    lay(out, ("OPERATION" if detailed else "TENANT", *HEADINGS), rows, numbers=HEADINGS)
+    out.print(f"\nFrom {minute(first.start)} to {minute(first.end)} UTC. {_priced(prices)}")
+
+
+def _row(name: str, counts: "Counts", prices: "Prices") -> tuple[str, ...]:
+    units = (f"{counts.read_units:,}", f"{counts.write_units:,}")
+    cost = f"{prices.of(counts.read_units, counts.write_units):,.6f}"
+    return name, f"{counts.requests:,}", f"{counts.refused:,}", *units, f"{counts.throttled_calls:,}", cost
+
+
+def _priced(prices: "Prices") -> str:
+    listed = f"as listed for {prices.region} on {prices.as_of}"
+    return f"A million read units cost {prices.read} USD and as many write units {prices.write}, {listed}."
+
+
+def weigh(rate: UnitRate = None, json: AsJson = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
+    """Sum what each tenant stores, as DynamoDB counts it, and write it into the register.
+
+    It scans the whole table and those that tenants have of their own, on AWS as the migrator. Run it from time to
+    time: quotas of storage go by it.
+
+    [bold]Example:[/bold] keyfence tenant weigh
+
+    [bold]Example:[/bold] keyfence tenant weigh --rate 500 --json
+    """
+    import asyncio
+
+    from keyfence.cli.output import counted
+    from keyfence.jobs.measure_storage import Weighing
+
+    with migrating(data, endpoint_url) as (migrator, settings), counted("weighing every item") as tell:
+        pace = rate or settings.migration_units_per_second
+        weights = asyncio.run(Weighing(migrator.sweep, migrator.sweep_of, migrator.control, pace, tell)())
+    if json:
+        told = {tenant: {"items": one.items, "bytes": one.bytes} for tenant, one in weights.items()}
+        typer.echo(plain.dumps(told))
+    else:
+        _show(weights)
+
+
+def _show(weights: "Mapping[TenantId, Weight]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("tenant", box=None)
+    for heading in ("items", "bytes"):
+        table.add_column(heading, justify="right")
+    for tenant, one in sorted(weights.items(), key=lambda entry: -entry[1].bytes):
+        table.add_row(tenant, f"{one.items:,}", f"{one.bytes:,}")
+    Console().print(table)

@@ -1,0 +1,117 @@
+"""`Activity`, keys and patterns, repository, and `activity_log(by)` which turns notes into writes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, NewType
+
+import orjson
+
+from keyfence.store import timestamps
+from keyfence.store.codec import money
+from keyfence.store.entity import entity
+from keyfence.store.ids import new_id
+from keyfence.store.keys import Span, TenantKey
+from keyfence.store.pagination import Page
+from keyfence.store.shards import Shard
+from keyfence.store.table import Table
+from keyfence.store.time_buckets import timeline
+from keyfence.store.writes import Journal, Note, Write, put
+
+ActivityId = NewType("ActivityId", str)
+
+RETENTION = timedelta(days=90)
+DETAIL_BYTES = 8_192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """Something that somebody did; `detail` is JSON text and `ttl` when the entry may go, in seconds since 1970."""
+
+    id: ActivityId
+    by: str
+    kind: str
+    detail: str
+    ttl: int
+    created_at: datetime
+    updated_at: datetime
+    target: str | None = None
+    version: int = 1
+
+
+def entry(id: ActivityId, note: Note, by: str, now: datetime) -> Activity:
+    return Activity(
+        id=id,
+        by=by,
+        kind=note.kind,
+        target=note.target,
+        detail=_detail(note),
+        ttl=int((now + RETENTION).timestamp()),
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _detail(note: Note) -> str:
+    """What would not fit is told by its names alone."""
+    text = orjson.dumps(note.detail, default=_text)
+    if len(text) > DETAIL_BYTES:
+        text = orjson.dumps({"changed": sorted({name for part in note.detail.values() for name in _names(part)})})
+    return text.decode()
+
+
+def _text(value: object) -> str:
+    return money(value) if isinstance(value, Decimal) else str(value)
+
+
+def _names(part: object) -> list[str]:
+    return list(part) if isinstance(part, dict) else []
+
+
+activities = entity(
+    Activity,
+    table=TenantKey("ACTIVITY#{created_at:month}", "{created_at}#{id}", shard=Shard("activity", by="id")),
+    gsi1=TenantKey("USERACT#{by}#{created_at:month}", "{created_at}#{id}"),
+)
+
+latest_activity = activities.query("table", newest_first=True, ranged="created_at")
+activity_of_user = activities.query("gsi1", newest_first=True, ranged="created_at")
+
+
+def journal(by: str, now: Callable[[], datetime] = timestamps.now) -> Journal:
+    """Keeps notes in the name of one who acts."""
+
+    def keep(note: Note) -> Write[Any]:
+        return put(activities, entry(ActivityId(new_id("act")), note, by, now()))
+
+    return keep
+
+
+@dataclass(frozen=True, slots=True)
+class Activities:
+    """What has happened, newest first, as far back as the journal is kept."""
+
+    table: Table
+    now: Callable[[], datetime] = timestamps.now
+
+    async def latest(
+        self, *, first: int, after: str | None, since: datetime | None = None, until: datetime | None = None
+    ) -> Page[Activity]:
+        now, span = self.now(), Span(low=since, high=until)
+        return await timeline(
+            self.table, latest_activity, span=span, oldest=now - RETENTION, newest=now, first=first, after=after
+        )
+
+    async def of_user(self, by: str, *, first: int, after: str | None) -> Page[Activity]:
+        now = self.now()
+        return await timeline(
+            self.table,
+            activity_of_user,
+            span=Span(),
+            oldest=now - RETENTION,
+            newest=now,
+            first=first,
+            after=after,
+            by=by,
+        )

@@ -1,0 +1,56 @@
+"""The journal as tenants see it."""
+
+from datetime import datetime
+from typing import Annotated
+
+import orjson
+import strawberry
+from strawberry.scalars import JSON
+
+from keyfence.domains.activity import activity_log
+from keyfence.graphql.context import Info
+from keyfence.graphql.relay import Connection, connection, size
+
+
+@strawberry.type(description="Something that somebody did.")
+class Activity:
+    """An entry of the journal."""
+
+    id: strawberry.ID
+    at: datetime
+    by: str
+    kind: str
+    target: strawberry.ID | None
+    source: strawberry.Private[activity_log.Activity]
+
+    @classmethod
+    def of(cls, activity: activity_log.Activity) -> "Activity":
+        return cls(
+            id=strawberry.ID(activity.id),
+            at=activity.created_at,
+            by=activity.by,
+            kind=activity.kind,
+            target=None if activity.target is None else strawberry.ID(activity.target),
+            source=activity,
+        )
+
+    @strawberry.field(description="What changed: values before and after.")
+    def detail(self) -> JSON | None:
+        return orjson.loads(self.source.detail) or None
+
+
+@strawberry.type
+class ActivityQueries:
+    """Questions about what happened."""
+
+    @strawberry.field(description="Newest first, of the last 90 days.")
+    async def activity(
+        self,
+        info: Info,
+        since: Annotated[datetime | None, strawberry.argument(name="from")] = None,
+        until: Annotated[datetime | None, strawberry.argument(name="to")] = None,
+        first: int | None = 20,
+        after: str | None = None,
+    ) -> Connection[Activity]:
+        page = await info.context.activity.latest(since=since, until=until, first=size(first), after=after)
+        return connection(page, Activity.of)

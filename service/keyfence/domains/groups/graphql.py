@@ -1,0 +1,217 @@
+"""Group, membership edges and connections, mutations."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+
+import strawberry
+
+from keyfence.auth.principal import Role
+from keyfence.domains.groups import model
+from keyfence.domains.groups import model as groups_model
+from keyfence.domains.groups.model import GroupRole, MemberId, Membership
+from keyfence.domains.groups.repository import group_id
+from keyfence.domains.groups.repository import group_id as checked_group_id
+from keyfence.domains.users import model as users_model
+from keyfence.domains.users.graphql import User
+from keyfence.domains.users.model import UserId
+from keyfence.domains.users.repository import user_id as checked_user_id
+from keyfence.graphql.context import Context, Info
+from keyfence.graphql.mutations import changes, mutation
+from keyfence.graphql.relay import Connection, Node, PageInfo, connection, page_info, size
+from keyfence.store.embedded_edges import Head
+from keyfence.store.pagination import Edge
+
+
+@strawberry.type(description="Users under one name.")
+class Group(Node):
+    """A group, with who is in it."""
+
+    name: str
+    description: str | None
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    member_count: int
+    source: strawberry.Private[model.Group]
+
+    @classmethod
+    def of(cls, group: model.Group) -> "Group":
+        return cls(
+            id=strawberry.ID(group.id),
+            name=group.name,
+            description=group.description,
+            created_at=group.created_at,
+            updated_at=group.updated_at,
+            version=group.version,
+            member_count=group.member_count,
+            source=group,
+        )
+
+    @strawberry.field(description="The users in the group.")
+    async def members(
+        self, info: Info, first: int | None = 20, after: str | None = None
+    ) -> Annotated["GroupMemberConnection", strawberry.lazy("keyfence.domains.groups.graphql")]:
+
+        return await members_of(info.context, self.source, size(first), after)
+
+
+@strawberry.input
+class CreateGroupInput:
+    """A new group."""
+
+    name: str
+    description: str | None = None
+
+
+@strawberry.input
+class UpdateGroupInput:
+    """What to change; what is left out stays."""
+
+    name: str | None = strawberry.UNSET
+    description: str | None = strawberry.UNSET
+
+
+@strawberry.type
+class GroupQueries:
+    """Questions about groups."""
+
+    @strawberry.field
+    async def group(self, info: Info, id: strawberry.ID) -> Group | None:
+        found = await info.context.loaders.groups.load(group_id(id))
+        return Group.of(found) if found else None
+
+    @strawberry.field(description="By name.")
+    async def groups(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Group]:
+        return connection(await info.context.groups.by_name(first=size(first), after=after), Group.of)
+
+
+@strawberry.type
+class GroupMutations:
+    """What can be done to groups."""
+
+    @mutation(needs=Role.ADMIN, description="Add a group.")
+    async def create_group(self, info: Info, input: CreateGroupInput) -> Group:
+        return Group.of(await info.context.groups.create(name=input.name, description=input.description))
+
+    @mutation(needs=Role.ADMIN, description="Change a group.")
+    async def update_group(
+        self, info: Info, id: strawberry.ID, input: UpdateGroupInput, expected_version: int | None = None
+    ) -> Group:
+        wanted = changes(input, clearable=frozenset({"description"}))
+        updated = await info.context.groups.update(group_id(id), expected_version=expected_version, **wanted)
+        return Group.of(updated)
+
+    @mutation(needs=Role.ADMIN, frees=True, description="Remove a group and all its memberships.")
+    async def delete_group(self, info: Info, id: strawberry.ID) -> strawberry.ID:
+        group = group_id(id)
+        await info.context.groups.begin_delete(group)
+        await info.context.memberships.clear_group(group)
+        await info.context.groups.finish_delete(group)
+        return id
+
+
+strawberry.enum(GroupRole)
+
+
+@strawberry.type
+class MembershipEdge:
+    """What both sides of a membership show."""
+
+    role: GroupRole
+    joined_at: datetime
+    place: strawberry.Private[Callable[[], str]]
+
+    @strawberry.field
+    def cursor(self) -> str:
+        return self.place()
+
+
+@strawberry.type(description="A group that a user is in.")
+class UserGroupEdge(MembershipEdge):
+    """Seen from the user."""
+
+    node: Group
+
+
+@strawberry.type(description="A user who is in a group.")
+class GroupMemberEdge(MembershipEdge):
+    """Seen from the group."""
+
+    node: User
+
+
+@strawberry.type
+class UserGroupConnection:
+    """A page of a user's groups."""
+
+    edges: list[UserGroupEdge]
+    page_info: PageInfo
+
+
+@strawberry.type
+class GroupMemberConnection:
+    """A page of a group's members."""
+
+    edges: list[GroupMemberEdge]
+    page_info: PageInfo
+
+
+async def groups_of(context: Context, user: users_model.User, first: int, after: str | None) -> UserGroupConnection:
+    whole = user if user.head else await context.loaders.users.load(user.id)
+    head = whole.head if whole and whole.head else Head()
+    page = await context.memberships.of_user(user.id, head, first=first, after=after)
+    nodes = await context.loaders.groups.load_many([edge.node.group_id for edge in page.edges])
+    edges = [_user_group_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
+    return UserGroupConnection(edges=edges, page_info=page_info(page))
+
+
+async def members_of(
+    context: Context, group: groups_model.Group, first: int, after: str | None
+) -> GroupMemberConnection:
+    whole = group if group.head else await context.loaders.groups.load(group.id)
+    head = whole.head if whole and whole.head else Head()
+    page = await context.memberships.of_group(group.id, head, first=first, after=after)
+    nodes = await context.loaders.users.load_many([UserId(edge.node.user_id) for edge in page.edges])
+    edges = [_group_member_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
+    return GroupMemberConnection(edges=edges, page_info=page_info(page))
+
+
+def _user_group_edge(edge: Edge[Membership], group: groups_model.Group) -> UserGroupEdge:
+    return UserGroupEdge(role=edge.node.role, joined_at=edge.node.created_at, place=edge.cursor, node=Group.of(group))
+
+
+def _group_member_edge(edge: Edge[Membership], user: users_model.User) -> GroupMemberEdge:
+    return GroupMemberEdge(role=edge.node.role, joined_at=edge.node.created_at, place=edge.cursor, node=User.of(user))
+
+
+@strawberry.type
+class MembershipMutations:
+    """Who joins, changes and leaves."""
+
+    @mutation(needs=Role.ADMIN, description="Put a user into a group.")
+    async def add_member(
+        self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID, role: GroupRole | None = GroupRole.MEMBER
+    ) -> GroupMemberEdge:
+        edge = await info.context.memberships.add(*_ends(group_id, user_id), role or GroupRole.MEMBER)
+        return await _written(info.context, edge)
+
+    @mutation(needs=Role.ADMIN, description="Change what a member is to the group.")
+    async def change_member(
+        self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID, role: GroupRole
+    ) -> GroupMemberEdge:
+        edge = await info.context.memberships.change(*_ends(group_id, user_id), role)
+        return await _written(info.context, edge)
+
+    @mutation(needs=Role.ADMIN, frees=True, description="Take a user out of a group; false if they were not in it.")
+    async def remove_member(self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID) -> bool:
+        return await info.context.memberships.remove(*_ends(group_id, user_id))
+
+
+def _ends(group: str, user: str) -> tuple[groups_model.GroupId, MemberId]:
+    return checked_group_id(group, "groupId"), MemberId(checked_user_id(user, "userId"))
+
+
+async def _written(context: Context, edge: Membership) -> GroupMemberEdge:
+    user = await context.users.get(UserId(edge.user_id))
+    return _group_member_edge(context.memberships.placed(edge), user)

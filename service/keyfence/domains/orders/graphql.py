@@ -1,0 +1,167 @@
+"""Types and queries."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated
+
+import strawberry
+
+from keyfence.domains.customers.model import CustomerId
+from keyfence.domains.orders import line_items, model
+from keyfence.domains.orders import model as model_module
+from keyfence.domains.orders.model import OrderStatus
+from keyfence.domains.orders.repository import order_id
+from keyfence.domains.products.graphql import Product
+from keyfence.domains.products.model import ProductId
+from keyfence.graphql.context import Info
+from keyfence.graphql.lookahead import selected
+from keyfence.graphql.relay import Connection, Node, connection, size
+
+if TYPE_CHECKING:
+    from keyfence.domains.customers.graphql import Customer
+
+
+strawberry.enum(OrderStatus)
+
+
+@strawberry.type(description="So many of a product, at the price it had when the order was placed.")
+class LineItem:
+    """A line of an order."""
+
+    position: int
+    sku: str
+    quantity: int
+    unit_price: Decimal
+    source: strawberry.Private[line_items.LineItem]
+
+    @classmethod
+    def of(cls, item: line_items.LineItem) -> "LineItem":
+        return cls(
+            position=item.position, sku=item.sku, quantity=item.quantity, unit_price=item.unit_price, source=item
+        )
+
+    @strawberry.field(description="As it is now.")
+    async def product(self, info: Info) -> Product:
+        found = await info.context.loaders.products.load(ProductId(self.source.product_id))
+        assert found is not None
+        return Product.of(found)
+
+
+@strawberry.type(description="Something that happened to an order.")
+class OrderEvent:
+    """An entry of an order's history."""
+
+    id: strawberry.ID
+    at: datetime
+    kind: str
+    by: str
+    from_status: OrderStatus | None = strawberry.field(name="from")
+    to_status: OrderStatus | None = strawberry.field(name="to")
+    note: str | None
+
+    @classmethod
+    def of(cls, happened: model_module.OrderEvent) -> "OrderEvent":
+        return cls(
+            id=strawberry.ID(happened.id),
+            at=happened.created_at,
+            kind=happened.kind,
+            by=happened.by,
+            from_status=happened.from_status,
+            to_status=happened.to_status,
+            note=happened.note,
+        )
+
+
+@strawberry.type(description="What a customer ordered.")
+class Order(Node):
+    """An order, with its lines and its history."""
+
+    status: OrderStatus
+    region: str
+    currency: str
+    total: Decimal
+    flagged: bool
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    source: strawberry.Private[model.OrderRow]
+
+    @classmethod
+    def of(cls, order: model.OrderRow) -> "Order":
+        return cls(
+            id=strawberry.ID(order.id),
+            status=order.status,
+            region=order.region,
+            currency=order.bill.currency,
+            total=order.bill.total,
+            flagged=order.flagged_at is not None,
+            created_at=order.created_at,
+            updated_at=order.updated_at,
+            version=order.version,
+            source=order,
+        )
+
+    @strawberry.field
+    async def customer(
+        self, info: Info
+    ) -> Annotated["Customer", strawberry.lazy("keyfence.domains.customers.graphql")]:
+        from keyfence.domains.customers.graphql import Customer
+
+        found = await info.context.loaders.customers.load(CustomerId(self.source.customer_id))
+        assert found is not None
+        return Customer.of(found)
+
+    @strawberry.field
+    async def items(self, info: Info) -> list[LineItem]:
+        return [LineItem.of(item) for item in await info.context.loaders.items.load(self.source)]
+
+    @strawberry.field(description="Oldest first.")
+    async def history(self, info: Info) -> list[OrderEvent]:
+        return [OrderEvent.of(happened) for happened in await info.context.loaders.histories.load(self.source)]
+
+
+@strawberry.type
+class OrderQueries:
+    """Questions about orders."""
+
+    @strawberry.field
+    async def order(self, info: Info, id: strawberry.ID) -> Order | None:
+        wanted, context = order_id(id), info.context
+        if not selected(info, "items"):
+            found = await context.loaders.orders.load(wanted)
+            return Order.of(found) if found else None
+        whole = await context.orders.find_with_items(wanted)
+        if whole is None:
+            return None
+        context.loaders.items.prime(*whole)
+        return Order.of(whole[0])
+
+    @strawberry.field(description="Those that are neither delivered nor cancelled yet, oldest first.")
+    async def open_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
+        return connection(await info.context.orders.still_open(first=size(first), after=after), Order.of)
+
+    @strawberry.field(description="By the day on which they were placed, both bounds included; days are those of UTC.")
+    async def orders_by_region(
+        self,
+        info: Info,
+        region: str,
+        since: Annotated[date | None, strawberry.argument(name="from")] = None,
+        until: Annotated[date | None, strawberry.argument(name="to")] = None,
+        first: int | None = 20,
+        after: str | None = None,
+    ) -> Connection[Order]:
+        page = await info.context.orders.of_region(region, since=since, until=until, first=size(first), after=after)
+        return connection(page, Order.of)
+
+
+@strawberry.type
+class ReviewQueries:
+    """Questions about orders that are set apart."""
+
+    @strawberry.field(description="Orders that were flagged and not claimed yet, oldest flag first.")
+    async def review_queue(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
+        return connection(await info.context.reviews.queue(first=size(first), after=after), Order.of)
+
+    @strawberry.field(description="Orders in the recycle bin, newest deletion first.")
+    async def deleted_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
+        return connection(await info.context.recycle_bin.newest(first=size(first), after=after), Order.of)

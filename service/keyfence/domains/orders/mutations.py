@@ -1,0 +1,103 @@
+"""What tenants do to orders: place them, move them on, flag them, delete and restore them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import strawberry
+
+from keyfence.auth.principal import Role
+from keyfence.domains.customers.repository import customer_id
+from keyfence.domains.orders import model
+from keyfence.domains.orders.graphql import Order
+from keyfence.domains.orders.line_items import ProductId, Wanted
+from keyfence.domains.orders.model import BuyerId, OrderStatus
+from keyfence.domains.orders.repository import order_id
+from keyfence.domains.products.repository import product_id
+from keyfence.domains.sales.sales import COUNTED, deltas
+from keyfence.graphql.context import Context, Info
+from keyfence.graphql.mutations import mutation
+from keyfence.store.writes import Write
+
+
+@strawberry.input
+class LineItemInput:
+    """So many of a product."""
+
+    product_id: strawberry.ID
+    quantity: int
+
+    def wanted(self, position: int) -> Wanted:
+        return Wanted(ProductId(product_id(self.product_id, "productId", position=position)), self.quantity)
+
+
+@strawberry.input
+class PlaceOrderInput:
+    """A new order: 1 to 90 items, at the products' prices."""
+
+    customer_id: strawberry.ID
+    region: str
+    items: list[LineItemInput]
+
+
+@strawberry.type
+class OrderMutations:
+    """What can be done to orders."""
+
+    @mutation(
+        needs=Role.MEMBER,
+        description="Place an order. With an idempotencyKey that an equal request had before, the order placed then.",
+    )
+    async def place_order(self, info: Info, input: PlaceOrderInput, idempotency_key: str | None = None) -> Order:
+        placed = await info.context.placing.place(
+            customer_id=BuyerId(customer_id(input.customer_id, "customerId")),
+            region=input.region,
+            lines=[line.wanted(position) for position, line in enumerate(input.items, start=1)],
+            key=idempotency_key,
+        )
+        return Order.of(placed)
+
+    @mutation(needs=Role.MEMBER, description="Move an order on to its next state.")
+    async def transition_order(
+        self,
+        info: Info,
+        id: strawberry.ID,
+        to: OrderStatus,
+        expected_version: int | None = None,
+        note: str | None = None,
+    ) -> Order:
+        context = info.context
+
+        async def sold(before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
+            return await _sales(context, before, after)
+
+        moved = await context.orders.transition(
+            order_id(id), to, expected_version=expected_version, note=note, also=sold
+        )
+        return Order.of(moved)
+
+    @mutation(needs=Role.MEMBER, description="Put an order into the review queue.")
+    async def flag_order(self, info: Info, id: strawberry.ID, reason: str) -> Order:
+        return Order.of(await info.context.reviews.flag(order_id(id), reason))
+
+    @mutation(needs=Role.MEMBER, description="Take the oldest order off the review queue; null when it is empty.")
+    async def claim_review(self, info: Info) -> Order | None:
+        claimed = await info.context.reviews.claim()
+        return Order.of(claimed) if claimed else None
+
+    @mutation(
+        needs=Role.ADMIN, frees=True, description="Put an order into the recycle bin, where it is kept for 30 days."
+    )
+    async def delete_order(self, info: Info, id: strawberry.ID) -> Order:
+        return Order.of(await info.context.recycle_bin.delete(order_id(id)))
+
+    @mutation(needs=Role.ADMIN, description="Take an order out of the recycle bin, as it was.")
+    async def restore_order(self, info: Info, id: strawberry.ID) -> Order:
+        return Order.of(await info.context.recycle_bin.restore(order_id(id)))
+
+
+async def _sales(context: Context, before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
+    """What a step means for the sales of its products, where it means anything."""
+    if (before.status in COUNTED) == (after.status in COUNTED):
+        return ()
+    (items,) = await context.parts.items_of([before])
+    return await context.sales.writes(deltas(before, after, items))

@@ -1,0 +1,159 @@
+"""Products as tenants see them."""
+
+from datetime import datetime
+from decimal import Decimal
+
+import strawberry
+
+from keyfence.auth.principal import Role
+from keyfence.domains.products import model
+from keyfence.domains.products.repository import product_id
+from keyfence.graphql.context import Info
+from keyfence.graphql.mutations import changes, mutation
+from keyfence.graphql.relay import Connection, Node, connection, size
+from keyfence.store.writes import Note
+
+
+@strawberry.type(description="What a product was from one moment on, until its next revision.")
+class ProductRevision:
+    """A state of a product that never changes again."""
+
+    revision: int
+    name: str
+    price: Decimal
+    at: datetime
+    by: str
+
+    @classmethod
+    def of(cls, revision: model.ProductRevision) -> "ProductRevision":
+        return cls(
+            revision=revision.revision,
+            name=revision.name,
+            price=revision.price,
+            at=revision.created_at,
+            by=revision.by,
+        )
+
+
+@strawberry.type(description="A thing that is sold.")
+class Product(Node):
+    """A product as it is now, with what it was."""
+
+    sku: str
+    name: str
+    price: Decimal
+    currency: str
+    category: list[str]
+    revision: int
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    source: strawberry.Private[model.Product]
+
+    @classmethod
+    def of(cls, product: model.Product) -> "Product":
+        return cls(
+            id=strawberry.ID(product.id),
+            sku=product.sku,
+            name=product.name,
+            price=product.price,
+            currency=product.currency,
+            category=list(product.category),
+            revision=product.revision,
+            created_at=product.created_at,
+            updated_at=product.updated_at,
+            version=product.version,
+            source=product,
+        )
+
+    @strawberry.field(description="Newest first.")
+    async def revisions(
+        self, info: Info, first: int | None = 20, after: str | None = None
+    ) -> Connection[ProductRevision]:
+        page = await info.context.products.revisions(self.source.id, first=size(first), after=after)
+        return connection(page, ProductRevision.of)
+
+    @strawberry.field(description="How often it was looked at.")
+    async def views(self, info: Info) -> int:
+        return await info.context.loaders.counts.load(model.views_of(self.source.id))
+
+
+@strawberry.input
+class CreateProductInput:
+    """A new product, in a category that exists."""
+
+    sku: str
+    name: str
+    price: Decimal
+    category: list[str]
+    currency: str | None = "EUR"
+
+
+@strawberry.input
+class ReviseProductInput:
+    """What to change; what is left out stays."""
+
+    name: str | None = strawberry.UNSET
+    price: Decimal | None = strawberry.UNSET
+    category: list[str] | None = strawberry.UNSET
+
+
+@strawberry.type
+class ProductQueries:
+    """Questions about products."""
+
+    @strawberry.field
+    async def product(self, info: Info, id: strawberry.ID) -> Product | None:
+        found = await info.context.loaders.products.load(product_id(id))
+        return Product.of(found) if found else None
+
+    @strawberry.field
+    async def product_by_sku(self, info: Info, sku: str) -> Product | None:
+        found = await info.context.products.find_by_sku(sku)
+        return Product.of(found) if found else None
+
+    @strawberry.field(description="Products that stand right in a category, by price, both bounds included.")
+    async def products_in_category(
+        self,
+        info: Info,
+        path: list[str],
+        min_price: Decimal | None = None,
+        max_price: Decimal | None = None,
+        first: int | None = 20,
+        after: str | None = None,
+    ) -> Connection[Product]:
+        page = await info.context.products.in_category(
+            path, lowest=min_price, highest=max_price, first=size(first), after=after
+        )
+        return connection(page, Product.of)
+
+
+@strawberry.type
+class ProductMutations:
+    """What can be done to products."""
+
+    @mutation(needs=Role.ADMIN, description="Add a product with a SKU that no other product of the tenant has.")
+    async def create_product(self, info: Info, input: CreateProductInput) -> Product:
+        made = await info.context.products.create(
+            sku=input.sku,
+            name=input.name,
+            price=input.price,
+            currency=input.currency or "EUR",
+            category=input.category,
+        )
+        return Product.of(made)
+
+    @mutation(needs=Role.ADMIN, description="Change a product; what it was stays among its revisions.")
+    async def revise_product(
+        self, info: Info, id: strawberry.ID, input: ReviseProductInput, expected_version: int | None = None
+    ) -> Product:
+        revised = await info.context.products.revise(
+            product_id(id), expected_version=expected_version, **changes(input)
+        )
+        return Product.of(revised)
+
+    @mutation(needs=Role.MEMBER, description="Count that somebody looked at a product.")
+    async def count_product_view(self, info: Info, id: strawberry.ID) -> bool:
+        product = await info.context.products.get(product_id(id))
+        await info.context.counters.add(model.views_of(product.id), Note("product.viewed", product.id))
+        return True

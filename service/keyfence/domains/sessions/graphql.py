@@ -1,0 +1,24 @@
+"""Sessions as tenants end them."""
+
+import strawberry
+
+from keyfence.auth.principal import Role
+from keyfence.graphql.context import Info
+from keyfence.graphql.mutations import mutation
+
+
+@strawberry.type
+class SessionMutations:
+    """What can be done to sessions."""
+
+    @mutation(
+        needs=Role.VIEWER,
+        frees=True,
+        description="Refuse a token from now on: one's own, or as an ADMIN anybody's, by its jti claim.",
+    )
+    async def revoke_session(self, info: Info, jti: str) -> bool:
+        principal = info.context.principal
+        if jti != principal.token_id:
+            info.context.require(Role.ADMIN)
+        await info.context.sessions.revoke(jti, principal.subject)
+        return True

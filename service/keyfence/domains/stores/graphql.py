@@ -1,0 +1,72 @@
+"""Stores as tenants see them."""
+
+import strawberry
+
+from keyfence.auth.principal import Role
+from keyfence.domains.stores import model
+from keyfence.domains.stores.geohash import Circle
+from keyfence.graphql.context import Info
+from keyfence.graphql.mutations import mutation
+from keyfence.graphql.relay import Node, size
+
+
+@strawberry.type(description="A place where things are sold.")
+class Store(Node):
+    """A store."""
+
+    name: str
+    latitude: float
+    longitude: float
+
+    @classmethod
+    def of(cls, store: model.Store) -> "Store":
+        return cls(
+            id=strawberry.ID(store.id),
+            name=store.name,
+            latitude=float(store.latitude),
+            longitude=float(store.longitude),
+        )
+
+
+@strawberry.type(description="A store and how far it is along the ground.")
+class StoreDistance:
+    """One result of a search."""
+
+    store: Store
+    distance_km: float
+
+    @classmethod
+    def of(cls, nearby: model.Nearby) -> "StoreDistance":
+        return cls(store=Store.of(nearby.store), distance_km=nearby.distance_km)
+
+
+@strawberry.input
+class CreateStoreInput:
+    """A new store, in degrees north and east."""
+
+    name: str
+    latitude: float
+    longitude: float
+
+
+@strawberry.type
+class StoreQueries:
+    """Questions about stores."""
+
+    @strawberry.field(description="The nearest first, out of at most 1,000 that may be that near.")
+    async def stores_near(
+        self, info: Info, latitude: float, longitude: float, radius_km: float, first: int | None = 20
+    ) -> list[StoreDistance]:
+        circle = Circle(latitude=latitude, longitude=longitude, radius_km=radius_km)
+        return [StoreDistance.of(one) for one in await info.context.stores.near(circle, first=size(first))]
+
+
+@strawberry.type
+class StoreMutations:
+    """What can be done to stores."""
+
+    @mutation(needs=Role.ADMIN, description="Add a store.")
+    async def create_store(self, info: Info, input: CreateStoreInput) -> Store:
+        return Store.of(
+            await info.context.stores.create(name=input.name, latitude=input.latitude, longitude=input.longitude)
+        )

@@ -1,0 +1,185 @@
+"""`GraphQLRequest`, prepare and execute, the fast path for leaf fields.
+
+Most fields of a list are such leaves, and most of what execution costs is what surrounds a resolver's call."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from inspect import isawaitable
+from operator import attrgetter
+from typing import Any, TypeGuard, cast
+
+import strawberry
+from graphql import (
+    ExecutionResult,
+    Executor,
+    GraphQLField,
+    GraphQLObjectType,
+    GraphQLSchema,
+    OperationType,
+    Undefined,
+    get_nullable_type,
+    is_leaf_type,
+)
+from strawberry.execution import optimized_is_awaitable
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+from strawberry.schema.schema_converter import GraphQLCoreConverter
+from strawberry.types.field import StrawberryField
+
+from keyfence.errors import BadInput, KeyfenceError
+from keyfence.graphql.document_cache import Documents, Operation
+from keyfence.graphql.errors import Refused, Rendered, render, render_field_error, render_request_error
+from keyfence.graphql.query_cost import check_cost
+from keyfence.graphql.query_limits import Limits, introspection_refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphQLRequest:
+    """The parameters of one request, of the right types and otherwise unchecked."""
+
+    query: str
+    variables: Mapping[str, object] = field(default_factory=dict)
+    operation_name: str | None = None
+    extensions: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestInfo:
+    """What the context of a request is made from, besides its principal."""
+
+    request_id: str
+    kind: OperationType
+    operation_name: str | None = None
+    root: str | None = None
+    """The one field that is asked for, where it is one."""
+
+    @property
+    def mutates(self) -> bool:
+        return self.kind is OperationType.MUTATION
+
+
+_is_awaitable = cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_awaitable)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request found good: it only lacks its context."""
+
+    operation: Operation
+    executor: Executor[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What execution gave; `data` is None where a null reached the root."""
+
+    data: Mapping[str, object] | None
+    errors: tuple[Rendered, ...] = ()
+
+    def body(self, extensions: Mapping[str, object] | None = None) -> dict[str, object]:
+        body: dict[str, object] = {"errors": self.errors, "data": self.data} if self.errors else {"data": self.data}
+        return {**body, "extensions": extensions} if extensions else body
+
+
+class GraphQLExecutor:
+    """Runs requests with graphql-core's executor, each text being read once.
+
+    `strawberry.Schema.execute` is passed by: it answers refused and failed requests alike, and its extensions would
+    look up again what `prepare` already holds.
+    """
+
+    def __init__(self, schema: strawberry.Schema, *, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.documents = Documents(schema._schema, limits=self.limits)
+        self._schema = schema._schema
+        self._executor_class = schema.execution_context_class
+
+    def prepare(self, request: GraphQLRequest, *, introspection: bool = False) -> Prepared:
+        """Raises Refused with the errors of a request that cannot run."""
+        try:
+            return self._prepare(request, introspection)
+        except KeyfenceError as error:
+            raise Refused([render(error, request_id="")]) from error
+
+    async def execute(self, prepared: Prepared, context: object, *, request_id: str) -> Answer:
+        prepared.executor.context_value = context
+        outcome = prepared.executor.execute_operation()
+        result = await outcome if isawaitable(outcome) else outcome
+        assert isinstance(result, ExecutionResult)
+        return Answer(result.data, tuple(render_field_error(error, request_id) for error in result.errors or ()))
+
+    def _prepare(self, request: GraphQLRequest, introspection: bool) -> Prepared:
+        document = self.documents.get(request.query)
+        operation = document.operation(request.operation_name)
+        if operation.kind is OperationType.SUBSCRIPTION:
+            raise BadInput("subscriptions are not served here")
+        if operation.introspects and not introspection:
+            raise introspection_refused()
+        executor = self._executor_class.build(
+            self._schema,
+            document.node,
+            raw_variable_values=dict(request.variables),
+            operation_name=request.operation_name,
+            is_awaitable=_is_awaitable,
+            hide_suggestions=True,
+            operation_extensions=dict(request.extensions),
+        )
+        if isinstance(executor, list):
+            raise Refused(map(render_request_error, executor))
+        check_cost(operation.price, executor.variable_values.coerced, self.limits)
+        return Prepared(operation, executor)
+
+
+Leaf = Callable[[Any], Any]
+
+
+class LeafExecutor(StrawberryGraphQLCoreExecutionContext):
+    """An executor that reads leaves at once; whatever is null or fails goes the long way, which knows what to do."""
+
+    def execute_field(
+        self, parent_type: GraphQLObjectType, source: Any, field_details_list: Any, path: Any, position_context: Any
+    ) -> Any:
+        leaf = leaves(self.schema).get((parent_type.name, field_details_list[0].node.name.value))
+        if leaf is not None:
+            try:
+                value = leaf(source)
+            except Exception:  # noqa: BLE001 - it is raised again, and reported, on the long way
+                value = None
+            if value is not None and value is not Undefined:
+                return value
+        return super().execute_field(parent_type, source, field_details_list, path, position_context)
+
+
+@cache
+def leaves(schema: GraphQLSchema) -> Mapping[tuple[str, str], Leaf]:
+    """By type and field, how to read and to spell the value."""
+    types = [type_ for type_ in schema.type_map.values() if isinstance(type_, GraphQLObjectType)]
+    return {(type_.name, name): leaf for type_ in types for name, leaf in _leaves(type_)}
+
+
+def _leaves(type_: GraphQLObjectType) -> Iterator[tuple[str, Leaf]]:
+    for name, member in type_.fields.items():
+        named = get_nullable_type(member.type)
+        read = _read(member)
+        if read is not None and is_leaf_type(named):
+            yield name, _spelled(read, named.coerce_output_value)
+
+
+def _spelled(read: Leaf, spell: Leaf) -> Leaf:
+    def leaf(source: Any) -> Any:
+        value = read(source)
+        return None if value is None else spell(value)
+
+    return leaf
+
+
+def _read(field: GraphQLField) -> Leaf | None:
+    declared = (field.extensions or {}).get(GraphQLCoreConverter.DEFINITION_BACKREF)
+    if not isinstance(declared, StrawberryField):
+        return None
+    if declared.is_basic_field:
+        return attrgetter(declared.python_name)
+    resolver = declared.base_resolver
+    if resolver is None or resolver.is_async or declared.arguments or resolver.info_parameter or declared.extensions:
+        return None
+    return cast("Leaf", resolver.wrapped_func)

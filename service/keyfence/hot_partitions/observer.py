@@ -1,0 +1,234 @@
+"""`PartitionObserver`: which partitions a call used, and with how many units."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import structlog
+
+from keyfence.hot_partitions.partition_load import TABLE, Place, place_of
+from keyfence.hot_partitions.window import Tally, Window
+from keyfence.store.codec import OVERHEAD, item_bytes
+from keyfence.store.dynamodb.caller import Asked
+from keyfence.store.dynamodb.capacity import WRITES
+from keyfence.store.dynamodb.errors import BUSY, CONTENDED, Refused
+from keyfence.store.dynamodb.table_definition import INDEXES, PROJECTED
+from keyfence.store.entity import key_names
+from keyfence.usage.hourly_usage import CONTROL_PLANE
+from keyfence_iam.dynamodb.capacity import TRANSACTED, WRITE_BYTES, write_units
+from keyfence_iam.tenant import TenantId
+
+Item = Mapping[str, Any]
+
+LEAST_READ = 0.5
+PARTITIONS = {key_names(index).partition: index.upper() for index in INDEXES}
+CARRIED = {index.upper(): frozenset({*key_names("table"), *key_names(index), *PROJECTED[index]}) for index in INDEXES}
+TURNED_AWAY = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
+
+
+Claim = tuple[str, str, str, float, float]
+"""A table, itself or its index of that name, a partition of it, and the read and write units that are asked of it."""
+
+Member = tuple[Claim, ...]
+"""One item's part of a call: DynamoDB takes all of it, or none."""
+
+Keyed = tuple[str, str, str]
+
+
+def members(operation: str, call: Mapping[str, Any], units: float) -> Sequence[Member]:
+    """`units` are what each key or page that is read takes. Of other calls nothing is known."""
+    if operation == "Query":
+        return _query(call, units)
+    reader = _READERS.get(operation)
+    return () if reader is None else [*reader(call, units)]
+
+
+def turned_away(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[int]:
+    """The members of a batch that the answer leaves over, by their numbers."""
+    left = answer.get("UnprocessedItems") or answer.get("UnprocessedKeys")
+    if not left:
+        return ()
+    over = set(map(_key, _requests(left)))
+    return [number for number, one in enumerate(_requests(call["RequestItems"])) if _key(one) in over]
+
+
+def blamed(refusal: Refused, count: int) -> Sequence[int]:
+    """The members that a refusal for want of units is about: of a transaction, those that it names."""
+    if not refusal.reasons:
+        return range(count)
+    return [number for number, reason in enumerate(refusal.reasons) if reason in TURNED_AWAY]
+
+
+def _query(call: Mapping[str, Any], units: float) -> Sequence[Member]:
+    partition = call["ExpressionAttributeValues"].get(":p")
+    where = call.get("IndexName", TABLE)
+    return () if partition is None else (((call["TableName"], where, partition["S"], units, 0.0),),)
+
+
+def _get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
+    yield ((call["TableName"], TABLE, call["Key"]["PK"]["S"], units, 0.0),)
+
+
+def _batch_get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
+    for table, key in _requests(call["RequestItems"]):
+        yield ((table, TABLE, key["PK"]["S"], units, 0.0),)
+
+
+def _transact_get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
+    for one in call["TransactItems"]:
+        get = one["Get"]
+        yield ((get["TableName"], TABLE, get["Key"]["PK"]["S"], units, 0.0),)
+
+
+def _batch_write(call: Mapping[str, Any], _: float) -> Iterator[Member]:
+    for table, one in _requests(call["RequestItems"]):
+        put = one.get("PutRequest")
+        yield _put(table, put["Item"], 1) if put else _plain(table, one["DeleteRequest"]["Key"], 1)
+
+
+def _transact_write(call: Mapping[str, Any], _: float) -> Iterator[Member]:
+    for one in call["TransactItems"]:
+        for verb, write in one.items():
+            table = write["TableName"]
+            if verb == "Put":
+                yield _put(table, write["Item"], TRANSACTED)
+            elif verb == "Update":
+                yield *_plain(table, write["Key"], TRANSACTED), *_moved(table, write)
+            else:
+                yield _plain(table, write["Key"], TRANSACTED)
+
+
+def _put(table: str, item: Item, factor: int) -> Member:
+    """An index follows once even what a transaction wrote."""
+    indexes = [(name, item[attribute]["S"]) for attribute, name in PARTITIONS.items() if attribute in item]
+    small = len(orjson.dumps(item)) <= WRITE_BYTES
+    return (
+        (table, TABLE, item["PK"]["S"], 0.0, factor * (1.0 if small else _units(item))),
+        *((table, name, one, 0.0, 1.0 if small else _units(_carried(name, item))) for name, one in indexes),
+    )
+
+
+def _plain(table: str, key: Item, factor: int) -> Member:
+    """A change or a removal of an item that the call does not show: it is taken to be a small one."""
+    return ((table, TABLE, key["PK"]["S"], 0.0, factor),)
+
+
+def _moved(table: str, update: Mapping[str, Any]) -> Iterator[Claim]:
+    """The index partitions that it puts the item into."""
+    for placeholder, name in update.get("ExpressionAttributeNames", {}).items():
+        if name in PARTITIONS:
+            _, _, value = update["UpdateExpression"].partition(f"{placeholder} = ")
+            if value:
+                given = update["ExpressionAttributeValues"][value.partition(" ")[0].rstrip(",")]
+                yield table, PARTITIONS[name], given["S"], 0.0, 1.0
+
+
+def _units(item: Item) -> float:
+    return write_units(item_bytes(dict(item)) - OVERHEAD)
+
+
+def _carried(index: str, item: Item) -> Item:
+    return {name: value for name, value in item.items() if name in CARRIED[index]}
+
+
+def _requests(tables: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for table, entry in tables.items():
+        for request in entry["Keys"] if isinstance(entry, Mapping) else entry:
+            yield table, request
+
+
+def _key(named: tuple[str, Mapping[str, Any]]) -> Keyed:
+    table, request = named
+    put, delete = request.get("PutRequest"), request.get("DeleteRequest")
+    key = put["Item"] if put else delete["Key"] if delete else request
+    return table, key["PK"]["S"], key["SK"]["S"]
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any], float], Iterator[Member]]] = {
+    "GetItem": _get,
+    "BatchGetItem": _batch_get,
+    "TransactGetItems": _transact_get,
+    "BatchWriteItem": _batch_write,
+    "TransactWriteItems": _transact_write,
+}
+
+
+CONDITIONS = frozenset({"TransactionCanceledException", "ConditionalCheckFailedException"})
+"""A condition that does not hold was asked for as well."""
+
+SINGLE = frozenset({"Query", "GetItem"})
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The watcher of a server. A call must not fail because nobody could make sense of it here."""
+
+    window: Window = field(default_factory=Window)
+
+    def answered(self, asked: Asked, answer: Mapping[str, Any]) -> None:
+        try:
+            self._answered(asked, answer)
+        except Exception:
+            log.exception("traffic_not_understood", operation=asked.operation)
+
+    def refused(self, asked: Asked, refusal: Refused) -> None:
+        meaning = refusal.meaning
+        if meaning not in (BUSY, CONTENDED) and refusal.code not in CONDITIONS:
+            return
+        try:
+            wanted = members(asked.operation, asked.parameters, LEAST_READ)
+            away = blamed(refusal, len(wanted)) if meaning is BUSY else ()
+            self._count(asked, wanted, away, in_vain=True)
+        except Exception:
+            log.exception("traffic_not_understood", operation=asked.operation)
+
+    def _answered(self, asked: Asked, answer: Mapping[str, Any]) -> None:
+        """A page's units are its partition's; those of several keys are taken to be shared alike."""
+        operation, call = asked.operation, asked.parameters
+        if operation in WRITES:
+            self._count(asked, members(operation, call, 0.0), turned_away(call, answer))
+            return
+        units = _consumed_units(answer.get("ConsumedCapacity") or ())
+        if operation in SINGLE:
+            self._count(asked, members(operation, call, units), ())
+            return
+        away, several = turned_away(call, answer), len(members(operation, call, 0.0))
+        self._count(asked, members(operation, call, units / max(1, several - len(away))), away)
+
+    def _count(self, asked: Asked, wanted: Sequence[Member], away: Sequence[int], *, in_vain: bool = False) -> None:
+        tenant = asked.tenant or CONTROL_PLANE
+        if not asked.again:
+            for member in wanted:
+                for claim in member:
+                    self._add(tenant, claim, in_vain=in_vain)
+        for number in away:
+            self._busiest(tenant, wanted[number]).throttled += 1
+
+    def _add(self, tenant: TenantId, claim: Claim, *, in_vain: bool) -> None:
+        table, where, partition, read, write = claim
+        place = place_of(tenant, where, partition, table)
+        if read:
+            read = self._usual(place) if in_vain else read
+            self.window.add(place, read, write).reads += 1
+        else:
+            self.window.add(place, read, write)
+
+    def _usual(self, place: Place) -> float:
+        """What a read in vain would have taken: as much as those that were answered."""
+        known = self.window.now.find(place)
+        return max(LEAST_READ, known.read / known.reads) if known and known.reads else LEAST_READ
+
+    def _busiest(self, tenant: TenantId, member: Member) -> Tally:
+        """A refusal does not say which of an item's partitions had no units left."""
+        places = [place_of(tenant, where, partition, table) for table, where, partition, _, _ in member]
+        return self.window.add(max(places, key=self.window.load), 0.0, 0.0)
+
+
+def _consumed_units(consumed: Any) -> float:
+    """One part, or a list of them by table."""
+    if isinstance(consumed, Mapping):
+        return float(consumed.get("CapacityUnits", 0.0))
+    return float(sum(part.get("CapacityUnits", 0.0) for part in consumed))

@@ -1,0 +1,74 @@
+"""`HttpResponse`, `HttpError`, error code to HTTP status."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+from starlette.types import Send
+
+from keyfence.errors import Code
+from keyfence.graphql.errors import Rendered
+from keyfence.http.media_types import Media
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+STATUS = {
+    Code.UNAUTHENTICATED: 401,
+    Code.FORBIDDEN: 403,
+    Code.NOT_FOUND: 404,
+    Code.CONFLICT: 409,
+    Code.BAD_USER_INPUT: 400,
+    Code.THROTTLED: 429,
+    Code.QUOTA_EXCEEDED: 429,
+    Code.INTERNAL: 500,
+}
+
+
+class HttpRefusal(Exception):
+    """Answered with this status and one error."""
+
+    def __init__(self, status: int, message: str, *, code: Code = Code.BAD_USER_INPUT, headers: Headers = ()) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+        self.errors: tuple[Rendered, ...] = ({"message": message, "extensions": {"code": code.value}},)
+
+
+def method_not_allowed(message: str, *allowed: str) -> HttpRefusal:
+    return HttpRefusal(405, message, headers=[(b"allow", ", ".join(allowed).encode())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A status, a body and what is said about it."""
+
+    status: int = 200
+    body: bytes
+    content_type: str
+    headers: Headers = ()
+
+    async def send(self, send: Send) -> None:
+        headers = [
+            (b"content-type", self.content_type.encode("latin-1")),
+            (b"content-length", str(len(self.body)).encode()),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def json_reply(body: object, *, status: int = 200, media: Media = Media.JSON, headers: Headers = ()) -> Reply:
+    return Reply(status=status, body=encoded(body), content_type=f"{media}; charset=utf-8", headers=headers)
+
+
+def error_reply(*errors: Rendered, status: int, media: Media = Media.JSON, headers: Headers = ()) -> Reply:
+    return json_reply({"errors": errors}, status=status, media=media, headers=headers)
+
+
+def encoded(body: object) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        # orjson stops at integers of 64 bits, and a JSON scalar may hold longer ones.
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()

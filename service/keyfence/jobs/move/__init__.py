@@ -1,0 +1,1 @@
+"""Moving a tenant to another table while it is served."""

@@ -1,0 +1,175 @@
+"""The signed certificate; its check."""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jwt
+import orjson
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+from keyfence.development import MARK
+from keyfence.errors import BadInput, Conflict
+from keyfence.jobs.offboard.export_file import SUFFIX, Damaged, Proof, proof
+from keyfence.jobs.offboard.start import Job
+from keyfence.store.timestamps import instant
+
+ALGORITHM = "EdDSA"
+TYPE = "keyfence-offboarding+jws"
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """Knows certificates that were signed with one key."""
+
+    public: Ed25519PublicKey
+    mark: str = ""
+
+    @property
+    def kid(self) -> str:
+        return self.mark + hashlib.sha256(self.public.public_bytes_raw()).hexdigest()[:24]
+
+    @property
+    def text(self) -> str:
+        """The key as `verifier` takes it."""
+        return base64.urlsafe_b64encode(self.public.public_bytes_raw()).decode().rstrip("=")
+
+    def claims(self, signed: str) -> dict[str, object]:
+        """What was signed, or BadInput."""
+        try:
+            claims: dict[str, object] = jwt.decode(signed, self.public, algorithms=[ALGORITHM])
+        except jwt.PyJWTError as error:
+            raise BadInput(f"the certificate was not signed with the key {self.kid}: {error}") from error
+        return claims
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """The same claims give the same signature, always."""
+
+    key: Ed25519PrivateKey
+    mark: str = ""
+
+    @property
+    def verifier(self) -> Verifier:
+        return Verifier(self.key.public_key(), self.mark)
+
+    def sign(self, claims: Mapping[str, object]) -> str:
+        headers = {"kid": self.verifier.kid, "typ": TYPE}
+        return jwt.encode(dict(claims), self.key, algorithm=ALGORITHM, headers=headers)
+
+
+def signer(text: str) -> Signer:
+    """From PEM, or from the key's 32 bytes in URL-safe base64; one for development has its mark before it."""
+    mark = MARK if text.startswith(MARK) else ""
+    try:
+        if text.lstrip().startswith("-----BEGIN"):
+            key = load_pem_private_key(text.encode(), password=None)
+        else:
+            key = Ed25519PrivateKey.from_private_bytes(_decoded(text.removeprefix(mark)))
+    except (ValueError, TypeError) as error:
+        raise BadInput("the signing key is neither PEM nor 32 bytes in URL-safe base64") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise BadInput("the signing key is not an Ed25519 key")
+    return Signer(key, mark)
+
+
+def verifier(text: str) -> Verifier:
+    """From PEM, or from the public key's 32 bytes in URL-safe base64."""
+    mark = MARK if text.startswith(MARK) else ""
+    try:
+        if text.lstrip().startswith("-----BEGIN"):
+            key = load_pem_public_key(text.encode())
+        else:
+            key = Ed25519PublicKey.from_public_bytes(_decoded(text.removeprefix(mark)))
+    except (ValueError, TypeError) as error:
+        raise BadInput("the public key is neither PEM nor 32 bytes in URL-safe base64") from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise BadInput("the public key is not an Ed25519 key")
+    return Verifier(key, mark)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        decoded = base64.b64decode(text.strip() + "=" * (-len(text.strip()) % 4), altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise ValueError("not base64") from error
+    if len(decoded) != KEY_BYTES:
+        raise ValueError("not a key's length")
+    return decoded
+
+
+ISSUER = "keyfence"
+PROVEN = {"lines": "exported", "head": "head", "size": "size", "sha256": "sha256"}
+
+
+def certificate(job: Job, found: Proof, table: str, signer: Signer) -> str:
+    """JSON text with the claims, for people, and with the same claims signed."""
+    claims = {
+        "iss": ISSUER,
+        "tenant": job.tenant,
+        "job": job.id,
+        "table": table,
+        "silo": job.silo,
+        "operator": job.by,
+        "export": job.export,
+        **{claim: getattr(found, name) for name, claim in PROVEN.items()},
+        "purged": job.purged,
+        "rounds": job.round,
+        "startedAt": instant(job.created_at),
+        "finishedAt": instant(job.finished_at) if job.finished_at else None,
+    }
+    whole = {"claims": claims, "key": signer.verifier.kid, "signed": signer.sign(claims)}
+    return orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode()
+
+
+def certificate_file(directory: Path, export: str) -> Path:
+    return directory / f"{export.removesuffix(SUFFIX)}.certificate.json"
+
+
+def checked(text: str | bytes, by: Verifier) -> Mapping[str, Any]:
+    """The claims of a certificate; what it shows to people has to be what was signed."""
+    try:
+        read = _members(text)
+        shown, signed = read["claims"], str(read["signed"])
+    except (ValueError, RecursionError) as error:
+        raise BadInput("this is not a certificate of an offboarding") from error
+    claims = by.claims(signed)
+    if orjson.dumps(claims, option=orjson.OPT_SORT_KEYS) != orjson.dumps(shown, option=orjson.OPT_SORT_KEYS):
+        raise Conflict("what the certificate shows is not what was signed")
+    return claims
+
+
+def _members(text: str | bytes) -> Mapping[str, Any]:
+    """Without a name twice, of which people would see one and machines the other."""
+    read = json.loads(text, object_pairs_hook=_once)
+    if not isinstance(read, dict) or set(read) != {"claims", "key", "signed"}:
+        raise ValueError("a certificate has claims, a key and a signature")
+    return read
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return dict(pairs)
+
+
+def compare(claims: Mapping[str, Any], export: Path) -> None:
+    """Whether this is the file that the certificate speaks of; Damaged with the first line that is not its own."""
+    found = proof(export, str(claims["export"]))
+    if found.lines < claims["exported"]:
+        raise Damaged(f"{export} ends after line {found.lines:,} of {claims['exported']:,}", line=found.lines + 1)
+    if found.lines > claims["exported"]:
+        line = claims["exported"] + 1
+        raise Damaged(f"{export} goes on after its last line: line {line:,} was never exported", line=line)
+    if found.head != claims["head"]:
+        raise Damaged(f"the lines of {export} fit each other and not the certificate: they were made anew", line=1)
+    if (found.size, found.sha256) != (claims["size"], claims["sha256"]):
+        raise Damaged(f"{export} holds the right lines in other bytes than were certified", line=None)

@@ -1,0 +1,194 @@
+"""The reshard program: settle, move items, verify, publish."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import orjson
+
+from keyfence.errors import Conflict, Internal
+from keyfence.jobs.rekey import declared
+from keyfence.jobs.reshard.start import DONE, OWN_KEY, Way, counts_of, ended, with_counts
+from keyfence.jobs.runner import Run
+from keyfence.jobs.scan_pass import Done, Pass, fingerprint
+from keyfence.store.codec import Item, attribute
+from keyfence.store.dynamodb.caller import get_many
+from keyfence.store.entity import Entity, Index, key_names
+from keyfence.store.keys import Fence, Key
+from keyfence.store.location import Home
+from keyfence.store.raw_items import fold, rekey, relocate
+from keyfence.store.shards import Moving, Shard, ShardCounts, ShardMap, slot_of, slot_text
+from keyfence.store.table import Table
+from keyfence.tenancy.repository import Register
+from keyfence.tenancy.tenant import Tenant
+from keyfence_iam.tenant import TenantId
+
+Entities = Mapping[str, Entity[Any]]
+
+
+class Misplaced(NamedTuple):
+    """An item and the partition that it should be in."""
+
+    item: Item
+    entity: Entity[Any]
+    place: Index
+    shard: Shard
+    partition: str
+
+
+def misplaced(item: Item, entities: Entities, collection: str, counts: ShardCounts) -> Iterator[Misplaced]:
+    """By its type; an item of no type that is known lies in no slot that anybody reads."""
+    entity = entities.get(item.get("type", {}).get("S", ""))
+    if entity is None:
+        return
+    for index, key in entity.keys.items():
+        if key.shard and key.shard.collection == collection and (partition := _elsewhere(item, index, key, counts)):
+            yield Misplaced(item, entity, index, key.shard, partition)
+
+
+def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str | None:
+    kept = item.get(key_names(index).partition)
+    if kept is None or key.shard is None:
+        return None
+    plain, _, slot = kept["S"].rpartition("#")
+    try:
+        here, there = int(slot, 16), slot_of(item[attribute(key.shard.by)]["S"], counts.write_shards)
+    except (KeyError, ValueError) as error:
+        words = f"{item['PK']['S']} / {item['SK']['S']} is no item of {key.shard.collection} that can be moved"
+        raise Conflict(f"{words}; look at it, and go on") from error
+    return f"{plain}#{slot_text(there)}" if _has_to_go(here, there, key.shard, counts) else None
+
+
+def _has_to_go(here: int, there: int, shard: Shard, counts: ShardCounts) -> bool:
+    """A part of a number is as good in one slot as in another."""
+    if counts.moving is Moving.DOWN or shard.folds:
+        return here >= counts.write_shards
+    return here != there
+
+
+async def put_right(table: Table, one: Misplaced, counts: ShardCounts) -> bool:
+    """Whether it is there now; False where somebody else changed it meanwhile."""
+    if one.place != "table":
+        return await rekey(table, one.item, {key_names(one.place).partition: one.partition})
+    if one.shard.folds is None:
+        return await relocate(table, one.item, one.partition)
+    shards = ShardMap({one.shard.collection: counts})
+    return await fold(table, one.item, one.partition, one.entity, one.shard.folds, shards)
+
+
+SETTLING = "SETTLING"
+SETTLED = "SETTLED"
+AT_ONCE = 8
+"""How many items of a segment are moved at the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resharding:
+    """The program; where the map says that it is done, nothing is left to do. `told` hears of the tenant."""
+
+    register: Register
+    home: Callable[[TenantId], Awaitable[Home]]
+    as_tenant: Callable[[Home], Table]
+    settle: timedelta
+    told: Callable[[Tenant], None] = lambda _: None
+    entities: Mapping[str, Entity[Any]] = field(default_factory=declared)
+
+    async def __call__(self, run: Run) -> None:
+        asked = orjson.loads(run.migration.detail)
+        way, collection, shards = Way(asked["way"]), asked["collection"], asked["shards"]
+        counts = counts_of(await self.register.get(run.migration.tenant), collection)
+        if counts.migration != run.migration.id:
+            return
+        await self._settle(run)
+        if way is not Way.GROW:
+            await self._move(run, collection, counts)
+        await self._publish(run, way, collection, shards)
+
+    async def _settle(self, run: Run) -> None:
+        """By the clock of this worker alone: who takes over waits once more."""
+        if run.migration.phase not in {"BEGUN", SETTLING}:
+            return
+        await run.keep(phase=SETTLING)
+        await run.wait(self.settle)
+        run.means.seam("settled")
+        await run.keep(phase=SETTLED)
+
+    async def _move(self, run: Run, collection: str, counts: ShardCounts) -> None:
+        tenant = run.migration.tenant
+        home = await self.home(tenant)
+        steps = _Steps(run.leased(self.as_tenant(home)), self.entities, collection, counts)
+        one = Pass(name="MOVING", step=steps.move, inside=Fence.around(tenant), table=steps.table.caller.table)
+        one = replace(one, whole=collection in OWN_KEY)
+        await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))
+
+    async def _publish(self, run: Run, way: Way, collection: str, shards: int) -> None:
+        id = run.migration.id
+
+        def published(tenant: Tenant) -> Tenant:
+            run.check_lease()
+            counts = counts_of(tenant, collection)
+            return with_counts(tenant, collection, ended(counts, way, shards)) if counts.migration == id else tenant
+
+        run.means.seam("before publishing")
+        detail = {"collection": collection, "shards": shards, "migration": id, "moved": run.migration.items_copied}
+        self.told(await self.register.change(run.migration.tenant, DONE[way], published, detail=detail))
+        run.means.seam("published")
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """What is done to a page."""
+
+    table: Table
+    entities: Mapping[str, Entity[Any]]
+    collection: str
+    counts: ShardCounts
+
+    async def count(self, items: Sequence[Item]) -> Done:
+        return Done(wrong=len(self._found(items)))
+
+    async def move(self, items: Sequence[Item]) -> Done:
+        found, turns = self._found(items), asyncio.Semaphore(AT_ONCE)
+        before = self.table.caller.meter.write_units
+        moved = await asyncio.gather(*(self._one(one, turns) for one in found))
+        await self._compare([one for one, there in zip(found, moved, strict=True) if there and _is_copied(one)])
+        units = max(float(len(found)), self.table.caller.meter.write_units - before)
+        digest = sum(fingerprint(one.item) for one, there in zip(found, moved, strict=True) if there)
+        contended = moved.count(False)
+        return Done(
+            changed=len(found) - contended,
+            digest=digest,
+            counts={"contended": contended} if contended else {},
+            units=units,
+        )
+
+    def _found(self, items: Sequence[Item]) -> list[Misplaced]:
+        return [one for item in items for one in misplaced(item, self.entities, self.collection, self.counts)]
+
+    async def _one(self, one: Misplaced, turns: asyncio.Semaphore) -> bool:
+        async with turns:
+            return await put_right(self.table, one, self.counts)
+
+    async def _compare(self, moved: Sequence[Misplaced]) -> None:
+        """What is there now is what was there, or somebody has changed it since."""
+        wanted = {_address(here): here for here in map(_arrived, moved)}
+        keys = [{"PK": item["PK"], "SK": item["SK"]} for item in wanted.values()]
+        for item in await get_many(self.table.caller, keys, consistent=True):
+            here = wanted[_address(item)]
+            if item["version"] == here["version"] and fingerprint(item) != fingerprint(here):
+                raise Internal(f"{item['PK']['S']} / {item['SK']['S']} is not what it was before it was moved")
+
+
+def _is_copied(one: Misplaced) -> bool:
+    """What stays where it is gets another key of an index and nothing else, whoever else changes it."""
+    return one.place == "table" and one.shard.folds is None
+
+
+def _arrived(one: Misplaced) -> Item:
+    return {**one.item, key_names(one.place).partition: {"S": one.partition}}
+
+
+def _address(item: Item) -> tuple[str, str]:
+    return item["PK"]["S"], item["SK"]["S"]

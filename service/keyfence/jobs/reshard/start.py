@@ -1,0 +1,222 @@
+"""Reshard states of a collection; begin or continue a reshard."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import orjson
+
+from keyfence.errors import BadInput, Conflict, Internal
+from keyfence.jobs.job import Kind, Migration, migration_by_id, migrations, new_migration
+from keyfence.store.expressions import absent
+from keyfence.store.shards import LIMIT, ONE, Moving, ShardCounts
+from keyfence.store.writes import Write, put
+from keyfence.tenancy.repository import Register
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence_iam.tenant import TenantId
+
+COLLECTIONS = (
+    "users",
+    "groups",
+    "group_members",
+    "customers",
+    "open_orders",
+    "orders_by_region",
+    "review_queue",
+    "recycle_bin",
+    "product_items",
+    "products_in_category",
+    "top_products",
+    "stores",
+    "activity",
+    "counters",
+)
+"""The sharded collections, by the names that operators use."""
+
+
+def every_collection(counts: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
+    """Where nothing is said of a collection, it has one slot."""
+    return {name: counts.get(name, ONE) for name in COLLECTIONS}
+
+
+MOST: Mapping[str, int] = {"counters": 100}
+"""Of these a moment's state is read in one transaction, which takes 100 items."""
+
+OWN_KEY = frozenset({"activity", "counters"})
+"""Here the slot is in the item's own key: what moves is taken from one place and put into another."""
+
+
+class Way(StrEnum):
+    """What is done to a collection."""
+
+    GROW = "GROW"
+    SHRINK = "SHRINK"
+    REBALANCE = "REBALANCE"
+
+
+BEGUN: Mapping[Way, str] = {
+    Way.GROW: "shards.growing",
+    Way.SHRINK: "shards.shrinking",
+    Way.REBALANCE: "shards.rebalancing",
+}
+DONE: Mapping[Way, str] = {
+    Way.GROW: "shards.grown",
+    Way.SHRINK: "shards.shrunk",
+    Way.REBALANCE: "shards.rebalanced",
+}
+"""The events."""
+
+
+def checked_collection(name: str) -> str:
+    if name not in COLLECTIONS:
+        raise BadInput(f"collection must be one of {', '.join(COLLECTIONS)}", field="collection")
+    return name
+
+
+def most_of(collection: str) -> int:
+    return MOST.get(collection, LIMIT)
+
+
+def checked_shards(collection: str, shards: int) -> int:
+    most = most_of(collection)
+    if not 1 <= shards <= most:
+        raise BadInput(f"{collection} can have 1 to {most} shards", field="shards")
+    return shards
+
+
+def counts_of(tenant: Tenant, collection: str) -> ShardCounts:
+    return every_collection(tenant.shards)[collection]
+
+
+def way_to(counts: ShardCounts, shards: int) -> Way:
+    if shards == counts.write_shards:
+        return Way.REBALANCE
+    return Way.GROW if shards > counts.write_shards else Way.SHRINK
+
+
+def begun(counts: ShardCounts, shards: int, migration: str) -> ShardCounts:
+    """Reads widen before writes, and writes narrow before reads; nothing moves before everybody knows."""
+    if counts.migration is not None:
+        raise Conflict(f"another change of these shards, {counts.migration}, is under way", migration=counts.migration)
+    match way_to(counts, shards):
+        case Way.GROW:
+            return replace(counts, read_shards=max(shards, counts.read_shards), migration=migration)
+        case Way.SHRINK:
+            return replace(
+                counts,
+                write_shards=shards,
+                generation=counts.generation + 1,
+                former=_below(counts, shards),
+                moving=Moving.DOWN,
+                migration=migration,
+            )
+        case Way.REBALANCE:
+            return replace(counts, moving=Moving.UP, migration=migration)
+
+
+def ended(counts: ShardCounts, way: Way, shards: int) -> ShardCounts:
+    """What may be published when every server certainly goes by what `begun` said, and the mover is done."""
+    match way:
+        case Way.GROW:
+            former = tuple(sorted({*counts.former, counts.write_shards}))
+            generation = counts.generation + 1
+            return replace(counts, write_shards=shards, generation=generation, former=former, migration=None)
+        case Way.SHRINK:
+            return replace(counts, read_shards=shards, moving=None, migration=None)
+        case Way.REBALANCE:
+            return replace(counts, former=(), moving=None, migration=None)
+
+
+def with_counts(tenant: Tenant, collection: str, counts: ShardCounts) -> Tenant:
+    return replace(tenant, shards={**tenant.shards, collection: counts})
+
+
+def reshardable(tenant: Tenant) -> Tenant:
+    """One that leaves, moves, or is not there yet, keeps its slots."""
+    if tenant.status not in {TenantStatus.ACTIVE, TenantStatus.SUSPENDED}:
+        raise Conflict(f"the tenant is {tenant.status}: its shards cannot be changed")
+    if tenant.move is not None:
+        raise Conflict(f"the tenant is being moved by {tenant.move.migration}: wait for that")
+    return tenant
+
+
+def _below(counts: ShardCounts, shards: int) -> tuple[int, ...]:
+    return tuple(count for count in counts.former if count < shards)
+
+
+SEGMENTS = 4
+
+
+class Wish(NamedTuple):
+    """What somebody wants of a collection; `rebalance` for its items to be where they belong by as many as it has."""
+
+    collection: str
+    shards: int
+    rebalance: bool = False
+
+    def is_met_by(self, counts: ShardCounts) -> bool:
+        return self.shards == counts.write_shards and not self.rebalance
+
+    def is_that_of(self, migration: Migration) -> bool:
+        asked = orjson.loads(migration.detail)
+        return (self.shards, self.rebalance) == (asked["shards"], asked["way"] == Way.REBALANCE)
+
+
+def nobody(_: Migration) -> None:
+    """Whoever runs the migrator carries it on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reshards:
+    """Needs the register alone. `told` hears of the tenant as it is from then on, `carry_on` of what is to be done."""
+
+    register: Register
+    told: Callable[[Tenant], None] = lambda _: None
+    carry_on: Callable[[Migration], None] = nobody
+    segments: int = SEGMENTS
+
+    async def __call__(self, id: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> ShardCounts:
+        """Asked again for the same, it is gone on with; where all is so already, nothing is done."""
+        name = checked_collection(collection)
+        wish = Wish(name, checked_shards(name, shards), rebalance)
+        before = counts_of(await self.register.get(id), name)
+        if before.migration is not None:
+            self.carry_on(await self._under_way(before.migration, wish))
+            return before
+        if wish.is_met_by(before):
+            return before
+        return await self._begin(id, wish, before)
+
+    async def _under_way(self, id: str, wish: Wish) -> Migration:
+        found = await self.register.table.find(migration_by_id, id=id)
+        if found is None:
+            raise Internal(f"there is no migration {id}")
+        if not wish.is_that_of(found):
+            words = f"another change of these shards is under way; `keyfence migrate resume {id}` goes on with it"
+            raise Conflict(words, migration=id)
+        return found
+
+    async def _begin(self, id: TenantId, wish: Wish, before: ShardCounts) -> ShardCounts:
+        way = way_to(before, wish.shards)
+        if wish.rebalance and way is not Way.REBALANCE:
+            raise BadInput(f"there are {before.write_shards} shards; rebalance keeps their number", field="shards")
+        detail = {"collection": wish.collection, "shards": wish.shards, "way": way}
+        made = new_migration(
+            Kind.RESHARD, id, by=self.register.by, at=self.register.now(), segments=self.segments, detail=detail
+        )
+
+        def changed(tenant: Tenant) -> Tenant:
+            if counts_of(reshardable(tenant), wish.collection) != before:
+                raise Conflict("somebody else has just changed these shards; look at them and ask again")
+            return with_counts(tenant, wish.collection, begun(before, wish.shards, made.id))
+
+        async def also() -> Sequence[Write[Any]]:
+            return (put(migrations, made, when=absent()),)
+
+        tenant = await self.register.change(
+            id, BEGUN[way], changed, detail={**detail, "from": before.write_shards, "migration": made.id}, also=also
+        )
+        self.told(tenant)
+        self.carry_on(made)
+        return counts_of(tenant, wish.collection)

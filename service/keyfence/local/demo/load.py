@@ -1,0 +1,174 @@
+"""Writing it all, once."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from keyfence.auth.principal import Role
+from keyfence.development import LOCAL_ISSUER
+from keyfence.domains.activity.activity_log import activities
+from keyfence.domains.categories.access import categories
+from keyfence.domains.customers.access import customers
+from keyfence.domains.groups.access import groups, memberships
+from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
+from keyfence.domains.orders.access import events, items, orders, rows
+from keyfence.domains.orders.bulk_format import WholeOrder
+from keyfence.domains.orders.model import is_alive, row_of
+from keyfence.domains.products.access import product_revisions, products, sku_claims
+from keyfence.domains.products.bulk import WholeProduct
+from keyfence.domains.products.model import claim_of
+from keyfence.domains.sales.sales import MonthlySales, Sold, deltas, monthly_sales
+from keyfence.domains.stores.access import stores
+from keyfence.domains.users.access import email_claims, user_tallies, users
+from keyfence.domains.users.model import EmailClaim, User, UserId, UserTally
+from keyfence.local.demo.shop import Trade
+from keyfence.local.demo.tenants import TENANTS, DemoTenant
+from keyfence.store import timestamps
+from keyfence.store.embedded_edges import Attributes, Head
+from keyfence.store.location import Home
+from keyfence.store.table import PORTION, Table
+from keyfence.store.tables import Tables
+from keyfence.store.writes import Write, put
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.repository import Register
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence_iam.tenant import TenantId, tenant_id
+
+
+async def stock(table: Table, trade: Trade) -> None:
+    """Said again, it makes the same items again: what was interrupted is made whole.
+
+    What stands in no list comes first: engines are slower the more there is in their indexes. The journal comes last
+    and at once, since what is told of the bin is told anew each time."""
+    writes = sorted(_writes(trade), key=lambda write: len(write.entity.keys))
+    for start in range(0, len(writes), PORTION):
+        await table.write(*writes[start : start + PORTION])
+    await table.write(*(put(activities, one) for one in trade.journal()))
+
+
+def _writes(trade: Trade) -> Iterator[Write[Any]]:
+    yield from (put(categories, category) for category in trade.categories())
+    yield from (put(customers, customer) for customer in trade.customers())
+    yield from (put(stores, store) for store in trade.stores())
+    for product in trade.products():
+        yield from _product(product)
+    made = trade.orders()
+    for order in made:
+        yield from _order(order)
+    yield from (put(monthly_sales, sales) for sales in _sales(made))
+
+
+def _product(whole: WholeProduct) -> Iterator[Write[Any]]:
+    yield put(products, whole.product)
+    yield put(sku_claims, claim_of(whole.product))
+    yield from (put(product_revisions, revision) for revision in whole.revisions)
+
+
+def _order(whole: WholeOrder) -> Iterator[Write[Any]]:
+    yield put(orders, whole.order)
+    if is_alive(whole.order):
+        yield put(rows, row_of(whole.order))
+    yield from (put(items, item) for item in whole.items)
+    yield from (put(events, event) for event in whole.events)
+
+
+def _sales(made: Sequence[WholeOrder]) -> Iterator[MonthlySales]:
+    totals: Counter[Sold] = Counter()
+    for whole in made:
+        totals.update(deltas(None, whole.order, whole.items))
+    for (month, product), total in totals.items():
+        yield MonthlySales(id=product, total=total, created_at=month, updated_at=month)
+
+
+LOADER = "keyfence-dev"
+
+
+async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
+    """A tenant's registration comes last, so that an interrupted load is done again and a finished one never."""
+    register = Register(tables.control(writes=True), LOADER)
+    for name, demo in TENANTS.items():
+        tenant = tenant_id(name)
+        if await register.find(tenant) is None:
+            tell(f"loading the demo tenant {name}")
+            table = tables.tenant(Home(tenant=tenant), writes=True)
+            await _load(table, demo)
+            await stock(table, Trade(demo, timestamps.now()))
+            await register.enter(_tenant(tenant, demo))
+
+
+async def _load(table: Table, demo: DemoTenant) -> None:
+    edges = [_edge(demo, group, person) for group in demo.groups for person in demo.groups[group]]
+    members = [_user(demo, person, edges) for person in demo.people]
+    await table.write(
+        *(put(users, user) for user in members),
+        *(put(email_claims, _claim(user)) for user in members),
+        put(user_tallies, _tally(members)),
+        *(put(groups, _group(demo, name, edges)) for name in demo.groups),
+        *(put(memberships, edge) for edge in edges),
+    )
+
+
+def _edge(demo: DemoTenant, group: str, person: str) -> Membership:
+    joined = max(_founded(demo, group), demo.arrival(person))
+    first = demo.groups[group][0] == person
+    return Membership(
+        user_id=MemberId(demo.user_id(person)),
+        group_id=_group_id(demo, group),
+        role=GroupRole.MANAGER if first else GroupRole.MEMBER,
+        created_at=joined,
+        updated_at=joined,
+    )
+
+
+def _user(demo: DemoTenant, person: str, edges: Sequence[Membership]) -> User:
+    id, came = demo.user_id(person), demo.arrival(person)
+    role = {0: Role.OWNER, 1: Role.ADMIN}.get(demo.people.index(person), Role.MEMBER)
+    return User(
+        id=UserId(id),
+        email=demo.email(person),
+        name=person,
+        role=role,
+        created_at=came,
+        updated_at=came,
+        head=Head({edge.group_id: edge.attributes for edge in edges if edge.user_id == id}),
+    )
+
+
+def _claim(user: User) -> EmailClaim:
+    return EmailClaim(email=user.email, user_id=user.id, created_at=user.created_at, updated_at=user.created_at)
+
+
+def _tally(members: Sequence[User]) -> UserTally:
+    first = min(user.created_at for user in members)
+    return UserTally(total=len(members), created_at=first, updated_at=first, version=len(members))
+
+
+def _group(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
+    id, founded = _group_id(demo, name), _founded(demo, name)
+    entries: dict[str, Attributes] = {edge.user_id: edge.attributes for edge in edges if edge.group_id == id}
+    return Group(
+        id=id, name=name, created_at=founded, updated_at=founded, member_count=len(entries), head=Head(entries)
+    )
+
+
+def _group_id(demo: DemoTenant, name: str) -> GroupId:
+    return GroupId(demo.id_of("grp", name, _founded(demo, name)))
+
+
+def _founded(demo: DemoTenant, name: str) -> datetime:
+    return demo.arrival(demo.people[0]) + timedelta(hours=1 + list(demo.groups).index(name))
+
+
+def _tenant(id: TenantId, demo: DemoTenant) -> Tenant:
+    made = demo.arrival(demo.people[0])
+    return Tenant(
+        id=id,
+        name=demo.name,
+        tier=Tier(demo.tier),
+        status=TenantStatus.ACTIVE,
+        issuer=LOCAL_ISSUER,
+        owner_id=demo.owner,
+        created_at=made,
+        updated_at=made,
+    )

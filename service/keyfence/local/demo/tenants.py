@@ -1,0 +1,190 @@
+"""Acme and globex: people, groups, shops."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+
+from ulid import ULID
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ware:
+    """A thing that is sold; the first price is that of the beginning, each other one came later."""
+
+    sku: str
+    name: str
+    category: Path
+    prices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """What there is, and how much of it is ordered."""
+
+    currency: str
+    categories: tuple[Path, ...]
+    wares: tuple[Ware, ...]
+    customers: tuple[str, ...]
+    regions: tuple[str, ...]
+    stores: Mapping[str, tuple[float, float]]
+    orders: int
+    days: int
+    most_lines: int
+    most_pieces: int
+
+
+def _people(first: tuple[str, ...], last: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return tuple(f"{first[at % len(first)]} {last[at * 7 % len(last)]}" for at in range(count))
+
+
+_FIRST = ("Ada", "Bruno", "Chloé", "Dmitri", "Elif", "Farid", "Grete", "Hana", "Ines", "Jonas", "Kofi")
+_LAST = ("Albrecht", "Bianchi", "Costa", "Dupont", "Eriksen", "Fischer", "García", "Horváth", "Ivanova", "Jansen")
+
+ACME = Shop(
+    currency="EUR",
+    categories=(
+        ("audio",),
+        ("audio", "headphones"),
+        ("audio", "speakers"),
+        ("audiobooks",),
+        ("home",),
+        ("home", "kitchen"),
+        ("home", "light"),
+        ("home", "light", "outdoor"),
+        ("office",),
+        ("office", "paper & pens"),
+    ),
+    wares=(
+        Ware("HP-100", "Headphones, wired", ("audio", "headphones"), ("29.90", "24.90")),
+        Ware("HP-200", "Headphones, wireless", ("audio", "headphones"), ("89.00", "79.00", "84.50")),
+        Ware("HP-300", "Headphones, studio", ("audio", "headphones"), ("219.00",)),
+        Ware("SP-10", "Speaker, pocket", ("audio", "speakers"), ("39.95",)),
+        Ware("SP-20", "Speaker, shelf", ("audio", "speakers"), ("149.00", "139.00")),
+        Ware("SP-30", "Speakers, a pair for the floor", ("audio", "speakers"), ("1190.00",)),
+        Ware("AB-1", "Audiobook, crime", ("audiobooks",), ("9.99",)),
+        Ware("AB-2", "Audiobook, for children", ("audiobooks",), ("7.49",)),
+        Ware("AB-3", "Audiobook, voucher", ("audiobooks",), ("25.00",)),
+        Ware("KT-1", "Kettle", ("home", "kitchen"), ("34.90", "36.90")),
+        Ware("KT-2", "Coffee grinder", ("home", "kitchen"), ("119.00",)),
+        Ware("KT-3", "Scales", ("home", "kitchen"), ("22.50",)),
+        Ware("LT-1", "Desk lamp", ("home", "light"), ("49.00", "45.00")),
+        Ware("LT-2", "Floor lamp", ("home", "light"), ("129.00",)),
+        Ware("LT-3", "Light bulb, warm", ("home", "light"), ("4.95", "5.45", "5.95")),
+        Ware("LT-9", "Lantern", ("home", "light", "outdoor"), ("18.90",)),
+        Ware("OF-1", "Office chair", ("office",), ("289.00", "269.00")),
+        Ware("OF-2", "Standing desk", ("office",), ("649.00",)),
+        Ware("OF-3", "Monitor arm", ("office",), ("79.90",)),
+        Ware("PP-1", "Notebook, dotted", ("office", "paper & pens"), ("6.90",)),
+        Ware("PP-2", "Fountain pen", ("office", "paper & pens"), ("32.00", "34.00")),
+        Ware("PP-3", "Ink, 50 ml", ("office", "paper & pens"), ("8.20",)),
+        Ware("PP-4", "Pencils, a dozen", ("office", "paper & pens"), ("5.40",)),
+        Ware("PP-5", "Paper, 500 sheets", ("office", "paper & pens"), ("4.99", "5.49")),
+    ),
+    customers=_people(_FIRST, _LAST, 42),
+    regions=("north", "east", "south", "west"),
+    stores={
+        "Amsterdam": (52.3731, 4.8926),
+        "Berlin": (52.5208, 13.4094),
+        "Hamburg": (53.5503, 9.9925),
+        "Lyon": (45.7640, 4.8357),
+        "Vienna": (48.2082, 16.3738),
+        "Zürich": (47.3769, 8.5417),
+    },
+    orders=210,
+    days=240,
+    most_lines=4,
+    most_pieces=3,
+)
+GLOBEX = Shop(
+    currency="USD",
+    categories=(("machines",), ("parts",)),
+    wares=(
+        Ware("GX-1", "Bench lathe", ("machines",), ("4800.00", "5150.00")),
+        Ware("GX-2", "Drill press", ("machines",), ("1290.00",)),
+        Ware("GX-7", "Chuck, 125 mm", ("parts",), ("210.00",)),
+        Ware("GX-8", "Belt", ("parts",), ("14.75", "15.25")),
+        Ware("GX-9", "Bolts, a hundred", ("parts",), ("9.80",)),
+    ),
+    customers=("Cobalt Works", "Dune Fabrication", "Harbor School", "Mesa Tooling", "Pine & Sons"),
+    regions=("us-east", "us-west"),
+    stores={"Portland": (45.5202, -122.6742)},
+    orders=35,
+    days=240,
+    most_lines=9,
+    most_pieces=250,
+)
+
+
+FIRST_DAY = datetime(2026, 1, 5, 8, 30, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoTenant:
+    """A tenant to look at: accounts in the order in which they came, the first of them its owner, and a shop."""
+
+    name: str
+    tier: str
+    domain: str
+    people: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]]
+    shop: Shop
+
+    def arrival(self, person: str) -> datetime:
+        return FIRST_DAY + timedelta(days=3 * self.people.index(person), minutes=17 * self.people.index(person))
+
+    def id_of(self, prefix: str, name: str, moment: datetime) -> str:
+        random = sha256(f"{self.domain}/{prefix}/{name}".encode()).digest()[:10]
+        return f"{prefix}_{ULID.from_bytes(int(moment.timestamp() * 1000).to_bytes(6, 'big') + random)}"
+
+    def user_id(self, person: str) -> str:
+        return self.id_of("usr", person, self.arrival(person))
+
+    def email(self, person: str) -> str:
+        return f"{person.lower().replace(' ', '-')}@{self.domain}"
+
+    @property
+    def owner(self) -> str:
+        return self.user_id(self.people[0])
+
+
+_ACME = (
+    "Store owner",
+    "Office admin",
+    "Order desk",
+    "Warehouse north",
+    "Warehouse south",
+    "Returns desk",
+    "Billing desk",
+    "Support day shift",
+    "Support night shift",
+    "Catalogue editor",
+    "Courier desk",
+    "Auditor",
+)
+
+TENANTS: Mapping[str, DemoTenant] = {
+    "acme": DemoTenant(
+        name="Acme Corporation",
+        tier="STANDARD",
+        domain="acme.example",
+        people=_ACME,
+        groups={
+            "Everyone": _ACME,
+            "Fulfilment": ("Warehouse north", "Warehouse south", "Courier desk", "Returns desk"),
+            "Office": ("Office admin", "Billing desk", "Catalogue editor", "Auditor"),
+            "Support": ("Support day shift", "Support night shift", "Order desk", "Returns desk"),
+        },
+        shop=ACME,
+    ),
+    "globex": DemoTenant(
+        name="Globex",
+        tier="FREE",
+        domain="globex.example",
+        people=("Founder", "Workshop", "Front desk"),
+        groups={"Makers": ("Workshop", "Founder"), "Sales": ("Front desk",)},
+        shop=GLOBEX,
+    ),
+}

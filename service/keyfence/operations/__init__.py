@@ -1,1 +1,0 @@
-"""What operators do to tenants, where it needs more than the register."""

@@ -1,7 +1,0 @@
-"""The time that is written into items."""
-
-from datetime import UTC, datetime
-
-
-def now() -> datetime:
-    return datetime.now(UTC)

@@ -1,0 +1,1 @@
+"""Tenants on the move: every write goes to two tables."""

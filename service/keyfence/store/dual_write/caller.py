@@ -1,0 +1,205 @@
+"""Writes to two tables in one transaction."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from keyfence.errors import KeyfenceError, Throttled
+from keyfence.store.codec import Item
+from keyfence.store.dual_write.item_sync import Likeness, Outcome, Said, asked_of, differ, said
+from keyfence.store.dynamodb.caller import Caller
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.dynamodb.errors import REASONS, RETRY_AFTER_MS, Refused
+from keyfence_iam.tenant import TenantId
+
+Member = Mapping[str, Mapping[str, Any]]
+
+FINE = "None"
+BEHIND = frozenset({"ConditionalCheckFailed", "ValidationError"})
+"""What the twin of an update is cancelled for where the other table lacks the item, or has an older one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """`twins` are those that go to the other table, by the place of the member that they are twins of."""
+
+    members: Sequence[Member]
+    twins: Mapping[int, Member]
+
+    @classmethod
+    def of(cls, members: Sequence[Member], table: str, made: Collection[int] = ()) -> "Twins":
+        """Updates are for items that the other table has, but for those at the places in `made`: they make them."""
+        both = {at: _twin(member, table, makes=at in made) for at, member in enumerate(members)}
+        return cls(members, {at: twin for at, twin in both.items() if twin})
+
+    def all(self) -> list[Member]:
+        return [*self.members, *self.twins.values()]
+
+    def behind(self, refusal: Refused) -> dict[int, Item]:
+        """The keys of the items, by place, that the other table has to be given before this can be tried again.
+
+        Where a member is itself at fault there are none: it would be again."""
+        keys: dict[int, Item] = {at: twin["Update"]["Key"] for at, twin in self.twins.items() if "Update" in twin}
+        if refusal.code == "ValidationException":
+            return keys
+        own, others = self._reasons(refusal)
+        if any(not _passing(reason) for reason in own):
+            return {}
+        return {at: key for at, key in keys.items() if others.get(at) in BEHIND}
+
+    def told(self, refusal: Refused) -> Refused:
+        """As if there were no twins: a member is busy if its twin is."""
+        if not refusal.reasons:
+            return refusal
+        own, others = self._reasons(refusal)
+        reasons = tuple(
+            others[at] if reason == FINE and _passing(others.get(at, "")) else reason for at, reason in enumerate(own)
+        )
+        return Refused(refusal.code, str(refusal), reasons, refusal.consumed)
+
+    def _reasons(self, refusal: Refused) -> tuple[tuple[str, ...], dict[int, str]]:
+        own, others = refusal.reasons[: len(self.members)], refusal.reasons[len(self.members) :]
+        return own, dict(zip(self.twins, others, strict=False))
+
+
+def _passing(reason: str) -> bool:
+    return reason == FINE or (reason in REASONS and REASONS[reason].retry)
+
+
+def _twin(member: Member, table: str, *, makes: bool) -> Member | None:
+    ((verb, body),) = member.items()
+    if verb == "ConditionCheck":
+        return None
+    if verb == "Update":
+        return {verb: {"TableName": table, **(_plain(body) if makes else _if_there(body))}}
+    subject = "Item" if verb == "Put" else "Key"
+    return {verb: {"TableName": table, subject: body[subject]}}
+
+
+def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Without its condition, and so without what only that names: DynamoDB refuses what no expression uses."""
+    used = set(re.findall(r"[#:]\w+", body["UpdateExpression"]))
+    maps = {
+        name: {key: value for key, value in body.get(name, {}).items() if key in used}
+        for name in ("ExpressionAttributeNames", "ExpressionAttributeValues")
+    }
+    update = {"Key": body["Key"], "UpdateExpression": body["UpdateExpression"]}
+    return update | {name: placed for name, placed in maps.items() if placed}
+
+
+def _if_there(body: Mapping[str, Any]) -> dict[str, Any]:
+    plain = _plain(body)
+    names = {**plain.get("ExpressionAttributeNames", {}), "#there": "PK"}
+    return {**plain, "ConditionExpression": "attribute_exists(#there)", "ExpressionAttributeNames": names}
+
+
+MEMBERS = 100
+"""What DynamoDB takes in a transaction."""
+ROUNDS = 6
+AFTER_THE_MOVE_MS = 60_000
+
+OnDifference = Callable[[TenantId, str], None]
+
+log = structlog.get_logger(__name__)
+
+
+def unheard(_tenant: TenantId, _operation: str) -> None:
+    """Nobody is told of differences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mirror(Caller):
+    """Whoever asks names the table that is read; what is written there is written to `also` in the same transaction."""
+
+    also: str
+    on_difference: OnDifference = unheard
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], *, again: bool = False) -> Answer:
+        match operation:
+            case "TransactWriteItems":
+                return await self._transact(parameters)
+            case "BatchWriteItem":
+                return await self._transact(_together(parameters))
+            case "GetItem" | "Query" | "BatchGetItem" | "TransactGetItems":
+                return await self._read(operation, parameters, again=again)
+        raise TypeError(f"{operation} is not made on two tables")
+
+    async def _transact(self, parameters: Mapping[str, Any]) -> Answer:
+        """An update's twin needs the item in the other table: where it is missing there, it is copied first.
+
+        What the source does not have either the update makes, in both."""
+        twins, until = Twins.of(parameters["TransactItems"], self.also), self.home.until
+        token, made = parameters["ClientRequestToken"], set[int]()
+        for attempt in range(ROUNDS):
+            try:
+                return await self._both(twins, token, until)
+            except Refused as refusal:
+                if not (behind := twins.behind(refusal)) or attempt == ROUNDS - 1:
+                    raise _ended(twins, refusal, bool(behind)) from refusal
+            outcomes = {at: await self._likeness.make(key) for at, key in behind.items()}
+            if nowhere := {at for at, outcome in outcomes.items() if outcome is Outcome.NOWHERE} - made:
+                made |= nowhere
+                twins, token = Twins.of(twins.members, self.also, made), uuid.uuid4().hex
+            await asyncio.sleep(self.patience.pause(attempt))
+        raise AssertionError("the last round ends in an answer or in an error")
+
+    async def _both(self, twins: Twins, token: str, until: float) -> Answer:
+        if len(members := twins.all()) > MEMBERS:
+            text = "the tenant is being moved, and so large a change has to wait until it has arrived; retry then"
+            raise Throttled(text, retryAfterMs=AFTER_THE_MOVE_MS)
+        parameters = {"TransactItems": members, "ClientRequestToken": token}
+        return await self._called("TransactWriteItems", parameters, until)
+
+    @property
+    def _likeness(self) -> Likeness:
+        return Likeness(caller=self, source=self.table, target=self.also)
+
+    async def _read(self, operation: str, parameters: Mapping[str, Any], *, again: bool) -> Answer:
+        if not self.home.shadow:
+            return await Caller.call(self, operation, parameters, again=again)
+        answer, other = await asyncio.gather(
+            Caller.call(self, operation, parameters, again=again), self._said(self.also, operation, parameters)
+        )
+        if said(answer, self.table) not in (None, other):
+            await self._doubt(operation, parameters)
+        return answer
+
+    async def _doubt(self, operation: str, parameters: Mapping[str, Any]) -> None:
+        async def look() -> tuple[Said, Said]:
+            asked = (self._said(table, operation, parameters, surely=True) for table in (self.table, self.also))
+            one, other = await asyncio.gather(*asked)
+            return one, other
+
+        if self.home.tenant is not None and await differ(look, self.patience):
+            log.error("shadow_differs", tenant=self.home.tenant, operation=operation, index=parameters.get("IndexName"))
+            self.on_difference(self.home.tenant, operation)
+
+    async def _said(self, table: str, operation: str, parameters: Mapping[str, Any], *, surely: bool = False) -> Said:
+        """Whoever asked is answered by the table that is read, whatever becomes of this."""
+        try:
+            return said(await Caller.call(self, operation, asked_of(table, parameters, surely=surely)), table)
+        except (Refused, KeyfenceError) as error:
+            log.warning("shadow_unread", tenant=self.home.tenant, operation=operation, text=str(error))
+            return None
+
+
+def _ended(twins: Twins, refusal: Refused, behind: bool) -> Exception:
+    if behind and refusal.code == "TransactionCanceledException":
+        return Throttled(
+            "the tenant is being moved, and this is in the way just now; retry", retryAfterMs=RETRY_AFTER_MS
+        )
+    return twins.told(refusal)
+
+
+def _together(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """A batch as a transaction: its requests name their table once, and each member for itself."""
+    ((table, requests),) = batch["RequestItems"].items()
+    members = [
+        {verb.removesuffix("Request"): {"TableName": table, **body}} for one in requests for verb, body in one.items()
+    ]
+    return {"TransactItems": members, "ClientRequestToken": uuid.uuid4().hex}

@@ -1,0 +1,224 @@
+"""A call with credentials, limits, metering, retries; batches; observers."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import structlog
+
+from keyfence.errors import Throttled
+from keyfence.store.codec import Item
+from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.dynamodb.errors import BROKEN, BUSY, RETRY_AFTER_MS, Refused
+from keyfence.store.location import LOST, Home
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.tenant import TenantId
+
+
+class Asked(NamedTuple):
+    """A call; `again` where it asks for nothing that was not asked for before, and turned away."""
+
+    tenant: TenantId | None
+    operation: str
+    parameters: Mapping[str, Any]
+    again: bool = False
+
+
+class Watcher(Protocol):
+    """Shown every call, and so to be quick."""
+
+    def answered(self, asked: Asked, answer: Mapping[str, Any]) -> None: ...
+    def refused(self, asked: Asked, refusal: Refused) -> None: ...
+
+
+class Nobody:
+    """Looks at nothing."""
+
+    def answered(self, asked: Asked, answer: Mapping[str, Any]) -> None: ...
+    def refused(self, asked: Asked, refusal: Refused) -> None: ...
+
+
+NOBODY: Watcher = Nobody()
+
+
+CredentialSource = Callable[[], Awaitable[Credentials]]
+Lane = AbstractAsyncContextManager[object]
+
+FREE: Lane = nullcontext()
+
+
+@runtime_checkable
+class Replaceable(Protocol):
+    """A source of credentials that may have others when some are refused."""
+
+    async def replacement(self, refused: Credentials) -> Credentials | None: ...
+
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a call is tried, and the bounds of the pauses between: each is random up to a doubling ceiling."""
+
+    attempts: int = 6
+    first_pause: float = 0.025
+    longest_pause: float = 1.0
+
+    def pause(self, attempt: int) -> float:
+        return random.uniform(0, min(self.longest_pause, self.first_pause * 2**attempt))  # noqa: S311
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Makes the calls of one table handle, with the credentials that belong to it and no others."""
+
+    client: Client
+    table: str
+    credentials: CredentialSource
+    meter: Meter = field(default_factory=Meter)
+    patience: Patience = Patience()
+    on_denied: Callable[[], None] = lambda: None
+    lane: Lane = FREE
+    """Where a call waits for its turn, so that no tenant takes all of the client's threads."""
+    home: Home = field(default_factory=Home)
+    clock: Callable[[], float] = time.monotonic
+    watcher: Watcher = NOBODY
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], *, again: bool = False) -> Answer:
+        """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice.
+
+        `again` is for what is left over of an earlier call."""
+        return await self._called(operation, parameters, self.home.until, again=again)
+
+    async def _called(
+        self, operation: str, parameters: Mapping[str, Any], until: float, *, again: bool = False
+    ) -> Answer:
+        """Not after `until`, by which the parameters were made: a home that is renewed meanwhile may say otherwise."""
+        asked = Asked(self.home.tenant, operation, parameters, again)
+        for attempt in range(self.patience.attempts):
+            try:
+                answer = await self._once(operation, parameters, until)
+            except Refused as refusal:
+                asked = self._show(asked, refusal)
+                if not refusal.meaning.retry or attempt == self.patience.attempts - 1:
+                    self._report(operation, refusal)
+                    raise
+                log.debug("dynamodb_retry", operation=operation, code=refusal.code, attempt=attempt + 1)
+            else:
+                self.watcher.answered(asked, answer)
+                return answer
+            await asyncio.sleep(self.patience.pause(attempt))
+        raise AssertionError("patience needs at least one attempt")
+
+    async def _once(self, operation: str, parameters: Mapping[str, Any], until: float) -> Answer:
+        """Once more in another session, if there is one, where it may be the session that is refused."""
+        credentials = await self.credentials()
+        try:
+            return await self._signed(operation, parameters, credentials, until)
+        except Refused as refusal:
+            other = await _replacement(self.credentials, credentials) if refusal.meaning.of_session else None
+            if other is None:
+                raise
+            log.info("session_replaced", operation=operation, code=refusal.code)
+        return await self._signed(operation, parameters, other, until)
+
+    async def _signed(
+        self, operation: str, parameters: Mapping[str, Any], credentials: Credentials, until: float
+    ) -> Answer:
+        metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
+        try:
+            async with self.lane, _threads(self.client):
+                self._check_home(until)
+                answer = await self.client.call(operation, metered, credentials)
+                self.meter.record(operation, answer)
+        except Refused as refusal:
+            self.meter.refused(operation, refusal.consumed, throttled=refusal.meaning is BUSY)
+            raise
+        return answer
+
+    def _check_home(self, until: float) -> None:
+        """Last thing before a call: items may lie elsewhere by now, and where they lie is not guessed."""
+        now = self.clock()
+        if now > min(until, self.home.until):
+            raise Throttled(self.home.ended, retryAfterMs=RETRY_AFTER_MS)
+        if now > self.home.leased_until:
+            raise Throttled(LOST, retryAfterMs=RETRY_AFTER_MS)
+
+    def _show(self, asked: Asked, refusal: Refused) -> Asked:
+        """As it is asked the next time: what was lost on the way may never have reached a partition."""
+        self.watcher.refused(asked, refusal)
+        return asked if refusal.meaning is BROKEN else asked._replace(again=True)
+
+    def _report(self, operation: str, refusal: Refused) -> None:
+        """What the caller will not be told in full; a condition that does not hold is nobody's fault."""
+        if refusal.code == "AccessDeniedException":
+            log.error("dynamodb_denied", operation=operation, text=str(refusal))
+            self.on_denied()
+        elif refusal.code not in {"TransactionCanceledException", "ConditionalCheckFailedException"}:
+            log.error("dynamodb_refused", operation=operation, code=refusal.code, text=str(refusal))
+
+
+def _threads(client: Client) -> Lane:
+    """Where a client's calls wait for a thread of its own. Asked for every call, and a protocol is slow to tell."""
+    threads: Lane = getattr(client, "threads", FREE)
+    return threads
+
+
+async def _replacement(source: object, refused: Credentials) -> Credentials | None:
+    return await source.replacement(refused) if isinstance(source, Replaceable) else None
+
+
+T = TypeVar("T")
+GETS = 100
+WRITES = 25
+
+
+async def get_many(caller: Caller, keys: Sequence[Item], *, consistent: bool) -> list[Item]:
+    """The items that exist among these distinct keys, in no particular order."""
+    chunks = await asyncio.gather(*(_get(caller, chunk, consistent) for chunk in _chunks(keys, GETS)))
+    return [item for chunk in chunks for item in chunk]
+
+
+async def get_together(caller: Caller, keys: Sequence[Item]) -> list[Item]:
+    """The items that exist among these distinct keys, all of them as they were at one moment."""
+    gets = [{"Get": {"TableName": caller.table, "Key": key}} for key in keys]
+    answer = await caller.call("TransactGetItems", {"TransactItems": gets})
+    return [one["Item"] for one in answer["Responses"] if one.get("Item")]
+
+
+async def delete_many(caller: Caller, keys: Sequence[Item]) -> None:
+    for chunk in _chunks(keys, WRITES):
+        await _drain(caller, "BatchWriteItem", [{"DeleteRequest": {"Key": key}} for key in chunk])
+
+
+async def put_many(caller: Caller, items: Sequence[Item]) -> None:
+    for chunk in _chunks(items, WRITES):
+        await _drain(caller, "BatchWriteItem", [{"PutRequest": {"Item": item}} for item in chunk])
+
+
+async def _get(caller: Caller, keys: Sequence[Item], consistent: bool) -> list[Item]:
+    return await _drain(caller, "BatchGetItem", {"Keys": list(keys), "ConsistentRead": consistent})
+
+
+async def _drain(caller: Caller, operation: str, wanted: Any) -> list[Item]:
+    """Ask until nothing is left over; each round must fit the caller's patience."""
+    items: list[Item] = []
+    for attempt in range(caller.patience.attempts):
+        answer = await caller.call(operation, {"RequestItems": {caller.table: wanted}}, again=attempt > 0)
+        items += answer.get("Responses", {}).get(caller.table, [])
+        left = answer.get("UnprocessedKeys") or answer.get("UnprocessedItems") or {}
+        if not left:
+            return items
+        wanted = left[caller.table]
+        await asyncio.sleep(caller.patience.pause(attempt))
+    raise Refused("ProvisionedThroughputExceededException", f"{operation} still had work left over")
+
+
+def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

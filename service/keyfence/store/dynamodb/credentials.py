@@ -1,0 +1,92 @@
+"""Credentials of a fence from `iam.vending`."""
+
+import asyncio
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Protocol
+
+from keyfence.errors import Internal, Throttled
+from keyfence.store.dynamodb.caller import CredentialSource
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.sts import Vending
+from keyfence_iam.sts.session_spec import (
+    NoSession,
+    OverBudget,
+    Placement,
+    Wanted,
+    of_control_plane,
+    of_migration,
+    of_tenant,
+)
+from keyfence_iam.tenant import TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class Vended:
+    """Who only reads gets a session that cannot write, and nobody one for a table that its items are not in."""
+
+    vending: Vending
+
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement = Placement.POOL) -> CredentialSource:
+        return Sessions(self.vending, of_tenant(tenant, writes=writes, placement=placement))
+
+    def control(self, *, writes: bool) -> CredentialSource:
+        return Sessions(self.vending, of_control_plane(writes=writes))
+
+
+@dataclass(frozen=True, slots=True)
+class VendedToMigrator:
+    """The migrator becomes tenants by a role of its own, which works while they are suspended."""
+
+    vending: Vending
+
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement = Placement.POOL) -> CredentialSource:
+        if not writes:
+            raise TypeError("the migrator becomes tenants to write")
+        return Sessions(self.vending, of_migration(tenant, placement=placement))
+
+    def control(self, *, writes: bool) -> CredentialSource:
+        return Sessions(self.vending, of_control_plane(writes=writes))
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """The credentials of one fence."""
+
+    vending: Vending
+    wanted: Wanted
+
+    async def __call__(self) -> Credentials:
+        try:
+            return await self.vending.credentials(self.wanted)
+        except OverBudget as refusal:
+            wait = ceil(refusal.retry_after * 1000)
+            raise Throttled("too many tenants begin to be served just now; retry shortly", retryAfterMs=wait) from None
+        except NoSession as refusal:
+            wanted = self.wanted
+            raise Internal(f"no session of {wanted.role} for {wanted.tenant}: {refusal}") from refusal
+
+    async def replacement(self, refused: Credentials) -> Credentials | None:
+        return await self.vending.replacement(self.wanted, refused)
+
+
+class Running(Protocol):
+    """What is used of boto3's session."""
+
+    def get_credentials(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Refreshed by boto3 when they are about to end, which takes a thread, since it may ask somebody."""
+
+    running: Running
+
+    async def __call__(self) -> Credentials:
+        return await asyncio.to_thread(self._now)
+
+    def _now(self) -> Credentials:
+        if (found := self.running.get_credentials()) is None:
+            raise Internal("this process runs with no credentials")
+        frozen = found.get_frozen_credentials()
+        return Credentials(frozen.access_key, frozen.secret_key, frozen.token)

@@ -1,0 +1,101 @@
+"""Table scans by the migrator; whose a partition is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from keyfence.store.codec import Item
+from keyfence.store.dynamodb.caller import Caller
+from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.entity import Index, key_names
+from keyfence.store.keys import Fence
+from keyfence_iam.tenant import BadTenantId, TenantId, tenant_id
+
+INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
+
+
+class Part(NamedTuple):
+    """One of so many parts of equal right, which together are the whole and can be scanned at once."""
+
+    number: int
+    of: int
+
+
+WHOLE = Part(0, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """One page of a scan. It may hold nothing though the scan is not over."""
+
+    items: Sequence[Item]
+    scanned: int
+    units: float
+    then: Item | None
+    """Where to go on, or None at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Scans on the migrator's own credentials; it reads and cannot write."""
+
+    caller: Caller
+
+    async def page(
+        self,
+        *,
+        inside: Fence | None,
+        index: Index = "table",
+        after: Item | None,
+        limit: int,
+        part: Part = WHOLE,
+    ) -> Swept:
+        """Of the items that have a key inside the fence, be it the table's or an index's; of all where it is None."""
+        place = {"TableName": self.caller.table, **_place(index), **_part(part)}
+        asked = {**place, "Limit": limit, **_filter(index, inside)}
+        try:
+            answer = await self.caller.call("Scan", asked | ({"ExclusiveStartKey": after} if after else {}))
+        except Refused as refusal:
+            raise refusal.error() from refusal
+        return Swept(
+            items=answer["Items"],
+            scanned=answer["ScannedCount"],
+            units=_units(answer),
+            then=answer.get("LastEvaluatedKey"),
+        )
+
+
+def _place(index: Index) -> dict[str, Any]:
+    """The table is read as it is now; no index can be."""
+    return {"ConsistentRead": True} if index == "table" else {"IndexName": index.upper()}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {} if part == WHOLE else {"Segment": part.number, "TotalSegments": part.of}
+
+
+def _filter(index: Index, inside: Fence | None) -> dict[str, Any]:
+    if inside is None:
+        return {}
+    looked_at: tuple[Index, ...] = ("table", *INDEXES) if index == "table" else ("table", index)
+    names = {f"#p{at}": key_names(one).partition for at, one in enumerate(looked_at)}
+    return {
+        "FilterExpression": " OR ".join(f"begins_with({name}, :fence)" for name in names),
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {":fence": {"S": inside.prefix}},
+    }
+
+
+def _units(answer: dict[str, Any]) -> float:
+    """Where an engine does not say, an item is taken for a unit."""
+    consumed = (answer.get("ConsumedCapacity") or {}).get("CapacityUnits")
+    return float(answer["ScannedCount"] if consumed is None else consumed)
+
+
+def owner_of(partition: str) -> TenantId | None:
+    """Whose a partition is, if it is a tenant's."""
+    realm, _, rest = partition.partition("#")
+    try:
+        return tenant_id(rest.partition("#")[0]) if realm == "TENANT" else None
+    except BadTenantId:
+        return None

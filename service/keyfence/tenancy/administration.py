@@ -1,0 +1,164 @@
+"""Rename, tier, quotas, suspend, resume, rotate keys."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+import orjson
+
+from keyfence.errors import Conflict
+from keyfence.store import timestamps
+from keyfence.store.codec import attribute
+from keyfence.store.table import Table
+from keyfence.store.writes import revise, unless_stale
+from keyfence.tenancy.access import identities, identity_by_digest, tenants
+from keyfence.tenancy.issuers import Identity, KeyPlace, checked_keys, issuer_digest
+from keyfence.tenancy.quotas import Tier, overridden
+from keyfence.tenancy.repository import Register
+from keyfence.tenancy.suspensions import Suspensions
+from keyfence.tenancy.tenant import Tenant, TenantStatus, check_step, checked_name, checked_reason
+from keyfence_iam.tenant import TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`told` hears of every tenant as it is after the change, before the operator does."""
+
+    register: Register
+    suspensions: Suspensions
+    told: Callable[[Tenant], None] = lambda _: None
+
+    async def rename(self, id: TenantId, name: str, *, expected_version: int | None) -> Tenant:
+        wanted = checked_name(name)
+        return self._tell(
+            await self.register.change(
+                id,
+                "tenant.renamed",
+                lambda tenant: replace(present(tenant), name=wanted),
+                detail={"name": wanted},
+                expected_version=expected_version,
+            )
+        )
+
+    async def set_tier(self, id: TenantId, tier: Tier) -> Tenant:
+        changed = await self.register.change(
+            id, "tenant.tier", lambda tenant: replace(present(tenant), tier=tier), detail={"tier": tier}
+        )
+        return self._tell(changed)
+
+    async def set_quotas(self, id: TenantId, changes: Mapping[str, int]) -> Tenant:
+        changed = await self.register.change(
+            id,
+            "tenant.quotas",
+            lambda tenant: replace(present(tenant), overrides=overridden(tenant.overrides, changes)),
+            detail={attribute(name): value for name, value in changes.items()},
+        )
+        return self._tell(changed)
+
+    async def suspend(self, id: TenantId, reason: str) -> Tenant:
+        """Asked again, it makes sure that the fence knows."""
+        because = checked_reason(reason)
+        changed = await self.register.change(
+            id,
+            "tenant.suspended",
+            lambda tenant: suspended(tenant, because),
+            detail={"reason": because},
+            also=lambda: self.suspensions.with_tenant(id),
+        )
+        self._tell(changed)
+        await self.suspensions.publish()
+        return changed
+
+    async def resume(self, id: TenantId) -> Tenant:
+        """The fence opens before the answer, so that whoever hears of it is served."""
+        changed = await self.register.change(
+            id, "tenant.resumed", resumed, detail={}, also=lambda: self.suspensions.without(id)
+        )
+        await self.suspensions.publish()
+        return self._tell(changed)
+
+    def _tell(self, tenant: Tenant) -> Tenant:
+        self.told(tenant)
+        return tenant
+
+
+def present(tenant: Tenant) -> Tenant:
+    """One that is leaving, or has left, changes no more."""
+    if tenant.status in {TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED}:
+        check_step(tenant.status, TenantStatus.ACTIVE)
+    return tenant
+
+
+def suspended(tenant: Tenant, reason: str) -> Tenant:
+    if tenant.status is not TenantStatus.SUSPENDED:
+        check_step(tenant.status, TenantStatus.SUSPENDED)
+    return replace(tenant, status=TenantStatus.SUSPENDED, reason=reason)
+
+
+def resumed(tenant: Tenant) -> Tenant:
+    if tenant.status is TenantStatus.ACTIVE:
+        return tenant
+    if tenant.status is TenantStatus.PROVISIONING:
+        raise Conflict("the tenant is still being set up: send the request that onboards it again")
+    check_step(tenant.status, TenantStatus.ACTIVE)
+    return replace(tenant, status=TenantStatus.ACTIVE, reason=None)
+
+
+UNOWNED = partial(Conflict, "the tenant has no issuer of its own: those of the settings speak for it")
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """As whoever verifies tokens reads them."""
+
+    table: Table
+
+    async def find(self, issuer: str) -> Identity | None:
+        return await self.table.find(identity_by_digest, digest=issuer_digest(issuer))
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Other keys for a tenant's issuer, in one step with the event; the issuer itself stays."""
+
+    register: Register
+    told: Callable[[Tenant], None] = lambda _: None
+    now: Callable[[], datetime] = timestamps.now
+
+    async def __call__(self, id: TenantId, jwks: object, jwks_uri: str | None) -> Tenant:
+        place = checked_keys(jwks, jwks_uri)
+        tenant = await unless_stale(lambda: self._set(id, place))
+        self.told(tenant)
+        return tenant
+
+    async def _set(self, id: TenantId, place: KeyPlace) -> Tenant:
+        """Of a tenant that is as it was read, so that none gets keys while it leaves. The same keys are no change."""
+        tenant = present(await self.register.get(id))
+        before = await self._identity(tenant)
+        if place != KeyPlace(jwks=before.jwks, jwks_uri=before.jwks_uri):
+            after = replace(
+                before,
+                jwks=place.jwks,
+                jwks_uri=place.jwks_uri,
+                version=before.version + 1,
+                updated_at=self.now(),
+            )
+            await self.register.table.write(
+                revise(identities, before, after),
+                revise(tenants, tenant, tenant),
+                self.register.event(id, "tenant.identity", _detail(after)),
+            )
+        return tenant
+
+    async def _identity(self, tenant: Tenant) -> Identity:
+        identity = await self.register.find_identity(tenant.issuer) if tenant.issuer else None
+        if identity is None or identity.tenant != tenant.id:
+            raise UNOWNED()
+        return identity
+
+
+def _detail(identity: Identity) -> dict[str, object]:
+    if identity.jwks is None:
+        return {"issuer": identity.issuer, "jwksUri": identity.jwks_uri}
+    return {"issuer": identity.issuer, "kids": [key["kid"] for key in orjson.loads(identity.jwks)["keys"]]}

@@ -1,0 +1,170 @@
+"""`TenantCache`: tenants as requests read them; `TenantLocation` of each, and its refresh."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from math import inf
+from typing import Protocol
+
+from keyfence.errors import Forbidden, KeyfenceError, Unauthenticated
+from keyfence.settings import GRACE_SECONDS
+from keyfence.store.location import Home
+from keyfence.store.shards import ShardMap
+from keyfence.store.table import Table
+from keyfence.tenancy.access import tenant_by_id
+from keyfence.tenancy.tenant import MovePhase, Tenant, TenantStatus
+from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.tenant import TenantId
+
+MOVED = "the tenant's items are being moved to another table; run the command again"
+
+
+def home_of(tenant: Tenant, *, until: float = inf) -> Home:
+    """While it moves, what is written goes to both tables, so that either of them can be read."""
+    home = Home(tenant=tenant.id, reads=_session(tenant.reads), shards=ShardMap(tenant.shards), until=until)
+    if (move := tenant.move) is not None:
+        home.also = _session(move.reads.other) if move.writes_both else None
+        home.shadow = move.phase is MovePhase.SHADOW
+    return home
+
+
+def _session(placement: str) -> Placement:
+    return Placement[placement]
+
+
+class Source(Protocol):
+    """A registry, which reads anew what is too old."""
+
+    max_age: float
+
+    async def served(self, tenant: TenantId) -> Tenant: ...
+    def home(self, tenant: Tenant) -> Home: ...
+
+
+@asynccontextmanager
+async def kept_fresh(registry: Source, tenant: TenantId) -> AsyncIterator[Home]:
+    """For work that takes longer than what is known of the tenant lasts. What cannot be read anew runs out."""
+    home = registry.home(await registry.served(tenant))
+    keeper = asyncio.ensure_future(_keep_fresh(registry, tenant, home))
+    try:
+        yield home
+    finally:
+        keeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeper
+
+
+async def _keep_fresh(registry: Source, tenant: TenantId, home: Home) -> None:
+    while True:
+        await asyncio.sleep(registry.max_age / 2)
+        with suppress(KeyfenceError):
+            newest = registry.home(await registry.served(tenant))
+            _renew(home, newest)
+
+
+def _renew(home: Home, newest: Home) -> None:
+    """A handle is bound to its tables: where others are to be used, it is of no use any more."""
+    if (home.reads, home.also) != (newest.reads, newest.also):
+        home.until, home.ended = -inf, MOVED
+    elif home.until != -inf:
+        home.shards, home.shadow, home.until = newest.shards, newest.shadow, newest.until
+
+
+MAX_AGE = 5.0
+LARGEST = 10_000
+
+WORDS = {
+    TenantStatus.PROVISIONING: "the tenant is still being set up",
+    TenantStatus.SUSPENDED: "the tenant is suspended",
+    TenantStatus.OFFBOARDING: "the tenant is being offboarded",
+}
+
+Told = Callable[[TenantId], None]
+
+
+@dataclass(slots=True)
+class Registry:
+    """Tenants by id, no older than `max_age` seconds; only tenants that exist are remembered.
+
+    What cannot be read anew is not guessed: the request fails. `on_shut` hears of tenants that are not served."""
+
+    table: Table
+    clock: Callable[[], float] = time.monotonic
+    max_age: float = MAX_AGE
+    on_shut: Told = lambda _: None
+    _known: dict[TenantId, tuple[float, Tenant]] = field(default_factory=dict)
+    _flights: "dict[TenantId, asyncio.Task[Tenant]]" = field(default_factory=dict)
+
+    async def served(self, tenant: TenantId) -> Tenant:
+        """The tenant, if it is to be served."""
+        found = await self.get(tenant)
+        if found.status is TenantStatus.ACTIVE:
+            return found
+        self.on_shut(tenant)
+        raise _refusal(found)
+
+    async def get(self, tenant: TenantId) -> Tenant:
+        """A token for a tenant that is not registered is worth nothing, and says no more than any other bad token."""
+        read_at, known = self._known.get(tenant, (0.0, None))
+        if known is not None and self.clock() - read_at < self.max_age:
+            return known
+        flight = self._flights.get(tenant) or self._depart(tenant)
+        return await asyncio.shield(flight)
+
+    def _depart(self, tenant: TenantId) -> "asyncio.Task[Tenant]":
+        """Everybody who comes before it is back waits for this one."""
+        flight = asyncio.ensure_future(self._read(tenant))
+        self._flights[tenant] = flight
+        flight.add_done_callback(lambda ended: self._land(tenant, ended))
+        return flight
+
+    def _land(self, tenant: TenantId, flight: "asyncio.Task[Tenant]") -> None:
+        """An error that nobody is left to hear is nobody's concern."""
+        del self._flights[tenant]
+        if not flight.cancelled():
+            flight.exception()
+
+    async def _read(self, tenant: TenantId) -> Tenant:
+        asked_at = self.clock()
+        found = await self.find(tenant)
+        if found is None:
+            self._known.pop(tenant, None)
+            raise Unauthenticated("the token's tenant is not accepted")
+        return self._remember(found, asked_at)
+
+    def home(self, tenant: Tenant) -> Home:
+        """For a request that begins now. Of one that is not remembered any more, what is known is as old as can be."""
+        read_at, _ = self._known.get(tenant.id, (self.clock() - self.max_age, None))
+        return home_of(tenant, until=read_at + self.max_age + GRACE_SECONDS)
+
+    async def find(self, tenant: TenantId) -> Tenant | None:
+        return await self.table.find(tenant_by_id, id=tenant)
+
+    async def reach(self) -> None:
+        """Raise unless the register can be read."""
+        await self.find(TenantId("readiness"))
+
+    def learn(self, tenant: Tenant) -> None:
+        """Of a change that was made in this very process. No older tenant is served, and the next request reads anew:
+        since it was made, others may have changed it again."""
+        self._remember(tenant, self.clock() - self.max_age)
+
+    def _remember(self, tenant: Tenant, asked_at: float) -> Tenant:
+        """What is known already is only replaced by what is not older: two reads may overtake each other.
+
+        A tenant that was weighed has the version that it had before. One that is being set up may be served the next
+        moment, and is not remembered."""
+        _, known = self._known.pop(tenant.id, (0.0, tenant))
+        if len(self._known) >= LARGEST:
+            self._known.pop(next(iter(self._known)))
+        newest = max(tenant, known, key=lambda one: one.version)
+        if newest.status is not TenantStatus.PROVISIONING:
+            self._known[tenant.id] = (asked_at, newest)
+        return newest
+
+
+def _refusal(tenant: Tenant) -> Forbidden | Unauthenticated:
+    words = WORDS.get(tenant.status)
+    return Forbidden(words) if words else Unauthenticated("the token's tenant is not accepted")
