@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.local.engines.dynoxide_binary import obtain, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.engines.engine import EngineMissing
 
 
 def dynoxide_binary(directory: Path | None = None) -> Path:
     """Out of the cache that all runs of this user share, or out of another directory."""
     try:
-        return obtain(directory or shared_cache(), lambda _: None)
+        return find_or_fetch(directory or shared_cache(), lambda _: None)
     except EngineMissing as missing:
         if os.environ.get("CI"):
             raise

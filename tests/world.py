@@ -17,22 +17,22 @@ from keyfence.auth.principal import Role
 from keyfence.local import gate_access
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import IssuerSettings, Settings
-from keyfence.store.dynamodb.client import Answer, Client
-from keyfence.store.location import Home
+from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.store.location import TenantLocation
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
-from keyfence.tenancy.quotas import Overrides, Tier
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.quotas import QuotaOverrides, Tier
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.throughput.partition_limits import Limits
-from keyfence_iam.sts import Vending
-from keyfence_iam.tenant import TenantId, tenant_id
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -41,7 +41,7 @@ NO_TENANT = TenantId("")
 NOBODY = Credentials("AKIALOCAL00000000000", "local")
 """Engines let everybody in."""
 
-PLENTY = Overrides(
+PLENTY = QuotaOverrides(
     requests_per_second=1_000_000,
     read_units_per_second=1_000_000,
     write_units_per_second=1_000_000,
@@ -68,7 +68,7 @@ class Recorded:
 class Recorder:
     """A client that writes down every call before it makes it."""
 
-    client: Client
+    client: DynamoDb
     calls: list[Recorded] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
@@ -123,7 +123,7 @@ class World:
 
     application: Starlette
     tables: Tables
-    vending: Vending
+    vending: SessionCache
     recorder: Recorder
     issuer: LocalIssuer
     settings: Settings
@@ -132,7 +132,7 @@ class World:
     engine_url: str
 
     @classmethod
-    def over(cls, engine_url: str, table: str, issuer: LocalIssuer, limits: Limits | None = None) -> "World":
+    def over(cls, engine_url: str, table: str, issuer: LocalIssuer, limits: PartitionLimits | None = None) -> "World":
         account = Account.of(Deployment(table=table))
         key = new_gate_key()
         gate = Gate.start(engine_url=engine_url, account=account, key=key, limits=limits)
@@ -145,7 +145,7 @@ class World:
             admin_issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
             cursor_keys=("dev-" + "A" * 43,),
         )
-        app.provision(settings, gate.sessions)
+        app.create_table(settings, gate.sessions)
         vending = app.local_vending(settings, gate.sessions)
         made = app.local_tables(settings, vending)
         recorder = Recorder(made.client)
@@ -168,7 +168,7 @@ class World:
         self.gate.stop()
 
     async def new_tenant(self, name: str | None = None) -> TenantId:
-        tenant = tenant_id(name or f"tenant-{next(_numbers)}")
+        tenant = parse_tenant_id(name or f"tenant-{next(_numbers)}")
         now = datetime.now(UTC)
         made = Tenant(
             id=tenant,
@@ -179,7 +179,7 @@ class World:
             created_at=now,
             updated_at=now,
         )
-        await Register(self.tables.control(writes=True), "the-tests").enter(made)
+        await TenantRepository(self.tables.control(writes=True), "the-tests").enter(made)
         return tenant
 
     def session(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> Session:
@@ -190,16 +190,16 @@ class World:
         return Session(self.application, self.issuer.admin_token(user=user), NO_TENANT, "/admin/graphql")
 
     def table(self, tenant: TenantId, *, writes: bool = True, shards: ShardMap = UNSHARDED) -> Table:
-        return self.tables.tenant(Home(tenant=tenant, shards=shards), writes=writes)
+        return self.tables.tenant(TenantLocation(tenant=tenant, shards=shards), writes=writes)
 
     def client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
         """A plain boto3 client that is this tenant, at the gate."""
-        session = gate_access.as_tenant(self.gate.sessions, tenant, writes=not read_only)
+        session = gate_access.tenant_session(self.gate.sessions, tenant, writes=not read_only)
         return self.client_of(session.credentials)
 
     def role_client(self, role: str) -> "DynamoDBClient":
         """A plain boto3 client that is one of the other roles, at the gate."""
-        return self.client_of(gate_access.as_role(self.gate.sessions, role).credentials)
+        return self.client_of(gate_access.role_session(self.gate.sessions, role).credentials)
 
     def client_of(self, credentials: Credentials) -> "DynamoDBClient":
         return _client(self.gate.url, credentials)

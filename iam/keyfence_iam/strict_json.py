@@ -8,20 +8,20 @@ import orjson
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
-class Unreadable(ValueError):
+class InvalidJson(ValueError):
     """A body that is no JSON object, or that two readers could take for two different ones."""
 
 
-def parameters(body: bytes) -> dict[str, Any]:
+def parse_object(body: bytes) -> dict[str, Any]:
     try:
         read = orjson.loads(body)
         written = orjson.dumps(read)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
-        raise Unreadable(str(error)) from error
+        raise InvalidJson(str(error)) from error
     if not isinstance(read, dict):
-        raise Unreadable("the body is not an object")
+        raise InvalidJson("the body is not an object")
     if _repeats(body, written):
-        raise Unreadable("a name occurs twice in one object")
+        raise InvalidJson("a name occurs twice in one object")
     return read
 
 

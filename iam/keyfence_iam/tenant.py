@@ -5,24 +5,26 @@ from typing import NewType
 
 TenantId = NewType("TenantId", str)
 
-CONTROL = "CONTROL#"
-TENANT_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])")
+CONTROL_PLANE_PREFIX = "CONTROL#"
+TENANT_ID_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])")
 
 
-class BadTenantId(ValueError):
+class InvalidTenantId(ValueError):
     """A tenant id that is not two to thirty-two of a-z, 0-9 and inner hyphens."""
 
 
-def tenant_id(text: object) -> TenantId:
-    if not isinstance(text, str) or not TENANT_ID.fullmatch(text):
-        raise BadTenantId("a tenant id is 2 to 32 characters of a-z, 0-9 and '-', and neither begins nor ends with '-'")
+def parse_tenant_id(text: object) -> TenantId:
+    if not isinstance(text, str) or not TENANT_ID_PATTERN.fullmatch(text):
+        raise InvalidTenantId(
+            "a tenant id is 2 to 32 characters of a-z, 0-9 and '-', and neither begins nor ends with '-'"
+        )
     return TenantId(text)
 
 
-def tenant_boundary(tenant: str) -> str:
+def tenant_key_prefix(tenant: str) -> str:
     """The prefix of every partition of this tenant. The closing '#' keeps acme out of acmecorp."""
     return f"TENANT#{tenant}#"
 
 
-TENANT_TAG = "tenant"
-TENANT_OF_SESSION = f"${{aws:PrincipalTag/{TENANT_TAG}}}"
+SESSION_TAG = "tenant"
+SESSION_TAG_VARIABLE = f"${{aws:PrincipalTag/{SESSION_TAG}}}"

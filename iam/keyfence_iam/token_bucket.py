@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Bucket:
+class TokenBucket:
     """Holds `burst` at most. It can be overdrawn, and is closed until it is out of debt."""
 
     rate: float

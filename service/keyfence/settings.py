@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from keyfence.development import LOCAL_ISSUER, MARK
-from keyfence_iam.tenant import BadTenantId, tenant_id
+from keyfence.development import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
+from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 CURSOR_KEY_BYTES = 32
-GRACE_SECONDS = 10.0
+LOCATION_GRACE_SECONDS = 10.0
 """How long a request may go on by what was known of its tenant when it began."""
 
 ROLES = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]*", re.ASCII)
@@ -160,7 +160,7 @@ class Settings(BaseSettings):
     @property
     def cursor_secrets(self) -> tuple[bytes, ...]:
         """The cursor keys as bytes; a development key is marked by its prefix, which is no part of the secret."""
-        return tuple(_decode(key.get_secret_value().removeprefix(MARK)) for key in self.cursor_keys)
+        return tuple(_decode(key.get_secret_value().removeprefix(DEVELOPMENT_KEY_PREFIX)) for key in self.cursor_keys)
 
     def problems(self) -> list[str]:
         """Each reason, as a sentence that begins with the variable, not to serve production with these settings."""
@@ -181,11 +181,11 @@ class Settings(BaseSettings):
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
 
     def _time_problems(self) -> Iterator[str]:
-        least = self.registry_seconds + GRACE_SECONDS + self.connect_timeout + self.read_timeout
+        least = self.registry_seconds + LOCATION_GRACE_SECONDS + self.connect_timeout + self.read_timeout
         if self.settle_seconds < least:
             yield (
                 f"KEYFENCE_SETTLE_SECONDS is shorter than {least:g}, which is KEYFENCE_REGISTRY_SECONDS, a request's"
-                f" {GRACE_SECONDS:g} s and the timeouts of a call: a server might still be writing"
+                f" {LOCATION_GRACE_SECONDS:g} s and the timeouts of a call: a server might still be writing"
             )
 
     def _role_problems(self) -> Iterator[str]:
@@ -210,7 +210,7 @@ class Settings(BaseSettings):
             yield from (f"KEYFENCE_CURSOR_KEYS[{at}] {text}" for text in _key_problems(key.get_secret_value()))
 
 
-def read(**given: Any) -> Settings:
+def load(**given: Any) -> Settings:
     """The settings of the environment under those given here, or BadSettings."""
     try:
         return Settings(**given)
@@ -218,7 +218,7 @@ def read(**given: Any) -> Settings:
         raise BadSettings(_unreadable(error)) from None
 
 
-def examine() -> tuple[Settings, list[str]]:
+def load_and_check() -> tuple[Settings, list[str]]:
     """The settings of the environment and everything that is wrong with them, unreadable values included.
 
     An unreadable value is left at its default so that the rest can be examined in the same run.
@@ -248,7 +248,7 @@ def _decode(text: str) -> bytes:
 
 
 def _key_problems(text: str) -> Iterator[str]:
-    if text.startswith(MARK):
+    if text.startswith(DEVELOPMENT_KEY_PREFIX):
         yield "is the development key of `keyfence dev`"
         return
     try:
@@ -261,13 +261,13 @@ def _key_problems(text: str) -> Iterator[str]:
 
 
 def _is_development(key: object) -> bool:
-    return isinstance(key, dict) and str(key.get("kid", "")).startswith(MARK)
+    return isinstance(key, dict) and str(key.get("kid", "")).startswith(DEVELOPMENT_KEY_PREFIX)
 
 
 def _is_tenant(text: str) -> bool:
     try:
-        tenant_id(text)
-    except BadTenantId:
+        parse_tenant_id(text)
+    except InvalidTenantId:
         return False
     return True
 

@@ -8,15 +8,15 @@ from typing import Any
 from starlette.applications import Starlette
 
 from keyfence import app
-from keyfence.admission.admission import Turns
-from keyfence.admission.tenant_limits import Allowances
+from keyfence.admission.admission import Admission
+from keyfence.admission.tenant_limits import TenantLimitsCache
 from keyfence.store.tables import Tables
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
-from keyfence.usage.hourly_usage import Usages
-from keyfence.usage.ledger import Flushing, Ledger
-from keyfence_iam.tenant import tenant_id
+from keyfence.usage.hourly_usage import UsageRepository
+from keyfence.usage.ledger import UsageFlusher, UsageLedger
+from keyfence_iam.tenant import parse_tenant_id
 from tests.world import PLENTY, Session, World
 
 _numbers = itertools.count(1)
@@ -41,19 +41,19 @@ class Server:
     hour: Clock = field(default_factory=lambda: Clock(datetime(2026, 5, 31, 23, 30, tzinfo=UTC).timestamp()))
     servers: int = 1
     width: int = 16
-    turns: Turns = field(init=False)
+    turns: Admission = field(init=False)
     tables: Tables = field(init=False)
     application: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
         tables = self.world.tables
-        allowances = Allowances(clock=self.clock, servers=self.servers, width=self.width)
-        self.turns = Turns(allowances=allowances, ledger=Ledger(clock=self.hour), total=tables.meter)
+        allowances = TenantLimitsCache(clock=self.clock, servers=self.servers, width=self.width)
+        self.turns = Admission(allowances=allowances, ledger=UsageLedger(clock=self.hour), total=tables.meter)
         self.tables = replace(tables, accounts=self.turns.ledger.accounts)
         self.application = app.application(self.world.settings, tables, self.world.vending, turns=self.turns)
 
     async def tenant(self, name: str | None = None, *, stored_bytes: int = 0, **quotas: Any) -> Session:
-        id, now = tenant_id(name or f"limited-{next(_numbers)}"), datetime.now(UTC)
+        id, now = parse_tenant_id(name or f"limited-{next(_numbers)}"), datetime.now(UTC)
         made = Tenant(
             id=id,
             name=id.title(),
@@ -64,16 +64,16 @@ class Server:
             created_at=now,
             updated_at=now,
         )
-        await Register(self.world.tables.control(writes=True), "the-tests").enter(made)
+        await TenantRepository(self.world.tables.control(writes=True), "the-tests").enter(made)
         return self.session(self.world.session(id))
 
     def session(self, session: Session) -> Session:
         return replace(session, application=self.application)
 
     @property
-    def flushing(self) -> Flushing:
-        return Flushing(self.turns.ledger, Usages(self.tables.control(writes=True)))
+    def flushing(self) -> UsageFlusher:
+        return UsageFlusher(self.turns.ledger, UsageRepository(self.tables.control(writes=True)))
 
     @property
-    def usages(self) -> Usages:
-        return Usages(self.world.tables.control(writes=False))
+    def usages(self) -> UsageRepository:
+        return UsageRepository(self.world.tables.control(writes=False))

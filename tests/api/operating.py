@@ -4,7 +4,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 from tests.provider import Provider
 from tests.world import Session, World
 
@@ -49,7 +49,7 @@ class Newcomer:
 
     def session(self, world: World, *, claiming: str | None = None, user: str = "somebody") -> Session:
         tenant = claiming or self.id
-        return Session(world.application, self.provider.token(tenant=tenant, user=user), tenant_id(tenant))
+        return Session(world.application, self.provider.token(tenant=tenant, user=user), parse_tenant_id(tenant))
 
 
 async def kinds(world: World, id: str) -> list[str]:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import Group, GroupRole, MemberId
-from keyfence.domains.groups.repository import Groups
+from keyfence.domains.groups.repository import GroupRepository
 from keyfence.domains.users.model import User
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from tests.world import Session, World
 
 CROWD = 20
@@ -43,13 +43,15 @@ COSTS: dict[str, list[str]] = {
 async def crowd(world: World, owner: Session) -> tuple[list[User], list[Group]]:
     """Twenty groups, with the first three of twenty users in each."""
     table = world.table(owner.tenant)
-    users = [await Users(table).create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(CROWD)]
+    users = [
+        await UserRepository(table).create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(CROWD)
+    ]
     for user in users:
-        await Users(table).put_setting(user.id, "theme", "dark")
-    groups = [await Groups(table).create(name=f"G{n:02}", description=None) for n in range(CROWD)]
+        await UserRepository(table).put_setting(user.id, "theme", "dark")
+    groups = [await GroupRepository(table).create(name=f"G{n:02}", description=None) for n in range(CROWD)]
     for group in groups:
         for user in users[:MEMBERS]:
-            await Memberships(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
+            await MembershipRepository(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
     return users, groups
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from keyfence.local.engines import dynoxide
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.table_definition import Administration, definition
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin, definition
 from keyfence_iam.credentials import Credentials
 from tests.dynoxide_binary import dynoxide_binary
 
@@ -44,8 +44,11 @@ def _table_of_another_version(directory: Path) -> None:
     second["KeySchema"].reverse()
     engine = dynoxide.start(directory, lambda _: None)
     try:
-        wire, anybody = Wire(region="us-east-1", endpoint_url=engine.url), Credentials("AKIALOCAL00000000000", "local")
-        Administration.connect(wire, "keyfence", anybody).boto.create_table(**older)
+        wire, anybody = (
+            ConnectionOptions(region="us-east-1", endpoint_url=engine.url),
+            Credentials("AKIALOCAL00000000000", "local"),
+        )
+        TableAdmin.connect(wire, "keyfence", anybody).boto.create_table(**older)
     finally:
         engine.stop()
 

@@ -10,10 +10,10 @@ import pytest
 
 from keyfence import app
 from keyfence.hot_partitions.fleet import FleetTraffic
-from keyfence.hot_partitions.hottest import Hot
-from keyfence.hot_partitions.partition_load import STEP, Place, Spot, Units, step_of
+from keyfence.hot_partitions.hottest import HotPartitionReport
+from keyfence.hot_partitions.partition_load import STEP_SECONDS, CapacityUnits, Partition, PartitionLoad, step_of
 from keyfence.store.shards import ShardCounts
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
@@ -24,8 +24,14 @@ CREATE = 'mutation { createUser(input: {email: "a@x.example", name: "N"}) { id }
 PATIENCE = 1_500
 
 
-def spot(place: Place, collection: str, *, read: float = 0.0, write: float = 0.0, throttled: int = 0) -> Spot:
-    return Spot(place, collection, {step_of(time.time()): Units(read * STEP, write * STEP, 1, throttled)})
+def spot(
+    place: Partition, collection: str, *, read: float = 0.0, write: float = 0.0, throttled: int = 0
+) -> PartitionLoad:
+    return PartitionLoad(
+        place,
+        collection,
+        {step_of(time.time()): CapacityUnits(read * STEP_SECONDS, write * STEP_SECONDS, 1, throttled)},
+    )
 
 
 @pytest.fixture
@@ -45,18 +51,19 @@ async def asked(world: World, **variables: Any) -> list[dict[str, Any]]:
 async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
-    whole = Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN", "keyfence")
+    whole = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN", "keyfence")
     slots = [whole._replace(partition=f"{whole.partition}#{slot}") for slot in ("00", "01")]
-    product = Place(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
+    product = Partition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
     await fleet.put(
-        "one", Hot((spot(slots[0], "open_orders", write=500.0),), (spot(whole, "open_orders", write=500.0),))
+        "one",
+        HotPartitionReport((spot(slots[0], "open_orders", write=500.0),), (spot(whole, "open_orders", write=500.0),)),
     )
     partitions = (
         spot(slots[0], "open_orders", write=450.0, throttled=3),
         spot(slots[1], "open_orders", write=950.0, throttled=7),
         spot(product, "", read=3_300.0),
     )
-    await fleet.put("other", Hot(partitions, (spot(whole, "open_orders", write=1_400.0),)))
+    await fleet.put("other", HotPartitionReport(partitions, (spot(whole, "open_orders", write=1_400.0),)))
     product_row, second, first = await asked(world)
     assert first == {
         "tenant": tenant,
@@ -80,11 +87,14 @@ async def test_never_fewer_slots_are_recommended_than_there_are(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
-    register = Register(world.tables.control(writes=True), "the-tests")
+    register = TenantRepository(world.tables.control(writes=True), "the-tests")
     await register.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
-    place = Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
+    place = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
     whole = place._replace(partition=f"TENANT#{tenant}#OPEN")
-    await fleet.put("one", Hot((spot(place, "open_orders", write=900.0),), (spot(whole, "open_orders", write=900.0),)))
+    await fleet.put(
+        "one",
+        HotPartitionReport((spot(place, "open_orders", write=900.0),), (spot(whole, "open_orders", write=900.0),)),
+    )
     (row,) = await asked(world)
     assert row["recommendedShards"] == 16
 
@@ -92,9 +102,9 @@ async def test_never_fewer_slots_are_recommended_than_there_are(
 async def test_nothing_is_told_of_what_is_long_over_or_not_hot(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
-    place = Place(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
-    old = Spot(place, "", {step_of(time.time()) - 6: Units(write=9_000.0)})
-    await fleet.put("one", Hot((old, spot(place, "", write=99.0)), ()))
+    place = Partition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
+    old = PartitionLoad(place, "", {step_of(time.time()) - 6: CapacityUnits(write=9_000.0)})
+    await fleet.put("one", HotPartitionReport((old, spot(place, "", write=99.0)), ()))
     assert await asked(world) == []
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from keyfence import app
-from keyfence.auth.egress import Reach, is_public
-from keyfence.auth.key_sets import PublishedKeys
+from keyfence.auth.egress import EgressPolicy, is_public_address
+from keyfence.auth.key_sets import JwksFetcher
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import IssuerSettings
 from tests.api.operating import ONBOARD, Newcomer, kinds
@@ -189,12 +189,12 @@ def published_at(authority: Authority) -> Iterator[JwksServer]:
 def fetching(world: World, authority: Authority, *, loopback: bool) -> World:
     """A server for which every name stands for this machine, which it may call or not."""
     trusting = authority.trusting()
-    reach = Reach(
-        allows=lambda address: loopback or is_public(address),
+    reach = EgressPolicy(
+        allows=lambda address: loopback or is_public_address(address),
         resolve=lambda _host, _port: ["127.0.0.1"],
         tls=lambda: trusting,
     )
-    made = app.application(world.settings, world.tables, world.vending, published=PublishedKeys(reach=reach))
+    made = app.application(world.settings, world.tables, world.vending, published=JwksFetcher(reach=reach))
     return replace(world, application=made)
 
 

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from keyfence.jobs.job import Kind, new_migration
-from keyfence.jobs.lease import Records
+from keyfence.jobs.job import JobKind, new_job
+from keyfence.jobs.lease import JobStore
 from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
@@ -18,8 +18,8 @@ AT = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 async def test_a_migration_is_told_as_it_is_kept(world: World, tenant: TenantId) -> None:
-    made = new_migration(Kind.KEYS, tenant, by="ann", at=AT, detail={"type": "User"})
-    await Records(world.tables.control(writes=True)).add(made)
+    made = new_job(JobKind.KEYS, tenant, by="ann", at=AT, detail={"type": "User"})
+    await JobStore(world.tables.control(writes=True)).add(made)
     told = await world.operator().ask(ASKED, id=made.id)
     assert told["migration"] == {
         "id": made.id,

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from keyfence import app
-from keyfence.jobs.offboard.certificate import checked, compare, signer
+from keyfence.jobs.offboard.certificate import compare_export, signer, verify_certificate
 from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import fill, left, migrator, of
 from tests.world import World
@@ -82,8 +82,8 @@ async def test_with_a_migrator_it_is_done_in_the_call(
     answer = await offboarded(world, tenant, attended)
     assert answer["tenant"] == {"id": tenant, "status": "OFFBOARDED", "name": tenant}
     assert (answer["phase"], answer["itemsExported"], answer["itemsPurged"]) == ("FINISHED", 8, 8)
-    claims = checked(orjson.dumps(answer["certificate"]), signer(KEY).verifier)
-    compare(claims, tmp_path / claims["export"])
+    claims = verify_certificate(orjson.dumps(answer["certificate"]), signer(KEY).verifier)
+    compare_export(claims, tmp_path / claims["export"])
     assert answer["exportUri"] == (tmp_path / claims["export"]).as_uri()
     assert claims["operator"] == "an-operator"
     assert of(left(world), tenant) == []

@@ -6,10 +6,10 @@ import pytest
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 from tests.world import World
 
 
@@ -27,15 +27,17 @@ async def test_a_foreign_item_is_dropped_counted_and_does_not_shorten_the_page(w
 
 
 async def _user(world: World, tenant: str, email: str) -> User:
-    return await Users(world.table(tenant_id(tenant))).create(email=email, name="N", role=Role.MEMBER)
+    return await UserRepository(world.table(parse_tenant_id(tenant))).create(email=email, name="N", role=Role.MEMBER)
 
 
 async def _poison(world: World, user: User, attacker: str, victim: str) -> None:
     """Write with the attacker's own table key and the victim's index keys, as raw credentials could."""
-    item = users.item(user, Fence.around(tenant_id(attacker)), UNSHARDED)
-    index = users.index_item(user, Fence.around(tenant_id(victim)), UNSHARDED)
+    item = users.item(user, Fence.around(parse_tenant_id(attacker)), UNSHARDED)
+    index = users.index_item(user, Fence.around(parse_tenant_id(victim)), UNSHARDED)
     poisoned = {**item, **{name: value for name, value in index.items() if name.startswith("GSI")}}
-    await world.table(tenant_id(attacker)).caller.call("PutItem", {"TableName": world.tables.name, "Item": poisoned})
+    await world.table(parse_tenant_id(attacker)).caller.call(
+        "PutItem", {"TableName": world.tables.name, "Item": poisoned}
+    )
 
 
 async def _counted(world: World) -> int:

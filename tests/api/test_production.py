@@ -23,7 +23,7 @@ CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { 
 @pytest.fixture
 def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
     """The production application, told by its environment that AWS is at the gate and that it runs as its role."""
-    base = gate_access.as_role(world.gate.sessions, SERVICE_BASE).credentials
+    base = gate_access.role_session(world.gate.sessions, SERVICE_BASE).credentials
     jwks = json.dumps(world.issuer.jwks()).replace(world.issuer.kid, KID)
     given = {
         "AWS_ACCESS_KEY_ID": base.access_key,

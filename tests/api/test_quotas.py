@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.dynamodb.capacity import Spent
-from keyfence.tenancy.repository import Register
+from keyfence.store.dynamodb.capacity import ConsumedCapacity
+from keyfence.tenancy.repository import TenantRepository
 from tests.api.limited import Server
 from tests.isolation.questions import questions
 from tests.world import Session, World
@@ -86,7 +86,7 @@ async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(wo
     session = await server.tenant(write_units_per_second=10)
     assert await tried(session, CREATE) == (200, {})
     turn = server.turns.begin(await server_tenant(server, session))
-    turn.add(Spent("TransactWriteItems", 0.0, 120.0))
+    turn.add(ConsumedCapacity("TransactWriteItems", 0.0, 120.0))
     world.calls()
     status, error = await tried(session, GROUP)
     assert (status, error["code"], error["quota"]) == (429, "THROTTLED", "writeUnitsPerSecond")
@@ -97,7 +97,7 @@ async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(wo
 
 
 async def server_tenant(server: Server, session: Session) -> Any:
-    return await Register(server.world.tables.control(writes=False), "the-tests").get(session.tenant)
+    return await TenantRepository(server.world.tables.control(writes=False), "the-tests").get(session.tenant)
 
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)

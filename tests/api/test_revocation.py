@@ -8,8 +8,8 @@ import pytest
 
 from keyfence import app
 from keyfence.auth.principal import Role
-from keyfence.domains.sessions.revocation import Sessions
-from keyfence.domains.users.repository import Users
+from keyfence.domains.sessions.revocation import RevocationRepository
+from keyfence.domains.users.repository import UserRepository
 from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
@@ -46,7 +46,7 @@ async def test_a_revoked_token_changes_nothing_and_shows_nothing(world: World, o
     answer = await stolen.post({"query": CREATE})
     assert (answer.status_code, "data" in answer.json()) == (401, False)
     assert answer.headers["www-authenticate"].startswith("Bearer")
-    assert (await Users(world.table(owner.tenant)).newest(first=5, after=None)).items == ()
+    assert (await UserRepository(world.table(owner.tenant)).newest(first=5, after=None)).items == ()
     for malformed in ("{", "{ nothing }", "{ node(id: 7) { id } }"):
         assert (await status(stolen, malformed))[0] == 401
 
@@ -78,10 +78,10 @@ async def test_what_no_token_can_be_named_is_refused(owner: Session, text: str) 
 async def test_an_entry_that_has_ended_counts_as_gone_though_it_is_still_there(world: World, tenant: TenantId) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=31)
     session = world.session(tenant)
-    await Sessions(world.table(tenant), now=lambda: long_ago).revoke(jti(session), "somebody")
+    await RevocationRepository(world.table(tenant), now=lambda: long_ago).revoke(jti(session), "somebody")
     assert await status(session) == (200, None)
     yesterday = datetime.now(UTC) - timedelta(days=1)
-    await Sessions(world.table(tenant), now=lambda: yesterday).revoke(jti(session), "somebody")
+    await RevocationRepository(world.table(tenant), now=lambda: yesterday).revoke(jti(session), "somebody")
     assert await status(session) == (401, "UNAUTHENTICATED")
 
 

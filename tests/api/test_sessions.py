@@ -8,11 +8,11 @@ import pytest
 
 from keyfence import app
 from keyfence.auth.principal import Role
-from keyfence.domains.users.repository import Users
-from keyfence.store.dynamodb.credentials import Vended
+from keyfence.domains.users.repository import UserRepository
+from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence_iam.gate.account.session import Session as GateSession
-from keyfence_iam.sts import Vending
-from keyfence_iam.suspension.policy import suspended
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.suspension.policy import deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import Budget
 from tests.world import Session, World
@@ -99,7 +99,7 @@ async def test_a_suspended_tenant_is_refused_at_once_counted_and_the_others_go_o
     victim, neighbour = await world.new_tenant(), await world.new_tenant()
     session = await fresh(world, victim)
     await session.ask(USERS)
-    world.gate.account = world.gate.account.attaching("tenant-read", suspended([victim]))
+    world.gate.account = world.gate.account.attaching("tenant-read", deny_tenants_policy([victim]))
     answer = await session.answer(USERS)
     (error,) = answer["errors"]
     assert error["extensions"]["code"] == "FORBIDDEN"
@@ -110,17 +110,17 @@ async def test_a_suspended_tenant_is_refused_at_once_counted_and_the_others_go_o
 
 async def test_the_service_cannot_reach_a_neighbour_even_if_its_keys_were_wrong(world: World) -> None:
     one, other = await world.new_tenant(), await world.new_tenant()
-    victim = await Users(world.table(other)).create(email="v@x.example", name="V", role=Role.MEMBER)
+    victim = await UserRepository(world.table(other)).create(email="v@x.example", name="V", role=Role.MEMBER)
     confused = replace(world.table(one), fence=world.table(other).fence)
     with pytest.raises(Exception, match="do not allow") as refused:
-        await Users(confused).get(victim.id)
+        await UserRepository(confused).get(victim.id)
     assert type(refused.value).__name__ == "Forbidden"
 
 
 async def test_beyond_the_budget_for_sts_a_new_tenant_is_throttled_with_the_time_to_wait(world: World) -> None:
     tenant = await world.new_tenant()
-    vending = Vending(world.vending._assume, budget=Budget(0.5))
-    tables = replace(world.tables, credentials=Vended(vending))
+    vending = SessionCache(world.vending._assume, budget=Budget(0.5))
+    tables = replace(world.tables, credentials=TenantCredentials(vending))
     application = app.application(world.settings, tables, vending)
     answer = await replace(world.session(tenant), application=application).post({"query": USERS})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "2")

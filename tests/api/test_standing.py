@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from keyfence import app
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 from tests.api.operating import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, Newcomer, kinds
 from tests.world import World
 
@@ -42,7 +42,7 @@ async def test_a_session_that_was_given_out_before_is_refused_by_the_fence(world
     clients = {}
     for name in names:
         await arrived(world, name)
-        clients[name] = world.client(tenant_id(name))
+        clients[name] = world.client(parse_tenant_id(name))
     await world.operator().ask(SUSPEND, id="far-1")
     for name in names:
         key = {"PK": {"S": f"TENANT#{name}#USER#x"}, "SK": {"S": "PROFILE"}}
@@ -68,7 +68,7 @@ async def test_suspending_at_once_shuts_everybody_out_who_was_suspended(world: W
     crowd = [await arrived(world) for _ in range(6)]
     await asyncio.gather(*(world.operator().ask(SUSPEND, id=one.id) for one in crowd))
     for one in crowd:
-        client = world.client(tenant_id(one.id))
+        client = world.client(parse_tenant_id(one.id))
         with pytest.raises(client.exceptions.ClientError, match="AccessDeniedException"):
             client.get_item(
                 TableName=world.settings.table, Key={"PK": {"S": f"TENANT#{one.id}#USER#x"}, "SK": {"S": "PROFILE"}}
@@ -82,7 +82,7 @@ async def test_a_fence_that_cannot_be_told_is_said_and_the_same_again_tells_it(w
     (error,) = (await elsewhere.answer(SUSPEND, id=newcomer.id))["errors"]
     assert error["extensions"]["code"] == "THROTTLED"
     assert "send the same again" in error["message"]
-    client = world.client(tenant_id(newcomer.id))
+    client = world.client(parse_tenant_id(newcomer.id))
     key = {"PK": {"S": f"TENANT#{newcomer.id}#USER#x"}, "SK": {"S": "PROFILE"}}
     client.get_item(TableName=world.settings.table, Key=key)
     await operator.ask(SUSPEND, id=newcomer.id)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from keyfence import app
-from keyfence.store.dynamodb.credentials import Vended
+from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence_iam.gate.faults import Fault
-from keyfence_iam.sts import Vending
+from keyfence_iam.sts import SessionCache
 from tests.world import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
@@ -22,7 +22,7 @@ class Service:
     """The service on a clock of its own."""
 
     world: World
-    vending: Vending
+    vending: SessionCache
     owner: Session
     now: float = 0.0
 
@@ -38,8 +38,10 @@ class Service:
 @pytest.fixture
 def service(world: World, owner: Session) -> Iterator[Service]:
     made: Service
-    vending = Vending(world.vending._assume, clock=lambda: made.now, chance=lambda: 1.0)
-    application = app.application(world.settings, replace(world.tables, credentials=Vended(vending)), vending)
+    vending = SessionCache(world.vending._assume, clock=lambda: made.now, chance=lambda: 1.0)
+    application = app.application(
+        world.settings, replace(world.tables, credentials=TenantCredentials(vending)), vending
+    )
     made = Service(world, vending, replace(owner, application=application))
     yield made
     world.gate.faults = ()

@@ -11,17 +11,17 @@ import pytest
 
 from keyfence import app
 from keyfence.domains.users.access import user_by_id
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput
-from keyfence.store.dynamodb.capacity import Meter
-from keyfence.store.dynamodb.client import Answer, Client
-from keyfence.store.expressions import Change
-from keyfence.store.location import Home
-from keyfence.store.writes import change
+from keyfence.store.dynamodb.capacity import CapacityMeter
+from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.store.expressions import UpdateExpression
+from keyfence.store.location import TenantLocation
+from keyfence.store.writes import update_attributes
 from keyfence.tenancy.access import tenants
-from keyfence.tenancy.cache import Registry
-from keyfence.usage.hourly_usage import CONTROL_PLANE, Counts, Usages
-from keyfence.usage.ledger import counted
+from keyfence.tenancy.cache import TenantCache
+from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageRepository
+from keyfence.usage.ledger import metered_tables
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 from tests.api.limited import Server
@@ -39,8 +39,8 @@ SPRING, SUMMER = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=U
 class Till:
     """A client that adds up what the engine says was consumed."""
 
-    client: Client
-    total: Meter = field(default_factory=Meter)
+    client: DynamoDb
+    total: CapacityMeter = field(default_factory=CapacityMeter)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         answer = await self.client.call(operation, parameters, credentials)
@@ -61,7 +61,7 @@ def server(world: World, till: Till) -> Server:
     return Server(world=replace(world, tables=replace(world.tables, client=till)))
 
 
-async def used(server: Server, tenant: TenantId) -> Counts:
+async def used(server: Server, tenant: TenantId) -> UsageCounts:
     return (await server.usages.between(tenant, SPRING, SUMMER)).total
 
 
@@ -80,7 +80,7 @@ async def work(session: Session, name: str) -> None:
 async def test_the_sum_of_all_tenants_and_the_service_is_what_the_table_gave(server: Server, till: Till) -> None:
     sessions = [await server.tenant(name) for name in ("sum", "sum-1", "sum-11")]
     quiet = await server.tenant("sum-quiet")
-    till.total = Meter()
+    till.total = CapacityMeter()
     for number, session in enumerate(sessions):
         for round_ in range(number + 1):
             await work(session, f"n{round_}")
@@ -95,7 +95,7 @@ async def test_the_sum_of_all_tenants_and_the_service_is_what_the_table_gave(ser
     first, second, third = (parts[one.tenant].read_units for one in sessions)
     assert 0 < first < second < third
     assert parts[CONTROL_PLANE].read_units > 0, "the register was read"
-    assert await used(server, quiet.tenant) == Counts()
+    assert await used(server, quiet.tenant) == UsageCounts()
 
 
 async def test_usage_is_told_by_operation_whatever_clients_call_theirs(server: Server) -> None:
@@ -235,7 +235,7 @@ async def lived(world: World, session: Session, seconds: float, until: Callable[
 
 
 async def now_used(world: World, session: Session) -> int:
-    usages = Usages(world.tables.control(writes=False))
+    usages = UsageRepository(world.tables.control(writes=False))
     now = datetime.now(UTC)
     found = await usages.between(session.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     return found.total.requests
@@ -261,11 +261,11 @@ async def test_a_server_writes_while_it_runs(world: World, owner: Session) -> No
 
 
 async def test_what_a_command_uses_is_its_tenants_when_it_ends(world: World, tenant: TenantId) -> None:
-    async with counted(world.tables) as tables:
-        await Users(tables.tenant(Home(tenant=tenant), writes=False)).newest(first=5, after=None)
-        await tables.tenant(Home(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
+    async with metered_tables(world.tables) as tables:
+        await UserRepository(tables.tenant(TenantLocation(tenant=tenant), writes=False)).newest(first=5, after=None)
+        await tables.tenant(TenantLocation(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
     now = datetime.now(UTC)
-    usages = Usages(world.tables.control(writes=False))
+    usages = UsageRepository(world.tables.control(writes=False))
     found = await usages.between(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     (outside,) = found.operations.values()
     assert list(found.operations) == ["outside"]
@@ -274,9 +274,9 @@ async def test_what_a_command_uses_is_its_tenants_when_it_ends(world: World, ten
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 async def test_a_larger_storage_is_known_though_weighing_makes_no_version(world: World, tenant: TenantId) -> None:
-    registry = Registry(world.tables.control(writes=False), max_age=0.0)
+    registry = TenantCache(world.tables.control(writes=False), max_age=0.0)
     before = await registry.get(tenant)
-    weighed = Change(sets={("storedBytes",): 77})
-    await world.tables.control(writes=True).write(change(tenants, {"id": tenant}, weighed))
+    weighed = UpdateExpression(sets={("storedBytes",): 77})
+    await world.tables.control(writes=True).write(update_attributes(tenants, {"id": tenant}, weighed))
     after = await registry.get(tenant)
     assert (after.version, after.stored_bytes) == (before.version, 77)

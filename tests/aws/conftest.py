@@ -10,9 +10,9 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sts import STSClient
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.client import Sts, ambient
-from keyfence_iam.sts.session_spec import Wanted, of_warden
-from keyfence_iam.suspension import Warden
+from keyfence_iam.sts.client import StsClient, default_boto_session
+from keyfence_iam.sts.session_spec import SessionSpec, suspension_session
+from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId
 from tests.isolation.places import Caller
 
@@ -30,7 +30,7 @@ class Aws:
 
     @cached_property
     def session(self) -> boto3.Session:
-        return ambient()
+        return default_boto_session()
 
     @cached_property
     def sts(self) -> STSClient:
@@ -42,15 +42,15 @@ class Aws:
     def client(self, caller: Caller) -> DynamoDBClient:
         if caller not in self._clients:
             tenant = None if caller.tenant is None else TenantId(caller.tenant)
-            self._clients[caller] = self._as(self._assumed(Wanted(caller.role, tenant)))
+            self._clients[caller] = self._as(self._assumed(SessionSpec(caller.role, tenant)))
         return self._clients[caller]
 
-    def warden(self) -> Warden:
-        credentials = self._assumed(of_warden())
-        return Warden.connect(credentials, self.roles.rpartition("/")[2], region=self.session.region_name)
+    def warden(self) -> TenantSuspension:
+        credentials = self._assumed(suspension_session())
+        return TenantSuspension.connect(credentials, self.roles.rpartition("/")[2], region=self.session.region_name)
 
-    def _assumed(self, wanted: Wanted) -> Credentials:
-        return Sts.connect(self.session, self.roles, self.table)(wanted, 900)
+    def _assumed(self, wanted: SessionSpec) -> Credentials:
+        return StsClient.connect(self.session, self.roles, self.table)(wanted, 900)
 
     def _as(self, credentials: Credentials) -> DynamoDBClient:
         return self.session.client(

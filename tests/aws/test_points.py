@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence_iam.tenant import TenantId, tenant_boundary
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.aws.conftest import Aws
 from tests.isolation.calls import Call, kinds
 from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
@@ -114,4 +114,4 @@ def _check(table: str, sort: str) -> dict[str, Any]:
 
 
 def _key(tenant: str, sort: str) -> dict[str, Any]:
-    return {"PK": {"S": f"{tenant_boundary(tenant)}POINTS#1"}, "SK": {"S": sort}}
+    return {"PK": {"S": f"{tenant_key_prefix(tenant)}POINTS#1"}, "SK": {"S": sort}}

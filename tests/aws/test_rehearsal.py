@@ -13,7 +13,7 @@ from tests.world import World
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 def test_the_gate_answers_every_point_as_aws_is_expected_to(world: World) -> None:
-    service = gate_access.as_role(world.gate.sessions, "service-base").credentials
+    service = gate_access.role_session(world.gate.sessions, "service-base").credentials
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/aws/test_points.py"],
         env={**os.environ, **_environment(world, service)},

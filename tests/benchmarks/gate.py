@@ -25,20 +25,20 @@ from botocore.credentials import ReadOnlyCredentials
 from keyfence.cli.process import listen
 from keyfence.local import gate_access
 from keyfence.store.dynamodb.table_definition import definition
-from keyfence_iam.authorization import Place, TableKeys, expand
+from keyfence_iam.authorization import ArnScope, TableKeys, authorizations_for
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Sessions, first_denied
-from keyfence_iam.gate.app import Application
-from keyfence_iam.gate.engine.client import Upstream, forward
+from keyfence_iam.gate.account.session import SessionIssuer, first_denied
+from keyfence_iam.gate.app import GateApp
+from keyfence_iam.gate.engine.client import EngineClient, forward
 from keyfence_iam.gate.gate import HOST
-from keyfence_iam.gate.http.messages import Answer, Request
-from keyfence_iam.gate.server import Server
-from keyfence_iam.gate.sigv4 import Verifier
-from keyfence_iam.gate.state import Rules
-from keyfence_iam.strict_json import parameters
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
+from keyfence_iam.gate.server import GateServer
+from keyfence_iam.gate.sigv4 import SignatureVerifier
+from keyfence_iam.gate.state import GateState
+from keyfence_iam.strict_json import parse_object
+from keyfence_iam.tenant import parse_tenant_id
 
 KEY = bytes(32)
 DEPLOYMENT = Deployment()
@@ -49,10 +49,10 @@ DESCRIBED = json.dumps({"Table": definition(DEPLOYMENT.table)}).encode()
 PARTS = ("signature", "json", "expansion", "decision")
 
 
-class Forwarder(Application):
+class Forwarder(GateApp):
     """The same server and the same way to the engine, without a single question asked."""
 
-    async def _dispatched(self, request: Request) -> Answer:
+    async def _dispatched(self, request: HttpRequest) -> HttpResponse:
         return await forward(request, self._upstream)
 
 
@@ -80,9 +80,9 @@ def main() -> None:
 def _serve(kind: str, engine_url: str, port: int) -> None:
     if kind == "engine":
         asyncio.run(_engine(port))
-    rules = Rules(sessions=Sessions(Account.of(DEPLOYMENT), KEY))
-    application = (Application if kind == "gate" else Forwarder)(rules, Upstream(engine_url))
-    Server(application).run(sockets=[listen(HOST, port)])
+    rules = GateState(sessions=SessionIssuer(Account.of(DEPLOYMENT), KEY))
+    application = (GateApp if kind == "gate" else Forwarder)(rules, EngineClient(engine_url))
+    GateServer(application).run(sockets=[listen(HOST, port)])
 
 
 async def _engine(port: int) -> None:
@@ -108,8 +108,8 @@ class Canned(asyncio.Protocol):
 
 
 def _measure(engine_url: str, calls: int) -> None:
-    sessions = Sessions(Account.of(DEPLOYMENT), KEY)
-    credentials = gate_access.as_tenant(sessions, tenant_id("acme"), writes=True, seconds=3600).credentials
+    sessions = SessionIssuer(Account.of(DEPLOYMENT), KEY)
+    credentials = gate_access.tenant_session(sessions, parse_tenant_id("acme"), writes=True, seconds=3600).credentials
     with _served("forward", engine_url) as forwarder, _served("gate", engine_url) as gate:
         _line("per call, in µs", "direct", "forwarded", "gate", "ratio", "CPU fwd", "CPU gate", "added", *PARTS)
         for call in _calls():
@@ -164,7 +164,7 @@ def _served(kind: str, engine_url: str) -> Iterator[Served]:
 class _Signer:
     """Requests as a client would send them, signed once."""
 
-    def __init__(self, credentials: Credentials, sessions: Sessions) -> None:
+    def __init__(self, credentials: Credentials, sessions: SessionIssuer) -> None:
         self._credentials = ReadOnlyCredentials(credentials.access_key, credentials.secret_key, credentials.token)
         self.sessions = sessions
 
@@ -184,7 +184,7 @@ class _Signer:
 
 def _parts(signer: _Signer, call: Call) -> dict[str, Callable[[], object]]:
     headers, body = signer.signed("http://127.0.0.1:8001", call)
-    request = Request(
+    request = HttpRequest(
         method="POST",
         path=b"/",
         query=b"",
@@ -192,9 +192,9 @@ def _parts(signer: _Signer, call: Call) -> dict[str, Callable[[], object]]:
         body=body,
         source_ip=HOST,
     )
-    verifier, place = Verifier(signer.sessions, region=DEPLOYMENT.region), Place.of(DEPLOYMENT)
-    session, read = verifier.verify(request, "dynamodb"), parameters(body)
-    asked = expand(call.operation, read, place, KEYS)
+    verifier, place = SignatureVerifier(signer.sessions, region=DEPLOYMENT.region), ArnScope.of(DEPLOYMENT)
+    session, read = verifier.verify(request, "dynamodb"), parse_object(body)
+    asked = authorizations_for(call.operation, read, place, KEYS)
 
     def judge() -> None:
         known = session.context(
@@ -207,8 +207,8 @@ def _parts(signer: _Signer, call: Call) -> dict[str, Callable[[], object]]:
             PARTS,
             (
                 lambda: verifier.verify(request, "dynamodb"),
-                lambda: parameters(body),
-                lambda: expand(call.operation, read, place, KEYS),
+                lambda: parse_object(body),
+                lambda: authorizations_for(call.operation, read, place, KEYS),
                 judge,
             ),
             strict=True,

@@ -20,21 +20,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from keyfence import app, log
-from keyfence.admission.admission import Turns
-from keyfence.admission.tenant_limits import Allowances
+from keyfence.admission.admission import Admission
+from keyfence.admission.tenant_limits import TenantLimitsCache
 from keyfence.auth.principal import Role
 from keyfence.auth.verifier import tenant_verifier
-from keyfence.domains.users.repository import Users
-from keyfence.graphql.context import Caller, Context
+from keyfence.domains.users.repository import UserRepository
+from keyfence.graphql.context import Context, TenantRequest
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
 from keyfence.graphql.schema import schema
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide_binary import obtain, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.location import Home
-from keyfence.tenancy.cache import Registry, home_of
-from keyfence.usage.ledger import Ledger
+from keyfence.store.location import TenantLocation
+from keyfence.tenancy.cache import TenantCache, location_of
+from keyfence.usage.ledger import UsageLedger
 from tests.world import Session, World
 
 QUERY = """{ users(first: 20) { edges { cursor node { id email name role createdAt updatedAt version __typename } }
@@ -65,7 +65,7 @@ def main() -> None:
         _serve(json.loads(Path(given.serve).read_text()))
         return
     with TemporaryDirectory() as directory:
-        engine = dynoxide.start(Path(directory), lambda _: None, obtain(shared_cache(), print))
+        engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
         try:
             asyncio.run(_measure(engine.url, Path(directory), given.requests))
         finally:
@@ -76,7 +76,7 @@ async def _measure(url: str, directory: Path, requests: int) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     world = World.over(url, TABLE, LocalIssuer(key=key))
     session = world.session(await world.new_tenant("acme"))
-    users = Users(world.table(session.tenant))
+    users = UserRepository(world.table(session.tenant))
     for number in range(40):
         await users.create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
     rows = [("whole request, over a socket", _over_socket(url, key, session, directory, requests))]
@@ -88,9 +88,9 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
     verifier = tenant_verifier(world.settings)
     executor = GraphQLExecutor(schema)
     request = GraphQLRequest(query=QUERY)
-    tenant = await Registry(world.tables.control(writes=False)).get(session.tenant)
-    turns = Turns(allowances=Allowances(), ledger=Ledger(), total=world.tables.meter)
-    caller = Caller(await verifier.verify(session.token), tenant, turns.begin(tenant), home_of(tenant))
+    tenant = await TenantCache(world.tables.control(writes=False)).get(session.tenant)
+    turns = Admission(allowances=TenantLimitsCache(), ledger=UsageLedger(), total=world.tables.meter)
+    caller = TenantRequest(await verifier.verify(session.token), tenant, turns.begin(tenant), location_of(tenant))
     table = world.table(session.tenant, writes=False)
     canned = await _canned(world, session)
 
@@ -107,7 +107,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
         "    token, verified before": lambda: verifier.verify(session.token),
         "    parse and validate, read before": prepare,
         "    execute, with an answer in hand": execute,
-        "    DynamoDB call, decoded": lambda: Users(table).newest(first=20, after=None),
+        "    DynamoDB call, decoded": lambda: UserRepository(table).newest(first=20, after=None),
     }
 
 
@@ -121,9 +121,9 @@ async def _canned(world: World, session: Session) -> World:
             answers.append(await world.tables.client.call(*call))
             return answers[-1]
 
-    await Users(replace(world.tables, client=Tape({})).tenant(Home(tenant=session.tenant), writes=False)).newest(
-        first=20, after=None
-    )
+    await UserRepository(
+        replace(world.tables, client=Tape({})).tenant(TenantLocation(tenant=session.tenant), writes=False)
+    ).newest(first=20, after=None)
     tables = replace(world.tables, client=Canned(answers[0]))
     return replace(world, tables=tables, application=_canned_application(world, answers[0], session))
 

@@ -13,12 +13,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from keyfence.store.codec import Item
-from keyfence.store.sharded_query import Order, Slot, merged
-from keyfence.store.shards import slot_of
+from keyfence.store.sharded_query import ShardReader, SortOrder, merge_shards
+from keyfence.store.shards import shard_of
 
 COUNTS = (1, 2, 8, 32, 256)
 SIZES = (20, 100)
-BY_SORT = Order("SK", newest_first=True)
+BY_SORT = SortOrder("SK", newest_first=True)
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Slots:
     queries: Counter[str] = field(default_factory=Counter)
     read: int = 0
 
-    async def fetch(self, slot: Slot, count: int) -> None:
+    async def fetch(self, slot: ShardReader, count: int) -> None:
         """One Query, which says that there is more unless it came to the end."""
         start = slot.resume["SK"]["S"] if slot.resume else "~"
         found = [text for text in self.items.get(int(slot.partition), []) if text < start]
@@ -40,7 +40,9 @@ class Slots:
         self.read += len(found[:count])
 
     async def page(self, slots: int, first: int, after: Item | None) -> list[Item]:
-        return await merged([Slot(str(slot), after) for slot in range(slots)], BY_SORT, first + 1, self.fetch)
+        return await merge_shards(
+            [ShardReader(str(slot), after) for slot in range(slots)], BY_SORT, first + 1, self.fetch
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def kept(items: int, slots: int, *, before: int = 0) -> dict[int, list[str]]:
     """The first `before` of them were written in one slot."""
     made: dict[int, list[str]] = {}
     for number in reversed(range(items)):
-        slot = 0 if number < before else slot_of(f"item-{number}", slots)
+        slot = 0 if number < before else shard_of(f"item-{number}", slots)
         made.setdefault(slot, []).append(f"{number:08}")
     return made
 

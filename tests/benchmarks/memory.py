@@ -12,17 +12,17 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from keyfence.admission import tenant_limits
-from keyfence.auth.verifier import TokenCache, Verified
+from keyfence.auth.verifier import TokenCache, VerifiedToken
 from keyfence.hot_partitions import window
-from keyfence.hot_partitions.partition_load import STEP, STEPS, Place
-from keyfence.store.dynamodb.capacity import Spent
+from keyfence.hot_partitions.partition_load import STEP_SECONDS, STEPS_PER_WINDOW, Partition
+from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy import cache
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence.usage import ledger
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.session_spec import of_tenant
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.session_spec import tenant_session
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import Budget
 
@@ -60,14 +60,14 @@ def tenants(limit: int) -> Iterator[Tenant]:
 
 
 def registered() -> Filled:
-    kept = cache.Registry(cast("Any", None))
+    kept = cache.TenantCache(cast("Any", None))
     for tenant in tenants(cache.LARGEST):
         kept.learn(tenant)
     return Filled("tenants", cache.LARGEST, kept, len(kept._known))
 
 
 def allowed() -> Filled:
-    kept = tenant_limits.Allowances()
+    kept = tenant_limits.TenantLimitsCache()
     for tenant in tenants(tenant_limits.LARGEST):
         kept.of(tenant)
     return Filled("allowances", tenant_limits.LARGEST, kept, len(kept))
@@ -75,14 +75,14 @@ def allowed() -> Filled:
 
 def counted() -> Filled:
     """As many as stay after a flush; what was written and is more than that leaves."""
-    kept = ledger.Ledger()
+    kept = ledger.UsageLedger()
     for tenant in tenants(int(ledger.LARGEST / BEYOND)):
-        kept.add(tenant.id, "users", Spent("Query", read_units=0.5))
+        kept.add(tenant.id, "users", ConsumedCapacity("Query", read_units=0.5))
     return Filled("usage not yet written", ledger.LARGEST, kept, len(kept))
 
 
 def vended() -> Filled:
-    kept = Vending(
+    kept = SessionCache(
         lambda wanted, _: Credentials(f"ASIA{wanted.tenant}", "s" * 40, str(wanted.tenant).ljust(TOKEN, "t")),
         budget=Budget(1e9),
         sessions=SESSIONS,
@@ -90,7 +90,7 @@ def vended() -> Filled:
 
     async def all_of_them() -> None:
         for tenant in tenants(SESSIONS):
-            await kept.credentials(of_tenant(tenant.id, writes=False))
+            await kept.credentials(tenant_session(tenant.id, writes=False))
 
     asyncio.run(all_of_them())
     kept.close()
@@ -101,7 +101,9 @@ def verified() -> Filled:
     kept: TokenCache[Any] = TokenCache(TOKENS)
     for number in range(int(TOKENS * BEYOND)):
         nobody = cast("Any", None)
-        one: Verified[Any] = Verified(caller=object(), key=nobody, issuer=nobody, checked_at=0.0, good_until=1.0)
+        one: VerifiedToken[Any] = VerifiedToken(
+            caller=object(), key=nobody, issuer=nobody, checked_at=0.0, good_until=1.0
+        )
         kept.put(number.to_bytes(32, "big"), one)
     return Filled("tokens", TOKENS, kept, len(kept))
 
@@ -109,10 +111,10 @@ def verified() -> Filled:
 def watched() -> Filled:
     """Every step of a window full, of partitions that no two steps share."""
     seconds = itertools.count()
-    kept = window.Window(clock=lambda: next(seconds) * STEP / int(window.SIZE * BEYOND))
-    for tenant in tenants(STEPS * window.SIZE):
-        kept.add(Place(tenant.id, "GSI2", f"TENANT#{tenant.id}#OPEN#00"), 0.5, 1.0)
-    return Filled("partitions", STEPS * window.SIZE, kept, sum(len(one) for one in kept._sketches.values()))
+    kept = window.TrafficWindow(clock=lambda: next(seconds) * STEP_SECONDS / int(window.SIZE * BEYOND))
+    for tenant in tenants(STEPS_PER_WINDOW * window.SIZE):
+        kept.add(Partition(tenant.id, "GSI2", f"TENANT#{tenant.id}#OPEN#00"), 0.5, 1.0)
+    return Filled("partitions", STEPS_PER_WINDOW * window.SIZE, kept, sum(len(one) for one in kept._sketches.values()))
 
 
 MEMORIES: tuple[Callable[[], Filled], ...] = (registered, allowed, counted, vended, verified, watched)

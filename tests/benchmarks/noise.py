@@ -25,18 +25,18 @@ from typing import IO, Any, NamedTuple, cast
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence import app, log
-from keyfence.app.process import settle_down
+from keyfence.app.process import tune_process
 from keyfence.auth.principal import Role
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide_binary import obtain, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import Settings
-from keyfence.tenancy.quotas import Overrides
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.quotas import QuotaOverrides
+from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session import SessionIssuer
 from tests.api.limited import Server
 from tests.benchmarks.graphql import BODY, _post
 from tests.world import Session, World
@@ -111,12 +111,12 @@ def main() -> None:
         _serve(json.loads(Path(given.serve).read_text()))
         return
     with TemporaryDirectory() as directory:
-        engine = dynoxide.start(Path(directory), lambda _: None, obtain(shared_cache(), print))
+        engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
         world = World.over(engine.url, TABLE, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
         try:
             quiet, noisy, free = asyncio.run(_tenants(world, given.quota))
             _refusals(world)
-            settle_down()
+            tune_process()
             _run(world, Path(directory), given, quiet, noisy, free)
         finally:
             world.close()
@@ -127,10 +127,10 @@ async def _tenants(world: World, quota: int) -> tuple[Session, Session, Session]
     quiet, noisy, free = [world.session(await world.new_tenant(name)) for name in ("quiet", "noisy", "noisy-free")]
     for session in (quiet, noisy, free):
         for number in range(40):
-            create = Users(world.table(session.tenant)).create
+            create = UserRepository(world.table(session.tenant)).create
             await create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
-    register = Register(world.tables.control(writes=True), "benchmark")
-    limited = Overrides(requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota)
+    register = TenantRepository(world.tables.control(writes=True), "benchmark")
+    limited = QuotaOverrides(requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota)
     await register.change(noisy.tenant, "quotas", lambda one: replace(one, overrides=limited), detail={})
     return quiet, noisy, free
 
@@ -233,11 +233,11 @@ def _serve(plan: dict[str, Any]) -> None:
     import uvicorn
 
     settings = Settings(**plan["settings"])
-    sessions = Sessions(Account.of(Deployment(table=settings.table)), bytes.fromhex(plan["gate_key"]))
+    sessions = SessionIssuer(Account.of(Deployment(table=settings.table)), bytes.fromhex(plan["gate_key"]))
     vending = app.local_vending(settings, sessions)
     log.configure(as_json=True, file=Path(os.devnull).open("w"))  # noqa: SIM115
     application = app.application(settings, app.local_tables(settings, vending), vending)
-    settle_down()
+    tune_process()
     uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)
 
 

@@ -19,28 +19,28 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.app.process import settle_down
-from keyfence.domains.activity.activity_log import Activities, Activity, ActivityId, activities
+from keyfence.app.process import tune_process
+from keyfence.domains.activity.activity_log import Activity, ActivityId, ActivityRepository, activities
 from keyfence.errors import Throttled
-from keyfence.jobs.job import Migration
-from keyfence.jobs.lease import Records
-from keyfence.jobs.reshard.job import Resharding
-from keyfence.jobs.reshard.start import Reshards
-from keyfence.jobs.runner import Means, carry_on
+from keyfence.jobs.job import Job
+from keyfence.jobs.lease import JobStore
+from keyfence.jobs.reshard.job import ReshardJob
+from keyfence.jobs.reshard.start import StartReshard
+from keyfence.jobs.runner import JobResources, run_job
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide_binary import obtain, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.issuer import LocalIssuer
-from keyfence.settings import GRACE_SECONDS
-from keyfence.store.dynamodb.caller import Patience
+from keyfence.settings import LOCATION_GRACE_SECONDS
+from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.ids import new_id
 from keyfence.store.location import TOO_OLD
-from keyfence.store.scan import Sweep
+from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.writes import put
-from keyfence.tenancy.cache import Registry
-from keyfence.tenancy.repository import Register
-from keyfence_iam.gate.throughput.partition_buckets import Rates
-from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence.tenancy.cache import TenantCache
+from keyfence.tenancy.repository import TenantRepository
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
@@ -58,7 +58,7 @@ class Tenant:
 
     world: World
     id: TenantId
-    registry: Registry
+    registry: TenantCache
     rate: float
     phase: str = ""
     sent: Counter[str] = field(default_factory=Counter)
@@ -79,7 +79,7 @@ class Tenant:
     async def table(self) -> Table:
         home = self.registry.home(await self.registry.served(self.id))
         table = self.world.tables.tenant(home, writes=True)
-        return replace(table, caller=replace(table.caller, patience=Patience(attempts=1)))
+        return replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=1)))
 
     async def _one(self, number: int) -> None:
         made, phase = _entry(number), self.phase
@@ -112,8 +112,11 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=8)
     given = parser.parse_args()
     with TemporaryDirectory() as directory:
-        engine = dynoxide.start(Path(directory), lambda _: None, obtain(shared_cache(), print))
-        issuer, limits = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())), Limits(Rates(burst_seconds=1.0))
+        engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
+        issuer, limits = (
+            LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())),
+            PartitionLimits(PartitionRates(burst_seconds=1.0)),
+        )
         world = World.over(engine.url, "reshard", issuer, limits)
         try:
             asyncio.run(_run(world, given))
@@ -123,7 +126,7 @@ def main() -> None:
 
 
 async def _run(world: World, given: argparse.Namespace) -> None:
-    settle_down()
+    tune_process()
     loud, quiet = [
         await _tenant(world, name, rate) for name, rate in (("loud", given.units / UNITS), ("quiet", QUIET_RATE))
     ]
@@ -136,7 +139,7 @@ async def _run(world: World, given: argparse.Namespace) -> None:
 
 
 async def _tenant(world: World, name: str, rate: float) -> Tenant:
-    registry = Registry(world.tables.control(writes=False), max_age=REGISTRY_SECONDS)
+    registry = TenantCache(world.tables.control(writes=False), max_age=REGISTRY_SECONDS)
     return Tenant(world, await world.new_tenant(name), registry, rate)
 
 
@@ -145,17 +148,17 @@ async def _together(loud: Tenant, quiet: Tenant, seconds: float, phase: str) -> 
 
 
 def _settle() -> float:
-    return REGISTRY_SECONDS + GRACE_SECONDS + 1
+    return REGISTRY_SECONDS + LOCATION_GRACE_SECONDS + 1
 
 
 async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
     control = world.tables.control(writes=True)
-    register, made = Register(control, "benchmark"), list[Migration]()
-    await Reshards(register, carry_on=made.append)(tenant, COLLECTION, shards)
+    register, made = TenantRepository(control, "benchmark"), list[Job]()
+    await StartReshard(register, carry_on=made.append)(tenant, COLLECTION, shards)
 
-    means = Means(records=Records(control), sweep=Sweep(control.caller))
+    means = JobResources(records=JobStore(control), sweep=TableScan(control.caller))
     settle = timedelta(seconds=_settle())
-    await carry_on(means, made[0].id, Resharding(register=register, home=_moved, as_tenant=_moved, settle=settle))
+    await run_job(means, made[0].id, ReshardJob(register=register, home=_moved, as_tenant=_moved, settle=settle))
 
 
 def _moved(_: object) -> Any:
@@ -175,9 +178,9 @@ def _show(loud: Tenant, quiet: Tenant) -> None:
 async def _listed(tenant: Tenant) -> int:
     listed, after = Counter[str](), None
     table = await tenant.table()
-    table = replace(table, caller=replace(table.caller, patience=Patience(attempts=20)))
+    table = replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=20)))
     while True:
-        page = await Activities(table).latest(first=100, after=after)
+        page = await ActivityRepository(table).latest(first=100, after=after)
         listed.update(one.id for one in page.items)
         if not page.has_next:
             return sum(listed[id] == 1 for id in tenant.kept)

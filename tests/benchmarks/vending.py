@@ -7,17 +7,17 @@ import argparse
 import asyncio
 import time
 
-from keyfence.local.compute import running_as
+from keyfence.local.compute import boto_session_for
 from keyfence.store.dynamodb.caller import CredentialSource
-from keyfence.store.dynamodb.credentials import Vended
+from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.client import Sts
-from keyfence_iam.sts.session_spec import Wanted, of_tenant
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.client import StsClient
+from keyfence_iam.sts.session_spec import SessionSpec, tenant_session
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import Budget
 
@@ -31,8 +31,8 @@ def main() -> None:
 
 
 async def _measure(times: int) -> None:
-    vending = Vending(_at_once, budget=Budget(1e9))
-    handles = [Vended(vending).tenant(tenant, writes=False) for tenant in TENANTS]
+    vending = SessionCache(_at_once, budget=Budget(1e9))
+    handles = [TenantCredentials(vending).tenant(tenant, writes=False) for tenant in TENANTS]
     for handle in handles:
         await handle()
     one = await _cpu(handles[:1], times)
@@ -54,7 +54,7 @@ async def _cpu(handles: list[CredentialSource], times: int) -> float:
     return min(best)
 
 
-def _sweep(vending: Vending) -> float:
+def _sweep(vending: SessionCache) -> float:
     best = []
     for _ in range(5):
         start = time.process_time_ns()
@@ -66,10 +66,12 @@ def _sweep(vending: Vending) -> float:
 def _anew(times: int) -> float:
     account = Account.of(Deployment())
     with Gate.start(engine_url="http://127.0.0.1:9", account=account, key=new_gate_key()) as gate:
-        session = running_as("service-base", gate.sessions)
+        session = boto_session_for("service-base", gate.sessions)
         deployment = account.deployment
-        sts = Sts.connect(session, deployment.role_arn(""), deployment.table, region="us-east-1", endpoint_url=gate.url)
-        wanted = [of_tenant(tenant, writes=True) for tenant in TENANTS[:times]]
+        sts = StsClient.connect(
+            session, deployment.role_arn(""), deployment.table, region="us-east-1", endpoint_url=gate.url
+        )
+        wanted = [tenant_session(tenant, writes=True) for tenant in TENANTS[:times]]
         sts(wanted[0], 900)
         start = time.perf_counter()
         for one in wanted:
@@ -77,7 +79,7 @@ def _anew(times: int) -> float:
         return (time.perf_counter() - start) / times * 1e6
 
 
-def _at_once(wanted: Wanted, _: int) -> Credentials:
+def _at_once(wanted: SessionSpec, _: int) -> Credentials:
     return Credentials(f"{wanted.role}-{wanted.tenant}", "secret", "token")
 
 

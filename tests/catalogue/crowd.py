@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from keyfence.auth.principal import Role
-from keyfence.domains.activity.activity_log import ActivityId, activities, entry
+from keyfence.domains.activity.activity_log import ActivityId, activities, new_activity
 from keyfence.domains.categories.access import categories
 from keyfence.domains.categories.model import Category
 from keyfence.domains.counters.counter import Counter, counters
@@ -19,20 +19,20 @@ from keyfence.domains.products.access import product_revisions, products, sku_cl
 from keyfence.domains.products.model import Product, ProductId, claim_of, revision_of, views_of
 from keyfence.domains.sales.sales import MonthlySales, month_of, monthly_sales
 from keyfence.domains.stores.access import stores
-from keyfence.domains.stores.model import Store, StoreId, opened
+from keyfence.domains.stores.model import Store, StoreId, new_store
 from keyfence.domains.users.access import email_claims, settings, users
 from keyfence.domains.users.model import EmailClaim, Setting, User, UserId
-from keyfence.store.embedded_edges import SIZE, Head
+from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
 from keyfence.store.entity import Entity
 from keyfence.store.ids import new_id
-from keyfence.store.key_template import Path
-from keyfence.store.writes import Note
+from keyfence.store.key_template import KeyPath
+from keyfence.store.writes import ActivityNote
 from tests.catalogue.ordering import Ordered, ordered
 
 Kept = tuple[Entity[Any], Any]
 
-SHELF: Path = ("shelf",)
-BOX: Path = ("box",)
+SHELF: KeyPath = ("shelf",)
+BOX: KeyPath = ("box",)
 SETTINGS = ("language", "theme", "zone")
 NEAR = 6
 """Stores that stand together; all others are far away."""
@@ -110,12 +110,12 @@ class Crowd:
             yield monthly_sales, MonthlySales(id=product.id, total=number + 1, **_times(month_of(self.now)))
         yield counters, Counter(name=views_of(self.products[0].id), part="x", total=3, version=1, **_times(self.now))
 
-    def _standing(self, path: Path) -> list[Product]:
+    def _standing(self, path: KeyPath) -> list[Product]:
         return [product for product in (*self.products, self.boxed) if product.category == path]
 
     def _activity(self, number: int) -> Any:
         at = self.now - timedelta(microseconds=number)
-        return entry(ActivityId(new_id("act")), Note("user.updated"), self.users[0].id, at)
+        return new_activity(ActivityId(new_id("act")), ActivityNote("user.updated"), self.users[0].id, at)
 
 
 def _times(now: datetime) -> dict[str, Any]:
@@ -127,12 +127,18 @@ def _user(number: int, now: datetime) -> User:
     email = f"{number}@crowd.example"
     id = UserId(new_id("usr"))
     return User(
-        id=id, email=email, name=f"U{number}", role=Role.MEMBER, setting_names=names, head=Head(), **_times(now)
+        id=id,
+        email=email,
+        name=f"U{number}",
+        role=Role.MEMBER,
+        setting_names=names,
+        head=EmbeddedEdges(),
+        **_times(now),
     )
 
 
 def _group(number: int, now: datetime) -> Group:
-    return Group(id=GroupId(new_id("grp")), name=f"G{number:05}", head=Head(), member_count=1, **_times(now))
+    return Group(id=GroupId(new_id("grp")), name=f"G{number:05}", head=EmbeddedEdges(), member_count=1, **_times(now))
 
 
 def _edge(user: User, group: Group, now: datetime) -> Membership:
@@ -143,21 +149,21 @@ def _by_user(edges: list[Membership]) -> dict[str, Membership]:
     return {edge.user_id: edge for edge in edges}
 
 
-def _head(edges: Any) -> Head:
+def _head(edges: Any) -> EmbeddedEdges:
     first = sorted(edges)[:SIZE]
-    return Head({child: edges[child].attributes for child in first}, first[-1])
+    return EmbeddedEdges({child: edges[child].attributes for child in first}, first[-1])
 
 
 def _store(number: int, now: datetime) -> Store:
     place = (52.5 + number / 1000, 13.4) if number < NEAR else (-30 + number / 100, 100 + number / 100)
-    return opened(id=StoreId(new_id("sto")), name=f"S{number}", latitude=place[0], longitude=place[1], now=now)
+    return new_store(id=StoreId(new_id("sto")), name=f"S{number}", latitude=place[0], longitude=place[1], now=now)
 
 
 def _customer(number: int, now: datetime) -> Customer:
     return Customer(id=CustomerId(new_id("cus")), name=f"C{number}", **_times(now - timedelta(microseconds=number)))
 
 
-def _product(number: int, path: Path, now: datetime) -> Product:
+def _product(number: int, path: KeyPath, now: datetime) -> Product:
     return Product(
         id=ProductId(new_id("prd")),
         sku=f"SKU-{number}",

@@ -7,7 +7,7 @@ from typing import Any
 from keyfence import app
 from keyfence.access_patterns.report import Measured
 from keyfence.local.issuer import LocalIssuer
-from keyfence.store.dynamodb.client import BotoClient
+from keyfence.store.dynamodb.client import DynamoDbClient
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import TRANSACTION
@@ -47,7 +47,7 @@ async def fill(world: World, tenant: TenantId, crowd: Crowd) -> int:
     puts = [
         {"Put": {"TableName": table, "Item": entity.item(model, fence, UNSHARDED)}} for entity, model in crowd.kept()
     ]
-    engine = BotoClient(replace(app.local_wire(world.settings), endpoint_url=world.engine_url))
+    engine = DynamoDbClient(replace(app.local_wire(world.settings), endpoint_url=world.engine_url))
     for start in range(0, len(puts), TRANSACTION):
         await engine.call("TransactWriteItems", {"TransactItems": puts[start : start + TRANSACTION]}, NOBODY)
     engine.close()

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from keyfence.domains.orders.access import events, items, orders, rows
-from keyfence.domains.orders.line_items import LineItem, ProductId, Wanted, billed, line_items
+from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine, line_items, order_total
 from keyfence.domains.orders.model import (
-    BuyerId,
+    CustomerId,
     Order,
     OrderEvent,
     OrderId,
     OrderStatus,
     changed,
     deleted,
-    event,
+    new_order_event,
     row_of,
 )
 from keyfence.domains.products.model import Product
@@ -57,19 +57,19 @@ def ordered(customer: str, product: Product, now: datetime) -> Iterator[Ordered]
 
 def _placed(customer: str, product: Product, now: datetime) -> Ordered:
     id = OrderId(new_id("ord"))
-    lines = line_items(id, [Wanted(ProductId(product.id), 2)], [product], now)
+    lines = line_items(id, [RequestedLine(ProductId(product.id), 2)], [product], now)
     order = Order(
         id=id,
-        customer_id=BuyerId(customer),
+        customer_id=CustomerId(customer),
         status=OrderStatus.PENDING,
         region=REGION,
-        bill=billed(lines, product.currency),
+        bill=order_total(lines, product.currency),
         created_at=now,
         updated_at=now,
     )
-    return Ordered(order, lines, [event(None, order, "placed", by="somebody", at=now, note=None)])
+    return Ordered(order, lines, [new_order_event(None, order, "placed", by="somebody", at=now, note=None)])
 
 
 def _then(placed: Ordered, after: Order, kind: str) -> Ordered:
-    happened = event(placed.order, after, kind, by="somebody", at=after.updated_at, note=None)
+    happened = new_order_event(placed.order, after, kind, by="somebody", at=after.updated_at, note=None)
     return Ordered(after, placed.lines, [*placed.happened, happened])

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from keyfence.access_patterns import Named, patterns
+from keyfence.access_patterns import NamedPattern, patterns
 from keyfence.access_patterns.report import Measured
 from keyfence.access_patterns.report import measurements as kept
 from keyfence.domains.stores.geohash import CELLS
 from keyfence.graphql.schema import schema
 from keyfence.local.issuer import LocalIssuer
-from keyfence.store.entity import Family
+from keyfence.store.entity import ItemCollection
 from tests.catalogue.__main__ import SIZE
 from tests.catalogue.fields import MUTATIONS, QUERIES
 from tests.catalogue.measuring import measurements, unstreamed
@@ -26,7 +26,7 @@ FIELDS = ("viewer", *QUERIES, *MUTATIONS)
 PATTERNS = tuple(patterns())
 STRETCHES = {"stores_by_place": CELLS}
 """The one question that is many Queries: as many as stretches cover its circle, at most."""
-INSIDE = {id(named.pattern.children) for named in PATTERNS if isinstance(named.pattern, Family)}
+INSIDE = {id(named.pattern.children) for named in PATTERNS if isinstance(named.pattern, ItemCollection)}
 """What is read together with its parent need not be read alone."""
 
 
@@ -58,7 +58,7 @@ def test_the_large_tenant_is_large(compared: Compared) -> None:
 
 @pytest.mark.parametrize("named", PATTERNS, ids=str)
 def test_a_question_is_one_call_of_its_pattern_and_costs_the_same_in_every_tenant(
-    compared: Compared, named: Named
+    compared: Compared, named: NamedPattern
 ) -> None:
     using = [one for one in compared.small.values() if named.name in one.reads]
     assert using or id(named.pattern) in INSIDE or named.of_control_plane

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from keyfence.access_patterns.register import patterns
 from keyfence.access_patterns.report import Cost, Measured
-from keyfence.store.dynamodb.capacity import Meter
-from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.dynamodb.capacity import CapacityMeter
+from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 
@@ -34,12 +34,12 @@ class Seen:
 class Watch:
     """A client that writes down what each call was for and consumed."""
 
-    client: Client
+    client: DynamoDb
     seen: list[Seen] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         answer = await self.client.call(operation, parameters, credentials)
-        meter = Meter()
+        meter = CapacityMeter()
         meter.record(operation, answer)
         self.seen.append(Seen(operation, _current.get(), meter.units[operation]))
         return answer

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from keyfence.hot_partitions.fleet import FleetTraffic
-from keyfence.hot_partitions.hottest import Hot
-from keyfence.hot_partitions.partition_load import Place, Spot, Units, step_of
+from keyfence.hot_partitions.hottest import HotPartitionReport
+from keyfence.hot_partitions.partition_load import CapacityUnits, Partition, PartitionLoad, step_of
 from keyfence_iam.tenant import TenantId
 from tests.commands.typed import run
 from tests.world import World
@@ -25,10 +25,14 @@ def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
     assert hot() == (0, "", "Nothing is hot.\n")
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
     step = step_of(time.time())
-    slot = Spot(Place(ACME, "GSI2", "TENANT#acme#OPEN#00"), "open_orders", {step: Units(500.0, 21_000.0, 1_000, 12)})
-    whole = Spot(Place(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", slot.steps)
-    lone = Spot(Place(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: Units(write=5_000.0)})
-    asyncio.run(FleetTraffic(world.tables.control(writes=True)).put("one", Hot((lone, slot), (whole,))))
+    slot = PartitionLoad(
+        Partition(ACME, "GSI2", "TENANT#acme#OPEN#00"), "open_orders", {step: CapacityUnits(500.0, 21_000.0, 1_000, 12)}
+    )
+    whole = PartitionLoad(Partition(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", slot.steps)
+    lone = PartitionLoad(
+        Partition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: CapacityUnits(write=5_000.0)}
+    )
+    asyncio.run(FleetTraffic(world.tables.control(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,))))
     code, out, said = hot()
     assert (code, said) == (0, "")
     heading, first, second = (line.split() for line in out.splitlines())

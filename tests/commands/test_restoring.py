@@ -6,8 +6,8 @@ from typing import Any
 
 from keyfence.local import gate_access
 from keyfence.local.data_directory import gate_key
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.table_definition import Administration
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
@@ -33,9 +33,9 @@ def run(gate: Gate, *arguments: str) -> tuple[int, str]:
 
 
 def created(gate: Gate) -> None:
-    maker = gate_access.as_role(gate.sessions, PROVISIONER).credentials
-    wire = Wire(region="us-east-1", endpoint_url=gate.url)
-    Administration.connect(wire, gate.account.deployment.table, maker).create()
+    maker = gate_access.role_session(gate.sessions, PROVISIONER).credentials
+    wire = ConnectionOptions(region="us-east-1", endpoint_url=gate.url)
+    TableAdmin.connect(wire, gate.account.deployment.table, maker).create()
 
 
 def items(world: World) -> list[dict[str, Any]]:

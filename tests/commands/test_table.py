@@ -4,8 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from keyfence.cli import app
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.table_definition import Administration, definition
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin, definition
 from tests.conftest import Engines
 
 
@@ -51,9 +51,9 @@ def test_a_table_of_another_version_is_told_apart_with_what_to_do(
     monkeypatch.setenv("KEYFENCE_TABLE", "by-another-version")
     older = definition("by-another-version")
     older["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("bill")
-    Administration.connect(Wire(region="us-east-1", endpoint_url=engine_url), older["TableName"]).boto.create_table(
-        **older
-    )
+    TableAdmin.connect(
+        ConnectionOptions(region="us-east-1", endpoint_url=engine_url), older["TableName"]
+    ).boto.create_table(**older)
     said = CliRunner().invoke(app, ["table", "--create"])
     assert (said.exit_code, said.stdout) == (1, "Found the table by-another-version.\n")
     assert said.stderr.splitlines()[:2] == [

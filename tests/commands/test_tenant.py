@@ -17,10 +17,10 @@ from botocore.exceptions import ClientError
 from keyfence import app as composed
 from keyfence.cli.tenant import list_show
 from keyfence.local.data_directory import gate_key
-from keyfence.usage.hourly_usage import CONTROL_PLANE, Counts, UsageHour, Usages
+from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageHour, UsageRepository
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
-from keyfence_iam.tenant import TenantId, tenant_id
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.commands import typed
 from tests.provider import Provider
 from tests.unit.cli.changes import CHANGES
@@ -89,13 +89,13 @@ def newcomer() -> tuple[str, Provider]:
 def served(world: World, id: str, provider: Provider) -> dict[str, Any]:
     """By a server that knows of nobody yet."""
     fresh = composed.application(world.settings, world.tables, world.vending)
-    session = Session(fresh, provider.token(tenant=id), tenant_id(id))
+    session = Session(fresh, provider.token(tenant=id), parse_tenant_id(id))
     return asyncio.run(session.answer(VIEWER))
 
 
 def passes(world: World, gate: Gate, id: str) -> bool:
     """Whether the fence lets a session of the tenant look for one of its own items."""
-    client = replace(world, gate=gate).client(tenant_id(id), read_only=True)
+    client = replace(world, gate=gate).client(parse_tenant_id(id), read_only=True)
     key = {"PK": {"S": f"TENANT#{id}#USER#x"}, "SK": {"S": "PROFILE"}}
     try:
         client.get_item(TableName=world.settings.table, Key=key)
@@ -142,7 +142,7 @@ def test_what_is_wrong_is_called_by_its_option_and_nothing_is_claimed(option: st
 
 
 def test_the_list_has_every_tenant_once_and_the_newest_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_show, "LARGEST", 2)
+    monkeypatch.setattr(list_show, "MAX_PAGE_SIZE", 2)
     made = [asyncio.run(world.new_tenant()) for _ in range(5)]
     listed = [one["id"] for one in told("list")["tenants"]]
     assert listed[:5] == made[::-1]
@@ -248,7 +248,7 @@ def test_an_issuer_with_other_keys_signs_with_them(world: World) -> None:
     assert served(world, id, provider)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
 
 
-def _hour(tenant: TenantId, at: datetime, **operations: Counts) -> UsageHour:
+def _hour(tenant: TenantId, at: datetime, **operations: UsageCounts) -> UsageHour:
     day = int(datetime(2099, 1, 1, tzinfo=UTC).timestamp())
     return UsageHour(tenant=tenant, hour=at, part="a", operations=operations, ttl=day, created_at=at, updated_at=at)
 
@@ -256,15 +256,15 @@ def _hour(tenant: TenantId, at: datetime, **operations: Counts) -> UsageHour:
 def test_usage_is_told_by_operation_and_by_tenant_with_what_it_costs(world: World) -> None:
     tenant, quiet = asyncio.run(world.new_tenant()), asyncio.run(world.new_tenant())
     noon = datetime(2026, 3, 5, 12, tzinfo=UTC)
-    users = Counts(requests=3, read_units=Decimal("1000000.5"))
-    orders = Counts(requests=1, refused=2, write_units=Decimal(2_000_000), throttled_calls=4)
+    users = UsageCounts(requests=3, read_units=Decimal("1000000.5"))
+    orders = UsageCounts(requests=1, refused=2, write_units=Decimal(2_000_000), throttled_calls=4)
     hours = [
         _hour(tenant, noon, users=users),
         _hour(tenant, datetime(2026, 2, 27, tzinfo=UTC), placeOrder=orders),
         _hour(tenant, datetime(2026, 4, 1, tzinfo=UTC), users=users),
-        _hour(CONTROL_PLANE, noon, outside=Counts(read_units=Decimal(8))),
+        _hour(CONTROL_PLANE, noon, outside=UsageCounts(read_units=Decimal(8))),
     ]
-    asyncio.run(Usages(world.tables.control(writes=True)).put(hours))
+    asyncio.run(UsageRepository(world.tables.control(writes=True)).put(hours))
     span = ("--from", "2026-02-20", "--to", "2026-04-01")
     found = told("usage", tenant, *span)
     assert (found["from"], found["to"]) == ("2026-02-20T00:00:00Z", "2026-04-01T00:00:00Z")

@@ -62,7 +62,7 @@ def ended(ending: signal.Signals, due: Callable[[], bool], *arguments: str) -> t
 
 def become(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on AWS: credentials of that role, and endpoints that stand for AWS's."""
-    base = gate_access.as_role(gate.sessions, role).credentials
+    base = gate_access.role_session(gate.sessions, role).credentials
     given = {
         "AWS_ACCESS_KEY_ID": base.access_key,
         "AWS_SECRET_ACCESS_KEY": base.secret_key,

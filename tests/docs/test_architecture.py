@@ -6,17 +6,17 @@ import pytest
 
 from keyfence.admission import tenant_limits
 from keyfence.auth import tenant_issuers
-from keyfence.auth.key_sets import Pace
+from keyfence.auth.key_sets import RefreshPolicy
 from keyfence.auth.verifier import CACHED_TOKENS, RECHECK_SECONDS
 from keyfence.domains.sessions import revocation
 from keyfence.graphql.document_cache import ENTRY_WEIGHT
 from keyfence.hot_partitions import window
-from keyfence.hot_partitions.partition_load import STEP
+from keyfence.hot_partitions.partition_load import STEP_SECONDS
 from keyfence.http import media_types
 from keyfence.http.request import BODY_LIMIT
-from keyfence.settings import GRACE_SECONDS
+from keyfence.settings import LOCATION_GRACE_SECONDS
 from keyfence.store.dual_write import caller
-from keyfence.store.dynamodb.caller import Patience
+from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.keys import PARTITION_BYTES, SORT_BYTES
 from keyfence.store.writes import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
 from keyfence.tenancy import cache
@@ -25,7 +25,7 @@ from keyfence_iam.sts import refresh, session_cache
 from tests.docs.pages import DOCS, ROOT, prose, table
 
 PAGE = DOCS / "architecture.md"
-PACE, PATIENCE, SESSIONS = Pace(), Patience(), refresh.Pace()
+PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedule()
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,16 @@ PACE, PATIENCE, SESSIONS = Pace(), Patience(), refresh.Pace()
         f"{cache.LARGEST:,}; {cache.MAX_AGE:g} s",
         f"{tenant_issuers.LARGEST:,} of each; {tenant_issuers.MAX_AGE:g} s and {tenant_issuers.ABSENT_FOR:g} s",
         f"what is left of tenants' quotas | {tenant_limits.LARGEST:,};",
-        f"the heaviest {window.SIZE:,} of each {STEP} s",
+        f"the heaviest {window.SIZE:,} of each {STEP_SECONDS} s",
         f"of hours that are over {ledger.LARGEST:,} |",
         f"`KEYFENCE_REVOCATION_SECONDS` says so; then {revocation.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",
-        f"{media_types.MEMORY} of each, their first {media_types.LONGEST:,} characters",
+        f"{media_types.CACHE_SIZE} of each, their first {media_types.LONGEST:,} characters",
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",
         f"{caller.ROUNDS} rounds, the same pauses, then THROTTLED",
-        f"as the registry may remember the tenant and {GRACE_SECONDS:g} s more",
+        f"as the registry may remember the tenant and {LOCATION_GRACE_SECONDS:g} s more",
         f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
         f"`http/request.py` reads at most {BODY_LIMIT:,} bytes",
         f"A session of {SESSIONS.session} s is renewed in the background when between"

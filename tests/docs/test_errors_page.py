@@ -10,14 +10,14 @@ from keyfence.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
 from keyfence.domains.stores.repository import CANDIDATES
 from keyfence.domains.users.model import EMAIL_LENGTH, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH, SETTINGS
 from keyfence.errors import Code
-from keyfence.graphql.query_limits import Limits
-from keyfence.graphql.relay import USUAL
+from keyfence.graphql.query_limits import QueryLimits
+from keyfence.graphql.relay import DEFAULT_PAGE_SIZE
 from keyfence.http.request import BODY_LIMIT
-from keyfence.http.response import STATUS
+from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.key_template import NAME_LENGTH as CATEGORY_NAME_LENGTH
 from keyfence.store.key_template import PATH_BYTES
-from keyfence.store.pagination import LARGEST
+from keyfence.store.pagination import MAX_PAGE_SIZE
 from tests.docs.pages import DOCS, blocks, prose, table
 
 PAGE = DOCS / "errors.md"
@@ -27,7 +27,7 @@ UNNAMED = {"introspection_depth": "`depth`", "tokens": "tokens"}
 
 def test_every_code_is_there_with_its_status() -> None:
     told = {code.strip("`"): int(status) for code, status, *_ in table(PAGE, "code")}
-    assert told == {code.value: STATUS[code] for code in Code}
+    assert told == {code.value: STATUS_BY_CODE[code] for code in Code}
 
 
 def test_the_examples_have_codes_that_exist() -> None:
@@ -35,7 +35,7 @@ def test_the_examples_have_codes_that_exist() -> None:
 
 
 def test_every_limit_is_there_with_its_number() -> None:
-    limits = asdict(Limits())
+    limits = asdict(QueryLimits())
     guess = limits.pop("list_size")
     wanted = [(UNNAMED.get(name, f"`{name}`"), f"{most:,}") for name, most in limits.items()]
     assert sorted(row[:2] for row in table(PAGE, "limit")) == sorted(wanted)
@@ -45,7 +45,7 @@ def test_every_limit_is_there_with_its_number() -> None:
 def test_the_sizes_of_bodies_and_pages_are_there() -> None:
     said = " ".join(prose(PAGE).split())
     assert f"a body of more than {BODY_LIMIT:,} bytes" in said
-    assert f"A page has {USUAL} items unless `first` says otherwise, from 1 to {LARGEST}." in said
+    assert f"A page has {DEFAULT_PAGE_SIZE} items unless `first` says otherwise, from 1 to {MAX_PAGE_SIZE}." in said
     assert LIFETIME_HOURS == 7 * 24
     assert "good for a week" in said
 

@@ -14,15 +14,15 @@ from keyfence.admission.tenant_limits import BURST_SECONDS
 from keyfence.cli import app
 from keyfence.cli.job_progress import job_settling
 from keyfence.hot_partitions.autopilot import Mode
-from keyfence.hot_partitions.recommendation import BOUNDS, FULL
+from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
 from keyfence.http.metrics import Metrics
 from keyfence.jobs import lease, runner
 from keyfence.jobs.offboard import job
-from keyfence.jobs.offboard.start import Phase
+from keyfence.jobs.offboard.start import OffboardingPhase
 from keyfence.jobs.reshard.start import MOST
-from keyfence.settings import GRACE_SECONDS, Settings
+from keyfence.settings import LOCATION_GRACE_SECONDS, Settings
 from keyfence.store.shards import LIMIT
-from keyfence.tenancy.quotas import ALLOWANCES
+from keyfence.tenancy.quotas import TIER_QUOTAS
 from keyfence.tenancy.tenant import MovePhase
 from keyfence.usage.hourly_usage import LISTED, RETENTION
 from tests.docs.pages import DOCS, ROOT, blocks, prose, table
@@ -31,7 +31,7 @@ PAGE = DOCS / "operations.md"
 TEXT = " ".join(PAGE.read_text().split())
 LOGGED = re.compile(r'log\.(?:warning|error|exception|critical)\(\s*"([^"]+)"')
 SETTINGS = Settings.model_construct()
-LEAST_SETTLING = SETTINGS.registry_seconds + GRACE_SECONDS + SETTINGS.connect_timeout + SETTINGS.read_timeout
+LEAST_SETTLING = SETTINGS.registry_seconds + LOCATION_GRACE_SECONDS + SETTINGS.connect_timeout + SETTINGS.read_timeout
 COMMANDS = re.findall(r"uv run keyfence ([^\n]*)", PAGE.read_text())
 
 
@@ -69,12 +69,12 @@ def test_the_tiers_have_their_allowances() -> None:
             one.users,
             one.storage_mb,
         )
-        for tier, one in ALLOWANCES.items()
+        for tier, one in TIER_QUOTAS.items()
     ]
 
 
 def test_the_phases_of_an_offboarding_are_told_in_their_order() -> None:
-    assert names("phase") == list(Phase)
+    assert names("phase") == list(OffboardingPhase)
 
 
 def test_the_phases_of_a_move_are_told_in_their_order() -> None:
@@ -115,10 +115,12 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
         f"Usage, for {RETENTION.days} days after each hour",
         f"as far as it comes within {job.SECONDS:g} seconds",
         f"loses its place after {lease.LEASE.total_seconds():g} seconds",
-        f"more than {FULL * 100:g} % of what its slots carry",
-        "up to {} slot in FREE, {} in STANDARD, {} in PREMIUM and {} in ENTERPRISE".format(*BOUNDS.values()),
+        f"more than {GROW_AT * 100:g} % of what its slots carry",
+        "up to {} slot in FREE, {} in STANDARD, {} in PREMIUM and {} in ENTERPRISE".format(
+            *AUTOPILOT_MAX_SHARDS.values()
+        ),
         "Slots are 1 to {}, of `counters` 1 to {}.".format(LIMIT, MOST["counters"]),
-        f"the {GRACE_SECONDS:g} s that a request may go on by what it began with",
+        f"the {LOCATION_GRACE_SECONDS:g} s that a request may go on by what it began with",
         f"which is {LEAST_SETTLING:g} with the defaults; `serve` refuses less",
         f"commands wait for {job_settling(SETTINGS):g} s unless it is set",
         f"within `KEYFENCE_REGISTRY_SECONDS`, which is {Settings.model_fields['registry_seconds'].default:g}",

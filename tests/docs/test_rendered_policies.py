@@ -3,13 +3,13 @@
 import pytest
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.policy import Kind, parse_text
+from keyfence_iam.policy import DocumentKind, parse_policy_text
 from keyfence_iam.roles import ROLES
-from keyfence_iam.roles.rendering import files
+from keyfence_iam.roles.rendering import policy_files
 from tests.docs.pages import ROOT
 
 RENDERED = ROOT / "iam" / "rendered"
-WANTED = files(Deployment())
+WANTED = policy_files(Deployment())
 
 
 def test_no_rendered_policy_has_drifted() -> None:
@@ -19,8 +19,8 @@ def test_no_rendered_policy_has_drifted() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("kind", ["identity", "trust"])
-def test_a_rendered_policy_reads_back_as_the_value_it_came_from(role: str, kind: Kind) -> None:
+def test_a_rendered_policy_reads_back_as_the_value_it_came_from(role: str, kind: DocumentKind) -> None:
     definition = ROLES[role]
     value = definition.trust(Deployment()) if kind == "trust" else definition.identity(Deployment())
     name = f"{role}.trust.json" if kind == "trust" else f"{role}.json"
-    assert parse_text(WANTED[name], kind=kind) == value
+    assert parse_policy_text(WANTED[name], kind=kind) == value

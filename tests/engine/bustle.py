@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Throttled
 from keyfence.store.table import Table
-from keyfence.tenancy.cache import Registry, home_of
+from keyfence.tenancy.cache import TenantCache, location_of
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
@@ -26,11 +26,11 @@ class Server:
     """What a process would hold: a registry of its own."""
 
     world: World
-    registry: Registry
+    registry: TenantCache
 
     @classmethod
     def of(cls, world: World, age: float) -> "Server":
-        return cls(world, Registry(world.tables.control(writes=False), max_age=age))
+        return cls(world, TenantCache(world.tables.control(writes=False), max_age=age))
 
     async def table(self, tenant: TenantId, *, writes: bool) -> Table:
         home = self.registry.home(await self.registry.served(tenant))
@@ -77,7 +77,7 @@ class Bustle:
     async def _create(self) -> None:
         email = f"{next(self.numbers)}@x.example"
         self.begun.add(email)
-        users = Users(await self.any_server().table(self.tenant, writes=True))
+        users = UserRepository(await self.any_server().table(self.tenant, writes=True))
         await users.create(email=email, name="Somebody", role=Role.MEMBER)
         self.acknowledged.add(email)
 
@@ -90,7 +90,7 @@ class Bustle:
         """Every page from another server; a small page size does not walk for ever."""
         known, found, after = set(self.acknowledged), list[str](), None
         for _ in range(40):
-            users = Users(await self.any_server().table(self.tenant, writes=False))
+            users = UserRepository(await self.any_server().table(self.tenant, writes=False))
             page = await users.newest(first=first, after=after)
             found += [user.email for user in page.items]
             if not page.has_next:
@@ -118,9 +118,9 @@ class Bustle:
     async def final(self) -> list[str]:
         """Once nothing moves any more: by where its items are, however long that takes."""
         tenant = await self.servers[0].registry.served(self.tenant)
-        table, found, after = self.world.tables.tenant(home_of(tenant), writes=False), list[str](), None
+        table, found, after = self.world.tables.tenant(location_of(tenant), writes=False), list[str](), None
         while True:
-            page = await Users(table).newest(first=100, after=after)
+            page = await UserRepository(table).newest(first=100, after=after)
             found += [user.email for user in page.items]
             if not page.has_next:
                 return found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
-from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence_iam.credentials import Credentials
 
 Moment = Literal["before", "after"]
@@ -31,7 +31,7 @@ def be_killed() -> NoReturn:
 class Dying:
     """A client whose process does not survive its call number `at`."""
 
-    client: Client
+    client: DynamoDb
     at: int
     moment: Moment
     end: Callable[[], NoReturn] = die

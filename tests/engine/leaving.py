@@ -10,19 +10,19 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from keyfence import app
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.offboard.certificate import Signer
-from keyfence.jobs.offboard.job import Means, Worker
-from keyfence.jobs.offboard.start import Beginning, Departure, Job
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import CertificateSigner
+from keyfence.jobs.offboard.job import OffboardResources, Worker
+from keyfence.jobs.offboard.start import OffboardingProgress, OffboardingState, StartOffboarding
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import TenantId, tenant_boundary
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.engine.dying import Died
 from tests.world import World
 
 OPERATOR = "an-operator"
-KEY = Signer(Ed25519PrivateKey.from_private_bytes(b"k" * 32))
+KEY = CertificateSigner(Ed25519PrivateKey.from_private_bytes(b"k" * 32))
 START = datetime(2026, 11, 16, 8, tzinfo=UTC)
 
 
@@ -47,7 +47,7 @@ class Mortal:
 
     Nothing that it does afterwards reaches anybody."""
 
-    client: Client
+    client: DynamoDb
     at: int | None = None
     places: list[str] = field(default_factory=list)
 
@@ -70,24 +70,24 @@ class Mortal:
     def close(self) -> None: ...
 
 
-def through(by: Migrator, client: Client) -> Migrator:
+def through(by: MigratorAccess, client: DynamoDb) -> MigratorAccess:
     return replace(by, tables=replace(by.tables, client=client))
 
 
 @contextmanager
-def migrator(world: World) -> Iterator[Migrator]:
-    with app.migrating(world.settings, world.gate.sessions) as made:
+def migrator(world: World) -> Iterator[MigratorAccess]:
+    with app.migrator(world.settings, world.gate.sessions) as made:
         yield made
 
 
-def means(by: Migrator, exports: Path, time: Time, **changes: Any) -> Means:
+def means(by: MigratorAccess, exports: Path, time: Time, **changes: Any) -> OffboardResources:
     made = by.means(by=OPERATOR, exports=exports, signer=KEY, settle=6.0, rate=5.0)
     register, suspensions = replace(made.register, now=time.now), replace(made.suspensions, now=time.now)
     unhurried = {"rate": 1_000_000.0, **changes}
     return replace(made, register=register, suspensions=suspensions, now=time.now, sleep=time.sleep, **unhurried)
 
 
-def without_iam(given: Means) -> Means:
+def without_iam(given: OffboardResources) -> OffboardResources:
     """For those who offboard a hundred times: that IAM shuts a tenant out is shown elsewhere."""
 
     async def shut(_: Sequence[TenantId]) -> None: ...
@@ -95,11 +95,11 @@ def without_iam(given: Means) -> Means:
     return replace(given, suspensions=replace(given.suspensions, shut=shut))
 
 
-async def begin(means: Means, tenant: TenantId, confirm: str | None = None) -> Departure:
-    return await Beginning(means.register, means.suspensions, now=means.now)(tenant, confirm or tenant)
+async def begin(means: OffboardResources, tenant: TenantId, confirm: str | None = None) -> OffboardingProgress:
+    return await StartOffboarding(means.register, means.suspensions, now=means.now)(tenant, confirm or tenant)
 
 
-async def offboard(means: Means, tenant: TenantId) -> Job:
+async def offboard(means: OffboardResources, tenant: TenantId) -> OffboardingState:
     await begin(means, tenant)
     return await Worker(means).run(tenant)
 
@@ -123,7 +123,7 @@ def _batched(items: list[Item], size: int) -> Iterator[list[Item]]:
 
 
 def _item(tenant: TenantId, at: int, text: str, indexes: int) -> Item:
-    prefix = tenant_boundary(tenant)
+    prefix = tenant_key_prefix(tenant)
     item: Item = {
         "PK": {"S": f"{prefix}THING#{at:05}"},
         "SK": {"S": "METADATA"},
@@ -145,5 +145,5 @@ def left(world: World, index: str | None = None) -> list[Any]:
 
 
 def of(items: list[Any], tenant: TenantId) -> list[Any]:
-    own = [item for item in items if item["PK"]["S"].startswith(tenant_boundary(tenant))]
+    own = [item for item in items if item["PK"]["S"].startswith(tenant_key_prefix(tenant))]
     return sorted(own, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))

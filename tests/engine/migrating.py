@@ -8,10 +8,10 @@ from typing import Any
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.jobs.job import Migration
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.rekey import keys_migration
-from keyfence.jobs.runner import Means, carry_on
+from keyfence.jobs.job import Job
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.rekey import new_rekey_job
+from keyfence.jobs.runner import JobResources, run_job
 from keyfence.store.codec import Item
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED, ShardMap
@@ -23,15 +23,15 @@ BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 INDEXED = ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
 
 
-def means(by: Migrator, time: Time, **changes: Any) -> Means:
+def means(by: MigratorAccess, time: Time, **changes: Any) -> JobResources:
     made = by.migrations(rate=5.0)
     records = replace(made.records, now=time.now)
     return replace(made, **{"records": records, "sleep": time.sleep, "rate": None, **changes})
 
 
-async def rekeyed(by: Migrator, means: Means, tenant: TenantId | None, **asked: Any) -> Migration:
-    made = await means.records.add(keys_migration(tenant, by=OPERATOR, now=means.records.now, **asked))
-    return await carry_on(means, made.id, by.rekeying)
+async def rekeyed(by: MigratorAccess, means: JobResources, tenant: TenantId | None, **asked: Any) -> Job:
+    made = await means.records.add(new_rekey_job(tenant, by=OPERATOR, now=means.records.now, **asked))
+    return await run_job(means, made.id, by.rekeying)
 
 
 def user(number: int) -> User:

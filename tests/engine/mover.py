@@ -8,12 +8,12 @@ from typing import Any
 
 from keyfence.app.migrators import local_migrator
 from keyfence.auth.principal import Role
-from keyfence.domains.users.repository import Users
-from keyfence.jobs.job import Migration
-from keyfence.jobs.migrator import Migrator, program_of
-from keyfence.jobs.move.start import Moves
-from keyfence.jobs.runner import carry_on
-from keyfence.tenancy.repository import Register
+from keyfence.domains.users.repository import UserRepository
+from keyfence.jobs.job import Job
+from keyfence.jobs.migrator import MigratorAccess, program_for
+from keyfence.jobs.move.start import StartMove
+from keyfence.jobs.runner import run_job
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Placement, Tenant
 from keyfence_iam.tenant import TenantId
 from tests.world import World
@@ -23,22 +23,20 @@ from tests.world import World
 class Mover:
     """Whoever moves tenants of this world."""
 
-    migrator: Migrator
+    migrator: MigratorAccess
 
     @property
-    def register(self) -> Register:
-        return Register(self.migrator.control, "an-operator")
+    def register(self) -> TenantRepository:
+        return TenantRepository(self.migrator.control, "an-operator")
 
-    async def begin(self, tenant: TenantId, to: Placement) -> Migration:
-        return await Moves(self.register)(tenant, to)
+    async def begin(self, tenant: TenantId, to: Placement) -> Job:
+        return await StartMove(self.register)(tenant, to)
 
-    async def carry_on(
-        self, made: Migration, settle: float = 0.0, seam: Callable[[str], None] = lambda _: None
-    ) -> Migration:
+    async def carry_on(self, made: Job, settle: float = 0.0, seam: Callable[[str], None] = lambda _: None) -> Job:
         means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam)
-        return await carry_on(means, made.id, program_of(made, self.migrator, settle=timedelta(seconds=settle)))
+        return await run_job(means, made.id, program_for(made, self.migrator, settle=timedelta(seconds=settle)))
 
-    async def moved(self, tenant: TenantId, to: Placement, settle: float = 0.0) -> Migration:
+    async def moved(self, tenant: TenantId, to: Placement, settle: float = 0.0) -> Job:
         return await self.carry_on(await self.begin(tenant, to), settle)
 
     async def get(self, tenant: TenantId) -> Tenant:
@@ -69,5 +67,5 @@ def places(world: World, tenant: TenantId) -> tuple[dict[tuple[str, str], Any], 
 async def populated(world: World, name: str, count: int = 12) -> TenantId:
     tenant = await world.new_tenant(name)
     for number in range(count):
-        await Users(world.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)
+        await UserRepository(world.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)
     return tenant

@@ -5,17 +5,17 @@ from typing import Any
 
 from keyfence import app
 from keyfence.local import gate_access
-from keyfence.store.dual_write.item_sync import Likeness, Outcome
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.table_definition import Administration
-from keyfence.store.location import Home
+from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
-from keyfence.tenancy.cache import home_of
-from keyfence.tenancy.repository import Register
-from keyfence.tenancy.tenant import Move, MovePhase, Placement, Tenant
+from keyfence.tenancy.cache import location_of
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant
 from keyfence_iam.deployment import silo_table
-from keyfence_iam.sts.session_spec import Placement as Reach
-from keyfence_iam.tenant import TenantId, tenant_boundary
+from keyfence_iam.sts.session_spec import TableAccess as Reach
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.world import Session, World
 
 Items = dict[tuple[str, str], dict[str, Any]]
@@ -31,9 +31,9 @@ class Moving:
     @classmethod
     async def begun(cls, world: World) -> "Moving":
         made = cls(world, await world.new_tenant())
-        wire = Wire(region=world.settings.region, endpoint_url=world.settings.endpoint_url)
-        migrator = gate_access.as_role(world.gate.sessions, "migrator").credentials
-        Administration.connect(wire, made.silo, migrator).create()
+        wire = ConnectionOptions(region=world.settings.region, endpoint_url=world.settings.endpoint_url)
+        migrator = gate_access.role_session(world.gate.sessions, "migrator").credentials
+        TableAdmin.connect(wire, made.silo, migrator).create()
         return made
 
     @property
@@ -45,8 +45,8 @@ class Moving:
         return silo_table(self.pool, self.tenant)
 
     async def publish(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Tenant:
-        move = phase and Move(target=placement.other, phase=phase, migration="mig_test")
-        register = Register(self.world.tables.control(writes=True), "the-tests")
+        move = phase and TableMove(target=placement.other, phase=phase, migration="mig_test")
+        register = TenantRepository(self.world.tables.control(writes=True), "the-tests")
         return await register.change(
             self.tenant,
             "tenant.moved",
@@ -54,8 +54,8 @@ class Moving:
             detail={},
         )
 
-    async def home(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Home:
-        return home_of(await self.publish(phase, placement))
+    async def home(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> TenantLocation:
+        return location_of(await self.publish(phase, placement))
 
     async def table(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Table:
         return self.world.tables.tenant(await self.home(phase, placement), writes=True)
@@ -66,7 +66,7 @@ class Moving:
 
     def items(self, table: str) -> Items:
         pages = self.world.engine_client().get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
-        own = tenant_boundary(self.tenant)
+        own = tenant_key_prefix(self.tenant)
         found: list[Any] = [item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(own)]
         return {(item["PK"]["S"], item["SK"]["S"]): _sorted(item) for item in found}
 
@@ -74,12 +74,12 @@ class Moving:
         return self.items(self.pool), self.items(self.silo)
 
     async def backfill(self) -> None:
-        home = Home(tenant=self.tenant, also=Reach.SILO)
+        home = TenantLocation(tenant=self.tenant, also=Reach.SILO)
         caller = self.world.tables.tenant(home, writes=True).caller
-        likeness = Likeness(caller=caller, source=self.pool, target=self.silo)
+        likeness = ItemSync(caller=caller, source=self.pool, target=self.silo)
         for partition, sort in {key for items in self.both() for key in items}:
             outcome = await likeness.make({"PK": {"S": partition}, "SK": {"S": sort}})
-            assert outcome is not Outcome.CHANGED
+            assert outcome is not SyncOutcome.CHANGED
 
 
 def _sorted(item: dict[str, Any]) -> dict[str, Any]:

@@ -7,21 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from keyfence import app
-from keyfence.admin.onboarding import Application, Onboarding
+from keyfence.admin.onboarding import Onboarding, OnboardingRequest
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.tenant import parse_tenant_id
 from tests.engine.dying import Dying, be_killed
 
 
-def application(id: str, jwks: dict[str, Any]) -> Application:
-    return Application(
-        id=tenant_id(id),
+def application(id: str, jwks: dict[str, Any]) -> OnboardingRequest:
+    return OnboardingRequest(
+        id=parse_tenant_id(id),
         name="A Shop",
         tier=Tier.STANDARD,
         owner_email=f"owner@{id}.example",
@@ -32,7 +32,7 @@ def application(id: str, jwks: dict[str, Any]) -> Application:
 
 
 def onboarding(tables: Tables, settings: Settings) -> Onboarding:
-    return app.onboarding(settings, Register(tables.control(writes=True), "an-operator"), tables)
+    return app.onboarding(settings, TenantRepository(tables.control(writes=True), "an-operator"), tables)
 
 
 def main(given: dict[str, Any]) -> None:
@@ -43,7 +43,7 @@ def main(given: dict[str, Any]) -> None:
         sts_endpoint_url=given["gate"],
         cursor_keys=("dev-" + "A" * 43,),
     )
-    sessions = Sessions(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
+    sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
     tables = app.local_tables(settings, app.local_vending(settings, sessions))
     killed = replace(tables, client=Dying(tables.client, given["at"], given["moment"], be_killed))
     asyncio.run(onboarding(killed, settings)(application(given["id"], given["jwks"])))

@@ -4,16 +4,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from keyfence.domains.categories.access import category_by_path
-from keyfence.domains.categories.move import Moves
-from keyfence.domains.categories.repository import Categories, tree
-from keyfence.domains.products.category_products import Shelves
+from keyfence.domains.categories.move import CategoryMoves
+from keyfence.domains.categories.repository import CategoryRepository, read_tree
+from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import ProductId
-from keyfence.domains.products.repository import Products
-from keyfence.store.key_template import Path
+from keyfence.domains.products.repository import ProductRepository
+from keyfence.store.key_template import KeyPath
 from keyfence.store.table import Table
 
 AUDIO = ("audio",)
-TREE: dict[Path, int] = {
+TREE: dict[KeyPath, int] = {
     AUDIO: 1,
     ("audio", "books"): 3,
     ("audio", "books", "a#b %"): 0,
@@ -24,8 +24,8 @@ TREE: dict[Path, int] = {
 """Every category with the number of its products."""
 
 
-def moves(table: Table) -> Moves:
-    return Moves(table, Shelves(table).carry)
+def moves(table: Table) -> CategoryMoves:
+    return CategoryMoves(table, CategoryProducts(table).carry)
 
 
 @dataclass(slots=True)
@@ -33,46 +33,46 @@ class Orchard:
     """A tenant's tree, with the products by the category in which they were put."""
 
     table: Table
-    planted: dict[ProductId, Path] = field(default_factory=dict)
+    planted: dict[ProductId, KeyPath] = field(default_factory=dict)
 
     @classmethod
     async def grown(cls, table: Table) -> "Orchard":
         orchard = cls(table)
         for path, count in TREE.items():
-            await Categories(table).create(path)
+            await CategoryRepository(table).create(path)
             for number in range(count):
                 await orchard.plant(path, f"{'/'.join(path)}-{number}")
         return orchard
 
-    async def plant(self, path: Path, sku: str) -> ProductId:
-        product = await Products(self.table, "gardener").create(
+    async def plant(self, path: KeyPath, sku: str) -> ProductId:
+        product = await ProductRepository(self.table, "gardener").create(
             sku=sku, name=sku, price=Decimal("1.5"), currency="EUR", category=path
         )
         self.planted[product.id] = path
         return product.id
 
-    async def seen(self) -> dict[Path, list[str]]:
+    async def seen(self) -> dict[KeyPath, list[str]]:
         """The products of every category that is shown, found in its list."""
-        shown = [category.path for category in await Categories(self.table).under()]
+        shown = [category.path for category in await CategoryRepository(self.table).under()]
         assert len(shown) == len(set(shown))
-        products = Products(self.table, "visitor")
+        products = ProductRepository(self.table, "visitor")
         pages = {path: await products.in_category(path, first=100, after=None) for path in shown}
         return {path: sorted(product.id for product in page.items) for path, page in pages.items()}
 
-    def wanted(self, source: Path, target: Path) -> dict[Path, list[str]]:
+    def wanted(self, source: KeyPath, target: KeyPath) -> dict[KeyPath, list[str]]:
         """What has to be seen once one has been moved to the other."""
         return {_moved(path, source, target): self._in(path) for path in {*TREE, *self.planted.values()}}
 
-    def _in(self, path: Path) -> list[str]:
+    def _in(self, path: KeyPath) -> list[str]:
         return sorted(id for id, place in self.planted.items() if place == path)
 
     async def check(self) -> None:
         """Nothing is on its way, and every product is counted and is the same by id, by SKU and in its category."""
-        for category in await tree(self.table):
+        for category in await read_tree(self.table):
             assert category.moving is None
             assert category.depth == 1 or await self.table.find(category_by_path, path=category.path[:-1])
-        counts = {category.path: category.product_count for category in await tree(self.table)}
-        seen, products = await self.seen(), Products(self.table, "visitor")
+        counts = {category.path: category.product_count for category in await read_tree(self.table)}
+        seen, products = await self.seen(), ProductRepository(self.table, "visitor")
         assert {path: len(ids) for path, ids in seen.items()} == counts
         for product in await products.find_many([*self.planted]):
             assert product is not None
@@ -82,5 +82,5 @@ class Orchard:
             assert (claim.category, claim.version) == (product.category, product.version)
 
 
-def _moved(path: Path, source: Path, target: Path) -> Path:
+def _moved(path: KeyPath, source: KeyPath, target: KeyPath) -> KeyPath:
     return target + path[len(source) :] if path[: len(source)] == source else path

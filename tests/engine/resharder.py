@@ -8,20 +8,20 @@ from itertools import count
 from typing import Any
 
 from keyfence.access_patterns import patterns
-from keyfence.domains.counters.counter import Counters
+from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.products.model import views_of
-from keyfence.jobs.job import Migration
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.reshard.job import Resharding
-from keyfence.jobs.reshard.start import Reshards, counts_of
-from keyfence.jobs.runner import Means, carry_on
+from keyfence.jobs.job import Job
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.reshard.job import ReshardJob
+from keyfence.jobs.reshard.start import StartReshard, counts_of
+from keyfence.jobs.runner import JobResources, run_job
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Query, key_names
 from keyfence.store.shards import ShardCounts
 from keyfence.store.table import Table
-from keyfence.tenancy.cache import home_of
-from keyfence.tenancy.repository import Register
-from keyfence_iam.tenant import TenantId, tenant_boundary
+from keyfence.tenancy.cache import location_of
+from keyfence.tenancy.repository import TenantRepository
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.catalogue.crowd import SHELF, Crowd
 from tests.catalogue.ordering import REGION
 from tests.engine.leaving import OPERATOR, Time
@@ -41,37 +41,37 @@ QUERIES: Mapping[str, Query[Any]] = {
 class Resharder:
     """Begins as an operator and goes on as the migrator, on a clock of its own."""
 
-    by: Migrator
+    by: MigratorAccess
     time: Time = field(default_factory=Time)
 
     @property
-    def register(self) -> Register:
-        return Register(self.by.control, OPERATOR, now=self.time.now)
+    def register(self) -> TenantRepository:
+        return TenantRepository(self.by.control, OPERATOR, now=self.time.now)
 
     @property
-    def program(self) -> Resharding:
+    def program(self) -> ReshardJob:
         settle = timedelta(seconds=SETTLE)
-        return Resharding(register=self.register, home=self.by.home, as_tenant=self.by.at, settle=settle)
+        return ReshardJob(register=self.register, home=self.by.home, as_tenant=self.by.at, settle=settle)
 
-    def means(self, **changes: Any) -> Means:
+    def means(self, **changes: Any) -> JobResources:
         made = self.by.migrations(rate=1_000_000.0)
         records = replace(made.records, now=self.time.now)
         return replace(made, records=records, sleep=self.time.sleep, rate=None, **changes)
 
-    async def begin(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Migration:
-        made = list[Migration]()
-        reshards = Reshards(self.register, carry_on=made.append, segments=2)
+    async def begin(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
+        made = list[Job]()
+        reshards = StartReshard(self.register, carry_on=made.append, segments=2)
         await reshards(tenant, collection, shards, rebalance=rebalance)
         (migration,) = made
         return migration
 
-    async def carry_on(self, migration: Migration, **changes: Any) -> Migration:
-        return await carry_on(self.means(**changes), migration.id, self.program)
+    async def carry_on(self, migration: Job, **changes: Any) -> Job:
+        return await run_job(self.means(**changes), migration.id, self.program)
 
-    async def reshard(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Migration:
+    async def reshard(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
         return await self.carry_on(await self.begin(tenant, collection, shards, rebalance=rebalance))
 
-    async def a_little(self, migration: Migration, *, page: int, pages: int = 2) -> Migration:
+    async def a_little(self, migration: Job, *, page: int, pages: int = 2) -> Job:
         """So many pages of every segment, and what waiting there is."""
         asked = count()
         return await self.carry_on(migration, page=page, stop=lambda: next(asked) > pages + int(SETTLE / 5))
@@ -81,13 +81,13 @@ class Resharder:
 
     async def table(self, world: World, tenant: TenantId) -> Table:
         """As a server has it that has just read the map."""
-        return world.tables.tenant(home_of(await self.register.get(tenant)), writes=True)
+        return world.tables.tenant(location_of(await self.register.get(tenant)), writes=True)
 
 
 async def seen(table: Table, crowd: Crowd, collection: str, first: int) -> list[Any]:
     """All of a collection that one can be shown, page by page."""
     if collection == "counters":
-        return await Counters(table).totals([views_of(product.id) for product in crowd.products])
+        return await CounterRepository(table).totals([views_of(product.id) for product in crowd.products])
     after, found = None, list[Any]()
     while True:
         page = await table.page(QUERIES[collection], first=first, after=after, **values(crowd, collection))
@@ -120,6 +120,6 @@ def kept(world: World, tenant: TenantId) -> list[Item]:
     asked: dict[str, Any] = {"TableName": world.settings.table, "ConsistentRead": True}
     pages = world.engine_client().get_paginator("scan").paginate(**asked)
     own: list[Any] = [
-        item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(tenant_boundary(tenant))
+        item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(tenant_key_prefix(tenant))
     ]
     return sorted(own, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))

@@ -9,7 +9,7 @@ from keyfence import app
 from keyfence.settings import Settings
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session import SessionIssuer
 from tests.engine.dying import Dying, be_killed
 from tests.engine.leaving import through
 from tests.engine.resharder import Resharder
@@ -23,8 +23,8 @@ def main(given: dict[str, Any]) -> None:
         sts_endpoint_url=given["gate"],
         cursor_keys=("dev-" + "A" * 43,),
     )
-    sessions = Sessions(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
-    with app.migrating(settings, sessions) as by:
+    sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
+    with app.migrator(settings, sessions) as by:
         killed = through(by, Dying(by.tables.client, given["at"], "after", be_killed))
         asyncio.run(_carry_on(Resharder(by=killed), given))
 

@@ -6,14 +6,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from keyfence.domains.activity.activity_log import journal
-from keyfence.domains.customers.repository import Customers
-from keyfence.domains.orders.line_items import Priced, ProductId, Wanted
-from keyfence.domains.orders.model import BuyerId, Order, OrderRow
-from keyfence.domains.orders.place_order import Placing
+from keyfence.domains.activity.activity_log import activity_log
+from keyfence.domains.customers.repository import CustomerRepository
+from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
+from keyfence.domains.orders.model import CustomerId, Order, OrderRow
+from keyfence.domains.orders.place_order import OrderPlacement
 from keyfence.domains.orders.recycle_bin import RecycleBin
-from keyfence.domains.orders.repository import Orders, Parts
-from keyfence.domains.orders.review_queue import Reviews
+from keyfence.domains.orders.repository import OrderDetails, OrderRepository
+from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.store import timestamps
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
@@ -36,7 +36,7 @@ PRICES = {
 }
 
 
-async def prices(products: Sequence[ProductId]) -> list[Priced | None]:
+async def prices(products: Sequence[ProductId]) -> list[PricedProduct | None]:
     return [PRICES.get(product) for product in products]
 
 
@@ -45,38 +45,42 @@ class Shop:
     """Everything about orders, for one who serves."""
 
     table: Table
-    customer: BuyerId
-    now: Callable[[], datetime] = timestamps.now
+    customer: CustomerId
+    now: Callable[[], datetime] = timestamps.utc_now
     by: str = "clerk"
 
     @classmethod
     async def opened(cls, table: Table) -> "Shop":
-        noted = replace(table, journal=journal("clerk"))
-        customer = await Customers(noted).create(name="Ann", email=None)
-        return cls(noted, BuyerId(customer.id))
+        noted = replace(table, journal=activity_log("clerk"))
+        customer = await CustomerRepository(noted).create(name="Ann", email=None)
+        return cls(noted, CustomerId(customer.id))
 
     @property
-    def orders(self) -> Orders:
-        return Orders(self.table, self.by, self.now)
+    def orders(self) -> OrderRepository:
+        return OrderRepository(self.table, self.by, self.now)
 
     @property
-    def placing(self) -> Placing:
-        return Placing(self.table, self.by, prices, self.now)
+    def placing(self) -> OrderPlacement:
+        return OrderPlacement(self.table, self.by, prices, self.now)
 
     @property
-    def reviews(self) -> Reviews:
-        return Reviews(self.orders)
+    def reviews(self) -> ReviewQueue:
+        return ReviewQueue(self.orders)
 
     @property
     def bin(self) -> RecycleBin:
         return RecycleBin(self.orders)
 
     @property
-    def parts(self) -> Parts:
-        return Parts(self.table)
+    def parts(self) -> OrderDetails:
+        return OrderDetails(self.table)
 
-    async def place(self, *lines: Wanted, **given: Any) -> Order:
-        wanted: dict[str, Any] = {"customer_id": self.customer, "region": "north", "lines": lines or (Wanted(PEN, 1),)}
+    async def place(self, *lines: RequestedLine, **given: Any) -> Order:
+        wanted: dict[str, Any] = {
+            "customer_id": self.customer,
+            "region": "north",
+            "lines": lines or (RequestedLine(PEN, 1),),
+        }
         return await self.placing.place(**{**wanted, **given})
 
     async def lists(self) -> dict[str, list[str]]:

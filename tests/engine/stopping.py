@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 
@@ -17,7 +17,7 @@ class Stopped(Exception):
 class Stopping:
     """Lets some writes through and then stops, right before the next one or right after it."""
 
-    client: Client
+    client: DynamoDb
     writes: int
     after: bool
 
@@ -39,7 +39,7 @@ class Stopping:
 class Lagging:
     """Shows one item of each partition of an index, the same again and again, for so many queries."""
 
-    client: Client
+    client: DynamoDb
     index: str
     queries: int
     shown: dict[str, list[Any]] = field(default_factory=dict)
@@ -55,5 +55,5 @@ class Lagging:
     def close(self) -> None: ...
 
 
-def through(table: Table, client: Client) -> Table:
+def through(table: Table, client: DynamoDb) -> Table:
     return replace(table, caller=replace(table.caller, client=client))

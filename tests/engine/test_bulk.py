@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from keyfence.bulk.importer import BadLines, Importer
-from keyfence.bulk.record_kind import Writer
-from keyfence.domains.activity.activity_log import journal
-from keyfence.domains.sales.sales import Sales
+from keyfence.bulk.record_kind import RecordWriter
+from keyfence.domains.activity.activity_log import activity_log
+from keyfence.domains.sales.sales import SalesRepository
 from keyfence.local.demo.load import load_demo
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store import timestamps
-from keyfence.store.dynamodb.flow_control import Rate
+from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.table import Table
-from keyfence_iam.tenant import TenantId, tenant_id
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.conftest import Engines
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.unit.bulk.samples import CUS, HISTORY, LINES, PRD
@@ -30,7 +30,7 @@ async def table(world: World, tenant: TenantId) -> Table:
 
 
 async def sold(table: Table) -> list[tuple[str, int]]:
-    return [(one.id, one.total) for one in await Sales(table).top(f"{timestamps.now():%Y-%m}", first=9)]
+    return [(one.id, one.total) for one in await SalesRepository(table).top(f"{timestamps.utc_now():%Y-%m}", first=9)]
 
 
 async def test_an_export_imported_into_an_empty_tenant_is_the_same_in_every_item(world: World, table: Table) -> None:
@@ -63,7 +63,7 @@ async def test_each_line_is_one_transaction(world: World, table: Table) -> None:
 
 
 @dataclass(slots=True)
-class Counted(Rate):
+class Counted(Pacer):
     """Lets everything pass, and counts it."""
 
     passed: float = 0
@@ -74,7 +74,7 @@ class Counted(Rate):
 
 async def test_every_item_counts_towards_the_rate(world: World, table: Table) -> None:
     rate = Counted()
-    await Importer(Writer(replace(table, journal=journal("import")), rate)).run(BytesIO(content()))
+    await Importer(RecordWriter(replace(table, journal=activity_log("import")), rate)).run(BytesIO(content()))
     sent = [call.parameters for call in world.calls() if call.operation == "TransactWriteItems"]
     assert rate.passed == sum(len(call["TransactItems"]) for call in sent[-len(SMALL) :])
 
@@ -149,7 +149,7 @@ async def test_a_few_hundred_orders_come_back_in_equal_bytes(engines: Engines, i
     """On dynoxide, where lists do not take longer the more there is in the table."""
     world = World.over(engines["dynoxide"].url, "bulk-of-hundreds", issuer)
     await load_demo(world.tables, lambda _: None)
-    given = await exported(world.table(tenant_id("acme"), writes=False))
+    given = await exported(world.table(parse_tenant_id("acme"), writes=False))
     other = world.table(await world.new_tenant())
     assert (await imported(other, given)).written["order"] >= 200
     assert await exported(other) == given

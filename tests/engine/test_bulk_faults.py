@@ -7,10 +7,10 @@ from io import BytesIO
 import pytest
 
 from keyfence.bulk.importer import Importer
-from keyfence.bulk.record_kind import Writer
-from keyfence.domains.activity.activity_log import journal
+from keyfence.bulk.record_kind import RecordWriter
+from keyfence.domains.activity.activity_log import activity_log
 from keyfence.errors import KeyfenceError
-from keyfence.store.dynamodb.caller import Patience
+from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.table import Table
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId
@@ -33,8 +33,8 @@ def _faultless(world: World) -> Iterator[None]:
 
 def hasty(table: Table) -> Importer:
     """An import that dies of the first call that fails."""
-    once = replace(table.caller, patience=Patience(attempts=1))
-    return Importer(Writer(replace(table, caller=once, journal=journal("import"))))
+    once = replace(table.caller, patience=RetryPolicy(attempts=1))
+    return Importer(RecordWriter(replace(table, caller=once, journal=activity_log("import"))))
 
 
 async def dies(importer: Importer, given: bytes) -> bool:

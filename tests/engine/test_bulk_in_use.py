@@ -11,17 +11,17 @@ from keyfence.bulk import exporter
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.record_kind import Line, encoded
 from keyfence.domains.categories.access import moves
-from keyfence.domains.categories.model import Move, MoveId
-from keyfence.domains.categories.repository import Categories
-from keyfence.domains.customers.repository import Customers
+from keyfence.domains.categories.model import CategoryMove, MoveId
+from keyfence.domains.categories.repository import CategoryRepository
+from keyfence.domains.customers.repository import CustomerRepository
 from keyfence.domains.orders.access import deleted_orders
-from keyfence.domains.orders.line_items import LineItem, ProductId, Wanted
+from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine
 from keyfence.domains.orders.model import OrderRow, OrderStatus
 from keyfence.domains.orders.recycle_bin import RecycleBin
-from keyfence.domains.orders.repository import Parts, order_id
+from keyfence.domains.orders.repository import OrderDetails, order_id
 from keyfence.domains.products.model import Product
 from keyfence.domains.products.model import ProductId as OfferedId
-from keyfence.domains.products.repository import Products
+from keyfence.domains.products.repository import ProductRepository
 from keyfence.errors import Conflict
 from keyfence.store import timestamps
 from keyfence.store.table import Table
@@ -57,13 +57,13 @@ def names(read: list[Line]) -> list[str]:
 
 
 async def a_new_trade(trade: Trade) -> None:
-    await Categories(trade.table).create(["new"])
-    await Categories(trade.table).create(["new", "newer"])
-    ware = await Products(trade.table, "clerk").create(
+    await CategoryRepository(trade.table).create(["new"])
+    await CategoryRepository(trade.table).create(["new", "newer"])
+    ware = await ProductRepository(trade.table, "clerk").create(
         sku="NEW", name="New", price=Decimal(1), currency="EUR", category=["new", "newer"]
     )
-    customer = await Customers(trade.table).create(name="Newcomer", email=None)
-    await trade.place(customer.id, Wanted(ProductId(ware.id), 1))
+    customer = await CustomerRepository(trade.table).create(name="Newcomer", email=None)
+    await trade.place(customer.id, RequestedLine(ProductId(ware.id), 1))
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
@@ -105,15 +105,15 @@ async def test_what_is_deleted_or_restored_meanwhile_is_there_once(
 async def test_a_product_that_is_revised_while_it_is_read_is_as_it_was(
     world: World, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find_many = Products.find_many
+    find_many = ProductRepository.find_many
 
-    async def revising(products: Products, ids: Sequence[OfferedId]) -> list[Product | None]:
+    async def revising(products: ProductRepository, ids: Sequence[OfferedId]) -> list[Product | None]:
         found = await find_many(products, ids)
         for id in ids:
-            await Products(Trade.on(table).table, "clerk").revise(id, price=Decimal(9))
+            await ProductRepository(Trade.on(table).table, "clerk").revise(id, price=Decimal(9))
         return found
 
-    monkeypatch.setattr(Products, "find_many", revising)
+    monkeypatch.setattr(ProductRepository, "find_many", revising)
     read = await exported(table)
     monkeypatch.undo()
     await imported(world.table(await world.new_tenant()), read)
@@ -126,13 +126,13 @@ async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
     await imported(
         table, content(*list(SMALL.values())[:3], changed("order", events=None, version=None, status="PENDING"))
     )
-    items_of = Parts.items_of
+    items_of = OrderDetails.items_of
 
-    async def moving(parts: Parts, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
+    async def moving(parts: OrderDetails, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
         await Trade.on(table).orders.transition(orders[0].id, OrderStatus.CONFIRMED)
         return await items_of(parts, orders)
 
-    monkeypatch.setattr(Parts, "items_of", moving)
+    monkeypatch.setattr(OrderDetails, "items_of", moving)
     read = await exported(table)
     monkeypatch.undo()
     await imported(world.table(await world.new_tenant()), read)
@@ -140,8 +140,8 @@ async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
 
 
 async def test_while_a_category_is_moved_there_is_no_export(table: Table) -> None:
-    now = timestamps.now()
-    move = Move(id=MoveId("mov_1"), source=("office",), target=("x",), created_at=now, updated_at=now)
+    now = timestamps.utc_now()
+    move = CategoryMove(id=MoveId("mov_1"), source=("office",), target=("x",), created_at=now, updated_at=now)
     with pytest.raises(Conflict, match="was moved meanwhile"):
         await lines(table, 3, lambda trade: trade.table.write(put(moves, replace(move, finished_at=now))))
     await table.write(put(moves, move))

@@ -8,8 +8,8 @@ import pytest
 
 from keyfence.bulk.importer import BadLines
 from keyfence.domains.orders import bulk
-from keyfence.domains.orders.repository import Orders, Parts, order_id
-from keyfence.domains.sales.sales import Sales
+from keyfence.domains.orders.repository import OrderDetails, OrderRepository, order_id
+from keyfence.domains.sales.sales import SalesRepository
 from keyfence.errors import Internal
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId
@@ -44,8 +44,8 @@ async def test_what_does_not_fit_into_a_transaction_comes_back_whole(world: Worl
     table, other = world.table(tenant), world.table(await world.new_tenant())
     await imported(table, content(*BEFORE, order()))
     out = await exported(table)
-    assert orjson.loads(out.splitlines()[-1]) == bulk.KIND.spell(record(order()))
-    assert len(await Sales(table).top("2026-11", first=100)) == 90
+    assert orjson.loads(out.splitlines()[-1]) == bulk.RECORDS.spell(record(order()))
+    assert len(await SalesRepository(table).top("2026-11", first=100)) == 90
     await imported(other, out)
     assert await exported(other) == out
 
@@ -59,11 +59,11 @@ async def test_an_order_that_was_half_written_is_not_there_until_the_next_import
     with pytest.raises(Internal):
         await hasty(table).run(BytesIO(content(order())))
     world.gate.faults = ()
-    assert await Parts(table).history(id), "its parts are there"
-    assert await Orders(table, "somebody").find_with_items(id) is None
+    assert await OrderDetails(table).history(id), "its parts are there"
+    assert await OrderRepository(table, "somebody").find_with_items(id) is None
     assert len((await exported(table)).splitlines()) == len(BEFORE)
     with pytest.raises(BadLines, match="parts of it are there, and they differ"):
         await imported(table, content(order(note="another")))
     await imported(table, content(order()))
-    assert len(await Parts(table).history(id)) == 252
-    assert {one.total for one in await Sales(table).top("2026-11", first=100)} == {3}
+    assert len(await OrderDetails(table).history(id)) == 252
+    assert {one.total for one in await SalesRepository(table).top("2026-11", first=100)} == {3}

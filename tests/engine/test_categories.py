@@ -9,11 +9,11 @@ import pytest
 from keyfence.domains.categories import move
 from keyfence.domains.categories.access import last_move
 from keyfence.domains.categories.model import Category
-from keyfence.domains.categories.repository import Categories
+from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.products import category_products
-from keyfence.domains.products.repository import Products
+from keyfence.domains.products.repository import ProductRepository
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
-from keyfence.store.key_template import Path
+from keyfence.store.key_template import KeyPath
 from keyfence_iam.tenant import TenantId
 from tests.engine.orchard import AUDIO, TREE, Orchard, moves
 from tests.engine.stopping import Lagging, Stopped, Stopping, through
@@ -40,22 +40,22 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
     orchard: Orchard, world: World
 ) -> None:
     world.calls()
-    found = await Categories(orchard.table).under(AUDIO)
+    found = await CategoryRepository(orchard.table).under(AUDIO)
     assert [call.operation for call in world.calls()] == ["Query"]
     assert [category.path for category in found] == [path for path in sorted(TREE) if path[0] == "audio"]
-    assert [category.path for category in await Categories(orchard.table).under()] == sorted(TREE)
-    assert await Categories(orchard.table).under(("audi",)) == []
+    assert [category.path for category in await CategoryRepository(orchard.table).under()] == sorted(TREE)
+    assert await CategoryRepository(orchard.table).under(("audi",)) == []
 
 
 async def test_a_tree_of_more_than_a_page_is_whole(world: World, tenant: TenantId) -> None:
-    categories = Categories(world.table(tenant))
+    categories = CategoryRepository(world.table(tenant))
     await categories.create(["root"])
     await asyncio.gather(*(categories.create(["root", f"n{number:03}"]) for number in range(120)))
     assert len(await categories.under(["root"])) == 121
 
 
 async def test_a_category_needs_the_one_above_it_and_stands_once(orchard: Orchard) -> None:
-    categories = Categories(orchard.table)
+    categories = CategoryRepository(orchard.table)
     with pytest.raises(BadInput) as refusal:
         await categories.create(["nowhere", "a"])
     assert refusal.value.extensions == {"field": "path"}
@@ -76,7 +76,7 @@ async def test_a_moved_category_takes_everything_with_it(orchard: Orchard) -> No
 async def test_a_move_makes_no_revision_and_ages_no_name(orchard: Orchard) -> None:
     await moves(orchard.table).move(("audiobooks",), ("books",))
     (id,) = (id for id, path in orchard.planted.items() if path == ("audiobooks",))
-    products = Products(orchard.table, "visitor")
+    products = ProductRepository(orchard.table, "visitor")
     (product,) = (await products.in_category(("books",), first=1, after=None)).items
     assert (product.id, product.revision, product.version) == (id, 1, 2)
     assert len((await products.revisions(product.id, first=10, after=None)).items) == 1
@@ -96,7 +96,7 @@ async def test_a_move_makes_no_revision_and_ages_no_name(orchard: Orchard) -> No
     ],
 )
 async def test_a_move_that_cannot_be_is_refused_and_leaves_all_as_it_was(
-    orchard: Orchard, path: Path, to: Path, error: type[KeyfenceError], field: str | None
+    orchard: Orchard, path: KeyPath, to: KeyPath, error: type[KeyfenceError], field: str | None
 ) -> None:
     with pytest.raises(error) as refusal:
         await moves(orchard.table).move(path, to)
@@ -108,7 +108,7 @@ async def test_a_move_that_cannot_be_is_refused_and_leaves_all_as_it_was(
 async def test_what_does_not_fit_under_the_new_path_stays_where_it_was(orchard: Orchard) -> None:
     deep = ("audio", *("y" * 195 for _ in range(5)))
     for depth in range(2, len(deep) + 1):
-        await Categories(orchard.table).create(deep[:depth])
+        await CategoryRepository(orchard.table).create(deep[:depth])
     before = await orchard.seen()
     with pytest.raises(BadInput) as refusal:
         await moves(orchard.table).move(AUDIO, ("x" * 200,))
@@ -164,16 +164,16 @@ async def test_nothing_can_be_put_where_a_move_is_under_way(orchard: Orchard, wr
         with pytest.raises(Conflict, match="being moved"):
             await orchard.plant(place, f"new-{place}")
         with pytest.raises(Conflict, match="being moved"):
-            await Categories(orchard.table).create((*place, "new"))
+            await CategoryRepository(orchard.table).create((*place, "new"))
         with pytest.raises(Conflict):
-            await Categories(orchard.table).create(place)
+            await CategoryRepository(orchard.table).create(place)
     await orchard.plant(("video",), "beside it")
     assert await moves(orchard.table).move(AUDIO, SOUND) == 4
     await orchard.plant(SOUND, "afterwards")
     await orchard.check()
 
 
-def _at_home(path: Path) -> Path:
+def _at_home(path: KeyPath) -> KeyPath:
     return AUDIO + path[2:] if path[:2] == SOUND else path
 
 
@@ -197,11 +197,14 @@ async def test_who_comes_late_to_a_finished_move_takes_nothing_away(orchard: Orc
     held = await orchard.table.find(last_move)
     assert held is not None
     assert await moves(orchard.table).move(AUDIO, SOUND) == 4
-    await Categories(orchard.table).create(AUDIO)
-    again = move.Passage(
-        orchard.table, held, category_products.Shelves(orchard.table).carry, Categories(orchard.table).now
+    await CategoryRepository(orchard.table).create(AUDIO)
+    again = move.MoveSteps(
+        orchard.table,
+        held,
+        category_products.CategoryProducts(orchard.table).carry,
+        CategoryRepository(orchard.table).now,
     )
-    with pytest.raises((move.Over, Conflict)):
+    with pytest.raises((move.MoveEnded, Conflict)):
         await again.run()
     assert AUDIO in await orchard.seen()
     await orchard.check()
@@ -209,13 +212,13 @@ async def test_who_comes_late_to_a_finished_move_takes_nothing_away(orchard: Orc
 
 @pytest.mark.usefixtures("small_steps")
 async def test_what_is_added_during_a_move_is_refused_or_carried_along(orchard: Orchard) -> None:
-    categories = Categories(orchard.table)
+    categories = CategoryRepository(orchard.table)
 
     async def later(wait: float, doing: Awaitable[object]) -> object:
         await asyncio.sleep(wait)
         return await doing
 
-    places: list[Path] = [AUDIO, ("audio", "books"), SOUND, (*SOUND, "books"), ("video",), ("audiobooks",)]
+    places: list[KeyPath] = [AUDIO, ("audio", "books"), SOUND, (*SOUND, "books"), ("video",), ("audiobooks",)]
     added = [orchard.plant(place, f"new-{number}-{place}") for number in range(4) for place in places]
     grown = [categories.create((*place, f"new-{number}")) for number in range(4) for place in places]
     moving = moves(orchard.table).move(AUDIO, SOUND)
@@ -246,7 +249,7 @@ async def test_a_product_that_the_index_does_not_show_yet_is_waited_for(orchard:
 
 @pytest.mark.usefixtures("small_steps")
 async def test_products_that_are_revised_meanwhile_keep_their_revision_and_their_place(orchard: Orchard) -> None:
-    products = Products(orchard.table, "clerk")
+    products = ProductRepository(orchard.table, "clerk")
     ids = list(orchard.planted)
     revised = (products.revise(id, name=f"N{number}") for number in range(3) for id in ids)
     await asyncio.gather(moves(orchard.table).move(AUDIO, SOUND), *revised)
@@ -257,6 +260,6 @@ async def test_products_that_are_revised_meanwhile_keep_their_revision_and_their
 
 async def test_neighbours_have_trees_of_their_own(world: World, orchard: Orchard) -> None:
     other = world.table(await world.new_tenant())
-    assert await Categories(other).under() == []
+    assert await CategoryRepository(other).under() == []
     with pytest.raises(NotFound):
         await moves(other).move(AUDIO, SOUND)

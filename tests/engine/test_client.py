@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.dynamodb.client import BotoClient, Wire
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence_iam.credentials import Credentials
 
 SOMEBODY = Credentials("AKIASOMEBODY", "secret", "token-of-somebody")
@@ -60,13 +60,13 @@ def url(script: Script) -> Iterator[str]:
 
 
 @pytest.fixture
-def client(url: str) -> Iterator[BotoClient]:
-    made = BotoClient(Wire(region="eu-west-1", endpoint_url=url, read_timeout=5))
+def client(url: str) -> Iterator[DynamoDbClient]:
+    made = DynamoDbClient(ConnectionOptions(region="eu-west-1", endpoint_url=url, read_timeout=5))
     yield made
     made.close()
 
 
-async def test_each_call_is_signed_with_its_own_credentials(client: BotoClient, script: Script) -> None:
+async def test_each_call_is_signed_with_its_own_credentials(client: DynamoDbClient, script: Script) -> None:
     callers = [Credentials(f"AKIA{number}", "s", f"token-{number}") for number in range(30)]
     await asyncio.gather(*(client.call("GetItem", {}, caller) for caller in callers))
     seen = {asked["Authorization"].split("Credential=")[1].split("/")[0]: asked for asked in script.asked}
@@ -92,20 +92,20 @@ async def test_each_call_is_signed_with_its_own_credentials(client: BotoClient, 
     ],
 )
 async def test_a_refusal_keeps_its_code(
-    client: BotoClient, script: Script, status: int, body: bytes, code: str
+    client: DynamoDbClient, script: Script, status: int, body: bytes, code: str
 ) -> None:
     script.status, script.body = status, body
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DynamoDbError) as refused:
         await client.call("GetItem", {}, SOMEBODY)
     assert refused.value.code == code
 
 
-async def test_an_answer_that_does_not_fit_its_checksum_is_a_lost_one(client: BotoClient, script: Script) -> None:
+async def test_an_answer_that_does_not_fit_its_checksum_is_a_lost_one(client: DynamoDbClient, script: Script) -> None:
     script.body = b'{"Items":[]}'
     script.headers = {"x-amz-crc32": str(zlib.crc32(script.body))}
     assert await client.call("Query", {}, SOMEBODY) == {"Items": []}
     script.headers = {"x-amz-crc32": "1"}
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DynamoDbError) as refused:
         await client.call("Query", {}, SOMEBODY)
     assert (refused.value.code, refused.value.meaning.retry) == ("ConnectionLost", True)
 
@@ -113,31 +113,31 @@ async def test_an_answer_that_does_not_fit_its_checksum_is_a_lost_one(client: Bo
 async def test_nobody_listening_and_nobody_answering_are_lost_connections() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        slow = BotoClient(Wire(region="x", endpoint_url=f"http://127.0.0.1:{port}", read_timeout=0.2))
-        with pytest.raises(Refused, match="ConnectionLost"):
+        slow = DynamoDbClient(ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", read_timeout=0.2))
+        with pytest.raises(DynamoDbError, match="ConnectionLost"):
             await slow.call("Query", {}, SOMEBODY)
         slow.close()
-    gone = BotoClient(Wire(region="x", endpoint_url=f"http://127.0.0.1:{port}", connect_timeout=0.2))
-    with pytest.raises(Refused, match="ConnectionLost"):
+    gone = DynamoDbClient(ConnectionOptions(region="x", endpoint_url=f"http://127.0.0.1:{port}", connect_timeout=0.2))
+    with pytest.raises(DynamoDbError, match="ConnectionLost"):
         await gone.call("Query", {}, SOMEBODY)
     gone.close()
 
 
-async def test_what_a_refused_call_consumed_is_kept_where_it_is_said(client: BotoClient, script: Script) -> None:
+async def test_what_a_refused_call_consumed_is_kept_where_it_is_said(client: DynamoDbClient, script: Script) -> None:
     script.status = 400
     script.body = b'{"__type": "x#ConditionalCheckFailedException", "ConsumedCapacity": {"CapacityUnits": 2.0}}'
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DynamoDbError) as refused:
         await client.call("PutItem", {}, SOMEBODY)
     assert refused.value.consumed == {"CapacityUnits": 2.0}
 
 
-async def test_reasons_of_a_cancelled_transaction_are_kept_in_order(client: BotoClient, script: Script) -> None:
+async def test_reasons_of_a_cancelled_transaction_are_kept_in_order(client: DynamoDbClient, script: Script) -> None:
     script.status = 400
     script.body = (
         b'{"__type":"x#TransactionCanceledException","message":"m",'
         b'"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed"},{}]}'
     )
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DynamoDbError) as refused:
         await client.call("TransactWriteItems", {}, SOMEBODY)
     assert refused.value.reasons == ("None", "ConditionalCheckFailed", "None")
     assert refused.value.meaning.retry is False

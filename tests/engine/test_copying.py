@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.move.copy_pass import Copying
-from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.move.copy_pass import CopyPass
+from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.tenancy.tenant import Placement
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
@@ -25,7 +25,7 @@ COUNT = 30
 class Rival:
     """Changes an item of the source right before the first transaction."""
 
-    client: Client
+    client: DynamoDb
     world: World
     item: Any
 
@@ -39,12 +39,12 @@ class Rival:
 
 
 @contextmanager
-def copying(world: World, tenant: TenantId) -> Iterator[tuple[Migrator, Recorder, Copying]]:
+def copying(world: World, tenant: TenantId) -> Iterator[tuple[MigratorAccess, Recorder, CopyPass]]:
     with migrator(world) as by:
         recorder = Recorder(by.tables.client)
         with_recorder = through(by, recorder)
         source, target = (by.table_of(tenant, one) for one in (Placement.POOL, Placement.SILO))
-        yield by, recorder, Copying(table=with_recorder.at_both(tenant), source=source, target=target)
+        yield by, recorder, CopyPass(table=with_recorder.at_both(tenant), source=source, target=target)
 
 
 def own(world: World, tenant: TenantId) -> list[Any]:

@@ -2,30 +2,30 @@
 
 import asyncio
 
-from keyfence.domains.counters.counter import Counter, Counters, counter_by_name
+from keyfence.domains.counters.counter import Counter, CounterRepository, counter_by_name
 from keyfence.store.shards import ShardMap
-from keyfence.store.writes import Note
+from keyfence.store.writes import ActivityNote
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
-SEEN = Note("thing.seen")
+SEEN = ActivityNote("thing.seen")
 
 
-async def slots(counters: Counters, name: str) -> list[Counter]:
+async def slots(counters: CounterRepository, name: str) -> list[Counter]:
     """What each slot holds of a counter, where it holds something."""
     (parts,) = await counters.table.find_everywhere(counter_by_name, [{"name": name}])
     return [part for part in parts if part.total]
 
 
 async def test_many_who_count_at_once_are_all_counted(world: World, tenant: TenantId) -> None:
-    counters = Counters(world.table(tenant))
+    counters = CounterRepository(world.table(tenant))
     await asyncio.gather(*(counters.add("a", SEEN) for _ in range(20)), counters.add("b", SEEN, by=5))
     assert await counters.totals(["a", "never", "b"]) == [20, 0, 5]
 
 
 async def test_a_lost_answer_does_not_count_twice(world: World, tenant: TenantId) -> None:
-    counters = Counters(world.table(tenant))
+    counters = CounterRepository(world.table(tenant))
     world.gate.faults = (Fault(kind="lost_response", operation="TransactWriteItems", every=2),)
     try:
         for _ in range(5):
@@ -36,7 +36,7 @@ async def test_a_lost_answer_does_not_count_twice(world: World, tenant: TenantId
 
 
 async def test_a_sum_over_slots_costs_one_batch_and_misses_none(world: World, tenant: TenantId) -> None:
-    wide = Counters(world.table(tenant, shards=ShardMap.even({"counters": 8})))
+    wide = CounterRepository(world.table(tenant, shards=ShardMap.even({"counters": 8})))
     for _ in range(24):
         await wide.add("a", SEEN)
     assert len(await slots(wide, "a")) >= 4

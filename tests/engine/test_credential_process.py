@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError
 
 from keyfence.local import gate_access
 from keyfence.local.data_directory import gate_key
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.table_definition import Administration
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
@@ -28,8 +28,8 @@ TABLE = "by-process"
 def gate(request: pytest.FixtureRequest, engines: Engines, tmp_path: Path) -> Iterator[Gate]:
     account = Account.of(Deployment(table=TABLE))
     with Gate.start(engine_url=engines[request.param].url, account=account, key=gate_key(tmp_path)) as running:
-        maker = gate_access.as_role(running.sessions, "provisioner").credentials
-        Administration.connect(Wire(region="us-east-1", endpoint_url=running.url), TABLE, maker).create()
+        maker = gate_access.role_session(running.sessions, "provisioner").credentials
+        TableAdmin.connect(ConnectionOptions(region="us-east-1", endpoint_url=running.url), TABLE, maker).create()
         yield running
 
 

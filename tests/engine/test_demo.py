@@ -8,29 +8,29 @@ from typing import Any
 import pytest
 
 from keyfence.bulk.pages import every
-from keyfence.domains.categories.repository import Categories
+from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.customers.access import newest_customers
 from keyfence.domains.groups.access import groups_of_user, members_of_group
-from keyfence.domains.groups.memberships import Memberships
-from keyfence.domains.groups.repository import Groups
+from keyfence.domains.groups.memberships import MembershipRepository
+from keyfence.domains.groups.repository import GroupRepository
 from keyfence.domains.orders.access import deleted_orders, open_orders, orders_of_region, review_queue
 from keyfence.domains.orders.model import is_alive, is_open
 from keyfence.domains.products.access import products_in_category
-from keyfence.domains.products.repository import Products
-from keyfence.domains.sales.sales import Sales, Sold, deltas
+from keyfence.domains.products.repository import ProductRepository
+from keyfence.domains.sales.sales import ProductMonth, SalesRepository, sales_deltas
 from keyfence.domains.stores.geohash import Circle
-from keyfence.domains.stores.repository import Stores
+from keyfence.domains.stores.repository import StoreRepository
 from keyfence.domains.users.access import user_tallies
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import KeyfenceError
 from keyfence.local.demo.load import load_demo
-from keyfence.local.demo.shop import Trade
+from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS
 from keyfence.store import timestamps
-from keyfence.store.embedded_edges import Head
-from keyfence.tenancy.cache import Registry
+from keyfence.store.embedded_edges import EmbeddedEdges
+from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.gate.faults import Fault
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 from tests.world import World
 
 
@@ -41,7 +41,7 @@ async def loaded(world: World) -> World:
     with pytest.raises(KeyfenceError):
         await load_demo(world.tables, lambda _: None)
     world.gate.faults = ()
-    assert await Registry(world.tables.control(writes=False)).find(tenant_id("acme")) is None
+    assert await TenantCache(world.tables.control(writes=False)).find(parse_tenant_id("acme")) is None
     said: list[str] = []
     await load_demo(world.tables, said.append)
     assert said == [f"loading the demo tenant {name}" for name in TENANTS]
@@ -60,29 +60,31 @@ async def ids(found: AsyncIterator[Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", TENANTS)
 async def test_heads_counts_and_claims_agree_with_the_edges(loaded: World, name: str) -> None:
-    table, demo = loaded.table(tenant_id(name)), TENANTS[name]
-    found = (await Groups(table).by_name(first=50, after=None)).items
+    table, demo = loaded.table(parse_tenant_id(name)), TENANTS[name]
+    found = (await GroupRepository(table).by_name(first=50, after=None)).items
     assert {group.name: group.member_count for group in found} == {
         group: len(people) for group, people in demo.groups.items()
     }
     for listed in found:
-        group = await Groups(table).get(listed.id)
-        known = await Memberships(table).of_group(group.id, group.head or Head(), first=50, after=None)
+        group = await GroupRepository(table).get(listed.id)
+        known = await MembershipRepository(table).of_group(
+            group.id, group.head or EmbeddedEdges(), first=50, after=None
+        )
         assert known.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
     tallied = await table.find(user_tallies.get())
     assert tallied
     assert tallied.total == len(demo.people)
     for person in demo.people:
-        user = await Users(table).find_by_email(demo.email(person))
+        user = await UserRepository(table).find_by_email(demo.email(person))
         assert user
-        whole = await Users(table).get(user.id)
-        known = await Memberships(table).of_user(user.id, whole.head or Head(), first=50, after=None)
+        whole = await UserRepository(table).get(user.id)
+        known = await MembershipRepository(table).of_user(user.id, whole.head or EmbeddedEdges(), first=50, after=None)
         assert known.items == (await table.page(groups_of_user, first=50, user_id=user.id)).items
 
 
 @pytest.mark.parametrize("name", TENANTS)
 async def test_every_list_has_what_the_orders_say(loaded: World, name: str) -> None:
-    table, trade = loaded.table(tenant_id(name)), Trade(TENANTS[name], timestamps.now())
+    table, trade = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
     made = [one.order for one in trade.orders()]
     alive = [order for order in made if is_alive(order)]
     assert await ids(every(table, newest_customers)) == {customer.id for customer in trade.customers()}
@@ -97,26 +99,26 @@ async def test_every_list_has_what_the_orders_say(loaded: World, name: str) -> N
 
 @pytest.mark.parametrize("name", TENANTS)
 async def test_counts_and_sales_are_the_sums_of_what_they_count(loaded: World, name: str) -> None:
-    table, trade = loaded.table(tenant_id(name)), Trade(TENANTS[name], timestamps.now())
-    found = await Categories(table).under()
+    table, trade = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
+    found = await CategoryRepository(table).under()
     assert {category.path for category in found} == set(trade.shop.categories)
     for category in found:
         inside = await ids(every(table, products_in_category, category=category.path))
         assert len(inside) == category.product_count
-    sold: Counter[Sold] = Counter()
+    sold: Counter[ProductMonth] = Counter()
     for one in trade.orders():
-        sold.update(deltas(None, one.order, one.items))
+        sold.update(sales_deltas(None, one.order, one.items))
     for month in {moment for moment, _ in sold}:
-        top = await Sales(table).top(f"{month:%Y-%m}", first=100)
-        assert {Sold(month, one.id): one.total for one in top} == {
+        top = await SalesRepository(table).top(f"{month:%Y-%m}", first=100)
+        assert {ProductMonth(month, one.id): one.total for one in top} == {
             key: total for key, total in sold.items() if key.month == month
         }
 
 
 async def test_products_are_found_by_their_sku_and_stores_by_their_place(loaded: World) -> None:
-    table = loaded.table(tenant_id("acme"))
-    pen = await Products(table, "somebody").find_by_sku("PP-2")
+    table = loaded.table(parse_tenant_id("acme"))
+    pen = await ProductRepository(table, "somebody").find_by_sku("PP-2")
     assert pen
     assert (pen.name, pen.price, pen.revision) == ("Fountain pen", Decimal(34), 2)
-    near = await Stores(table).near(Circle(latitude=52.52, longitude=13.41, radius_km=300), first=5)
+    near = await StoreRepository(table).near(Circle(latitude=52.52, longitude=13.41, radius_km=300), first=5)
     assert [one.store.name for one in near] == ["Berlin", "Hamburg"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from keyfence.local.demo.load import stock
-from keyfence.local.demo.shop import Trade
+from keyfence.local.demo.load import write_shop
+from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS
 from keyfence.store import timestamps
 from keyfence_iam.tenant import TenantId
@@ -14,8 +14,8 @@ JOURNAL = "{ activity(first: 100) { edges { node { id kind target by } } } }"
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 async def test_a_stocked_shop_has_a_journal(world: World, tenant: TenantId) -> None:
-    trade = Trade(TENANTS["globex"], timestamps.now())
-    await stock(world.table(tenant), trade)
+    trade = ShopData(TENANTS["globex"], timestamps.utc_now())
+    await write_shop(world.table(tenant), trade)
     shown = [edge["node"] for edge in (await world.session(tenant).ask(JOURNAL))["activity"]["edges"]]
     told = sorted(trade.journal(), key=lambda one: one.created_at, reverse=True)
     assert told

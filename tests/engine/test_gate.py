@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import TenantId, tenant_id
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.world import World
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-A1, A10 = tenant_id("a1"), tenant_id("a10")
+A1, A10 = parse_tenant_id("a1"), parse_tenant_id("a10")
 """A careless prefix lets the first into the second."""
 
 STABLE = ("content-type", "content-length")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence_iam.dynamodb.capacity import Claim, Partition
-from keyfence_iam.gate.throughput.partition_buckets import Rates
-from keyfence_iam.gate.throughput.partition_limits import Limits
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.tenant import parse_tenant_id
 from tests.world import World
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-A1, A10 = tenant_id("a1"), tenant_id("a10")
+A1, A10 = parse_tenant_id("a1"), parse_tenant_id("a10")
 EXCEEDED = "ProvisionedThroughputExceededException"
 
 Item = dict[str, Any]
@@ -41,8 +41,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def limits(world: World, clock: Clock) -> Iterator[Limits]:
-    world.gate.limits = Limits(now=clock)
+def limits(world: World, clock: Clock) -> Iterator[PartitionLimits]:
+    world.gate.limits = PartitionLimits(now=clock)
     yield world.gate.limits
     world.gate.limits = None
 
@@ -53,7 +53,7 @@ def table(world: World) -> str:
 
 
 @pytest.fixture
-def a1(world: World, limits: Limits) -> "DynamoDBClient":
+def a1(world: World, limits: PartitionLimits) -> "DynamoDBClient":
     """Asked for after the limits, so that whoever has a client has limits."""
     return world.client(A1)
 
@@ -77,7 +77,7 @@ def indexed(place: str, sort: str = "s", **others: str) -> Item:
     return {**thing(place, sort, GSI1PK=f"TENANT#{A1}#{place}-LIST", GSI1SK=sort), **texts(others)}
 
 
-def spent(limits: Limits) -> dict[tuple[str | None, str], tuple[float, float]]:
+def spent(limits: PartitionLimits) -> dict[tuple[str | None, str], tuple[float, float]]:
     """Read and write units by index and partition."""
     seen = limits.seen()
     return {
@@ -86,7 +86,7 @@ def spent(limits: Limits) -> dict[tuple[str | None, str], tuple[float, float]]:
     }
 
 
-def of(limits: Limits, name: str, index: str | None = None) -> tuple[float, float]:
+def of(limits: PartitionLimits, name: str, index: str | None = None) -> tuple[float, float]:
     return spent(limits).get((index, f"TENANT#{A1}#{name}"), (0.0, 0.0))
 
 
@@ -100,16 +100,16 @@ def code(act: Callable[[], Any]) -> str:
     return str(refusal(act)["Error"]["Code"])
 
 
-def exhaust(limits: Limits, table: str, name: str, kind: Any = "write", index: str | None = None) -> None:
+def exhaust(limits: PartitionLimits, table: str, name: str, kind: Any = "write", index: str | None = None) -> None:
     """So that the partition owes one unit."""
     rates = limits.rates
     units = rates.of(kind) * rates.burst_seconds + 1
-    limits.buckets.take([Claim(Partition(table, index, f"TENANT#{A1}#{name}"), kind, units)])
+    limits.buckets.take([PartitionUnits(Partition(table, index, f"TENANT#{A1}#{name}"), kind, units)])
 
 
 @pytest.mark.parametrize(("size", "units"), [(1024, 1), (1025, 2), (2048, 2), (2049, 3)])
 def test_a_write_costs_a_unit_for_every_begun_kilobyte(
-    limits: Limits, a1: "DynamoDBClient", table: str, size: int, units: int
+    limits: PartitionLimits, a1: "DynamoDBClient", table: str, size: int, units: int
 ) -> None:
     name = f"W{size}"
     a1.put_item(TableName=table, Item=thing(name, size=size))
@@ -118,7 +118,7 @@ def test_a_write_costs_a_unit_for_every_begun_kilobyte(
 
 @pytest.mark.parametrize(("size", "units"), [(4096, 0.5), (4097, 1)])
 def test_a_read_costs_half_a_unit_for_every_begun_four_kilobytes_and_twice_that_when_consistent(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str, size: int, units: float
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, size: int, units: float
 ) -> None:
     name = f"R{size}"
     world.engine_client().put_item(TableName=table, Item=thing(name, size=size))
@@ -129,7 +129,7 @@ def test_a_read_costs_half_a_unit_for_every_begun_four_kilobytes_and_twice_that_
 
 
 def test_overwriting_and_deleting_cost_what_the_larger_item_costs(
-    limits: Limits, a1: "DynamoDBClient", table: str
+    limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     a1.put_item(TableName=table, Item=thing("OVER", size=3000))
     a1.put_item(TableName=table, Item=thing("OVER", size=100))
@@ -140,7 +140,9 @@ def test_overwriting_and_deleting_cost_what_the_larger_item_costs(
     assert of(limits, "OVER") == (0, 6 + 5 + 5 + 1)
 
 
-def test_a_transaction_costs_twice_what_its_items_cost(limits: Limits, a1: "DynamoDBClient", table: str) -> None:
+def test_a_transaction_costs_twice_what_its_items_cost(
+    limits: PartitionLimits, a1: "DynamoDBClient", table: str
+) -> None:
     a1.put_item(TableName=table, Item=thing("TX", "there", size=5000))
     a1.transact_write_items(
         TransactItems=[
@@ -162,7 +164,7 @@ def test_a_transaction_costs_twice_what_its_items_cost(limits: Limits, a1: "Dyna
 
 
 def test_a_write_is_charged_to_the_partitions_of_indexes_it_leaves_and_enters(
-    limits: Limits, a1: "DynamoDBClient", table: str
+    limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     a1.put_item(TableName=table, Item=thing("IX", GSI1PK="TENANT#a1#OLD", GSI1SK="1", name="x" * 2000))
     assert of(limits, "OLD", "GSI1") == (0, 2)
@@ -179,7 +181,9 @@ def test_a_write_is_charged_to_the_partitions_of_indexes_it_leaves_and_enters(
     assert of(limits, "NEW", "GSI1") == (0, 2)
 
 
-def test_an_index_is_not_charged_for_what_it_does_not_carry(limits: Limits, a1: "DynamoDBClient", table: str) -> None:
+def test_an_index_is_not_charged_for_what_it_does_not_carry(
+    limits: PartitionLimits, a1: "DynamoDBClient", table: str
+) -> None:
     a1.put_item(TableName=table, Item=indexed("CARRY", name="n"))
     for _ in range(2):
         a1.put_item(TableName=table, Item={**indexed("CARRY", name="n"), "d": {"S": "not carried"}})
@@ -187,7 +191,7 @@ def test_an_index_is_not_charged_for_what_it_does_not_carry(limits: Limits, a1: 
 
 
 def test_a_full_index_partition_turns_away_the_write_of_the_table(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     exhaust(limits, table, "HOT-LIST", index="GSI1")
     refused = refusal(lambda: a1.put_item(TableName=table, Item=indexed("HOT")))
@@ -199,7 +203,7 @@ def test_a_full_index_partition_turns_away_the_write_of_the_table(
 
 
 def test_a_full_index_partition_turns_away_the_update_that_leaves_it(
-    limits: Limits, a1: "DynamoDBClient", table: str
+    limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     a1.put_item(TableName=table, Item=indexed("LEAVE"))
     exhaust(limits, table, "LEAVE-LIST", index="GSI1")
@@ -208,9 +212,9 @@ def test_a_full_index_partition_turns_away_the_update_that_leaves_it(
 
 
 def test_a_partition_gives_its_burst_then_its_rate_and_a_neighbour_notices_nothing(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
 ) -> None:
-    world.gate.limits = Limits(Rates(write=10, burst_seconds=2), now=clock)
+    world.gate.limits = PartitionLimits(PartitionRates(write=10, burst_seconds=2), now=clock)
 
     def write() -> bool:
         with contextlib.suppress(a1.exceptions.ProvisionedThroughputExceededException):
@@ -228,11 +232,11 @@ def test_a_partition_gives_its_burst_then_its_rate_and_a_neighbour_notices_nothi
 
 
 def test_a_large_query_puts_its_partition_in_debt_until_it_is_paid(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
 ) -> None:
     for number in range(10):
         world.engine_client().put_item(TableName=table, Item=thing("DEBT", str(number), size=8192))
-    world.gate.limits = Limits(Rates(read=2, burst_seconds=1), now=clock)
+    world.gate.limits = PartitionLimits(PartitionRates(read=2, burst_seconds=1), now=clock)
     asked: Any = {
         "TableName": table,
         "KeyConditionExpression": "PK = :p",
@@ -248,7 +252,7 @@ def test_a_large_query_puts_its_partition_in_debt_until_it_is_paid(
 
 
 def test_a_condition_that_does_not_hold_costs_what_it_looked_at(
-    limits: Limits, a1: "DynamoDBClient", table: str
+    limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     a1.put_item(TableName=table, Item=indexed("COND", name="n" * 3200))
     assert (of(limits, "COND"), of(limits, "COND-LIST", "GSI1")) == ((0, 4), (0, 4))
@@ -259,16 +263,16 @@ def test_a_condition_that_does_not_hold_costs_what_it_looked_at(
     assert (of(limits, "COND"), of(limits, "COND-LIST", "GSI1")) == ((0, 16), (0, 4))
 
 
-def test_what_the_engine_refuses_costs_nothing(limits: Limits, a1: "DynamoDBClient", table: str) -> None:
+def test_what_the_engine_refuses_costs_nothing(limits: PartitionLimits, a1: "DynamoDBClient", table: str) -> None:
     wrong: Any = {"PK": {"S": "TENANT#a1#WRONG"}, "SK": {"N": "1"}}
     assert code(lambda: a1.put_item(TableName=table, Item=wrong)) == "ValidationException"
     assert of(limits, "WRONG") == (0, 0)
 
 
 def test_of_a_batch_of_writes_what_finds_no_room_comes_back(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
 ) -> None:
-    limits = world.gate.limits = Limits(Rates(write=3), now=clock)
+    limits = world.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
     puts: Any = [{"PutRequest": {"Item": thing("BATCH", str(number))}} for number in range(5)]
     quiet: Any = {"PutRequest": {"Item": thing("QUIET")}}
     answer = a1.batch_write_item(RequestItems={table: [*puts, quiet]})
@@ -285,7 +289,7 @@ def test_of_a_batch_of_writes_what_finds_no_room_comes_back(
 
 
 def test_a_query_on_an_index_is_charged_to_the_indexs_partition(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     for number in range(3):
         world.engine_client().put_item(TableName=table, Item=indexed("Q", str(number), name="n" * 2000))
@@ -301,11 +305,11 @@ def test_a_query_on_an_index_is_charged_to_the_indexs_partition(
 
 
 def test_of_a_batch_of_reads_what_finds_no_room_comes_back(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
 ) -> None:
     for number in range(3):
         world.engine_client().put_item(TableName=table, Item=thing("READS", str(number), size=5000))
-    limits = world.gate.limits = Limits(Rates(read=2), now=clock)
+    limits = world.gate.limits = PartitionLimits(PartitionRates(read=2), now=clock)
     keys = [key("READS", str(number)) for number in range(3)]
     assert len(a1.batch_get_item(RequestItems={table: {"Keys": keys}})["Responses"][table]) == 3
     assert of(limits, "READS") == (3, 0)
@@ -318,7 +322,7 @@ def test_of_a_batch_of_reads_what_finds_no_room_comes_back(
 
 
 def test_a_transaction_is_cancelled_with_a_reason_for_each_item_and_writes_nothing(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     exhaust(limits, table, "FULL")
     items: Any = [{"Put": {"TableName": table, "Item": thing(name)}} for name in ("FREE", "FULL", "ALSOFREE")]
@@ -335,9 +339,9 @@ def test_a_transaction_is_cancelled_with_a_reason_for_each_item_and_writes_nothi
 
 
 def test_a_transaction_larger_than_what_a_partition_has_is_done_and_owed(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
 ) -> None:
-    limits = world.gate.limits = Limits(Rates(write=3), now=clock)
+    limits = world.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
     items: Any = [{"Put": {"TableName": table, "Item": thing("OWED", str(number))}} for number in range(5)]
     a1.transact_write_items(TransactItems=items)
     assert of(limits, "OWED") == (0, 10)
@@ -360,7 +364,7 @@ def test_who_did_not_ask_what_it_consumed_is_not_told(a1: "DynamoDBClient", tabl
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 def test_a_query_that_shows_less_than_it_reads_is_charged_as_the_engine_tells(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     for number in range(4):
         world.engine_client().put_item(TableName=table, Item=thing("COUNT", str(number), size=8192))
@@ -370,7 +374,7 @@ def test_a_query_that_shows_less_than_it_reads_is_charged_as_the_engine_tells(
 
 
 def test_a_part_of_an_item_costs_as_much_as_the_whole(
-    world: World, limits: Limits, a1: "DynamoDBClient", table: str
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
     for number in range(4):
         world.engine_client().put_item(TableName=table, Item=thing("HIDE", str(number), size=8192))
@@ -386,7 +390,7 @@ def test_a_part_of_an_item_costs_as_much_as_the_whole(
 
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
-def test_a_transaction_that_is_sent_again_only_reads(limits: Limits, a1: "DynamoDBClient", table: str) -> None:
+def test_a_transaction_that_is_sent_again_only_reads(limits: PartitionLimits, a1: "DynamoDBClient", table: str) -> None:
     items: Any = [{"Put": {"TableName": table, "Item": thing("AGAIN", size=1500)}}]
     for _ in range(2):
         a1.transact_write_items(TransactItems=items, ClientRequestToken="the same token")
@@ -462,7 +466,7 @@ def test_any_write_is_charged_what_the_engine_says_that_it_consumed(
 ) -> None:
     chance = random.Random(seed)
     for number in range(150):
-        limits = world.gate.limits = Limits(now=clock)
+        limits = world.gate.limits = PartitionLimits(now=clock)
         answer = any_write(chance, a1, table)
         charged: dict[str | None, float] = {}
         for (index, _), (_, units) in spent(limits).items():

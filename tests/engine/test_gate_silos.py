@@ -7,9 +7,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence.store.dynamodb.table_definition import definition
-from keyfence_iam.dynamodb.capacity import Claim, Partition
-from keyfence_iam.gate.throughput.partition_limits import Limits
-from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 from tests.isolation.silos import TENANT, Silos, key, silos
 from tests.world import World
@@ -27,8 +27,8 @@ def beside(world: World) -> Iterator[Silos]:
 
 
 @pytest.fixture
-def limits(world: World) -> Iterator[Limits]:
-    world.gate.limits = Limits(now=lambda: 1000.0)
+def limits(world: World) -> Iterator[PartitionLimits]:
+    world.gate.limits = PartitionLimits(now=lambda: 1000.0)
     yield world.gate.limits
     world.gate.limits = None
 
@@ -82,7 +82,7 @@ def test_nobody_else_makes_changes_or_removes_a_silo(beside: Silos, role: str) -
 
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
 async def test_a_tenant_does_not_change_its_own_silo(beside: Silos, writes: bool) -> None:
-    client = await beside.client(Placement.BOTH, writes=writes)
+    client = await beside.client(TableAccess.BOTH, writes=writes)
     assert {code(act) for act in changes(client, beside.of(TENANT)).values()} == {"AccessDeniedException"}
 
 
@@ -102,15 +102,15 @@ async def test_the_migrator_scans_a_silo_in_segments_and_reads_no_item_of_it_by_
     assert code(lambda: client.put_item(TableName=silo, Item=key(TENANT))) == "AccessDeniedException"
 
 
-def exhaust(limits: Limits, table: str, partition: str) -> None:
+def exhaust(limits: PartitionLimits, table: str, partition: str) -> None:
     units = limits.rates.write * limits.rates.burst_seconds + 1
-    limits.buckets.take([Claim(Partition(table, None, partition), "write", units)])
+    limits.buckets.take([PartitionUnits(Partition(table, None, partition), "write", units)])
 
 
 async def test_a_full_partition_of_the_pool_leaves_the_same_partition_of_the_silo_open(
-    beside: Silos, limits: Limits
+    beside: Silos, limits: PartitionLimits
 ) -> None:
-    silo, client = beside.of(TENANT), await beside.client(Placement.BOTH)
+    silo, client = beside.of(TENANT), await beside.client(TableAccess.BOTH)
     item = key(TENANT, "full")
     exhaust(limits, beside.pool, item["PK"]["S"])
     assert code(lambda: client.put_item(TableName=beside.pool, Item=item)) == EXCEEDED
@@ -120,9 +120,9 @@ async def test_a_full_partition_of_the_pool_leaves_the_same_partition_of_the_sil
 
 
 async def test_a_transaction_over_both_tables_is_charged_to_each_and_cancelled_where_one_is_full(
-    beside: Silos, limits: Limits
+    beside: Silos, limits: PartitionLimits
 ) -> None:
-    both, client = (beside.pool, beside.of(TENANT)), await beside.client(Placement.BOTH)
+    both, client = (beside.pool, beside.of(TENANT)), await beside.client(TableAccess.BOTH)
     item = key(TENANT, "charged")
     members: Any = [{"Put": {"TableName": table, "Item": item}} for table in both]
     client.transact_write_items(TransactItems=members)
@@ -138,14 +138,14 @@ async def test_a_transaction_over_both_tables_is_charged_to_each_and_cancelled_w
 
 
 async def test_a_silo_that_goes_behind_the_gates_back_does_not_lift_the_limits_of_the_pool(
-    beside: Silos, world: World, limits: Limits
+    beside: Silos, world: World, limits: PartitionLimits
 ) -> None:
     gone, item = TenantId("gone"), key(TENANT, "still-limited")
     beside.making(beside.of(gone)).create()
-    pool = await beside.client(Placement.POOL)
+    pool = await beside.client(TableAccess.POOL)
     pool.put_item(TableName=beside.pool, Item=item)
     world.gate.limits = None
-    (await beside.client(Placement.SILO, gone)).put_item(TableName=beside.of(gone), Item=key(gone))
+    (await beside.client(TableAccess.SILO, gone)).put_item(TableName=beside.of(gone), Item=key(gone))
     world.engine_client().delete_table(TableName=beside.of(gone))
     world.gate.limits = limits
     exhaust(limits, beside.pool, item["PK"]["S"])

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from keyfence.local import gate_access
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 from tests.world import World
 
 pytestmark = pytest.mark.engine
@@ -31,12 +31,12 @@ def streams(world: World, credentials: Credentials) -> Any:
 
 @pytest.fixture
 def worker(world: World) -> Any:
-    return streams(world, gate_access.as_role(world.gate.sessions, "stream-worker").credentials)
+    return streams(world, gate_access.role_session(world.gate.sessions, "stream-worker").credentials)
 
 
 def test_the_worker_reads_what_a_tenant_wrote(world: World, worker: Any) -> None:
     key = {"PK": {"S": "TENANT#acme#STREAMED"}, "SK": {"S": "S"}}
-    world.client(tenant_id("acme")).put_item(TableName=world.settings.table, Item=key)
+    world.client(parse_tenant_id("acme")).put_item(TableName=world.settings.table, Item=key)
     arn = worker.list_streams(TableName=world.settings.table)["Streams"][0]["StreamArn"]
     shards = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
     found = []
@@ -49,7 +49,9 @@ def test_the_worker_reads_what_a_tenant_wrote(world: World, worker: Any) -> None
 
 
 def test_a_tenant_learns_nothing_of_the_stream(world: World, worker: Any) -> None:
-    tenant = streams(world, gate_access.as_tenant(world.gate.sessions, tenant_id("acme"), writes=True).credentials)
+    tenant = streams(
+        world, gate_access.tenant_session(world.gate.sessions, parse_tenant_id("acme"), writes=True).credentials
+    )
     arn = worker.list_streams(TableName=world.settings.table)["Streams"][0]["StreamArn"]
     shard = worker.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
     position = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}

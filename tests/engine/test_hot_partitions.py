@@ -16,25 +16,25 @@ from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
 from keyfence.hot_partitions.fleet import FleetTraffic, HotPartition, HotPartitions
-from keyfence.hot_partitions.hottest import Hottest, Naming
-from keyfence.hot_partitions.observer import Traffic
-from keyfence.hot_partitions.partition_load import STEP, WINDOW
-from keyfence.hot_partitions.publisher import Flushing
-from keyfence.hot_partitions.window import Window
-from keyfence.jobs.reshard.start import Reshards
-from keyfence.store.dynamodb.caller import Patience
-from keyfence.store.location import Home
+from keyfence.hot_partitions.hottest import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.observer import PartitionObserver
+from keyfence.hot_partitions.partition_load import STEP_SECONDS, WINDOW
+from keyfence.hot_partitions.publisher import TrafficPublisher
+from keyfence.hot_partitions.window import TrafficWindow
+from keyfence.jobs.reshard.start import StartReshard
+from keyfence.store.dynamodb.caller import RetryPolicy
+from keyfence.store.location import TenantLocation
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.tenancy.access import events_of_tenant
-from keyfence.tenancy.repository import Register
-from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence.tenancy.repository import TenantRepository
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 pytestmark = [pytest.mark.engine, pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
 
-NAMING = Naming.of(access_patterns.entities())
+NAMING = CollectionMatcher.of(access_patterns.entities())
 START = datetime(2026, 11, 16, 12, tzinfo=UTC)
 UNITS = 59
 """Of a store with a name of 60,000 letters, in the table and in the index that carries its name."""
@@ -62,21 +62,21 @@ class Server:
 
     world: World
     clock: Clock
-    traffic: Traffic = field(init=False)
-    flushing: Flushing = field(init=False)
+    traffic: PartitionObserver = field(init=False)
+    flushing: TrafficPublisher = field(init=False)
 
     def __post_init__(self) -> None:
-        self.traffic = Traffic(Window(self.clock))
+        self.traffic = PartitionObserver(TrafficWindow(self.clock))
         control = self.world.tables.control(writes=True)
-        register = Register(control, NAME, self.clock.moment)
+        register = TenantRepository(control, NAME, self.clock.moment)
         fleet = FleetTraffic(control, self.clock.moment)
         autopilot = Autopilot(register=register, now=self.clock.moment)
-        self.flushing = Flushing(Hottest(self.traffic.window, NAMING), fleet, autopilot)
+        self.flushing = TrafficPublisher(HotPartitionFinder(self.traffic.window, NAMING), fleet, autopilot)
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
         tables = replace(self.world.tables, watcher=self.traffic)
-        made = tables.tenant(Home(tenant=tenant, shards=shards), writes=True)
-        return replace(made, caller=replace(made.caller, patience=Patience(attempts=2, first_pause=0.0)))
+        made = tables.tenant(TenantLocation(tenant=tenant, shards=shards), writes=True)
+        return replace(made, caller=replace(made.caller, patience=RetryPolicy(attempts=2, first_pause=0.0)))
 
     async def open(self, tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> None:
         table = self.table(tenant, shards)
@@ -110,14 +110,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def limits(world: World, clock: Clock) -> Iterator[Limits]:
-    world.gate.limits = Limits(now=clock)
+def limits(world: World, clock: Clock) -> Iterator[PartitionLimits]:
+    world.gate.limits = PartitionLimits(now=clock)
     yield world.gate.limits
     world.gate.limits = None
 
 
 @pytest.fixture
-def server(world: World, clock: Clock, limits: Limits) -> Server:
+def server(world: World, clock: Clock, limits: PartitionLimits) -> Server:
     """Asked for after the limits, so that whoever has a server has limits."""
     return Server(world, clock)
 
@@ -128,7 +128,7 @@ async def hottest(world: World, clock: Clock, *tenants: TenantId, first: int = 1
     return [one for one in found if one.spot.place.tenant in tenants]
 
 
-def turned_away(limits: Limits, partition: str) -> int:
+def turned_away(limits: PartitionLimits, partition: str) -> int:
     """As the gate has counted it."""
     (found,) = (one for one in limits.seen()["partitions"] if one["key"] == partition)
     return int(found["throttles"])
@@ -140,7 +140,7 @@ async def kinds(world: World, tenant: TenantId) -> list[str]:
 
 
 async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots_and_a_quiet_neighbour_does_not(
-    world: World, tenant: TenantId, clock: Clock, limits: Limits, server: Server
+    world: World, tenant: TenantId, clock: Clock, limits: PartitionLimits, server: Server
 ) -> None:
     neighbour = await world.new_tenant(f"{tenant}1")
     await server.open(neighbour, 5)
@@ -149,7 +149,7 @@ async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots
     (hot,) = await hottest(world, clock, tenant, neighbour)
     place = hot.spot.place
     assert (place.tenant, place.where, place.partition) == (tenant, "GSI3", f"TENANT#{tenant}#GEO#00")
-    assert (hot.spot.collection, hot.spot.write, hot.spot.read) == ("stores", 400 * UNITS / STEP, 0.0)
+    assert (hot.spot.collection, hot.spot.write, hot.spot.read) == ("stores", 400 * UNITS / STEP_SECONDS, 0.0)
     assert hot.spot.throttled == turned_away(limits, place.partition) > 300
     assert hot.recommended_shards == 3
     assert (await kinds(world, tenant), await kinds(world, neighbour)) == (["shards.advised"], [])
@@ -161,8 +161,8 @@ async def test_what_is_asked_of_the_slots_of_a_collection_is_summed(
     await server.open(tenant, 400, ShardMap.even({"stores": 2}))
     await server.told()
     one, other = await hottest(world, clock, tenant)
-    assert one.spot.write + other.spot.write == 400 * UNITS / STEP
-    assert one.spot.write < 0.6 * 400 * UNITS / STEP
+    assert one.spot.write + other.spot.write == 400 * UNITS / STEP_SECONDS
+    assert one.spot.write < 0.6 * 400 * UNITS / STEP_SECONDS
     assert (one.recommended_shards, other.recommended_shards) == (3, 3)
 
 
@@ -175,28 +175,28 @@ async def test_what_servers_see_is_summed_and_a_server_that_is_quiet_drops_out(
     for one in (server, other, server):
         await one.told()
     (hot,) = await hottest(world, clock, tenant)
-    assert (hot.spot.write, hot.recommended_shards) == (300 * UNITS / STEP, 2)
-    clock.seconds += WINDOW - STEP
+    assert (hot.spot.write, hot.recommended_shards) == (300 * UNITS / STEP_SECONDS, 2)
+    clock.seconds += WINDOW - STEP_SECONDS
     await other.open(tenant, 50)
     await other.told()
     (hot,) = await hottest(world, clock, tenant)
-    assert hot.spot.write == 300 * UNITS / STEP, "the window still holds it"
-    clock.seconds += STEP
+    assert hot.spot.write == 300 * UNITS / STEP_SECONDS, "the window still holds it"
+    clock.seconds += STEP_SECONDS
     await server.told()
     (hot,) = await hottest(world, clock, tenant)
-    assert hot.spot.write == 50 * UNITS / STEP
+    assert hot.spot.write == 50 * UNITS / STEP_SECONDS
 
 
 async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes_no_further_than_the_tier(
     world: World, tenant: TenantId, clock: Clock, server: Server
 ) -> None:
-    register = Register(world.tables.control(writes=True), NAME, clock.moment)
-    server.flushing.autopilot = Autopilot(register=register, mode="on", grow=Reshards(register), now=clock.moment)
-    for _ in range(0, WINDOW + STEP, STEP):
+    register = TenantRepository(world.tables.control(writes=True), NAME, clock.moment)
+    server.flushing.autopilot = Autopilot(register=register, mode="on", grow=StartReshard(register), now=clock.moment)
+    for _ in range(0, WINDOW + STEP_SECONDS, STEP_SECONDS):
         assert (await register.get(tenant)).shards == {}
         await server.open(tenant, 400)
         await server.told()
-        clock.seconds += STEP
+        clock.seconds += STEP_SECONDS
     await asyncio.gather(*server.flushing.autopilot._growing)
     counts = (await register.get(tenant)).shards["stores"]
     assert (counts.read_shards, counts.write_shards) == (4, 1)

@@ -13,12 +13,12 @@ import pytest
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.writes import delete, put
 from keyfence.tenancy.access import identities
-from keyfence.tenancy.administration import Identities, Rotation
-from keyfence.tenancy.issuers import Identity, identity_of, issuer_digest
+from keyfence.tenancy.administration import Identities, IssuerKeyRotation
+from keyfence.tenancy.issuers import TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
-from keyfence_iam.tenant import TenantId, tenant_id
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.provider import Provider
 from tests.world import World
 
@@ -26,19 +26,19 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Overtaken(Register):
+class Overtaken(TenantRepository):
     """Between two of its reads something happens."""
 
     meanwhile: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
-    async def find_identity(self, issuer: str) -> Identity | None:
+    async def find_identity(self, issuer: str) -> TenantIssuer | None:
         while self.meanwhile:
             await self.meanwhile.pop()()
         return await super().find_identity(issuer)
 
 
-def register_of(world: World) -> Register:
-    return Register(world.tables.control(writes=True), "an-operator")
+def register_of(world: World) -> TenantRepository:
+    return TenantRepository(world.tables.control(writes=True), "an-operator")
 
 
 def found(world: World) -> Identities:
@@ -46,7 +46,7 @@ def found(world: World) -> Identities:
 
 
 async def claimed(world: World, id: str | None = None, issuer: str | None = None) -> tuple[TenantId, Provider]:
-    name = tenant_id(id or f"owner-{next(_numbers)}")
+    name = parse_tenant_id(id or f"owner-{next(_numbers)}")
     provider = Provider(issuer=issuer or f"https://id.example/{name}")
     now = datetime.now(UTC)
     tenant = Tenant(
@@ -58,11 +58,11 @@ async def claimed(world: World, id: str | None = None, issuer: str | None = None
         created_at=now,
         updated_at=now,
     )
-    await register_of(world).claim(tenant, identity_of(name, provider.issuer, provider.jwks(), None, now), {})
+    await register_of(world).claim(tenant, new_tenant_issuer(name, provider.issuer, provider.jwks(), None, now), {})
     return name, provider
 
 
-async def kept(world: World, issuer: str) -> Identity:
+async def kept(world: World, issuer: str) -> TenantIssuer:
     identity = await found(world).find(issuer)
     assert identity is not None
     return identity
@@ -99,7 +99,7 @@ async def test_other_keys_replace_the_first_ones_and_leave_an_event(world: World
     id, provider = await claimed(world)
     before, new = await kept(world, provider.issuer), Provider(issuer=provider.issuer)
     heard: list[Tenant] = []
-    tenant = await Rotation(register_of(world), heard.append)(id, new.jwks(), None)
+    tenant = await IssuerKeyRotation(register_of(world), heard.append)(id, new.jwks(), None)
     after = await kept(world, provider.issuer)
     assert json.loads(after.jwks or "") == new.jwks()
     assert (after.version, after.tenant, after.created_at) == (2, id, before.created_at)
@@ -111,7 +111,7 @@ async def test_other_keys_replace_the_first_ones_and_leave_an_event(world: World
 
 async def test_an_address_replaces_keys_and_keys_replace_an_address(world: World) -> None:
     id, provider = await claimed(world)
-    rotate = Rotation(register_of(world))
+    rotate = IssuerKeyRotation(register_of(world))
     await rotate(id, None, "https://id.example/jwks")
     moved = await kept(world, provider.issuer)
     assert (moved.jwks, moved.jwks_uri) == (None, "https://id.example/jwks")
@@ -122,7 +122,7 @@ async def test_an_address_replaces_keys_and_keys_replace_an_address(world: World
 
 async def test_the_same_keys_again_are_no_change(world: World) -> None:
     id, provider = await claimed(world)
-    await Rotation(register_of(world))(id, provider.jwks(), None)
+    await IssuerKeyRotation(register_of(world))(id, provider.jwks(), None)
     assert (await kept(world, provider.issuer)).version == 1
     assert [kind for kind, _, _ in await events(world, id)] == ["tenant.claimed"]
 
@@ -130,7 +130,7 @@ async def test_the_same_keys_again_are_no_change(world: World) -> None:
 async def test_rotations_at_once_all_happen_one_after_the_other(world: World) -> None:
     id, provider = await claimed(world)
     new = [Provider(issuer=provider.issuer) for _ in range(5)]
-    await asyncio.gather(*(Rotation(register_of(world))(id, one.jwks(), None) for one in new))
+    await asyncio.gather(*(IssuerKeyRotation(register_of(world))(id, one.jwks(), None) for one in new))
     last = await kept(world, provider.issuer)
     assert last.version == 6
     assert json.loads(last.jwks or "") in [one.jwks() for one in new]
@@ -140,18 +140,18 @@ async def test_rotations_at_once_all_happen_one_after_the_other(world: World) ->
 async def test_hostile_keys_change_nothing(world: World) -> None:
     id, provider = await claimed(world)
     with pytest.raises(BadInput):
-        await Rotation(register_of(world))(id, {"keys": [{"kty": "oct", "kid": "k1", "k": "c2VjcmV0"}]}, None)
+        await IssuerKeyRotation(register_of(world))(id, {"keys": [{"kty": "oct", "kid": "k1", "k": "c2VjcmV0"}]}, None)
     assert (await kept(world, provider.issuer)).version == 1
 
 
 async def test_a_tenant_without_an_issuer_of_its_own_gets_no_keys(world: World) -> None:
     with pytest.raises(Conflict, match="settings"):
-        await Rotation(register_of(world))(await world.new_tenant(), None, "https://id.example/jwks")
+        await IssuerKeyRotation(register_of(world))(await world.new_tenant(), None, "https://id.example/jwks")
 
 
 async def test_a_tenant_that_is_not_there_gets_no_keys(world: World) -> None:
     with pytest.raises(NotFound):
-        await Rotation(register_of(world))(tenant_id("nobody-here"), None, "https://id.example/jwks")
+        await IssuerKeyRotation(register_of(world))(parse_tenant_id("nobody-here"), None, "https://id.example/jwks")
 
 
 async def test_a_freed_issuer_is_not_given_keys_by_the_tenant_that_had_it(world: World) -> None:
@@ -159,11 +159,11 @@ async def test_a_freed_issuer_is_not_given_keys_by_the_tenant_that_had_it(world:
     control = world.tables.control(writes=True)
     await control.write(delete(identities, {"digest": issuer_digest(provider.issuer)}))
     with pytest.raises(Conflict):
-        await Rotation(register_of(world))(id, None, "https://id.example/jwks")
-    heir, now = tenant_id(f"{id}-heir"), datetime.now(UTC)
-    await control.write(put(identities, identity_of(heir, provider.issuer, provider.jwks(), None, now)))
+        await IssuerKeyRotation(register_of(world))(id, None, "https://id.example/jwks")
+    heir, now = parse_tenant_id(f"{id}-heir"), datetime.now(UTC)
+    await control.write(put(identities, new_tenant_issuer(heir, provider.issuer, provider.jwks(), None, now)))
     with pytest.raises(Conflict):
-        await Rotation(register_of(world))(id, None, "https://id.example/jwks")
+        await IssuerKeyRotation(register_of(world))(id, None, "https://id.example/jwks")
     assert (await kept(world, provider.issuer)).tenant == heir
 
 
@@ -176,6 +176,6 @@ async def test_a_tenant_that_begins_to_leave_meanwhile_gets_no_keys(world: World
 
     hurried = Overtaken(register.table, register.by, meanwhile=[leave])
     with pytest.raises(Conflict, match="OFFBOARDING"):
-        await Rotation(hurried)(id, None, "https://id.example/jwks")
+        await IssuerKeyRotation(hurried)(id, None, "https://id.example/jwks")
     assert (await kept(world, provider.issuer)).version == 1
     assert "tenant.identity" not in [kind for kind, _, _ in await events(world, id)]

@@ -10,14 +10,14 @@ import pytest
 
 from keyfence.domains.users.access import newest_users, user_by_id, users
 from keyfence.errors import Conflict, Forbidden
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.rekey import keys_migration
-from keyfence.jobs.runner import carry_on
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.rekey import new_rekey_job
+from keyfence.jobs.runner import run_job
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.client import Answer, Client
-from keyfence.store.raw_items import rekey
+from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.store.raw_items import update_index_keys
 from keyfence.store.shards import ShardMap
-from keyfence.store.writes import revise
+from keyfence.store.writes import update_model
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 from tests.engine.dying import Died
@@ -30,13 +30,13 @@ FAST = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 
 @pytest.fixture
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
 
 async def test_items_without_keys_get_them_and_the_neighbours_stay_as_they_are(
-    world: World, by: Migrator, tenant: TenantId
+    world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
     neighbour = await world.new_tenant(f"{tenant}corp")
     right = fill_unkeyed(world, tenant, COUNT)
@@ -52,7 +52,7 @@ async def test_items_without_keys_get_them_and_the_neighbours_stay_as_they_are(
     assert (again.items_copied, again.items_total) == (0, 0)
 
 
-async def test_a_dry_run_counts_and_touches_nothing(world: World, by: Migrator, tenant: TenantId) -> None:
+async def test_a_dry_run_counts_and_touches_nothing(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, COUNT)
     before = users_of(world, tenant)
     ended = await rekeyed(by, means(by, Time()), tenant, dry_run=True)
@@ -61,7 +61,9 @@ async def test_a_dry_run_counts_and_touches_nothing(world: World, by: Migrator, 
 
 
 @FAST
-async def test_what_is_not_understood_is_counted_and_left_alone(world: World, by: Migrator, tenant: TenantId) -> None:
+async def test_what_is_not_understood_is_counted_and_left_alone(
+    world: World, by: MigratorAccess, tenant: TenantId
+) -> None:
     one, two, three, four, fine = without_keys(right_items(tenant, 5))
     strange: list[Item] = [
         {**one, "type": {"S": "Unheard"}},
@@ -80,7 +82,7 @@ async def test_what_is_not_understood_is_counted_and_left_alone(world: World, by
 
 
 @FAST
-async def test_a_type_that_was_not_asked_for_is_left_alone(world: World, by: Migrator, tenant: TenantId) -> None:
+async def test_a_type_that_was_not_asked_for_is_left_alone(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, 3)
     before = users_of(world, tenant)
     ended = await rekeyed(by, means(by, Time()), tenant, type="Group")
@@ -89,7 +91,7 @@ async def test_a_type_that_was_not_asked_for_is_left_alone(world: World, by: Mig
 
 @FAST
 async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
-    world: World, by: Migrator, tenant: TenantId
+    world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
     eight = ShardMap.even({"users": 8})
     right, old = right_items(tenant, 20, eight), right_items(tenant, 20)
@@ -100,8 +102,8 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
         return replace(found, shards=eight) if asked == tenant else found
 
     given = means(by, Time())
-    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
-    ended = await carry_on(given, made.id, replace(by.rekeying, home=home))
+    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR))
+    ended = await run_job(given, made.id, replace(by.rekeying, home=home))
     assert ended.items_copied == 10
     assert users_of(world, tenant) == [*old[:10], *right[10:]]
     assert len({item["GSI2PK"]["S"] for item in right[10:]}) > 2
@@ -109,7 +111,7 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
 
 @FAST
 async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_page_was_read(
-    world: World, by: Migrator, tenant: TenantId
+    world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
     eight, asked = ShardMap.even({"users": 8}), 0
     right = right_items(tenant, COUNT, eight)
@@ -122,14 +124,14 @@ async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_pa
         return replace(found, shards=eight) if asked > COUNT else found
 
     given = means(by, Time(), page=5_000)
-    made = await given.records.add(keys_migration(tenant, by=OPERATOR, segments=1))
-    await carry_on(given, made.id, replace(by.rekeying, home=home))
+    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR, segments=1))
+    await run_job(given, made.id, replace(by.rekeying, home=home))
     assert users_of(world, tenant) == right
 
 
 @FAST
 async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_right(
-    world: World, by: Migrator, tenant: TenantId
+    world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
     alive, wrong, outside = right_items(tenant, 3)
     gone = users.item(replace(user(9), deleted_at=user(9).created_at), by.tenant(tenant).fence, ShardMap())
@@ -140,21 +142,21 @@ async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_r
     assert (ended.items_copied, users_of(world, tenant)) == (3, [alive, wrong, outside, gone])
 
 
-async def test_no_key_outside_the_fence_is_written(world: World, by: Migrator, tenant: TenantId) -> None:
+async def test_no_key_outside_the_fence_is_written(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     (item,) = right_items(tenant, 1)
     put(world, [item])
     for keys in ({"GSI1PK": "TENANT#other#X"}, {"GSI2PK": f"TENANT#{tenant}x#USERS#00"}):
         with pytest.raises(Forbidden):
-            await rekey(by.tenant(tenant), item, keys)
+            await update_index_keys(by.tenant(tenant), item, keys)
     with pytest.raises(Forbidden):
-        await rekey(by.tenant(await world.new_tenant()), item, {"GSI1PK": None})
+        await update_index_keys(by.tenant(await world.new_tenant()), item, {"GSI1PK": None})
     assert users_of(world, tenant) == [item]
 
 
 class Meddling:
     """Somebody who revises each item once, right before the migrator changes it."""
 
-    def __init__(self, client: Client, world: World, tenant: TenantId) -> None:
+    def __init__(self, client: DynamoDb, world: World, tenant: TenantId) -> None:
         self.client, self.table = client, world.table(tenant)
         self.met: set[str] = set()
 
@@ -170,18 +172,18 @@ class Meddling:
         before = await self.table.find(user_by_id, id=id)
         assert before
         after = replace(before, email=f"new-{before.email}", version=before.version + 1)
-        await self.table.write(revise(users, before, after))
+        await self.table.write(update_model(users, before, after))
 
     def close(self) -> None: ...
 
 
 @FAST
-async def test_writers_meanwhile_lose_nothing(world: World, by: Migrator, tenant: TenantId) -> None:
+async def test_writers_meanwhile_lose_nothing(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, COUNT)
     given = means(through(by, Meddling(by.tables.client, world, tenant)), Time(), page=10)
-    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
+    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR))
     meddled = through(by, Meddling(by.tables.client, world, tenant))
-    ended = await carry_on(given, made.id, meddled.rekeying)
+    ended = await run_job(given, made.id, meddled.rekeying)
     fence = by.tenant(tenant).fence
     expected = [
         users.item(replace(one, email=f"new-{one.email}", version=2), fence, ShardMap())
@@ -198,21 +200,21 @@ class Deleting(Meddling):
         before = await self.table.find(user_by_id, id=id)
         assert before
         after = replace(before, deleted_at=before.created_at, version=before.version + 1)
-        await self.table.write(revise(users, before, after))
+        await self.table.write(update_model(users, before, after))
 
 
 @FAST
-async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: Migrator, tenant: TenantId) -> None:
+async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, 5)
     given, meddled = means(by, Time()), through(by, Deleting(by.tables.client, world, tenant))
-    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
-    ended = await carry_on(given, made.id, meddled.rekeying)
+    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR))
+    ended = await run_job(given, made.id, meddled.rekeying)
     assert (ended.round, ended.items_copied) == (1, 0)
     assert not any("GSI1PK" in item for item in users_of(world, tenant))
 
 
 @FAST
-async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: Migrator) -> None:
+async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: MigratorAccess) -> None:
     """Nothing is changed that is right already, so that nothing is done twice."""
     places: set[str] = set()
     for at in range(0, 1_000, 3):
@@ -221,13 +223,13 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: Mi
         mortal = Mortal(by.tables.client, at)
         torn = through(by, mortal)
         healthy = means(by, time, page=500)
-        made = await healthy.records.add(keys_migration(tenant, by=OPERATOR, segments=2, now=time.now))
+        made = await healthy.records.add(new_rekey_job(tenant, by=OPERATOR, segments=2, now=time.now))
         with suppress(Died):
-            await carry_on(means(torn, time, page=500, seam=mortal.place), made.id, torn.rekeying)
+            await run_job(means(torn, time, page=500, seam=mortal.place), made.id, torn.rekeying)
         if mortal.dead:
             places.add(mortal.places[-1])
             await time.sleep(61)
-        ended = await carry_on(healthy, made.id, by.rekeying)
+        ended = await run_job(healthy, made.id, by.rekeying)
         assert users_of(world, tenant) == right
         assert (ended.phase, ended.worker, ended.round) == ("FINISHED", None, 1)
         if not mortal.dead:
@@ -246,13 +248,13 @@ def clear(world: World) -> None:
 
 
 @FAST
-async def test_two_commands_at_one_migration_do_not_meet(world: World, by: Migrator, tenant: TenantId) -> None:
+async def test_two_commands_at_one_migration_do_not_meet(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     right = fill_unkeyed(world, tenant, COUNT)
     given = means(by, Time(), page=5)
-    made = await given.records.add(keys_migration(tenant, by=OPERATOR))
+    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR))
     other = means(by, Time(), page=5)
     both = await asyncio.gather(
-        carry_on(given, made.id, by.rekeying), carry_on(other, made.id, by.rekeying), return_exceptions=True
+        run_job(given, made.id, by.rekeying), run_job(other, made.id, by.rekeying), return_exceptions=True
     )
     assert sorted(isinstance(one, Conflict) for one in both) == [False, True]
     assert users_of(world, tenant) == right

@@ -10,9 +10,9 @@ import pytest
 
 from keyfence import app
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 from tests.api.operating import Newcomer
 from tests.world import Session, World
 
@@ -81,7 +81,7 @@ async def test_a_thousand_tenants_come_are_listed_and_log_in(hurried: World) -> 
 def entered(number: int, month: datetime) -> Tenant:
     at = month + timedelta(minutes=number)
     return Tenant(
-        id=tenant_id(f"m{number}-{month:%Y%m}"),
+        id=parse_tenant_id(f"m{number}-{month:%Y%m}"),
         name="A Shop",
         tier=Tier.FREE,
         status=TenantStatus.SUSPENDED if number % 2 else TenantStatus.ACTIVE,
@@ -94,7 +94,7 @@ def entered(number: int, month: datetime) -> Tenant:
 async def test_a_list_goes_on_over_months_with_and_without_tenants(world: World, size: int) -> None:
     """Every page ends somewhere else: inside a month, at its end, before a month in which nobody came."""
     months = [datetime(2026, month, 3, tzinfo=UTC) for month in (1, 2, 5, 6)]
-    register = Register(world.tables.control(writes=True), "somebody")
+    register = TenantRepository(world.tables.control(writes=True), "somebody")
     made = [entered(number, month) for month in months for number in range(4)]
     for tenant in made:
         if await register.find(tenant.id) is None:

@@ -7,13 +7,13 @@ import pytest
 
 from keyfence.auth.principal import Role
 from keyfence.domains.groups.access import group_by_id, groups_of_user, members_of_group
-from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId
-from keyfence.domains.groups.repository import Groups
+from keyfence.domains.groups.repository import GroupRepository
 from keyfence.domains.users.model import User
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Conflict, NotFound
-from keyfence.store.embedded_edges import SIZE, Head
+from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.world import World
@@ -25,31 +25,31 @@ def table(world: World, tenant: TenantId) -> Table:
 
 
 async def people(table: Table, count: int) -> list[User]:
-    users = Users(table)
+    users = UserRepository(table)
     return [await users.create(email=f"{n}@x.example", name=f"U{n}", role=Role.MEMBER) for n in range(count)]
 
 
 async def people_named(table: Table, name: str, count: int) -> list[User]:
-    create = Users(table).create
+    create = UserRepository(table).create
     return [await create(email=f"{name}{n}@x.example", name=name, role=Role.MEMBER) for n in range(count)]
 
 
 async def group(table: Table) -> Group:
-    return await Groups(table).create(name="Crew", description=None)
+    return await GroupRepository(table).create(name="Crew", description=None)
 
 
 async def join(table: Table, crew: Group, users: list[User]) -> None:
     for user in users:
-        await Memberships(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER)
+        await MembershipRepository(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER)
 
 
 async def members(table: Table, crew: Group, size: int) -> list[str]:
     """Everybody in the group, page by page, beginning at the head that the group's item carries."""
     found: list[str] = []
     after = None
-    head = (await Groups(table).get(crew.id)).head
+    head = (await GroupRepository(table).get(crew.id)).head
     while True:
-        page = await Memberships(table).of_group(crew.id, head or Head(), first=size, after=after)
+        page = await MembershipRepository(table).of_group(crew.id, head or EmbeddedEdges(), first=size, after=after)
         found += [edge.node.user_id for edge in page.edges]
         if not page.has_next:
             return found
@@ -65,19 +65,21 @@ async def test_members_page_to_the_end_without_gap_or_repeat_past_the_head(table
 
 async def test_a_membership_is_seen_from_both_sides_with_its_attributes(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
-    edge = await Memberships(table).add(crew.id, MemberId(user.id), GroupRole.MANAGER)
+    edge = await MembershipRepository(table).add(crew.id, MemberId(user.id), GroupRole.MANAGER)
     assert (await table.page(groups_of_user, first=5, user_id=user.id)).items == (edge,)
     assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == (edge,)
-    whole = await Users(table).get(user.id)
-    assert (await Memberships(table).of_user(user.id, whole.head or Head(), first=5, after=None)).items == (edge,)
+    whole = await UserRepository(table).get(user.id)
+    assert (
+        await MembershipRepository(table).of_user(user.id, whole.head or EmbeddedEdges(), first=5, after=None)
+    ).items == (edge,)
 
 
 async def test_the_count_is_exact_after_concurrent_joins_and_leaves(table: Table) -> None:
     crew, users = await group(table), await people(table, 12)
-    book = Memberships(table)
+    book = MembershipRepository(table)
     await asyncio.gather(*(book.add(crew.id, MemberId(user.id), GroupRole.MEMBER) for user in users))
     await asyncio.gather(*(book.remove(crew.id, MemberId(user.id)) for user in users[:5]))
-    assert (await Groups(table).get(crew.id)).member_count == 7
+    assert (await GroupRepository(table).get(crew.id)).member_count == 7
     assert await members(table, crew, 5) == sorted(user.id for user in users[5:])
 
 
@@ -86,23 +88,23 @@ async def test_joining_twice_is_a_conflict_and_counts_once(table: Table) -> None
     await join(table, crew, [user])
     with pytest.raises(Conflict, match="already"):
         await join(table, crew, [user])
-    assert (await Groups(table).get(crew.id)).member_count == 1
+    assert (await GroupRepository(table).get(crew.id)).member_count == 1
 
 
 async def test_leaving_a_group_one_is_not_in_says_so(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
-    assert await Memberships(table).remove(crew.id, MemberId(user.id)) is False
+    assert await MembershipRepository(table).remove(crew.id, MemberId(user.id)) is False
     await join(table, crew, [user])
-    assert await Memberships(table).remove(crew.id, MemberId(user.id)) is True
-    assert (await Groups(table).get(crew.id)).member_count == 0
+    assert await MembershipRepository(table).remove(crew.id, MemberId(user.id)) is True
+    assert (await GroupRepository(table).get(crew.id)).member_count == 0
 
 
 async def test_a_changed_role_shows_on_both_sides(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
     await join(table, crew, [user])
-    await Memberships(table).change(crew.id, MemberId(user.id), GroupRole.MANAGER)
-    head = (await Groups(table).get(crew.id)).head or Head()
-    (edge,) = (await Memberships(table).of_group(crew.id, head, first=5, after=None)).items
+    await MembershipRepository(table).change(crew.id, MemberId(user.id), GroupRole.MANAGER)
+    head = (await GroupRepository(table).get(crew.id)).head or EmbeddedEdges()
+    (edge,) = (await MembershipRepository(table).of_group(crew.id, head, first=5, after=None)).items
     assert (edge.role, edge.version) == (GroupRole.MANAGER, 2)
     assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == (edge,)
 
@@ -111,66 +113,66 @@ async def test_nobody_joins_a_missing_group_and_a_missing_user_joins_nothing(tab
     crew, (user,) = await group(table), await people(table, 1)
     nowhere, nobody = "grp_" + "0" * 26, MemberId("usr_" + "0" * 26)
     with pytest.raises(NotFound, match="group"):
-        await Memberships(table).add(type(crew.id)(nowhere), MemberId(user.id), GroupRole.MEMBER)
+        await MembershipRepository(table).add(type(crew.id)(nowhere), MemberId(user.id), GroupRole.MEMBER)
     with pytest.raises(NotFound, match="user"):
-        await Memberships(table).add(crew.id, nobody, GroupRole.MEMBER)
-    assert (await Groups(table).get(crew.id)).member_count == 0
+        await MembershipRepository(table).add(crew.id, nobody, GroupRole.MEMBER)
+    assert (await GroupRepository(table).get(crew.id)).member_count == 0
 
 
 async def test_deleting_a_group_takes_every_edge_with_it(table: Table) -> None:
     crew, users = await group(table), await people(table, 30)
     await join(table, crew, users)
-    await Groups(table).begin_delete(crew.id)
-    await Memberships(table).clear_group(crew.id)
-    await Groups(table).finish_delete(crew.id)
+    await GroupRepository(table).begin_delete(crew.id)
+    await MembershipRepository(table).clear_group(crew.id)
+    await GroupRepository(table).finish_delete(crew.id)
     assert await table.find(group_by_id, id=crew.id) is None
     assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == ()
     for user in users:
-        whole = await Users(table).get(user.id)
-        assert whole.head == Head()
+        whole = await UserRepository(table).get(user.id)
+        assert whole.head == EmbeddedEdges()
 
 
 async def test_a_user_who_leaves_the_tenant_leaves_every_group(table: Table) -> None:
     (user, other), crews = await people(table, 2), [await group(table) for _ in range(27)]
     for crew in crews:
         await join(table, crew, [user, other])
-    await Users(table).begin_delete(user.id, allowed=lambda _: None)
-    await Memberships(table).remove_user(MemberId(user.id))
-    await Users(table).finish_delete(user.id)
+    await UserRepository(table).begin_delete(user.id, allowed=lambda _: None)
+    await MembershipRepository(table).remove_user(MemberId(user.id))
+    await UserRepository(table).finish_delete(user.id)
     for crew in crews:
-        assert (await Groups(table).get(crew.id)).member_count == 1
+        assert (await GroupRepository(table).get(crew.id)).member_count == 1
         assert await members(table, crew, 5) == [other.id]
 
 
 async def test_an_interrupted_deletion_of_a_group_is_finished_by_the_next(table: Table) -> None:
     crew, users = await group(table), await people(table, 26)
     await join(table, crew, users)
-    await Groups(table).begin_delete(crew.id)
+    await GroupRepository(table).begin_delete(crew.id)
     first = [(crew.id, MemberId(user.id)) for user in users[:10]]
-    await Memberships(table)._sever(first)
+    await MembershipRepository(table)._sever(first)
     with pytest.raises(Conflict):
-        await Groups(table).finish_delete(crew.id)
-    await Groups(table).begin_delete(crew.id)
-    await Memberships(table).clear_group(crew.id)
-    await Groups(table).finish_delete(crew.id)
+        await GroupRepository(table).finish_delete(crew.id)
+    await GroupRepository(table).begin_delete(crew.id)
+    await MembershipRepository(table).clear_group(crew.id)
+    await GroupRepository(table).finish_delete(crew.id)
     assert await table.find(group_by_id, id=crew.id) is None
 
 
 async def test_nobody_joins_a_group_that_is_being_deleted(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
-    await Groups(table).begin_delete(crew.id)
+    await GroupRepository(table).begin_delete(crew.id)
     with pytest.raises(NotFound):
         await join(table, crew, [user])
 
 
-class Overtaken(Memberships):
+class Overtaken(MembershipRepository):
     """Somebody deletes the group between this one's reading and its writing."""
 
     __slots__ = ()
 
     async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
         ends = await super()._ends(group_id, user_id)
-        await Groups(self.table).begin_delete(group_id)
+        await GroupRepository(self.table).begin_delete(group_id)
         return ends
 
 
@@ -183,13 +185,13 @@ async def test_a_group_deleted_while_somebody_joins_takes_nobody_in(table: Table
 
 async def test_the_head_is_right_after_more_concurrent_joins_than_it_holds(table: Table) -> None:
     crew, users = await group(table), await people(table, SIZE + 16)
-    joins = (Memberships(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER) for user in reversed(users))
+    joins = (MembershipRepository(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER) for user in reversed(users))
     await asyncio.gather(*joins)
     await join(table, crew, await people_named(table, "late", 2))
-    found = await Groups(table).get(crew.id)
+    found = await GroupRepository(table).get(crew.id)
     everybody = [edge.user_id async for edge in table.every(members_of_group, group_id=crew.id)]
     assert found.member_count == len(everybody) == SIZE + 18
-    head = found.head or Head()
+    head = found.head or EmbeddedEdges()
     assert [child for child, _ in head.first(SIZE - 4) or []] == sorted(everybody)[: SIZE - 4]
     assert await members(table, crew, 7) == sorted(everybody)
 
@@ -199,9 +201,9 @@ async def test_several_who_delete_one_group_all_find_it_gone(table: Table) -> No
     await join(table, crew, users)
 
     async def delete() -> None:
-        await Groups(table).begin_delete(crew.id)
-        await Memberships(table).clear_group(crew.id)
-        await Groups(table).finish_delete(crew.id)
+        await GroupRepository(table).begin_delete(crew.id)
+        await MembershipRepository(table).clear_group(crew.id)
+        await GroupRepository(table).finish_delete(crew.id)
 
     outcomes = await asyncio.gather(*(delete() for _ in range(4)), return_exceptions=True)
     assert all(outcome is None or isinstance(outcome, NotFound) for outcome in outcomes), outcomes
@@ -209,15 +211,15 @@ async def test_several_who_delete_one_group_all_find_it_gone(table: Table) -> No
 
 
 @dataclass(frozen=True, slots=True)
-class Late(Memberships):
+class Late(MembershipRepository):
     """Others join between this one's first reading and its writing."""
 
     crowd: list[User] = field(default_factory=list)
 
     async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
-        ends = await Memberships._ends(self, group_id, user_id)
+        ends = await MembershipRepository._ends(self, group_id, user_id)
         while self.crowd:
-            await Memberships(self.table).add(group_id, MemberId(self.crowd.pop().id), GroupRole.MEMBER)
+            await MembershipRepository(self.table).add(group_id, MemberId(self.crowd.pop().id), GroupRole.MEMBER)
         return ends
 
 
@@ -231,6 +233,6 @@ async def test_who_joins_on_an_older_view_of_a_full_head_hides_nobody(table: Tab
     await join(table, crew, others)
     await Late(table, crowd=list(low)).add(crew.id, MemberId(latest.id), GroupRole.MEMBER)
     for user in low:
-        await Memberships(table).remove(crew.id, MemberId(user.id))
+        await MembershipRepository(table).remove(crew.id, MemberId(user.id))
     await join(table, crew, spare)
     assert await members(table, crew, SIZE - 9) == sorted(user.id for user in (*others, *spare, latest))

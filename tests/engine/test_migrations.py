@@ -12,12 +12,12 @@ import pytest
 from keyfence.domains.users.access import user_by_id
 from keyfence.domains.users.model import UserId
 from keyfence.errors import Conflict, Throttled
-from keyfence.jobs.job import Kind, Migration, new_migration
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.runner import Means, Run, carry_on
-from keyfence.jobs.scan_pass import Done, Pass, fingerprint
+from keyfence.jobs.job import Job, JobKind, new_job
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.runner import JobResources, JobRun, run_job
+from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.flow_control import Rate
+from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import OPERATOR, Time, fill, left, migrator, of, put
@@ -30,13 +30,13 @@ FAST = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 
 @pytest.fixture
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
 
 @pytest.fixture
-def given(by: Migrator) -> Means:
+def given(by: MigratorAccess) -> JobResources:
     return means(by, Time(), page=3)
 
 
@@ -46,22 +46,24 @@ class Seen:
     def __init__(self) -> None:
         self.keys: Counter[tuple[str, str]] = Counter()
 
-    async def __call__(self, items: Sequence[Item]) -> Done:
+    async def __call__(self, items: Sequence[Item]) -> PassResult:
         self.keys.update((item["PK"]["S"], item["SK"]["S"]) for item in items)
-        return Done(changed=len(items), digest=sum(fingerprint(item) for item in items), counts={"seen": len(items)})
+        return PassResult(
+            changed=len(items), digest=sum(item_digest(item) for item in items), counts={"seen": len(items)}
+        )
 
 
-async def begun(means: Means, tenant: TenantId, segments: int = 4) -> Migration:
+async def begun(means: JobResources, tenant: TenantId, segments: int = 4) -> Job:
     now = means.records.now()
-    return await means.records.add(new_migration(Kind.MOVE, tenant, by=OPERATOR, at=now, segments=segments))
+    return await means.records.add(new_job(JobKind.MOVE, tenant, by=OPERATOR, at=now, segments=segments))
 
 
-def once_over(step: Seen, tenant: TenantId) -> Pass:
-    return Pass(name="LOOKING", step=step, inside=Fence.around(tenant))
+def once_over(step: Seen, tenant: TenantId) -> ScanPass:
+    return ScanPass(name="LOOKING", step=step, inside=Fence.around(tenant))
 
 
 async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours(
-    world: World, given: Means, tenant: TenantId
+    world: World, given: JobResources, tenant: TenantId
 ) -> None:
     neighbour = await world.new_tenant(f"{tenant}x")
     fill(world, tenant, COUNT)
@@ -70,24 +72,26 @@ async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours
     put(world, [{**stray, "GSI1PK": {"S": f"TENANT#{tenant}#EMAIL#a"}}])
     seen = Seen()
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         done = await run.over(once_over(seen, tenant))
         assert (done.changed, done.counts) == (COUNT, {"seen": COUNT})
         assert done.scanned >= COUNT + 5
         again = await run.over(once_over(seen, tenant))
         assert again == done, "what was done is known, and not done again"
 
-    ended = await carry_on(given, (await begun(given, tenant)).id, program)
+    ended = await run_job(given, (await begun(given, tenant)).id, program)
     assert seen.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in of(left(world), tenant))
     assert (ended.phase, ended.items_copied, ended.items_total, ended.worker) == ("FINISHED", COUNT, COUNT, None)
     assert await given.records.get(ended.id) == ended
 
 
-async def test_it_stops_between_pages_and_goes_on_from_there(world: World, given: Means, tenant: TenantId) -> None:
+async def test_it_stops_between_pages_and_goes_on_from_there(
+    world: World, given: JobResources, tenant: TenantId
+) -> None:
     fill(world, tenant, COUNT)
     seen, runs = Seen(), 0
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         await run.over(once_over(seen, tenant))
 
     migration = await begun(given, tenant)
@@ -98,28 +102,28 @@ async def test_it_stops_between_pages_and_goes_on_from_there(world: World, given
     assert (set(seen.keys.values()), len(seen.keys), migration.items_copied) == ({1}, COUNT, COUNT)
 
 
-async def _one_page(given: Means, migration: Migration, program: object) -> Migration:
+async def _one_page(given: JobResources, migration: Job, program: object) -> Job:
     pages = iter([False])
     stopping = replace(given, stop=lambda: next(pages, True))
     assert callable(program)
-    return await carry_on(stopping, migration.id, program)
+    return await run_job(stopping, migration.id, program)
 
 
 @FAST
-async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: Means, tenant: TenantId) -> None:
+async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: JobResources, tenant: TenantId) -> None:
     fill(world, tenant, COUNT)
     seen, reached = Seen(), asyncio.Event()
 
-    async def slow(items: Sequence[Item]) -> Done:
+    async def slow(items: Sequence[Item]) -> PassResult:
         reached.set()
         await asyncio.sleep(0.05)
         return await seen(items)
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         await run.over(replace(once_over(seen, tenant), step=slow))
 
     migration = await begun(given, tenant)
-    work = asyncio.ensure_future(carry_on(given, migration.id, program))
+    work = asyncio.ensure_future(run_job(given, migration.id, program))
     await reached.wait()
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -127,184 +131,186 @@ async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: Mea
     kept = await given.records.get(migration.id)
     assert kept.items_copied == sum(seen.keys.values()) > 0
     assert kept.worker is None
-    await carry_on(given, migration.id, program)
+    await run_job(given, migration.id, program)
     assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
 
 
 @FAST
-async def test_a_segment_that_fails_loses_nothing_of_the_others(world: World, given: Means, tenant: TenantId) -> None:
+async def test_a_segment_that_fails_loses_nothing_of_the_others(
+    world: World, given: JobResources, tenant: TenantId
+) -> None:
     fill(world, tenant, COUNT)
     seen, bad = Seen(), {of(left(world), tenant)[7]["PK"]["S"]}
 
-    async def step(items: Sequence[Item]) -> Done:
+    async def step(items: Sequence[Item]) -> PassResult:
         if any(item["PK"]["S"] in bad for item in items):
             raise Throttled("too busy")
         return await seen(items)
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         await run.over(replace(once_over(seen, tenant), step=step))
 
     migration = await begun(given, tenant)
     with pytest.raises(Throttled):
-        await carry_on(given, migration.id, program)
+        await run_job(given, migration.id, program)
     assert (await given.records.get(migration.id)).items_copied == sum(seen.keys.values())
     bad.clear()
-    await carry_on(given, migration.id, program)
+    await run_job(given, migration.id, program)
     assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
 
 
 @FAST
 async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
-    world: World, by: Migrator, tenant: TenantId
+    world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
     fill(world, tenant, COUNT)
     time, seen = Time(), Seen()
     first, second = means(by, time, page=3), means(by, time, page=3)
     migration = await begun(first, tenant, segments=1)
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         await run.over(once_over(seen, tenant))
 
-    async def meanwhile(items: Sequence[Item]) -> Done:
+    async def meanwhile(items: Sequence[Item]) -> PassResult:
         if not seen.keys:
             with pytest.raises(Conflict, match="another worker"):
-                await carry_on(second, migration.id, program)
+                await run_job(second, migration.id, program)
             await time.sleep(61)
-            await carry_on(second, migration.id, program)
-        return Done(changed=1_000)
+            await run_job(second, migration.id, program)
+        return PassResult(changed=1_000)
 
-    async def slow(run: Run) -> None:
+    async def slow(run: JobRun) -> None:
         await run.over(replace(once_over(seen, tenant), step=meanwhile))
 
     with pytest.raises(Conflict, match="taken over"):
-        await carry_on(first, migration.id, slow)
+        await run_job(first, migration.id, slow)
     ended = await first.records.get(migration.id)
     assert (ended.phase, ended.items_copied, set(seen.keys.values())) == ("FINISHED", COUNT, {1})
 
 
 @FAST
 async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
-    world: World, given: Means, tenant: TenantId
+    world: World, given: JobResources, tenant: TenantId
 ) -> None:
     fill(world, tenant, 1)
     wrong = iter([3, 2, 0, 1, 1, 1, 1, 7, 0])
     happened: list[str] = []
 
-    async def change(_: Sequence[Item]) -> Done:
+    async def change(_: Sequence[Item]) -> PassResult:
         happened.append("changed")
-        return Done()
+        return PassResult()
 
-    async def verify(_: Sequence[Item]) -> Done:
+    async def verify(_: Sequence[Item]) -> PassResult:
         happened.append("verified")
-        return Done(wrong=next(wrong))
+        return PassResult(wrong=next(wrong))
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         inside = Fence.around(tenant)
-        made = Pass(name="DOING", step=change, inside=inside)
-        await run.until_right(made, Pass(name="VERIFYING", step=verify, inside=inside))
+        made = ScanPass(name="DOING", step=change, inside=inside)
+        await run.until_right(made, ScanPass(name="VERIFYING", step=verify, inside=inside))
 
-    assert (await carry_on(given, (await begun(given, tenant)).id, program)).round == 3
+    assert (await run_job(given, (await begun(given, tenant)).id, program)).round == 3
     assert happened == ["changed", "verified"] * 3
     endless = await begun(given, tenant)
     with pytest.raises(Conflict, match="after 5 rounds 7 items are still wrong"):
-        await carry_on(given, endless.id, program)
+        await run_job(given, endless.id, program)
     assert (await given.records.get(endless.id)).round == 6
-    assert (await carry_on(given, endless.id, program)).finished_at, "who runs it again has five rounds more"
+    assert (await run_job(given, endless.id, program)).finished_at, "who runs it again has five rounds more"
 
 
 @FAST
-async def test_units_of_all_segments_wait_in_one_line(world: World, by: Migrator, tenant: TenantId) -> None:
+async def test_units_of_all_segments_wait_in_one_line(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill(world, tenant, COUNT)
     waited: list[float] = []
 
-    async def step(items: Sequence[Item]) -> Done:
-        return Done(changed=len(items), units=100.0)
+    async def step(items: Sequence[Item]) -> PassResult:
+        return PassResult(changed=len(items), units=100.0)
 
-    class Line(Rate):
+    class Line(Pacer):
         async def wait(self, items: float) -> None:
             waited.append(items)
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         run.rate = Line(run.rate.per_second)
-        await run.over(Pass(name="SPENDING", step=step, inside=Fence.around(tenant)))
+        await run.over(ScanPass(name="SPENDING", step=step, inside=Fence.around(tenant)))
 
     given = means(by, Time(), rate=8.0)
-    ended = await carry_on(given, (await begun(given, tenant, 4)).id, program)
+    ended = await run_job(given, (await begun(given, tenant, 4)).id, program)
     assert ended.items_copied == COUNT
     assert waited.count(100.0) >= COUNT / 2, "a second's worth of 8 units is 2 items of each of 4 segments"
 
 
 @FAST
-async def test_a_wait_holds_the_lease(given: Means, by: Migrator, tenant: TenantId) -> None:
+async def test_a_wait_holds_the_lease(given: JobResources, by: MigratorAccess, tenant: TenantId) -> None:
     time = Time()
     waiting, other = means(by, time), means(by, time)
     migration = await begun(waiting, tenant)
 
-    async def nothing(_: Run) -> None: ...
+    async def nothing(_: JobRun) -> None: ...
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         await run.wait(timedelta(seconds=120))
         with pytest.raises(Conflict, match="another worker"):
-            await carry_on(other, migration.id, nothing)
+            await run_job(other, migration.id, nothing)
 
-    ended = await carry_on(waiting, migration.id, program)
+    ended = await run_job(waiting, migration.id, program)
     assert sum(time.slept) == 120
     assert ended.finished_at == time.now()
 
 
 @FAST
-async def test_however_long_a_page_takes_nobody_takes_over(by: Migrator, tenant: TenantId) -> None:
+async def test_however_long_a_page_takes_nobody_takes_over(by: MigratorAccess, tenant: TenantId) -> None:
     waiting, other = _hasty(by), _hasty(by)
     migration = await begun(waiting, tenant)
 
-    async def nothing(_: Run) -> None: ...
+    async def nothing(_: JobRun) -> None: ...
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         handle = run.leased(by.tenant(tenant))
         await asyncio.sleep(3 * LEASE.total_seconds())
         with pytest.raises(Conflict, match="another worker"):
-            await carry_on(other, migration.id, nothing)
+            await run_job(other, migration.id, nothing)
         await handle.find(user_by_id, id=UserId("usr_1"))
 
-    assert (await carry_on(waiting, migration.id, program)).finished_at
+    assert (await run_job(waiting, migration.id, program)).finished_at
 
 
 @FAST
-async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migrator, tenant: TenantId) -> None:
+async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: MigratorAccess, tenant: TenantId) -> None:
     given, other = _hasty(by), _hasty(by)
     migration, came = await begun(given, tenant), list[str]()
 
-    async def nothing(_: Run) -> None: ...
+    async def nothing(_: JobRun) -> None: ...
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         handle = run.leased(by.tenant(tenant))
         await handle.find(user_by_id, id=UserId("usr_1"))
         given.records.table.caller.home.until = -inf
         await asyncio.sleep(LEASE.total_seconds() * 1.5)
-        came.append((await carry_on(other, migration.id, nothing)).phase)
+        came.append((await run_job(other, migration.id, nothing)).phase)
         await handle.find(user_by_id, id=UserId("usr_1"))
 
     with pytest.raises(Throttled, match="another may have taken over"):
-        await carry_on(given, migration.id, program)
+        await run_job(given, migration.id, program)
     assert came == ["FINISHED"]
 
 
-def _hasty(by: Migrator) -> Means:
+def _hasty(by: MigratorAccess) -> JobResources:
     made = by.migrations(rate=1e6)
     return replace(made, records=replace(made.records, lease=LEASE))
 
 
 @FAST
-async def test_two_thousand_items_in_seven_segments(world: World, given: Means, tenant: TenantId) -> None:
+async def test_two_thousand_items_in_seven_segments(world: World, given: JobResources, tenant: TenantId) -> None:
     fill(world, tenant, 2_000, indexed=0)
     seen, alone = Seen(), Seen()
     digests = []
 
-    async def program(run: Run) -> None:
+    async def program(run: JobRun) -> None:
         digests.append((await run.over(once_over(seen if run.migration.segments > 1 else alone, tenant))).digest)
 
     for segments in (7, 1):
-        await carry_on(replace(given, page=50), (await begun(given, tenant, segments)).id, program)
+        await run_job(replace(given, page=50), (await begun(given, tenant, segments)).id, program)
     assert set(seen.keys.values()) == {1}
     assert len(seen.keys) == 2_000
     assert seen.keys == alone.keys

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Conflict
-from keyfence.jobs.job import Migration
-from keyfence.jobs.migrator import program_of
-from keyfence.jobs.move.differences import Differences
-from keyfence.jobs.runner import carry_on
-from keyfence.store.location import Home
-from keyfence.tenancy.cache import home_of
+from keyfence.jobs.job import Job
+from keyfence.jobs.migrator import program_for
+from keyfence.jobs.move.differences import ShadowDifferences
+from keyfence.jobs.runner import run_job
+from keyfence.store.location import TenantLocation
+from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.tenant import MovePhase, Placement
 from keyfence_iam.tenant import TenantId
 from tests.engine.dying import Died
@@ -33,8 +33,8 @@ def mover(world: World) -> Iterator[Mover]:
 
 
 async def emails(world: World, mover: Mover, tenant: TenantId) -> list[str]:
-    table = world.tables.tenant(home_of(await mover.get(tenant)), writes=False)
-    return [user.email for user in (await Users(table).newest(first=100, after=None)).items]
+    table = world.tables.tenant(location_of(await mover.get(tenant)), writes=False)
+    return [user.email for user in (await UserRepository(table).newest(first=100, after=None)).items]
 
 
 async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_stay(world: World, mover: Mover) -> None:
@@ -67,10 +67,10 @@ async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_s
 async def test_a_cursor_taken_before_the_move_goes_on_after_it(world: World, mover: Mover) -> None:
     tenant = await populated(world, "cursors")
     listed = await emails(world, mover, tenant)
-    first = await Users(world.table(tenant, writes=False)).newest(first=5, after=None)
+    first = await UserRepository(world.table(tenant, writes=False)).newest(first=5, after=None)
     await mover.moved(tenant, Placement.SILO)
-    table = world.tables.tenant(home_of(await mover.get(tenant)), writes=False)
-    rest = await Users(table).newest(first=50, after=first.edges[-1].cursor())
+    table = world.tables.tenant(location_of(await mover.get(tenant)), writes=False)
+    rest = await UserRepository(table).newest(first=50, after=first.edges[-1].cursor())
     assert [user.email for user in (*first.items, *rest.items)] == listed
 
 
@@ -116,7 +116,7 @@ async def test_one_that_has_arrived_is_not_called_off(world: World, mover: Mover
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
-async def _torn(mover: Mover, made: Migration, where: str) -> None:
+async def _torn(mover: Mover, made: Job, where: str) -> None:
     def seam(name: str) -> None:
         if name == where:
             raise Died
@@ -146,7 +146,7 @@ async def test_a_worker_may_die_at_any_seam(world: World, mover: Mover) -> None:
         assert (await mover.get(torn)).move is None
 
 
-async def _dies_at(mover: Mover, made: Migration, nth: int) -> bool:
+async def _dies_at(mover: Mover, made: Job, nth: int) -> bool:
     """At the first seam that no worker before has passed: each comes one further."""
     passed = list[str]()
 
@@ -189,7 +189,7 @@ async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_befor
     assert dict(told)["cleared"] == 180.0
 
 
-async def _timed(mover: Mover, made: Migration) -> list[tuple[str, float]]:
+async def _timed(mover: Mover, made: Job) -> list[tuple[str, float]]:
     """What was passed until the end, and after how many seconds of waiting, where servers take 60 to know."""
     slept, told = 0.0, list[tuple[str, float]]()
 
@@ -198,7 +198,7 @@ async def _timed(mover: Mover, made: Migration) -> list[tuple[str, float]]:
         slept += seconds
 
     means = replace(mover.migrator.migrations(rate=1e6), seam=lambda name: told.append((name, slept)), sleep=sleep)
-    await carry_on(means, made.id, program_of(made, mover.migrator, settle=timedelta(seconds=60)))
+    await run_job(means, made.id, program_for(made, mover.migrator, settle=timedelta(seconds=60)))
     return told
 
 
@@ -251,7 +251,7 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
     def seam(name: str) -> None:
         phases.append(name)
 
-    differences = Differences(mover.migrator.control)
+    differences = ShadowDifferences(mover.migrator.control)
 
     class Once:
         """Hears of one difference while servers compare."""
@@ -265,9 +265,9 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
 
         forget = staticmethod(differences.forget)
 
-    program: Any = program_of(made, mover.migrator, settle=timedelta(0))
+    program: Any = program_for(made, mover.migrator, settle=timedelta(0))
     means = replace(mover.migrator.migrations(rate=100_000.0), seam=seam)
-    await carry_on(means, made.id, replace(program, differences=Once()))
+    await run_job(means, made.id, replace(program, differences=Once()))
     assert phases.count("after tenant.move_copies") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO
 
@@ -277,7 +277,7 @@ async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_hol
     """So the wait is what it takes: who went on by an old home would write where nobody reads."""
     tenant = await populated(world, "stale", 1)
     await mover.moved(tenant, Placement.SILO)
-    stale = world.tables.tenant(Home(tenant=tenant, until=0.0), writes=True)
+    stale = world.tables.tenant(TenantLocation(tenant=tenant, until=0.0), writes=True)
     with pytest.raises(Exception, match="where its items are"):
-        await Users(stale).create(email="late@x.example", name="A", role=Role.MEMBER)
+        await UserRepository(stale).create(email="late@x.example", name="A", role=Role.MEMBER)
     assert places(world, tenant)[0] == {}

@@ -18,7 +18,7 @@ GRACE, LONGEST_CALL = 0.3, 1.0
 async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "GRACE_SECONDS", GRACE)
+    monkeypatch.setattr(cache, "LOCATION_GRACE_SECONDS", GRACE)
     tenant = await populated(world, "busy", 5)
     bustle = Bustle.over(world, tenant)
     bustle.acknowledged = set(await bustle.final())

@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.counters.counter import Counters
-from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import GroupRole, MemberId
-from keyfence.domains.groups.repository import Groups
-from keyfence.domains.orders.line_items import Wanted
+from keyfence.domains.groups.repository import GroupRepository
+from keyfence.domains.orders.line_items import RequestedLine
 from keyfence.domains.orders.model import OrderStatus
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Forbidden, Internal, KeyfenceError, Throttled
-from keyfence.store.dynamodb.caller import CredentialSource, Patience
-from keyfence.store.location import Home
+from keyfence.store.dynamodb.caller import CredentialSource, RetryPolicy
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
-from keyfence.store.writes import Note
+from keyfence.store.writes import ActivityNote
 from keyfence.tenancy.tenant import MovePhase, Placement
-from keyfence_iam.dynamodb.capacity import Claim, Partition
-from keyfence_iam.gate.throughput.partition_limits import Limits
-from keyfence_iam.sts.session_spec import Placement as Reach
-from keyfence_iam.tenant import TenantId, tenant_boundary
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.sts.session_spec import TableAccess as Reach
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.engine.moving import Moving
 from tests.engine.shop import PEN, Shop
 from tests.world import World
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.engine
 
 POOL, SILO = (None, Placement.POOL), (None, Placement.SILO)
 DUAL, SWITCHED = (MovePhase.DUAL, Placement.POOL), (MovePhase.SWITCHED, Placement.POOL)
-COUNTED = Note("counted", "x", {})
+COUNTED = ActivityNote("counted", "x", {})
 ROUNDS = 3
 
 
@@ -44,7 +44,7 @@ async def moving(world: World) -> Moving:
 
 async def busy(table: Table, user: Any, hand: int) -> None:
     """One of those who change the same things at the same time."""
-    users, counters = Users(table), Counters(table)
+    users, counters = UserRepository(table), CounterRepository(table)
     for at in range(ROUNDS):
         await counters.add("door", COUNTED)
         await users.put_setting(user, f"s{at}", f"{hand}")
@@ -53,11 +53,11 @@ async def busy(table: Table, user: Any, hand: int) -> None:
 
 
 async def outcome(table: Table, user: Any) -> tuple[list[int], set[str], int]:
-    found = await Users(table).get(user)
-    named = {setting.name for setting in (await Users(table).settings_of([found]))[0]}
+    found = await UserRepository(table).get(user)
+    named = {setting.name for setting in (await UserRepository(table).settings_of([found]))[0]}
     assert named == found.setting_names
-    page = await Users(table).newest(first=100, after=None)
-    return await Counters(table).totals(["door"]), named, len(page.items)
+    page = await UserRepository(table).newest(first=100, after=None)
+    return await CounterRepository(table).totals(["door"]), named, len(page.items)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ async def outcome(table: Table, user: Any) -> tuple[list[int], set[str], int]:
 )
 async def test_servers_that_are_a_step_apart_lose_nothing(moving: Moving, one: Any, next_one: Any) -> None:
     pool = await moving.table(*POOL)
-    user = (await Users(pool).create(email="u@x.example", name="U", role=Role.OWNER)).id
-    await Counters(pool).add("door", COUNTED)
+    user = (await UserRepository(pool).create(email="u@x.example", name="U", role=Role.OWNER)).id
+    await CounterRepository(pool).add("door", COUNTED)
     if one is not POOL:
         await moving.backfill()
     tables = [await moving.table(*step) for step in (one, next_one, one, next_one)]
@@ -102,24 +102,24 @@ async def test_orders_go_through_their_states_in_both_tables(moving: Moving) -> 
 
 async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: Moving) -> None:
     table = await moving.table(*DUAL)
-    user = await Users(table).create(email="u@x.example", name="U", role=Role.OWNER)
-    group = await Groups(table).create(name="G", description=None)
+    user = await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
+    group = await GroupRepository(table).create(name="G", description=None)
     for partition, sort in moving.items(moving.silo):
         moving.world.engine_client().update_item(
             TableName=moving.silo, Key={"PK": {"S": partition}, "SK": {"S": sort}}, UpdateExpression="REMOVE head"
         )
-    await Memberships(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
+    await MembershipRepository(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
     kept, copied = moving.both()
     assert kept == copied
 
 
 async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_has_to_wait(moving: Moving) -> None:
     shop = await Shop.opened(await moving.table(*DUAL))
-    await shop.place(*[Wanted(PEN, 1)] * 44, key="fits")
+    await shop.place(*[RequestedLine(PEN, 1)] * 44, key="fits")
     before = moving.both()
     assert before[0] == before[1]
     with pytest.raises(Throttled, match="until it has arrived"):
-        await shop.place(*[Wanted(PEN, 1)] * 45, key="large")
+        await shop.place(*[RequestedLine(PEN, 1)] * 45, key="large")
     assert moving.both() == before
 
 
@@ -137,15 +137,15 @@ class PoolOnly:
 
 
 async def refused(table: Table, *error: type[KeyfenceError]) -> None:
-    once = replace(table, caller=replace(table.caller, patience=Patience(attempts=2, first_pause=0.0)))
+    once = replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=2, first_pause=0.0)))
     with pytest.raises(error):
-        await Users(once).create(email="n@x.example", name="N", role=Role.MEMBER)
+        await UserRepository(once).create(email="n@x.example", name="N", role=Role.MEMBER)
     with pytest.raises(error):
-        await Counters(once).add("door", COUNTED)
+        await CounterRepository(once).add("door", COUNTED)
 
 
 async def test_a_write_that_the_other_table_denies_changes_nothing(moving: Moving) -> None:
-    await Counters(await moving.table(*DUAL)).add("door", COUNTED)
+    await CounterRepository(await moving.table(*DUAL)).add("door", COUNTED)
     before = moving.both()
     narrow = replace(moving.world.tables, credentials=PoolOnly(moving.world))
     await refused(narrow.tenant(await moving.home(*DUAL), writes=True), Forbidden)
@@ -153,21 +153,23 @@ async def test_a_write_that_the_other_table_denies_changes_nothing(moving: Movin
 
 
 @pytest.fixture
-def limits(world: World) -> Iterator[Limits]:
-    world.gate.limits = Limits(now=lambda: 1000.0)
+def limits(world: World) -> Iterator[PartitionLimits]:
+    world.gate.limits = PartitionLimits(now=lambda: 1000.0)
     yield world.gate.limits
     world.gate.limits = None
 
 
-async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(moving: Moving, limits: Limits) -> None:
+async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(
+    moving: Moving, limits: PartitionLimits
+) -> None:
     table = await moving.table(*DUAL)
-    await Counters(table).add("door", COUNTED)
-    await Users(table).create(email="u@x.example", name="U", role=Role.OWNER)
+    await CounterRepository(table).add("door", COUNTED)
+    await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
     before = moving.both()
     assert before[0] == before[1]
     units = limits.rates.write * limits.rates.burst_seconds + 1
     for partition, _ in before[1]:
-        limits.buckets.take([Claim(Partition(moving.silo, None, partition), "write", units)])
+        limits.buckets.take([PartitionUnits(Partition(moving.silo, None, partition), "write", units)])
     await refused(table, Throttled)
     assert moving.both() == before
 
@@ -179,28 +181,28 @@ async def test_a_write_where_there_is_no_other_table_changes_nothing(world: Worl
 
 
 async def test_a_cursor_of_the_pool_goes_on_in_the_silo(moving: Moving) -> None:
-    users = Users(await moving.table(*POOL))
+    users = UserRepository(await moving.table(*POOL))
     for at in range(5):
         await users.create(email=f"{at}@x.example", name="N", role=Role.MEMBER)
     await moving.backfill()
     first = await users.newest(first=2, after=None)
     for step in (DUAL, SWITCHED, SILO):
-        rest = await Users(await moving.table(*step)).newest(first=10, after=first.edges[-1].cursor())
+        rest = await UserRepository(await moving.table(*step)).newest(first=10, after=first.edges[-1].cursor())
         assert [user.email[0] for user in (*first.items, *rest.items)] == ["4", "3", "2", "1", "0"]
 
 
 async def test_who_has_arrived_reaches_the_silo_alone(moving: Moving) -> None:
     table = await moving.table(*SILO)
-    await Users(table).create(email="u@x.example", name="U", role=Role.OWNER)
+    await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
     kept, copied = moving.both()
     assert kept == {}
     assert copied
     stray = replace(table, caller=replace(table.caller, table=moving.pool))
     with pytest.raises(Forbidden):
-        await Users(stray).newest(first=1, after=None)
-    neighbour = Home(tenant=await moving.world.new_tenant(), reads=Reach.SILO)
+        await UserRepository(stray).newest(first=1, after=None)
+    neighbour = TenantLocation(tenant=await moving.world.new_tenant(), reads=Reach.SILO)
     elsewhere = moving.world.tables.tenant(neighbour, writes=True)
     foreign = replace(elsewhere, caller=replace(elsewhere.caller, table=moving.silo))
     with pytest.raises(Forbidden):
-        await Users(foreign).newest(first=1, after=None)
-    assert tenant_boundary(moving.tenant) == table.fence.prefix
+        await UserRepository(foreign).newest(first=1, after=None)
+    assert tenant_key_prefix(moving.tenant) == table.fence.prefix

@@ -12,20 +12,20 @@ import orjson
 import pytest
 
 from keyfence import app
-from keyfence.admin.onboarding import Application
+from keyfence.admin.onboarding import OnboardingRequest
 from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.offboard.certificate import certificate_file, checked, compare
-from keyfence.jobs.offboard.export_file import Damaged
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
+from keyfence.jobs.offboard.export_file import ExportDamaged
 from keyfence.jobs.offboard.export_pass import LAG
-from keyfence.jobs.offboard.job import Means, Worker
-from keyfence.jobs.offboard.start import Job, Phase
+from keyfence.jobs.offboard.job import OffboardResources, Worker
+from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.client import Answer, Client
+from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.keys import Fence
-from keyfence.store.raw_items import purge
+from keyfence.store.raw_items import delete_items
 from keyfence.tenancy.access import events_of_tenant
-from keyfence.tenancy.issuers import identity_of
+from keyfence.tenancy.issuers import new_tenant_issuer
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.credentials import Credentials
@@ -39,7 +39,7 @@ ISSUER = "https://id.leaving.example"
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
@@ -49,7 +49,7 @@ def time() -> Time:
     return Time()
 
 
-def lines(exports: Path, job: Job) -> list[Any]:
+def lines(exports: Path, job: OffboardingState) -> list[Any]:
     with gzip.open(exports / job.export) as content:
         return [orjson.loads(line)["item"] for line in content]
 
@@ -59,19 +59,19 @@ def sorted_items(items: list[Any]) -> list[Any]:
 
 
 async def test_every_item_is_in_the_export_and_none_in_the_table(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 60)
     given = of(left(world), tenant)
     job = await offboard(means(by, tmp_path, time, page=25), tenant)
     assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
-    assert (job.phase, job.lines, job.purged, job.strays, job.round) == (Phase.FINISHED, 60, 60, 0, 2)
+    assert (job.phase, job.lines, job.purged, job.strays, job.round) == (OffboardingPhase.FINISHED, 60, 60, 0, 2)
     for index in (None, "GSI1", "GSI2", "GSI3"):
         assert of(left(world, index), tenant) == []
 
 
 async def test_pages_without_any_of_its_items_are_not_the_end(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, await world.new_tenant(), 10, indexed=0)
     fill(world, tenant, 3, indexed=0)
@@ -86,7 +86,7 @@ def _base64(value: object) -> str:
 
 @pytest.mark.parametrize(("leaver", "neighbour"), [("a1", "a10"), ("b10", "b1"), ("c-1", "c-1-1")])
 async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
-    world: World, by: Migrator, time: Time, tmp_path: Path, leaver: str, neighbour: str
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, leaver: str, neighbour: str
 ) -> None:
     gone, stays = await world.new_tenant(leaver), await world.new_tenant(neighbour)
     fill(world, gone, 12)
@@ -99,7 +99,7 @@ async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
 
 
 async def test_no_word_that_only_the_tenant_had_is_left_in_the_engine(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 9, text="Zephyrine zephyrine@leaving.example")
     operator = world.operator()
@@ -115,7 +115,7 @@ def _bytes(world: World) -> bytes:
 
 
 async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     with_means = means(by, tmp_path, time)
     before = await with_means.register.get(tenant)
@@ -131,7 +131,7 @@ async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
 
 
 async def test_the_tenant_is_shut_out_before_anything_is_read(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     """Also for credentials that are out already, and before the job has a worker."""
     fill(world, tenant, 3)
@@ -142,14 +142,14 @@ async def test_the_tenant_is_shut_out_before_anything_is_read(
     with pytest.raises(client.exceptions.ClientError) as denial:
         client.get_item(TableName=world.settings.table, Key={"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}})
     assert denial.value.response["Error"]["Code"] == "AccessDeniedException"
-    phases: list[tuple[Phase, list[float]]] = []
+    phases: list[tuple[OffboardingPhase, list[float]]] = []
     await Worker(replace(with_means, tell=lambda job: phases.append((job.phase, list(time.slept))))).run(tenant)
-    first_read = next(slept for phase, slept in phases if phase is Phase.EXPORTING)
+    first_read = next(slept for phase, slept in phases if phase is OffboardingPhase.EXPORTING)
     assert sum(first_read) == 6.0, "it waits until every server has certainly heard of it"
 
 
 async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_rights(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 30)
     recorder = Recorder(by.tables.client)
@@ -167,13 +167,13 @@ async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_r
 
 
 async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     """In another round, behind what is in the file already."""
     fill(world, tenant, 5)
 
-    def late(job: Job) -> None:
-        if job.phase is Phase.PURGING and job.purged + job.found == job.lines and job.round < 3:
+    def late(job: OffboardingState) -> None:
+        if job.phase is OffboardingPhase.PURGING and job.purged + job.found == job.lines and job.round < 3:
             put(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
     job = await offboard(means(by, tmp_path, time, tell=late), tenant)
@@ -184,10 +184,10 @@ async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
 
 
 async def test_a_tenant_that_is_still_written_is_not_certified(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
-    def stubborn(job: Job) -> None:
-        if job.phase is Phase.PURGING:
+    def stubborn(job: OffboardingState) -> None:
+        if job.phase is OffboardingPhase.PURGING:
             put(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
     fill(world, tenant, 1)
@@ -196,11 +196,11 @@ async def test_a_tenant_that_is_still_written_is_not_certified(
         await offboard(replace(with_means, tell=stubborn), tenant)
     assert (await with_means.register.get(tenant)).status is TenantStatus.OFFBOARDING
     job = await Worker(with_means).run(tenant)
-    assert (job.phase, job.lines) == (Phase.FINISHED, job.purged)
+    assert (job.phase, job.lines) == (OffboardingPhase.FINISHED, job.purged)
 
 
 async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_being_certified(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     other = await world.new_tenant()
     keys: list[Any] = [{"PK": {"S": f"TENANT#{other}#{at}"}, "SK": {"S": "A"}} for at in range(2)]
@@ -214,14 +214,14 @@ async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_
         assert len(of(left(world), other)) == 2, "they are not this tenant's to purge"
     for key in keys:
         world.engine_client().delete_item(TableName=world.settings.table, Key=key)
-    assert (await Worker(with_means).run(tenant)).phase is Phase.FINISHED
+    assert (await Worker(with_means).run(tenant)).phase is OffboardingPhase.FINISHED
 
 
 @dataclass(slots=True)
 class Lagging:
     """Shows an item in an index that has left the table already, for so many scans."""
 
-    client: Client
+    client: DynamoDb
     index: str
     item: Item
     scans: int
@@ -238,17 +238,17 @@ class Lagging:
 
 @pytest.mark.parametrize("index", ["GSI1", "GSI2", "GSI3"])
 async def test_what_any_index_still_shows_is_waited_for(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId, index: str
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId, index: str
 ) -> None:
     fill(world, tenant, 2)
     lagging = Lagging(by.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
     job = await offboard(means(through(by, lagging), tmp_path, time), tenant)
-    assert (job.phase, job.lines, job.round) == (Phase.FINISHED, 2, 4)
+    assert (job.phase, job.lines, job.round) == (OffboardingPhase.FINISHED, 2, 4)
     assert time.slept[-2:] == [LAG, LAG]
 
 
 async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
     given = means(through(by, lagging), tmp_path, time)
@@ -258,11 +258,11 @@ async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
 
 
 async def test_counts_that_differ_are_not_certified(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 5)
     given = means(by, tmp_path, time)
-    job = await stopped_at(given, tenant, Phase.CERTIFYING)
+    job = await stopped_at(given, tenant, OffboardingPhase.CERTIFYING)
     jobs = Worker(given).jobs
     await jobs.release(await jobs.keep((await jobs.find(tenant)) or job, replace(job, purged=4)))
     with pytest.raises(Conflict, match="5 items were exported and 4 purged"):
@@ -271,19 +271,19 @@ async def test_counts_that_differ_are_not_certified(
 
 
 async def test_a_key_outside_the_fence_is_never_purged(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     own, other = ({"PK": {"S": f"TENANT#{one}#A"}, "SK": {"S": "B"}} for one in (tenant, f"{tenant}0"))
     put(world, [own, other])
     with pytest.raises(Forbidden):
-        await purge(by.tenant(tenant), [own, other])
+        await delete_items(by.tenant(tenant), [own, other])
     assert by.tenant(tenant).fence == Fence.around(tenant)
     assert of(left(world), tenant) == [own]
 
 
-async def test_what_is_left_of_it_is_that_it_was(world: World, by: Migrator, time: Time, tmp_path: Path) -> None:
+async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAccess, time: Time, tmp_path: Path) -> None:
     with_means, keys = means(by, tmp_path, time), Provider(issuer=ISSUER)
-    wanted = Application(
+    wanted = OnboardingRequest(
         id=TenantId("leaver"),
         name="Leaver",
         tier=Tier.PREMIUM,
@@ -313,12 +313,12 @@ async def test_what_is_left_of_it_is_that_it_was(world: World, by: Migrator, tim
 
 
 async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     """A tenant of the settings' issuer has no identity item; somebody else's must not be taken for it."""
     with_means, issuer = means(by, tmp_path, time), "https://id.somebody.example"
     owner = await world.new_tenant()
-    identity = identity_of(owner, issuer, Provider(issuer=issuer).jwks(), None, time.now())
+    identity = new_tenant_issuer(owner, issuer, Provider(issuer=issuer).jwks(), None, time.now())
     await with_means.register.claim(
         replace(await with_means.register.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
     )
@@ -328,7 +328,7 @@ async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
 
 
 async def test_asked_again_it_answers_with_the_same_certificate(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 4)
     with_means = means(by, tmp_path, time)
@@ -342,29 +342,29 @@ async def test_asked_again_it_answers_with_the_same_certificate(
 
 
 async def test_the_certificate_speaks_of_this_export_and_is_signed(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 20)
     job = await offboard(means(by, tmp_path, time, page=7), tenant)
     beside = certificate_file(tmp_path, job.export)
     assert beside.read_text() == job.certificate
-    claims = checked(beside.read_bytes(), KEY.verifier)
+    claims = verify_certificate(beside.read_bytes(), KEY.verifier)
     assert (claims["tenant"], claims["exported"], claims["purged"]) == (tenant, 20, 20)
     assert (claims["operator"], claims["table"]) == (OPERATOR, world.settings.table)
     assert (claims["startedAt"], claims["finishedAt"]) == ("2026-11-16T08:00:00.000000Z", "2026-11-16T08:00:06.000000Z")
-    compare(claims, tmp_path / job.export)
+    compare_export(claims, tmp_path / job.export)
 
 
 async def test_a_tenant_without_items_leaves_an_empty_export(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     job = await offboard(means(by, tmp_path, time), tenant)
     assert (job.lines, (tmp_path / job.export).read_bytes()) == (0, b"")
-    compare(checked(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
 
 
 async def test_a_second_worker_is_refused_and_told_until_when(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 2)
     with_means = means(by, tmp_path, time)
@@ -375,13 +375,13 @@ async def test_a_second_worker_is_refused_and_told_until_when(
         await Worker(with_means).run(tenant)
     assert refusal.value.extensions["until"] == "2026-11-16T08:01:00+00:00"
     await time.sleep(61)
-    assert (await Worker(with_means).run(tenant)).phase is Phase.FINISHED
+    assert (await Worker(with_means).run(tenant)).phase is OffboardingPhase.FINISHED
     with pytest.raises(Conflict, match="taken over"):
         await first.jobs.keep(job, job)
 
 
 async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     given = means(by, tmp_path, time)
     await begin(given, tenant)
@@ -399,36 +399,40 @@ async def test_a_worker_that_lost_its_lease_leaves_that_of_the_other(
 
 
 async def test_a_worker_that_is_told_to_stop_leaves_its_lease_to_the_next(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 10)
     with_means = means(by, tmp_path, time, page=3)
     await begin(with_means, tenant)
-    seen: list[Job] = []
-    while not seen or seen[-1].phase is not Phase.FINISHED:
+    seen: list[OffboardingState] = []
+    while not seen or seen[-1].phase is not OffboardingPhase.FINISHED:
         once = iter([False])
         seen.append(await Worker(with_means).run(tenant, stop=partial(next, once, True)))
     assert len(seen) > 10
     assert (seen[-1].lines, seen[-1].purged) == (10, 10)
 
 
-async def stopped_at(with_means: Means, tenant: TenantId, phase: Phase) -> Job:
+async def stopped_at(with_means: OffboardResources, tenant: TenantId, phase: OffboardingPhase) -> OffboardingState:
     """Begun, and left when that phase has done something."""
     await begin(with_means, tenant)
-    at: list[Job] = []
+    at: list[OffboardingState] = []
 
     def reached() -> bool:
-        return bool(at) and at[-1].phase is phase and (at[-1].purged if phase is Phase.PURGING else at[-1].size) > 0
+        return (
+            bool(at)
+            and at[-1].phase is phase
+            and (at[-1].purged if phase is OffboardingPhase.PURGING else at[-1].size) > 0
+        )
 
     job = await Worker(replace(with_means, tell=at.append)).run(tenant, stop=reached)
     assert job.phase is phase
     return job
 
 
-@pytest.mark.parametrize("phase", [Phase.EXPORTING, Phase.PROVING])
+@pytest.mark.parametrize("phase", [OffboardingPhase.EXPORTING, OffboardingPhase.PROVING])
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"x" * 5000)])
 async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId, phase: Phase, damage: Any
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId, phase: OffboardingPhase, damage: Any
 ) -> None:
     fill(world, tenant, 40)
     with_means = means(by, tmp_path, time, page=30)
@@ -436,38 +440,38 @@ async def test_an_export_that_is_bad_before_anything_was_purged_is_made_again(
     damage(tmp_path / job.export)
     done = await Worker(with_means).run(tenant)
     assert (done.lines, done.purged, len(lines(tmp_path, done))) == (40, 40, 40)
-    compare(checked(done.certificate or "", KEY.verifier), tmp_path / done.export)
+    compare_export(verify_certificate(done.certificate or "", KEY.verifier), tmp_path / done.export)
 
 
 async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 5)
     tries: list[str] = []
 
     def damage(name: str) -> None:
-        if name == f"before {Phase.PROVING}":
+        if name == f"before {OffboardingPhase.PROVING}":
             tries.append(name)
             (path,) = tmp_path.glob("*.gz")
             path.write_bytes(path.read_bytes()[:-1] if len(tries) < 5 else path.read_bytes())
 
-    with pytest.raises(Damaged):
+    with pytest.raises(ExportDamaged):
         await offboard(means(by, tmp_path, time, seam=damage), tenant)
     assert len(tries) == 2
     assert len(of(left(world), tenant)) == 5
 
 
 async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_it_is_restored(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 40)
     with_means = means(by, tmp_path, time, page=30)
-    job = await stopped_at(with_means, tenant, Phase.PURGING)
+    job = await stopped_at(with_means, tenant, OffboardingPhase.PURGING)
     path = tmp_path / job.export
     whole = path.read_bytes()
     for bad in (b"", whole[:-9], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]):
         path.write_bytes(bad)
-        with pytest.raises(Damaged):
+        with pytest.raises(ExportDamaged):
             await Worker(with_means).run(tenant)
         assert len(of(left(world), tenant)) == 40 - job.purged, "nothing more is purged"
     path.write_bytes(whole)
@@ -476,13 +480,13 @@ async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_i
 
 
 async def test_a_worker_elsewhere_begins_anew_or_stops_but_never_loses_anything(
-    world: World, by: Migrator, time: Time, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 40)
     here, there = means(by, tmp_path / "here", time, page=30), means(by, tmp_path / "there", time, page=30)
-    await stopped_at(here, tenant, Phase.EXPORTING)
-    job = await stopped_at(there, tenant, Phase.PURGING)
+    await stopped_at(here, tenant, OffboardingPhase.EXPORTING)
+    job = await stopped_at(there, tenant, OffboardingPhase.PURGING)
     assert str(job.uri).startswith((tmp_path / "there").as_uri())
-    with pytest.raises(Damaged):
+    with pytest.raises(ExportDamaged):
         await Worker(here).run(tenant)
     assert (await Worker(there).run(tenant)).lines == 40

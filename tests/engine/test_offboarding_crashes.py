@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.offboard.certificate import certificate_file, checked, compare
-from keyfence.jobs.offboard.export_file import chained
-from keyfence.jobs.offboard.job import Means, Worker
-from keyfence.jobs.offboard.start import Job, Phase
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import certificate_file, compare_export, verify_certificate
+from keyfence.jobs.offboard.export_file import chain_lines
+from keyfence.jobs.offboard.job import OffboardResources, Worker
+from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
 from keyfence.store.keys import Fence
 from keyfence.tenancy.access import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
@@ -24,28 +24,28 @@ from tests.world import World
 pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 COUNT, PAGE, PARTS = 7, 12, 4
-PHASES = [phase for phase in Phase if phase not in {Phase.DROPPING, Phase.FINISHED}]
+PHASES = [phase for phase in OffboardingPhase if phase not in {OffboardingPhase.DROPPING, OffboardingPhase.FINISHED}]
 CALLS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem", "Query")
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
 
-async def expected(means: Means, job: Job) -> bytes:
+async def expected(means: OffboardResources, job: OffboardingState) -> bytes:
     """The file as it is when nobody dies: a member for every page that has anything."""
     content, head, after = b"", job.head, None
     while True:
         page = await means.sweep.page(inside=Fence.around(job.tenant), after=after, limit=PAGE)
-        head, lines = chained(head, page.items)
+        head, lines = chain_lines(head, page.items)
         content += gzip.compress(lines, mtime=0) if lines else b""
         if (after := page.then) is None:
             return content
 
 
-async def state(means: Means, tenant: TenantId) -> tuple[object, ...]:
+async def state(means: OffboardResources, tenant: TenantId) -> tuple[object, ...]:
     job = await Worker(means).jobs.find(tenant)
     found = await means.register.get(tenant)
     happened = [one.kind async for one in means.register.table.every(events_of_tenant, tenant=tenant)]
@@ -53,12 +53,12 @@ async def state(means: Means, tenant: TenantId) -> tuple[object, ...]:
     return found.status, found.name == tenant, job.phase, job.lines, job.purged, job.round, job.worker, happened
 
 
-async def ended(world: World, means: Means, tenant: TenantId, exports: Path, content: bytes) -> None:
+async def ended(world: World, means: OffboardResources, tenant: TenantId, exports: Path, content: bytes) -> None:
     assert of(left(world), tenant) == []
     assert await state(means, tenant) == (
         TenantStatus.OFFBOARDED,
         True,
-        Phase.FINISHED,
+        OffboardingPhase.FINISHED,
         COUNT,
         COUNT,
         2,
@@ -70,12 +70,12 @@ async def ended(world: World, means: Means, tenant: TenantId, exports: Path, con
     assert (exports / job.export).read_bytes() == content
     certificate = certificate_file(exports, job.export)
     assert certificate.read_text() == job.certificate
-    compare(checked(certificate.read_bytes(), KEY.verifier), exports / job.export)
+    compare_export(verify_certificate(certificate.read_bytes(), KEY.verifier), exports / job.export)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(
-    world: World, by: Migrator, tmp_path: Path, part: int
+    world: World, by: MigratorAccess, tmp_path: Path, part: int
 ) -> None:
     neighbour = await world.new_tenant(f"torn{part}")
     fill(world, neighbour, COUNT)
@@ -116,12 +116,12 @@ def clear(world: World, stays: TenantId) -> None:
             client.delete_item(TableName=table, Key={"PK": item["PK"], "SK": item["SK"]})
 
 
-async def lease_is_free(means: Means, tenant: TenantId) -> bool:
+async def lease_is_free(means: OffboardResources, tenant: TenantId) -> bool:
     job = await Worker(means).jobs.find(tenant)
     return job is None or job.worker is None
 
 
-async def test_a_beginning_may_die_at_any_call(world: World, by: Migrator, tmp_path: Path) -> None:
+async def test_a_beginning_may_die_at_any_call(world: World, by: MigratorAccess, tmp_path: Path) -> None:
     for at in range(1000):
         tenant, time, exports = await world.new_tenant(f"begun-{at}"), Time(), tmp_path / str(at)
         fill(world, tenant, COUNT)
@@ -129,7 +129,7 @@ async def test_a_beginning_may_die_at_any_call(world: World, by: Migrator, tmp_p
         with suppress(Died):
             await begin(means(through(by, mortal), exports, time), tenant)
         job = (await begin(healthy, tenant)).job
-        assert job.phase is Phase.SHUTTING
+        assert job.phase is OffboardingPhase.SHUTTING
         await Worker(healthy).run(tenant)
         assert (await state(healthy, tenant))[-1] == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
         if not mortal.dead:
@@ -137,7 +137,9 @@ async def test_a_beginning_may_die_at_any_call(world: World, by: Migrator, tmp_p
     assert at > 6
 
 
-async def test_many_who_die_one_after_the_other_still_get_it_done(world: World, by: Migrator, tmp_path: Path) -> None:
+async def test_many_who_die_one_after_the_other_still_get_it_done(
+    world: World, by: MigratorAccess, tmp_path: Path
+) -> None:
     """Each lives for a few calls only."""
     tenant, time = await world.new_tenant(), Time()
     fill(world, tenant, COUNT)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from keyfence.jobs import migrator as patience
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.offboard.certificate import checked, compare
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from keyfence.jobs.offboard.job import Worker
-from keyfence.jobs.offboard.start import Phase
-from keyfence.store.dynamodb.caller import Patience
+from keyfence.jobs.offboard.start import OffboardingPhase
+from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.tenancy.access import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.gate.faults import Fault, Kind
@@ -24,8 +24,8 @@ KINDS: tuple[Kind, ...] = ("throttle", "error", "lost_request", "lost_response")
 
 
 @pytest.fixture
-def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Migrator]:
-    monkeypatch.setattr(patience, "PATIENCE", Patience(attempts=8, first_pause=0.001, longest_pause=0.01))
+def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess]:
+    monkeypatch.setattr(patience, "PATIENCE", RetryPolicy(attempts=8, first_pause=0.001, longest_pause=0.01))
     with migrator(world) as made:
         yield made
     world.gate.faults = ()
@@ -34,7 +34,7 @@ def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Migrator]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 async def test_every_third_call_of_each_kind_may_fail(
-    world: World, by: Migrator, tmp_path: Path, tenant: TenantId, kind: Kind
+    world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: Kind
 ) -> None:
     fill(world, tenant, 40)
     given = means(by, tmp_path, Time(), page=15)
@@ -42,15 +42,15 @@ async def test_every_third_call_of_each_kind_may_fail(
     await begin(given, tenant)
     job = await Worker(given).run(tenant)
     world.gate.faults = ()
-    assert (job.phase, job.lines, job.purged, job.round) == (Phase.FINISHED, 40, 40, 2)
+    assert (job.phase, job.lines, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
     assert of(left(world), tenant) == []
-    compare(checked(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
     happened = [one.kind async for one in given.register.table.every(events_of_tenant, tenant=tenant)]
     assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
 
 
 async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
-    world: World, by: Migrator, tmp_path: Path, tenant: TenantId
+    world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 4)
     given = means(by, tmp_path, Time())

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.offboard.certificate import checked, compare
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from tests.engine.leaving import KEY, Time, fill, left, means, migrator, of, offboard, through
 from tests.world import Recorder, World
 
@@ -14,13 +14,13 @@ COUNT = 10_000
 
 
 @pytest.fixture
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
 
 @pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
-async def test_ten_thousand_items_leave(world: World, by: Migrator, tmp_path: Path) -> None:
+async def test_ten_thousand_items_leave(world: World, by: MigratorAccess, tmp_path: Path) -> None:
     tenant, neighbour = await world.new_tenant("large"), await world.new_tenant("large1")
     fill(world, tenant, COUNT, indexed=500)
     fill(world, neighbour, 1_000, indexed=100)
@@ -29,7 +29,7 @@ async def test_ten_thousand_items_leave(world: World, by: Migrator, tmp_path: Pa
     given = means(through(by, recorder), tmp_path, Time(), page=1_000)
     job = await offboard(given, tenant)
     assert (job.lines, job.purged, job.round) == (COUNT, COUNT, 2)
-    compare(checked(job.certificate or "", KEY.verifier), tmp_path / job.export)
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
     scanned = left(world)
     assert of(scanned, tenant) == []
     assert of(scanned, neighbour) == before

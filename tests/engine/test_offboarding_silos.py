@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.offboard.certificate import checked, compare
-from keyfence.jobs.offboard.job import Means, Worker
-from keyfence.jobs.offboard.start import Job, Phase
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
+from keyfence.jobs.offboard.job import OffboardResources, Worker
+from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence.tenancy.tenant import Placement, TenantStatus
 from keyfence_iam.tenant import TenantId
@@ -42,7 +42,7 @@ COUNT, PAGE, STRIDE = 7, 12, 15
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
@@ -64,7 +64,7 @@ def own(world: World, tenant: TenantId) -> list[Any] | None:
     return [item for page in client.get_paginator("scan").paginate(TableName=table) for item in page["Items"]]
 
 
-async def placed(world: World, by: Migrator, given: Means, name: str, count: int = COUNT) -> TenantId:
+async def placed(world: World, by: MigratorAccess, given: OffboardResources, name: str, count: int = COUNT) -> TenantId:
     """A tenant whose items are in a table of its own."""
     tenant = await world.new_tenant(name)
     fill(world, tenant, count)
@@ -77,13 +77,13 @@ async def placed(world: World, by: Migrator, given: Means, name: str, count: int
     return tenant
 
 
-def exported(exports: Path, job: Job) -> list[str]:
+def exported(exports: Path, job: OffboardingState) -> list[str]:
     with gzip.open(exports / job.export) as content:
         return [orjson.loads(line)["item"]["PK"]["S"] for line in content]
 
 
 async def test_its_table_goes_with_it_and_its_neighbours_stay(
-    world: World, by: Migrator, time: Time, tmp_path: Path
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
     given = means(by, tmp_path, time, page=3)
     tenant, beside = await placed(world, by, given, "owner"), await placed(world, by, given, "owner-1")
@@ -93,18 +93,23 @@ async def test_its_table_goes_with_it_and_its_neighbours_stay(
     job = await offboard(given, tenant)
     assert before
     assert sorted(exported(tmp_path, job)) == sorted(item["PK"]["S"] for item in before)
-    assert (job.phase, job.lines, job.purged, job.placement) == (Phase.FINISHED, COUNT, COUNT, Placement.POOL)
+    assert (job.phase, job.lines, job.purged, job.placement) == (
+        OffboardingPhase.FINISHED,
+        COUNT,
+        COUNT,
+        Placement.POOL,
+    )
     assert (own(world, tenant), of(left(world), tenant)) == (None, [])
     assert (own(world, beside), of(left(world), pooled)) == (theirs, others)
-    claims = checked(job.certificate or "", KEY.verifier)
+    claims = verify_certificate(job.certificate or "", KEY.verifier)
     assert (claims["table"], claims["silo"], claims["purged"]) == (world.settings.table, silo(world, tenant), COUNT)
-    compare(claims, tmp_path / job.export)
+    compare_export(claims, tmp_path / job.export)
     found = await given.register.get(tenant)
     assert (found.status, found.placement) == (TenantStatus.OFFBOARDED, Placement.POOL)
 
 
 async def test_what_lies_in_the_pool_besides_is_exported_and_purged_too(
-    world: World, by: Migrator, time: Time, tmp_path: Path
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
     given = means(by, tmp_path, time)
     tenant = await placed(world, by, given, "divided")
@@ -116,7 +121,7 @@ async def test_what_lies_in_the_pool_besides_is_exported_and_purged_too(
 
 
 async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
-    world: World, by: Migrator, time: Time, tmp_path: Path
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
     recorder = Recorder(by.tables.client)
     given = means(through(by, recorder), tmp_path, time)
@@ -125,7 +130,7 @@ async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
     held = list[int]()
 
     def seam(name: str) -> None:
-        if name == f"before {Phase.DROPPING}":
+        if name == f"before {OffboardingPhase.DROPPING}":
             held.append(len(own(world, tenant) or ()))
 
     await offboard(replace(given, seam=seam), tenant)
@@ -141,14 +146,14 @@ async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
 
 
 async def test_a_table_whose_items_were_not_all_purged_is_not_dropped(
-    world: World, by: Migrator, time: Time, tmp_path: Path
+    world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
     given = means(by, tmp_path, time)
     tenant = await placed(world, by, given, "unfinished")
     await begin(given, tenant)
-    at = list[Job]()
+    at = list[OffboardingState]()
     worker = Worker(replace(given, tell=at.append))
-    job = await worker.run(tenant, stop=lambda: bool(at) and at[-1].phase is Phase.DROPPING)
+    job = await worker.run(tenant, stop=lambda: bool(at) and at[-1].phase is OffboardingPhase.DROPPING)
     job = (await worker.jobs.find(tenant)) or job
     await worker.jobs.release(await worker.jobs.keep(job, replace(job, purged=COUNT - 1)))
     with pytest.raises(Conflict, match="the table must stay"):
@@ -157,7 +162,7 @@ async def test_a_table_whose_items_were_not_all_purged_is_not_dropped(
 
 
 async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
-    world: World, by: Migrator, tmp_path: Path
+    world: World, by: MigratorAccess, tmp_path: Path
 ) -> None:
     """At every place around that, and at every so many others."""
     beside = await placed(world, by, means(by, tmp_path, Time()), "torn-beside")
@@ -166,11 +171,16 @@ async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
     dropped = whole.places.index("dropped")
     around = {*range(0, len(whole.places), STRIDE), *range(dropped - 2, dropped + 5)}
     died = [await torn(world, by, tmp_path / f"{at}", f"torn-{at}", Mortal(by.tables.client, at)) for at in around]
-    assert set(died) >= {f"before {Phase.DROPPING}", "dropped", f"after {Phase.DROPPING}", f"kept {Phase.DROPPING}"}
+    assert set(died) >= {
+        f"before {OffboardingPhase.DROPPING}",
+        "dropped",
+        f"after {OffboardingPhase.DROPPING}",
+        f"kept {OffboardingPhase.DROPPING}",
+    }
     assert own(world, beside) == theirs
 
 
-async def torn(world: World, by: Migrator, exports: Path, name: str, mortal: Mortal) -> str:
+async def torn(world: World, by: MigratorAccess, exports: Path, name: str, mortal: Mortal) -> str:
     """Where it died; whoever came next has brought it to the end that it would have had."""
     time = Time()
     healthy = without_iam(means(by, exports, time, page=PAGE))
@@ -184,7 +194,7 @@ async def torn(world: World, by: Migrator, exports: Path, name: str, mortal: Mor
         await Worker(healthy).run(tenant)
     job = await Worker(healthy).jobs.find(tenant)
     assert job
-    assert (job.phase, job.lines, job.purged, job.round) == (Phase.FINISHED, COUNT, COUNT, 3)
+    assert (job.phase, job.lines, job.purged, job.round) == (OffboardingPhase.FINISHED, COUNT, COUNT, 3)
     assert (own(world, tenant), of(left(world), tenant)) == (None, [])
-    compare(checked(job.certificate or "", KEY.verifier), exports / job.export)
+    compare_export(verify_certificate(job.certificate or "", KEY.verifier), exports / job.export)
     return mortal.places[-1]

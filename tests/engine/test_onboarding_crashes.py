@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence.admin.onboarding import Onboarded
+from keyfence.admin.onboarding import OnboardingResult
 from keyfence.store.tables import Tables
 from tests.engine.dying import Died, Dying, Moment
 from tests.engine.onboarding_process import application, onboarding
@@ -25,7 +25,7 @@ UNCLAIMED = {(0, "before"), (0, "after"), (1, "before")}
 KILLED: list[tuple[int, Moment]] = [(1, "after"), (3, "before"), (3, "after")]
 
 
-async def onboarded(world: World, tables: Tables, id: str) -> Onboarded:
+async def onboarded(world: World, tables: Tables, id: str) -> OnboardingResult:
     return await onboarding(tables, world.settings)(application(id, KEYS.jwks()))
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from keyfence.domains.orders.idempotency import RETENTION
-from keyfence.domains.orders.line_items import MOST_LINES, ProductId, Wanted
-from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderRow, OrderStatus, row_of
+from keyfence.domains.orders.line_items import MOST_LINES, ProductId, RequestedLine
+from keyfence.domains.orders.model import CustomerId, Order, OrderId, OrderRow, OrderStatus, row_of
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
@@ -31,7 +31,7 @@ async def shop(world: World, tenant: TenantId) -> Shop:
 
 async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query(shop: Shop, world: World) -> None:
     world.calls()
-    order = await shop.place(Wanted(PEN, 3), Wanted(INK, 10_000), Wanted(PEN, 2))
+    order = await shop.place(RequestedLine(PEN, 3), RequestedLine(INK, 10_000), RequestedLine(PEN, 2))
     assert [call.operation for call in world.calls()] == ["TransactWriteItems"]
     assert (order.bill.total, order.bill.currency, order.bill.item_count) == (Decimal("705.5"), "EUR", 3)
     assert (found := await shop.orders.find_with_items(order.id)) is not None
@@ -47,7 +47,7 @@ async def test_an_order_is_placed_in_one_transaction_and_comes_back_in_one_query
 
 
 async def test_the_largest_order_fits_its_transaction_with_a_key(shop: Shop) -> None:
-    order = await shop.place(*[Wanted(PEN, 1)] * MOST_LINES, key="large")
+    order = await shop.place(*[RequestedLine(PEN, 1)] * MOST_LINES, key="large")
     ((*items,),) = await shop.parts.items_of([order])
     assert [item.position for item in items] == list(range(1, MOST_LINES + 1))
     found = await shop.orders.find_with_items(order.id)
@@ -56,13 +56,13 @@ async def test_the_largest_order_fits_its_transaction_with_a_key(shop: Shop) -> 
 
 BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
     "no items": ({"lines": ()}, "items"),
-    "too many items": ({"lines": [Wanted(PEN, 1)] * (MOST_LINES + 1)}, "items"),
-    "nothing of a product": ({"lines": [Wanted(PEN, 1), Wanted(PEN, 0)]}, "quantity"),
-    "less than nothing": ({"lines": [Wanted(PEN, -1)]}, "quantity"),
-    "too much of a product": ({"lines": [Wanted(PEN, 10_001)]}, "quantity"),
-    "an unknown product": ({"lines": [Wanted(PEN, 1), Wanted(ProductId("prd_no"), 1)]}, "productId"),
-    "two currencies": ({"lines": [Wanted(PEN, 1), Wanted(YEN, 1)]}, "items"),
-    "an unknown customer": ({"customer_id": BuyerId(new_id("cus"))}, "customerId"),
+    "too many items": ({"lines": [RequestedLine(PEN, 1)] * (MOST_LINES + 1)}, "items"),
+    "nothing of a product": ({"lines": [RequestedLine(PEN, 1), RequestedLine(PEN, 0)]}, "quantity"),
+    "less than nothing": ({"lines": [RequestedLine(PEN, -1)]}, "quantity"),
+    "too much of a product": ({"lines": [RequestedLine(PEN, 10_001)]}, "quantity"),
+    "an unknown product": ({"lines": [RequestedLine(PEN, 1), RequestedLine(ProductId("prd_no"), 1)]}, "productId"),
+    "two currencies": ({"lines": [RequestedLine(PEN, 1), RequestedLine(YEN, 1)]}, "items"),
+    "an unknown customer": ({"customer_id": CustomerId(new_id("cus"))}, "customerId"),
     "a blank region": ({"region": " "}, "region"),
     "a region too long": ({"region": "n" * 65}, "region"),
     "a blank key": ({"key": ""}, "idempotencyKey"),
@@ -83,7 +83,11 @@ async def test_a_key_gives_the_same_order_for_the_same_request_only(shop: Shop) 
     order = await shop.place(key="k")
     assert await shop.place(key="k") == order
     assert (await shop.place(key="K")).id != order.id
-    for other in ({"lines": [Wanted(PEN, 2)]}, {"region": "south"}, {"lines": [Wanted(PEN, 1), Wanted(INK, 1)]}):
+    for other in (
+        {"lines": [RequestedLine(PEN, 2)]},
+        {"region": "south"},
+        {"lines": [RequestedLine(PEN, 1), RequestedLine(INK, 1)]},
+    ):
         with pytest.raises(Conflict) as refusal:
             await shop.place(key="k", **other)
         assert refusal.value.extensions == {"field": "idempotencyKey"}
@@ -108,14 +112,14 @@ async def test_a_key_whose_order_was_deleted_says_so_until_the_order_is_back(sho
         await shop.place(key="k")
     assert refusal.value.extensions == {"field": "idempotencyKey", "orderId": order.id}
     with pytest.raises(Conflict, match="another order"):
-        await shop.place(Wanted(PEN, 2), key="k")
+        await shop.place(RequestedLine(PEN, 2), key="k")
     assert await shop.place(key="k2") != order
     back = await shop.bin.restore(order.id)
     assert await shop.place(key="k") == back
 
 
 async def test_fifty_requests_with_one_key_place_one_order(shop: Shop) -> None:
-    placed = await asyncio.gather(*(shop.place(Wanted(INK, 7), key="once") for _ in range(50)))
+    placed = await asyncio.gather(*(shop.place(RequestedLine(INK, 7), key="once") for _ in range(50)))
     assert len({order.id for order in placed}) == 1
     assert {name: len(ids) for name, ids in (await shop.lists()).items()} == {
         "customer": 1, "open": 1, "region": 1, "review": 0, "bin": 0,
@@ -243,7 +247,7 @@ async def test_every_list_of_orders_pages_to_the_end(shop: Shop, size: int) -> N
 
 
 async def test_lines_and_histories_of_many_orders_come_in_one_batch_each(shop: Shop, world: World) -> None:
-    made = [await shop.place(*[Wanted(PEN, n)] * n) for n in (1, 2, 3)]
+    made = [await shop.place(*[RequestedLine(PEN, n)] * n) for n in (1, 2, 3)]
     moved = await shop.orders.transition(made[0].id, OrderStatus.CONFIRMED)
     world.calls()
     items = await shop.parts.items_of([moved, *made[1:]])

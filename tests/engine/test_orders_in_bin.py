@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from keyfence.domains.orders.access import events_of_order, item_by_position, items_of_order
-from keyfence.domains.orders.line_items import MOST_LINES, Wanted
+from keyfence.domains.orders.line_items import MOST_LINES, RequestedLine
 from keyfence.domains.orders.model import IN_BIN, Order, OrderStatus, row_of
 from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.errors import Conflict, KeyfenceError, NotFound
-from keyfence.store.expressions import Change, Condition
+from keyfence.store.expressions import Condition, UpdateExpression
 from keyfence_iam.tenant import TenantId
 from tests.engine.shop import PEN, Shop
 from tests.world import World
@@ -32,7 +32,7 @@ async def marks(shop: Shop, order: Order) -> set[int | None]:
 
 
 async def test_a_deleted_order_is_in_the_bin_and_nowhere_else(shop: Shop) -> None:
-    order = await shop.reviews.flag((await shop.place(Wanted(PEN, 1), Wanted(PEN, 2))).id, "why")
+    order = await shop.reviews.flag((await shop.place(RequestedLine(PEN, 1), RequestedLine(PEN, 2))).id, "why")
     gone = await shop.bin.delete(order.id)
     assert await shop.lists() == {"customer": [], "open": [], "region": [], "review": [], "bin": [order.id]}
     assert await shop.orders.find(order.id) is None
@@ -51,7 +51,7 @@ async def test_a_deleted_order_is_in_the_bin_and_nowhere_else(shop: Shop) -> Non
 
 
 async def test_a_restored_order_is_exactly_as_it_was_and_where_it_was(shop: Shop) -> None:
-    first = await shop.place(Wanted(PEN, 2))
+    first = await shop.place(RequestedLine(PEN, 2))
     second = await shop.orders.transition((await shop.place()).id, OrderStatus.CONFIRMED)
     order = await shop.reviews.flag(first.id, "why")
     await shop.reviews.flag(second.id, "why")
@@ -104,7 +104,7 @@ async def test_after_thirty_days_an_order_is_gone_even_if_its_items_are_still_th
 
 
 async def test_the_largest_order_goes_and_comes_back_with_all_its_parts(shop: Shop) -> None:
-    order = await shop.place(*[Wanted(PEN, 1)] * MOST_LINES)
+    order = await shop.place(*[RequestedLine(PEN, 1)] * MOST_LINES)
     for _ in range(6):
         await shop.reviews.flag(order.id, "why")
         await shop.reviews.claim()
@@ -134,7 +134,7 @@ class Interrupted(RecycleBin):
 
     __slots__ = ()
 
-    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
         raise ConnectionError("gone")
 
 
@@ -155,7 +155,7 @@ class Halfway(RecycleBin):
 
     __slots__ = ()
 
-    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
         await super()._write_parts(order, written, when)
         raise ConnectionError("gone")
 
@@ -199,7 +199,7 @@ class Overlapping(RecycleBin):
 
     __slots__ = ()
 
-    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
         await super()._write_parts(order, written, when)
         if order.version == 2 and self.orders.by == "clerk":
             other = RecycleBin(replace(self.orders, by="other"))
@@ -220,7 +220,7 @@ class Hurried(RecycleBin):
 
     __slots__ = ()
 
-    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
+    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
         await super()._write_parts(order, written, when)
         await RecycleBin(self.orders)._mark(order)
 
@@ -245,7 +245,7 @@ async def test_a_deletion_that_is_over_does_not_mark_for_the_next(shop: Shop) ->
 
 
 async def test_deletions_against_restorations_leave_one_whole_order(shop: Shop) -> None:
-    order = await shop.place(*[Wanted(PEN, 1)] * 5)
+    order = await shop.place(*[RequestedLine(PEN, 1)] * 5)
     acts: list[Any] = [act for _ in range(12) for act in (shop.bin.delete(order.id), shop.bin.restore(order.id))]
     outcomes = await asyncio.gather(*acts, return_exceptions=True)
     assert all(isinstance(outcome, Order | KeyfenceError) for outcome in outcomes), outcomes

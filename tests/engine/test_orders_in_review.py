@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence.domains.orders.model import STEPS, Order, OrderId, OrderStatus
-from keyfence.domains.orders.repository import Orders
-from keyfence.domains.orders.review_queue import Reviews
+from keyfence.domains.orders.model import TRANSITIONS, Order, OrderId, OrderStatus
+from keyfence.domains.orders.repository import OrderRepository
+from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.ids import new_id
 from keyfence_iam.tenant import TenantId
@@ -85,7 +85,7 @@ async def test_of_many_who_claim_few_flags_each_gets_another_or_none(shop: Shop,
     assert (await shop.lists())["review"] == []
 
 
-class Meddled(Orders):
+class Meddled(OrderRepository):
     """Somebody moves the order between a claimant's reading and writing, once."""
 
     __slots__ = ()
@@ -93,13 +93,13 @@ class Meddled(Orders):
     async def find(self, id: OrderId) -> Order | None:
         found = await super().find(id)
         if found and found.status is OrderStatus.PENDING:
-            await Orders(self.table, "meddler").transition(id, OrderStatus.CONFIRMED)
+            await OrderRepository(self.table, "meddler").transition(id, OrderStatus.CONFIRMED)
         return found
 
 
 async def test_an_order_that_changes_while_it_is_claimed_is_not_passed_over(shop: Shop) -> None:
     (order,) = await flagged(shop, 1)
-    claimed = await Reviews(Meddled(shop.table, "clerk")).claim()
+    claimed = await ReviewQueue(Meddled(shop.table, "clerk")).claim()
     assert claimed
     assert (claimed.id, claimed.status) == (order.id, OrderStatus.CONFIRMED)
 
@@ -108,20 +108,20 @@ async def test_the_oldest_is_claimed_although_it_changes_meanwhile(shop: Shop, m
     monkeypatch.setattr(random, "shuffle", list.reverse)
     older, newer = await flagged(shop, 2)
     await shop.orders.transition(newer.id, OrderStatus.CONFIRMED)
-    claimed = await Reviews(Meddled(shop.table, "clerk")).claim()
+    claimed = await ReviewQueue(Meddled(shop.table, "clerk")).claim()
     assert claimed
     assert (claimed.id, claimed.status) == (older.id, OrderStatus.CONFIRMED)
 
 
-class Restless(Orders):
+class Restless(OrderRepository):
     """Somebody moves the order on whenever a claimant has read it."""
 
     __slots__ = ()
 
     async def find(self, id: OrderId) -> Order | None:
         found = await super().find(id)
-        if found and STEPS[found.status]:
-            await Orders(self.table, "meddler").transition(id, STEPS[found.status][0])
+        if found and TRANSITIONS[found.status]:
+            await OrderRepository(self.table, "meddler").transition(id, TRANSITIONS[found.status][0])
         return found
 
 
@@ -129,7 +129,7 @@ async def test_an_order_that_never_rests_holds_nobody_up(shop: Shop, monkeypatch
     monkeypatch.setattr(random, "shuffle", list.reverse)
     older, newer = await flagged(shop, 2)
     await shop.orders.transition(newer.id, OrderStatus.CANCELLED)
-    claimed = await Reviews(Restless(shop.table, "clerk")).claim()
+    claimed = await ReviewQueue(Restless(shop.table, "clerk")).claim()
     assert claimed
     assert claimed.id == newer.id
     assert [order.id for order in (await shop.reviews.queue(first=9, after=None)).items] == [older.id]

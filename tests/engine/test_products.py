@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.categories.repository import Categories
+from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.products.access import product_by_id, product_by_sku, product_revisions, products, shelf_by_path
 from keyfence.domains.products.model import REVISIONS, Product, ProductRevision, claim_of
-from keyfence.domains.products.repository import Products
-from keyfence.domains.sales.sales import Sales, Sold, month_of
+from keyfence.domains.products.repository import ProductRepository
+from keyfence.domains.sales.sales import ProductMonth, SalesRepository, month_of
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
-from keyfence.store.writes import Note, Stale, revise
+from keyfence.store.writes import ActivityNote, StaleWrite, update_model
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
@@ -22,32 +22,32 @@ PENS, INKS = ("office", "pens"), ("office", "inks")
 
 
 @pytest.fixture
-async def shop(world: World, tenant: TenantId) -> Products:
+async def shop(world: World, tenant: TenantId) -> ProductRepository:
     table = world.table(tenant)
     for path in (PENS[:1], PENS, INKS):
-        await Categories(table).create(path)
-    return Products(table, "clerk")
+        await CategoryRepository(table).create(path)
+    return ProductRepository(table, "clerk")
 
 
-async def made(shop: Products, sku: str = "A-1", **given: Any) -> Product:
+async def made(shop: ProductRepository, sku: str = "A-1", **given: Any) -> Product:
     wanted: dict[str, Any] = {"name": "Pen", "price": Decimal("1.10"), "currency": "EUR", "category": PENS}
     return await shop.create(sku=sku, **{**wanted, **given})
 
 
-async def count(shop: Products, path: tuple[str, ...]) -> int:
+async def count(shop: ProductRepository, path: tuple[str, ...]) -> int:
     shelf = await shop.table.find(shelf_by_path, path=path)
     assert shelf is not None
     return shelf.product_count
 
 
-async def test_of_concurrent_products_with_one_sku_exactly_one_is_made(shop: Products) -> None:
+async def test_of_concurrent_products_with_one_sku_exactly_one_is_made(shop: ProductRepository) -> None:
     outcomes = await asyncio.gather(*(made(shop) for _ in range(8)), return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 7 + ["Product"]
     assert await count(shop, PENS) == 1
     assert len((await shop.in_category(PENS, first=10, after=None)).items) == 1
 
 
-async def test_a_product_is_the_same_by_id_by_sku_in_its_category_and_among_many(shop: Products) -> None:
+async def test_a_product_is_the_same_by_id_by_sku_in_its_category_and_among_many(shop: ProductRepository) -> None:
     pen = await made(shop, "a#1 %", price=Decimal("9999999.99"))
     assert await shop.get(pen.id) == pen
     found = await shop.find_by_sku("a#1 %")
@@ -57,7 +57,7 @@ async def test_a_product_is_the_same_by_id_by_sku_in_its_category_and_among_many
     assert await shop.find_by_sku("A#1 %") is None
 
 
-async def test_products_of_a_category_come_by_price_between_bounds_that_are_included(shop: Products) -> None:
+async def test_products_of_a_category_come_by_price_between_bounds_that_are_included(shop: ProductRepository) -> None:
     for number, price in enumerate(["10", "9.99", "0", "100", "10.01", "9.9"]):
         await made(shop, f"P{number}", price=Decimal(price))
     await made(shop, "elsewhere", price=Decimal(10), category=INKS)
@@ -79,7 +79,7 @@ async def test_products_of_a_category_come_by_price_between_bounds_that_are_incl
     assert refusal.value.extensions == {"field": "maxPrice"}
 
 
-async def test_a_price_range_is_one_query(shop: Products, world: World) -> None:
+async def test_a_price_range_is_one_query(shop: ProductRepository, world: World) -> None:
     await made(shop)
     world.calls()
     await shop.in_category(PENS, lowest=Decimal(1), highest=Decimal(2), first=10, after=None)
@@ -88,7 +88,7 @@ async def test_a_price_range_is_one_query(shop: Products, world: World) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
-async def test_a_category_pages_to_the_end_while_products_are_added(shop: Products, size: int) -> None:
+async def test_a_category_pages_to_the_end_while_products_are_added(shop: ProductRepository, size: int) -> None:
     before = [await made(shop, f"P{number}", price=Decimal(number // 2)) for number in range(12)]
     found: list[str] = []
     after, added = None, 0
@@ -108,12 +108,12 @@ async def test_a_category_pages_to_the_end_while_products_are_added(shop: Produc
     ]
 
 
-async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_them(shop: Products) -> None:
+async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_them(shop: ProductRepository) -> None:
     pen = await made(shop)
     for number in range(2, 13):
-        await Products(shop.table, f"by{number}").revise(pen.id, name=f"Pen {number}", price=Decimal(number))
-    sold = {Sold(month_of(timestamps.now()), str(pen.id)): 3}
-    await shop.table.write(*await Sales(shop.table).writes(sold), note=Note("x"))
+        await ProductRepository(shop.table, f"by{number}").revise(pen.id, name=f"Pen {number}", price=Decimal(number))
+    sold = {ProductMonth(month_of(timestamps.utc_now()), str(pen.id)): 3}
+    await shop.table.write(*await SalesRepository(shop.table).writes(sold), note=ActivityNote("x"))
     found: list[ProductRevision] = []
     after = None
     while True:
@@ -133,14 +133,14 @@ async def test_every_revision_is_kept_newest_first_and_nothing_else_is_among_the
     assert await shop.find_by_sku(pen.sku) == claim_of(latest)
 
 
-async def test_a_revision_that_changes_nothing_writes_nothing(shop: Products, world: World) -> None:
+async def test_a_revision_that_changes_nothing_writes_nothing(shop: ProductRepository, world: World) -> None:
     pen = await made(shop)
     world.calls()
     assert await shop.revise(pen.id, name="Pen", price=Decimal("1.1"), category=PENS) == pen
     assert [call.operation for call in world.calls()] == ["GetItem"]
 
 
-async def test_of_concurrent_revisions_with_one_expected_version_exactly_one_wins(shop: Products) -> None:
+async def test_of_concurrent_revisions_with_one_expected_version_exactly_one_wins(shop: ProductRepository) -> None:
     pen = await made(shop)
     revisions = (shop.revise(pen.id, expected_version=1, name=f"N{number}") for number in range(6))
     outcomes = await asyncio.gather(*revisions, return_exceptions=True)
@@ -149,13 +149,13 @@ async def test_of_concurrent_revisions_with_one_expected_version_exactly_one_win
     assert len((await shop.revisions(pen.id, first=10, after=None)).items) == 2
 
 
-async def test_revisions_that_name_no_version_all_happen(shop: Products) -> None:
+async def test_revisions_that_name_no_version_all_happen(shop: ProductRepository) -> None:
     pen = await made(shop)
     await asyncio.gather(*(shop.revise(pen.id, name=f"N{number}") for number in range(3)))
     assert (await shop.get(pen.id)).revision == 4
 
 
-async def test_a_product_of_another_category_is_counted_there_and_no_longer_here(shop: Products) -> None:
+async def test_a_product_of_another_category_is_counted_there_and_no_longer_here(shop: ProductRepository) -> None:
     pen = await made(shop)
     moved = await shop.revise(pen.id, category=INKS)
     assert (await count(shop, PENS), await count(shop, INKS)) == (0, 1)
@@ -164,7 +164,9 @@ async def test_a_product_of_another_category_is_counted_there_and_no_longer_here
 
 
 @pytest.mark.parametrize("category", [("office", "none"), ("offic",), ("office", "pens", "red")])
-async def test_a_category_that_is_not_there_takes_no_product(shop: Products, category: tuple[str, ...]) -> None:
+async def test_a_category_that_is_not_there_takes_no_product(
+    shop: ProductRepository, category: tuple[str, ...]
+) -> None:
     pen = await made(shop)
     with pytest.raises(BadInput) as refusal:
         await made(shop, "B-1", category=category)
@@ -175,33 +177,33 @@ async def test_a_category_that_is_not_there_takes_no_product(shop: Products, cat
     assert await shop.get(pen.id) == pen
 
 
-async def test_the_last_revision_is_the_last(shop: Products) -> None:
+async def test_the_last_revision_is_the_last(shop: ProductRepository) -> None:
     pen = await made(shop)
-    await shop.table.write(revise(products, pen, replace(pen, revision=REVISIONS)))
+    await shop.table.write(update_model(products, pen, replace(pen, revision=REVISIONS)))
     with pytest.raises(Conflict, match="at most"):
         await shop.revise(pen.id, name="One more")
 
 
-async def test_a_revision_that_exists_is_never_written_over(shop: Products) -> None:
+async def test_a_revision_that_exists_is_never_written_over(shop: ProductRepository) -> None:
     pen = await made(shop)
-    await shop.table.write(revise(products, pen, replace(pen, revision=0)))
-    with pytest.raises(Stale):
+    await shop.table.write(update_model(products, pen, replace(pen, revision=0)))
+    with pytest.raises(StaleWrite):
         await shop.revise(pen.id, expected_version=1, name="Rewritten")
     first = await shop.table.find(product_revisions.get(), product_id=pen.id, revision=1)
     assert first is not None
     assert first.name == "Pen"
 
 
-async def test_what_is_not_there_is_not_found(shop: Products) -> None:
+async def test_what_is_not_there_is_not_found(shop: ProductRepository) -> None:
     nobody: Any = "prd_" + "0" * 26
     assert await shop.table.find(product_by_id, id=nobody) is None
     with pytest.raises(NotFound):
         await shop.revise(nobody, name="X")
 
 
-async def test_a_neighbours_products_are_not_there(world: World, shop: Products) -> None:
+async def test_a_neighbours_products_are_not_there(world: World, shop: ProductRepository) -> None:
     pen = await made(shop)
-    other = Products(world.table(await world.new_tenant()), "stranger")
+    other = ProductRepository(world.table(await world.new_tenant()), "stranger")
     assert await other.find(pen.id) is None
     assert await other.find_by_sku(pen.sku) is None
     assert (await other.in_category(PENS, first=10, after=None)).items == ()

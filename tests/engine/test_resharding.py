@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.counters.counter import Counters
+from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.groups.access import memberships
 from keyfence.domains.products.model import views_of
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.lease import LEASE
-from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.rekey import declared
-from keyfence.jobs.reshard.start import COLLECTIONS, OWN_KEY, Reshards
-from keyfence.settings import GRACE_SECONDS
-from keyfence.store.shards import Moving, ShardCounts, slot_of
+from keyfence.jobs.reshard.start import COLLECTIONS, OWN_KEY, StartReshard
+from keyfence.settings import LOCATION_GRACE_SECONDS
+from keyfence.store.shards import MoveDirection, ShardCounts, shard_of
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, put
+from keyfence.store.writes import ActivityNote, put
 from keyfence.tenancy.cache import MAX_AGE
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.tenant import TenantId
@@ -63,7 +63,7 @@ class Lot:
         table = await self.table()
         if collection == "counters":
             name = views_of(self.crowd.products[0].id)
-            await asyncio.gather(*(Counters(table).add(name, Note("thing.seen")) for _ in range(10)))
+            await asyncio.gather(*(CounterRepository(table).add(name, ActivityNote("thing.seen")) for _ in range(10)))
             return
         entity = QUERIES[collection].entity
         fresh = [model for one, model in Crowd.of(6).kept() if one is entity]
@@ -76,7 +76,7 @@ class Lot:
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
@@ -87,7 +87,7 @@ def lots(world: World) -> dict[int, Lot]:
     return {}
 
 
-async def lot(world: World, by: Migrator, lots: dict[int, Lot], size: int) -> Lot:
+async def lot(world: World, by: MigratorAccess, lots: dict[int, Lot], size: int) -> Lot:
     if size not in lots:
         crowd, resharder = Crowd.of(size), Resharder(by=by)
         tenant, neighbour = await world.new_tenant(f"acme{size}"), await world.new_tenant(f"acme{size}corp")
@@ -109,7 +109,7 @@ def test_the_collections_whose_items_have_the_slot_in_their_own_key_are_known() 
 
 @pytest.mark.parametrize(("world", "collection"), CASES, indirect=["world"])
 async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
-    world: World, by: Migrator, lots: dict[int, Lot], collection: str
+    world: World, by: MigratorAccess, lots: dict[int, Lot], collection: str
 ) -> None:
     one = await lot(world, by, lots, SMALL)
     for shards, rebalance in ((8, False), (8, True), (3, False)):
@@ -120,7 +120,7 @@ async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
 @DYNOXIDE
 @pytest.mark.parametrize("collection", ["orders_by_region", "activity"])
 async def test_a_large_collection_is_the_same_however_often_its_slots_change(
-    world: World, by: Migrator, lots: dict[int, Lot], collection: str
+    world: World, by: MigratorAccess, lots: dict[int, Lot], collection: str
 ) -> None:
     one = await lot(world, by, lots, LARGE)
     for shards, rebalance in ((4, False), (32, False), (5, False), (5, True), (7, False), (1, False)):
@@ -153,17 +153,17 @@ async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -
 
 @DYNOXIDE
 async def test_after_rebalancing_every_item_is_where_its_id_says(
-    world: World, by: Migrator, lots: dict[int, Lot]
+    world: World, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:
     one = await lot(world, by, lots, SMALL)
     before = one.slots("stores")
     await one.resharder.reshard(one.tenant, "stores", 16)
     assert one.slots("stores") == before, "growing moves nothing"
     own = [item for item in kept(world, one.tenant) if item["type"]["S"] == "Store"]
-    moved = sum(slot_of(item["id"]["S"], 16) != int(item["GSI3PK"]["S"][-2:], 16) for item in own)
+    moved = sum(shard_of(item["id"]["S"], 16) != int(item["GSI3PK"]["S"][-2:], 16) for item in own)
     migration = await one.resharder.reshard(one.tenant, "stores", 16, rebalance=True)
     own = [item for item in kept(world, one.tenant) if item["type"]["S"] == "Store"]
-    assert [int(item["GSI3PK"]["S"][-2:], 16) for item in own] == [slot_of(item["id"]["S"], 16) for item in own]
+    assert [int(item["GSI3PK"]["S"][-2:], 16) for item in own] == [shard_of(item["id"]["S"], 16) for item in own]
     assert (migration.items_copied, migration.items_total) == (moved, moved)
     assert moved
 
@@ -178,7 +178,7 @@ async def test_after_rebalancing_every_item_is_where_its_id_says(
     ],
 )
 async def test_what_cannot_be_is_refused_and_nothing_is_written(
-    world: World, tenant: TenantId, by: Migrator, collection: str, shards: int, words: str
+    world: World, tenant: TenantId, by: MigratorAccess, collection: str, shards: int, words: str
 ) -> None:
     resharder = Resharder(by=by)
     before = await resharder.register.get(tenant)
@@ -188,14 +188,14 @@ async def test_what_cannot_be_is_refused_and_nothing_is_written(
     assert await resharder.register.get(tenant) == before
 
 
-async def test_rebalancing_keeps_the_number_of_shards(tenant: TenantId, by: Migrator) -> None:
+async def test_rebalancing_keeps_the_number_of_shards(tenant: TenantId, by: MigratorAccess) -> None:
     with pytest.raises(BadInput, match="there are 1 shards; rebalance keeps their number"):
         await Resharder(by=by).begin(tenant, "users", 2, rebalance=True)
 
 
 @pytest.mark.parametrize("status", [TenantStatus.OFFBOARDING, TenantStatus.PROVISIONING])
 async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
-    tenant: TenantId, by: Migrator, status: TenantStatus
+    tenant: TenantId, by: MigratorAccess, status: TenantStatus
 ) -> None:
     resharder = Resharder(by=by)
     await resharder.register.change(tenant, "tenant.changed", lambda one: replace(one, status=status), detail={})
@@ -205,7 +205,7 @@ async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
     assert await resharder.counts(tenant, "users") == ShardCounts()
 
 
-async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: TenantId, by: Migrator) -> None:
+async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: TenantId, by: MigratorAccess) -> None:
     resharder = Resharder(by=by)
     migration = await resharder.begin(tenant, "users", 4)
     for shards, rebalance in ((8, False), (1, False), (1, True)):
@@ -220,22 +220,22 @@ async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: Te
     )
 
 
-async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: Migrator) -> None:
+async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: MigratorAccess) -> None:
     resharder = Resharder(by=by)
     await resharder.reshard(tenant, "users", 4)
     before, asked = await resharder.register.get(tenant), list[Any]()
-    await Reshards(resharder.register, carry_on=asked.append)(tenant, "users", 4)
+    await StartReshard(resharder.register, carry_on=asked.append)(tenant, "users", 4)
     assert (await resharder.register.get(tenant), asked) == (before, [])
 
 
-async def test_two_who_wish_at_once_begin_one_change(tenant: TenantId, by: Migrator) -> None:
+async def test_two_who_wish_at_once_begin_one_change(tenant: TenantId, by: MigratorAccess) -> None:
     resharder = Resharder(by=by)
     wishes = [resharder.begin(tenant, "users", shards) for shards in (2, 4, 8)]
     came = await asyncio.gather(*wishes, return_exceptions=True)
-    assert sorted(type(one).__name__ for one in came) == ["Conflict", "Conflict", "Migration"]
+    assert sorted(type(one).__name__ for one in came) == ["Conflict", "Conflict", "Job"]
 
 
-async def test_every_step_is_an_event(tenant: TenantId, by: Migrator) -> None:
+async def test_every_step_is_an_event(tenant: TenantId, by: MigratorAccess) -> None:
     resharder = Resharder(by=by)
     for shards, rebalance in ((4, False), (4, True), (2, False)):
         await resharder.reshard(tenant, "users", shards, rebalance=rebalance)
@@ -245,7 +245,7 @@ async def test_every_step_is_an_event(tenant: TenantId, by: Migrator) -> None:
     assert {one.kind for one in page.items} == {"tenant.entered", *(f"shards.{kind}" for kind in kinds)}
 
 
-async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: TenantId, by: Migrator) -> None:
+async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: TenantId, by: MigratorAccess) -> None:
     """Nobody knows how long the other has been gone, nor by which clock it waited."""
     first, second = Resharder(by=by), Resharder(by=by)
     migration = await first.begin(tenant, "users", 4)
@@ -254,9 +254,11 @@ async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: Tenan
     assert (sum(first.time.slept), sum(second.time.slept)) == (25, SETTLE)
 
 
-async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(tenant: TenantId, by: Migrator) -> None:
+async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
+    tenant: TenantId, by: MigratorAccess
+) -> None:
     resharder = Resharder(by=by)
-    for shards, moving in ((4, None), (2, Moving.DOWN)):
+    for shards, moving in ((4, None), (2, MoveDirection.DOWN)):
         migration = await resharder.begin(tenant, "users", shards)
         begun = await resharder.counts(tenant, "users")
         assert begun.moving is moving
@@ -268,7 +270,7 @@ async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
 
 @DYNOXIDE
 async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
-    world: World, by: Migrator, lots: dict[int, Lot]
+    world: World, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:
     """Its lease is kept, and lasts for many calls."""
     one, ticks = await lot(world, by, lots, SMALL), count(step=LEASE.total_seconds() / 200)
@@ -276,4 +278,4 @@ async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
     await slow.reshard(one.tenant, "group_members", 16)
     migration = await slow.reshard(one.tenant, "group_members", 16, rebalance=True)
     assert (migration.phase, migration.items_copied > 3) == ("FINISHED", True)
-    assert next(ticks) > GRACE_SECONDS + MAX_AGE
+    assert next(ticks) > LOCATION_GRACE_SECONDS + MAX_AGE

@@ -7,11 +7,11 @@ import pytest
 
 from keyfence.auth.principal import Role
 from keyfence.domains.users.model import UserId
-from keyfence.domains.users.repository import Users
-from keyfence.jobs.migrator import Migrator
+from keyfence.domains.users.repository import UserRepository
+from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.reshard.start import counts_of
 from keyfence.store.shards import ShardMap
-from keyfence.tenancy.cache import home_of
+from keyfence.tenancy.cache import location_of
 from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
 from tests.world import World
@@ -20,17 +20,18 @@ pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
 
-async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: World, by: Migrator) -> None:
+async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: World, by: MigratorAccess) -> None:
     tenant, resharder = await world.new_tenant("contended"), Resharder(by=by)
     await resharder.reshard(tenant, "users", 8)
     table = world.table(tenant, shards=ShardMap((await resharder.register.get(tenant)).shards))
     ids = [
-        (await Users(table).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)).id for number in range(12)
+        (await UserRepository(table).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)).id
+        for number in range(12)
     ]
     begun = await resharder.begin(tenant, "users", 1)
     put, stopped = 0, False
@@ -38,7 +39,7 @@ async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: 
     async def busy(id: UserId) -> None:
         nonlocal put
         while not stopped:
-            await Users(table).put_setting(id, f"setting-{put % 20}", put)
+            await UserRepository(table).put_setting(id, f"setting-{put % 20}", put)
             put += 1
 
     others = asyncio.gather(*(busy(id) for id in ids[:3]))
@@ -47,5 +48,7 @@ async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: 
     await others
     tenant_now = await resharder.register.get(tenant)
     assert (counts_of(tenant_now, "users").read_shards, put > 3) == (1, True)
-    listed = await Users(world.tables.tenant(home_of(tenant_now), writes=True)).newest(first=50, after=None)
+    listed = await UserRepository(world.tables.tenant(location_of(tenant_now), writes=True)).newest(
+        first=50, after=None
+    )
     assert sorted(user.id for user in listed.items) == sorted(ids)

@@ -16,8 +16,8 @@ from keyfence.domains.counters.counter import Counter as Part
 from keyfence.domains.counters.counter import counters
 from keyfence.domains.customers.access import customers
 from keyfence.errors import Conflict
-from keyfence.jobs.job import Migration
-from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.job import Job
+from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.rekey import declared
 from keyfence.jobs.reshard.start import with_counts
 from keyfence.store.entity import Entity
@@ -52,7 +52,7 @@ PASSES = {f"{when} {name}-1" for when in ("before", "stepped", "kept") for name 
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
@@ -71,7 +71,7 @@ def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None
     put(world, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
 
 
-async def begun(world: World, by: Migrator, tenant: TenantId, collection: str, way: str) -> Migration:
+async def begun(world: World, by: MigratorAccess, tenant: TenantId, collection: str, way: str) -> Job:
     before, after, rebalance = WAYS[way]
     filled(world, tenant, collection, 1 if rebalance else before)
     counts = ShardCounts(read_shards=before, write_shards=before, former=(1,))
@@ -91,7 +91,7 @@ def content(world: World, tenant: TenantId, collection: str) -> tuple[Any, ...]:
     return tuple(json.dumps(item, sort_keys=True).replace(prefix, "") for item in items)
 
 
-async def state(resharder: Resharder, tenant: TenantId, collection: str, migration: Migration) -> tuple[Any, ...]:
+async def state(resharder: Resharder, tenant: TenantId, collection: str, migration: Job) -> tuple[Any, ...]:
     counts = await resharder.counts(tenant, collection)
     found = await resharder.means().records.get(migration.id)
     kinds = Counter([one.kind async for one in resharder.register.table.every(events_of_tenant, tenant=tenant)])
@@ -100,7 +100,7 @@ async def state(resharder: Resharder, tenant: TenantId, collection: str, migrati
 
 @pytest.mark.parametrize(("way", "collection"), CASES)
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(
-    world: World, by: Migrator, collection: str, way: str
+    world: World, by: MigratorAccess, collection: str, way: str
 ) -> None:
     whole, healthy, watched = await world.new_tenant(), Resharder(by=by), Mortal(by.tables.client)
     migration = await begun(world, by, whole, collection, way)
@@ -129,7 +129,7 @@ def _places(passed: list[str]) -> list[int]:
     return list(found.values())
 
 
-async def _taken_over(resharder: Resharder, migration: Migration) -> None:
+async def _taken_over(resharder: Resharder, migration: Job) -> None:
     with suppress(Conflict):
         await resharder.carry_on(migration, page=PAGE)
         return
@@ -147,7 +147,7 @@ def clear(world: World) -> None:
 @pytest.mark.parametrize("collection", COLLECTIONS)
 @pytest.mark.parametrize("way", ["shrink", "rebalance"])
 async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_that_finishes(
-    world: World, by: Migrator, collection: str, way: str
+    world: World, by: MigratorAccess, collection: str, way: str
 ) -> None:
     well, tenant = await world.new_tenant(), await world.new_tenant()
     resharder = Resharder(by=by)

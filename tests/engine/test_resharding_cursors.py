@@ -8,7 +8,7 @@ import pytest
 from keyfence.domains.customers.access import newest_customers
 from keyfence.domains.orders.access import open_orders, orders_of_region
 from keyfence.errors import BadInput
-from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.migrator import MigratorAccess
 from keyfence.store.entity import Query
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
@@ -25,7 +25,7 @@ EVEN = dict.fromkeys(("customers", "orders_by_region", "open_orders"), 4)
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
@@ -35,7 +35,9 @@ async def rest(table: Table, cursor: str) -> list[str]:
     return [one.id for one in page.items]
 
 
-async def test_cursors_taken_at_any_time_go_on_at_any_later_one(world: World, tenant: TenantId, by: Migrator) -> None:
+async def test_cursors_taken_at_any_time_go_on_at_any_later_one(
+    world: World, tenant: TenantId, by: MigratorAccess
+) -> None:
     crowd, resharder = Crowd.of(3), Resharder(by=by)
     await fill(world, tenant, crowd)
     whole = [one.id for one in await seen(world.table(tenant), crowd, "orders_by_region", 100)]

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.activity.activity_log import Activities, ActivityId, activities, entry
-from keyfence.domains.counters.counter import Counters
-from keyfence.domains.customers.repository import Customers
+from keyfence.domains.activity.activity_log import ActivityId, ActivityRepository, activities, new_activity
+from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.customers.repository import CustomerRepository
 from keyfence.errors import Throttled
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.runner import carry_on
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.runner import run_job
 from keyfence.store import timestamps
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, put
-from keyfence.tenancy.cache import Registry
+from keyfence.store.writes import ActivityNote, put
+from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
@@ -34,16 +34,16 @@ SETTLE = MAX_AGE + GRACE + LONGEST_CALL
 WRITERS, SIZES, FIRST = 8, (1, 3, 7, 50), 40
 CHANGES = ((4, False), (4, True), (2, False), (8, False))
 PAUSE = 0.4
-SEEN = Note("thing.seen")
+SEEN = ActivityNote("thing.seen")
 
 
 @pytest.fixture(autouse=True)
 def short_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyfence.tenancy.cache.GRACE_SECONDS", GRACE)
+    monkeypatch.setattr("keyfence.tenancy.cache.LOCATION_GRACE_SECONDS", GRACE)
 
 
 @pytest.fixture(scope="module")
-def by(world: World) -> Iterator[Migrator]:
+def by(world: World) -> Iterator[MigratorAccess]:
     with migrator(world) as made:
         yield made
 
@@ -54,14 +54,14 @@ class Servers:
 
     world: World
     tenant: TenantId
-    registries: list[Registry] = field(default_factory=list)
+    registries: list[TenantCache] = field(default_factory=list)
     turns: "count[int]" = field(default_factory=count)
 
     @classmethod
     async def started(cls, world: World, tenant: TenantId) -> "Servers":
         made = cls(world, tenant)
         for _ in range(3):
-            made.registries.append(Registry(world.tables.control(writes=False), max_age=MAX_AGE))
+            made.registries.append(TenantCache(world.tables.control(writes=False), max_age=MAX_AGE))
             await made.registries[-1].served(tenant)
             await asyncio.sleep(MAX_AGE / 3)
         return made
@@ -76,21 +76,21 @@ Show = Callable[[Table, int, str | None], Awaitable[Page[Any]]]
 
 
 async def _customer(table: Table) -> str:
-    return (await Customers(table).create(name="Ann", email=None)).id
+    return (await CustomerRepository(table).create(name="Ann", email=None)).id
 
 
 async def _customers(table: Table, first: int, after: str | None) -> Page[Any]:
-    return await Customers(table).newest(first=first, after=after)
+    return await CustomerRepository(table).newest(first=first, after=after)
 
 
 async def _activity(table: Table) -> str:
-    made = entry(ActivityId(new_id("act")), SEEN, "somebody", timestamps.now())
+    made = new_activity(ActivityId(new_id("act")), SEEN, "somebody", timestamps.utc_now())
     await table.write(put(activities, made))
     return made.id
 
 
 async def _journal(table: Table, first: int, after: str | None) -> Page[Any]:
-    return await Activities(table).latest(first=first, after=after)
+    return await ActivityRepository(table).latest(first=first, after=after)
 
 
 LISTS: dict[str, tuple[Make, Show]] = {"customers": (_customer, _customers), "activity": (_activity, _journal)}
@@ -148,13 +148,13 @@ class Crew:
                 continue
 
 
-async def changed(by: Migrator, tenant: TenantId, collection: str) -> int:
+async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
     """Grown, rebalanced, shrunk and grown again, in small steps; how many items were moved."""
     resharder, moved = Resharder(by=by), 0
     for shards, rebalance in CHANGES:
         migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
         program = replace(resharder.program, settle=timedelta(seconds=SETTLE))
-        done = await carry_on(replace(by.migrations(rate=1_000_000.0), page=20), migration.id, program)
+        done = await run_job(replace(by.migrations(rate=1_000_000.0), page=20), migration.id, program)
         assert done.phase == "FINISHED"
         moved += done.items_copied
     return moved
@@ -162,7 +162,7 @@ async def changed(by: Migrator, tenant: TenantId, collection: str) -> int:
 
 @pytest.mark.parametrize("collection", LISTS)
 async def test_a_list_is_whole_for_everybody_while_its_slots_change(
-    world: World, tenant: TenantId, by: Migrator, collection: str
+    world: World, tenant: TenantId, by: MigratorAccess, collection: str
 ) -> None:
     crew = Crew(await Servers.started(world, tenant), *LISTS[collection])
     await asyncio.gather(*(crew.one() for _ in range(FIRST)))
@@ -197,7 +197,7 @@ class Count:
         while not self.over:
             self.begun += 1
             try:
-                await Counters(await self.servers.table()).add("door", SEEN)
+                await CounterRepository(await self.servers.table()).add("door", SEEN)
                 self.added += 1
             except Throttled:
                 continue
@@ -207,7 +207,7 @@ class Count:
         while not self.over:
             least = self.added
             try:
-                (total,) = await Counters(await self.servers.table()).totals(["door"])
+                (total,) = await CounterRepository(await self.servers.table()).totals(["door"])
             except Throttled:
                 continue
             assert least <= total <= self.begun
@@ -215,7 +215,7 @@ class Count:
 
 
 async def test_a_sum_is_right_at_every_moment_while_its_slots_change(
-    world: World, tenant: TenantId, by: Migrator
+    world: World, tenant: TenantId, by: MigratorAccess
 ) -> None:
     counted = Count(await Servers.started(world, tenant))
     async with asyncio.TaskGroup() as tasks:
@@ -225,6 +225,6 @@ async def test_a_sum_is_right_at_every_moment_while_its_slots_change(
             tasks.create_task(counted.sum())
         assert await changed(by, tenant, "counters") == 2, "the parts of two slots, added to the others"
         counted.over = True
-    (total,) = await Counters(await counted.servers.table()).totals(["door"])
+    (total,) = await CounterRepository(await counted.servers.table()).totals(["door"])
     assert counted.added <= total <= counted.begun
     assert min(counted.read, counted.added) > 20

@@ -7,21 +7,21 @@ from datetime import UTC, datetime
 
 import pytest
 
-from keyfence.domains.sales.sales import MonthlySales, Sales, Sold
+from keyfence.domains.sales.sales import MonthlySales, ProductMonth, SalesRepository
 from keyfence.errors import BadInput
 from keyfence.store.shards import ShardMap
-from keyfence.store.writes import Note, unless_stale
+from keyfence.store.writes import ActivityNote, retry_if_stale
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 NOVEMBER, DECEMBER = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 
 
-async def sell(sales: Sales, deltas: dict[Sold, int]) -> None:
+async def sell(sales: SalesRepository, deltas: dict[ProductMonth, int]) -> None:
     async def once() -> None:
-        await sales.table.write(*await sales.writes(deltas), note=Note("order.transitioned"))
+        await sales.table.write(*await sales.writes(deltas), note=ActivityNote("order.transitioned"))
 
-    await unless_stale(once)
+    await retry_if_stale(once)
 
 
 def shown(found: tuple[MonthlySales, ...]) -> list[tuple[str, int]]:
@@ -29,25 +29,28 @@ def shown(found: tuple[MonthlySales, ...]) -> list[tuple[str, int]]:
 
 
 @pytest.fixture
-def sales(world: World, tenant: TenantId) -> Sales:
-    return Sales(world.table(tenant))
+def sales(world: World, tenant: TenantId) -> SalesRepository:
+    return SalesRepository(world.table(tenant))
 
 
-async def test_what_sold_most_comes_first_and_what_was_taken_back_is_gone(sales: Sales) -> None:
-    await sell(sales, {Sold(NOVEMBER, "pen"): 9, Sold(NOVEMBER, "ink"): 10, Sold(DECEMBER, "pen"): 1})
-    await sell(sales, {Sold(NOVEMBER, "pad"): 3, Sold(NOVEMBER, "pen"): 2})
+async def test_what_sold_most_comes_first_and_what_was_taken_back_is_gone(sales: SalesRepository) -> None:
+    await sell(
+        sales, {ProductMonth(NOVEMBER, "pen"): 9, ProductMonth(NOVEMBER, "ink"): 10, ProductMonth(DECEMBER, "pen"): 1}
+    )
+    await sell(sales, {ProductMonth(NOVEMBER, "pad"): 3, ProductMonth(NOVEMBER, "pen"): 2})
     assert shown(tuple(await sales.top("2026-11", first=10))) == [("pen", 11), ("ink", 10), ("pad", 3)]
     assert shown(tuple(await sales.top("2026-11", first=2))) == [("pen", 11), ("ink", 10)]
-    await sell(sales, {Sold(NOVEMBER, "pen"): -2, Sold(NOVEMBER, "pad"): -3})
+    await sell(sales, {ProductMonth(NOVEMBER, "pen"): -2, ProductMonth(NOVEMBER, "pad"): -3})
     assert shown(tuple(await sales.top("2026-11", first=10))) == [("ink", 10), ("pen", 9)]
     assert shown(tuple(await sales.top("2026-12", first=10))) == [("pen", 1)]
     assert await sales.top("2025-11", first=10) == ()
 
 
-async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: Sales) -> None:
+async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: SalesRepository) -> None:
     chance = random.Random(7)
     orders = [
-        {Sold(NOVEMBER, product): chance.randint(1, 9) for product in chance.sample("abcdef", 3)} for _ in range(10)
+        {ProductMonth(NOVEMBER, product): chance.randint(1, 9) for product in chance.sample("abcdef", 3)}
+        for _ in range(10)
     ]
     await asyncio.gather(*(sell(sales, order) for order in orders))
     wanted: Counter[str] = Counter()
@@ -59,16 +62,16 @@ async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: S
 
 
 async def test_the_best_of_all_slots_are_the_best(world: World, tenant: TenantId) -> None:
-    wide = Sales(world.table(tenant, shards=ShardMap.even({"top_products": 4})))
+    wide = SalesRepository(world.table(tenant, shards=ShardMap.even({"top_products": 4})))
     numbers = {f"p{number:02}": number * 7 % 31 + 1 for number in range(30)}
-    await sell(wide, {Sold(NOVEMBER, product): number for product, number in numbers.items()})
+    await sell(wide, {ProductMonth(NOVEMBER, product): number for product, number in numbers.items()})
     world.calls()
     found = shown(tuple(await wide.top("2026-11", first=7)))
     assert [call.operation for call in world.calls()] == ["Query"] * (4 + 1), "one slot has more than its share of them"
     assert found == sorted(numbers.items(), key=lambda one: (one[1], one[0]), reverse=True)[:7]
 
 
-async def test_a_month_that_is_none_is_refused(sales: Sales) -> None:
+async def test_a_month_that_is_none_is_refused(sales: SalesRepository) -> None:
     with pytest.raises(BadInput) as refusal:
         await sales.top("November", first=10)
     assert refusal.value.extensions == {"field": "month"}

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.table_definition import Administration, definition
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin, definition
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session_token import new_gate_key
@@ -17,23 +17,23 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(params=["moto", "dynoxide"])
-def admin(request: pytest.FixtureRequest, engines: Engines) -> Iterator[Administration]:
+def admin(request: pytest.FixtureRequest, engines: Engines) -> Iterator[TableAdmin]:
     """As the one role that may, through a gate."""
     deployment = Deployment(table=f"schema-{next(_numbers)}")
     url, account = engines[request.param].url, Account.of(deployment)
     with Gate.start(engine_url=url, account=account, key=new_gate_key()) as gate:
-        wire = Wire(region=deployment.region, endpoint_url=gate.url)
+        wire = ConnectionOptions(region=deployment.region, endpoint_url=gate.url)
         credentials = gate.sessions.mint("provisioner").credentials
-        yield Administration.connect(wire, deployment.table, credentials)
+        yield TableAdmin.connect(wire, deployment.table, credentials)
 
 
-def test_a_table_is_created_once_and_then_is_as_defined(admin: Administration) -> None:
+def test_a_table_is_created_once_and_then_is_as_defined(admin: TableAdmin) -> None:
     assert admin.create() is True
     assert admin.create() is False
     assert admin.differences() == []
 
 
-def test_a_table_that_lacks_an_index_attributes_stream_or_expiry_is_told_apart(admin: Administration) -> None:
+def test_a_table_that_lacks_an_index_attributes_stream_or_expiry_is_told_apart(admin: TableAdmin) -> None:
     wrong = definition(admin.table)
     del wrong["StreamSpecification"]
     wrong["GlobalSecondaryIndexes"] = wrong["GlobalSecondaryIndexes"][:2]

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.domains.stores import repository
 from keyfence.domains.stores.geohash import CELLS, Circle
-from keyfence.domains.stores.repository import Stores
+from keyfence.domains.stores.repository import StoreRepository
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
 from tests.world import World
@@ -36,7 +36,7 @@ def scattered(centre: tuple[float, float], count: int, seed: int) -> list[tuple[
 
 @pytest.mark.parametrize("where", PLACES)
 async def test_a_search_finds_what_measuring_everything_finds(world: World, tenant: TenantId, where: str) -> None:
-    stores = Stores(world.table(tenant))
+    stores = StoreRepository(world.table(tenant))
     made = [
         await stores.create(name=f"S{number}", latitude=latitude, longitude=longitude)
         for number, (latitude, longitude) in enumerate(scattered(PLACES[where], 30, len(where)))
@@ -51,7 +51,7 @@ async def test_a_search_finds_what_measuring_everything_finds(world: World, tena
 
 
 async def test_a_search_costs_a_query_for_each_stretch(world: World, tenant: TenantId) -> None:
-    stores = Stores(world.table(tenant, writes=False))
+    stores = StoreRepository(world.table(tenant, writes=False))
     world.calls()
     await stores.near(Circle(latitude=52.52, longitude=13.405, radius_km=25), first=20)
     calls = world.calls()
@@ -63,7 +63,7 @@ async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(
     world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(repository, "CANDIDATES", 10)
-    stores = Stores(world.table(tenant))
+    stores = StoreRepository(world.table(tenant))
     for number in range(10):
         await stores.create(name=f"S{number}", latitude=52.5 + number * 0.0001, longitude=13.4)
     assert len(await stores.near(Circle(latitude=52.5, longitude=13.4, radius_km=500), first=100)) == 10
@@ -75,5 +75,5 @@ async def test_beyond_its_candidates_a_search_asks_for_a_smaller_circle(
 
 
 async def test_a_neighbours_stores_are_not_near(world: World, tenant: TenantId) -> None:
-    await Stores(world.table(await world.new_tenant())).create(name="Theirs", latitude=1, longitude=1)
-    assert await Stores(world.table(tenant)).near(Circle(latitude=1, longitude=1, radius_km=9), first=9) == []
+    await StoreRepository(world.table(await world.new_tenant())).create(name="Theirs", latitude=1, longitude=1)
+    assert await StoreRepository(world.table(tenant)).near(Circle(latitude=1, longitude=1, radius_km=9), first=9) == []

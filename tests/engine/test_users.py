@@ -8,37 +8,37 @@ import pytest
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access import email_claims, setting_by_name, user_tallies
 from keyfence.domains.users.model import SETTINGS, User, UserId
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 
 @pytest.fixture
-def users(world: World, tenant: TenantId) -> Users:
-    return Users(world.table(tenant))
+def users(world: World, tenant: TenantId) -> UserRepository:
+    return UserRepository(world.table(tenant))
 
 
 def anybody(_: User) -> None:
     """Everybody may."""
 
 
-async def ada(users: Users, email: str = "ada@x.example") -> User:
+async def ada(users: UserRepository, email: str = "ada@x.example") -> User:
     return await users.create(email=email, name="Ada", role=Role.MEMBER)
 
 
-async def number(users: Users) -> int:
+async def number(users: UserRepository) -> int:
     tallied = await users.table.find(user_tallies.get())
     return tallied.total if tallied else 0
 
 
-async def test_of_concurrent_creates_with_one_email_exactly_one_wins(users: Users) -> None:
+async def test_of_concurrent_creates_with_one_email_exactly_one_wins(users: UserRepository) -> None:
     outcomes = await asyncio.gather(*(ada(users) for _ in range(12)), return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 11 + ["User"]
     assert len((await users.newest(first=10, after=None)).items) == 1
 
 
-async def test_of_concurrent_updates_with_one_expected_version_exactly_one_wins(users: Users) -> None:
+async def test_of_concurrent_updates_with_one_expected_version_exactly_one_wins(users: UserRepository) -> None:
     user = await ada(users)
     updates = (users.update(user.id, expected_version=1, allowed=anybody, name=f"N{n}") for n in range(10))
     outcomes = await asyncio.gather(*updates, return_exceptions=True)
@@ -51,13 +51,13 @@ async def test_of_concurrent_updates_with_one_expected_version_exactly_one_wins(
     assert (kept.version, kept.name) == (2, winners[0].name)
 
 
-async def test_updates_that_name_no_version_all_happen(users: Users) -> None:
+async def test_updates_that_name_no_version_all_happen(users: UserRepository) -> None:
     user = await ada(users)
     await asyncio.gather(*(users.update(user.id, allowed=anybody, name=f"N{n}") for n in range(3)))
     assert (await users.get(user.id)).version == 4
 
 
-async def test_a_changed_email_frees_the_old_one_and_claims_the_new(users: Users) -> None:
+async def test_a_changed_email_frees_the_old_one_and_claims_the_new(users: UserRepository) -> None:
     user = await ada(users)
     await users.update(user.id, allowed=anybody, email="new@x.example")
     assert await users.find_by_email("ada@x.example") is None
@@ -68,21 +68,21 @@ async def test_a_changed_email_frees_the_old_one_and_claims_the_new(users: Users
         await ada(users, "new@x.example")
 
 
-async def test_an_email_of_somebody_else_cannot_be_taken_over(users: Users) -> None:
+async def test_an_email_of_somebody_else_cannot_be_taken_over(users: UserRepository) -> None:
     user, other = await ada(users), await ada(users, "other@x.example")
     with pytest.raises(Conflict, match="email"):
         await users.update(user.id, allowed=anybody, email=other.email)
     assert (await users.get(user.id)).version == 1
 
 
-async def test_an_update_that_changes_nothing_writes_nothing(users: Users, world: World) -> None:
+async def test_an_update_that_changes_nothing_writes_nothing(users: UserRepository, world: World) -> None:
     user = await ada(users)
     world.calls()
     assert (await users.update(user.id, allowed=anybody, name="Ada")).version == 1
     assert [call.operation for call in world.calls()] == ["GetItem"]
 
 
-async def test_a_deleted_user_is_gone_with_settings_and_claim_and_the_email_is_free(users: Users) -> None:
+async def test_a_deleted_user_is_gone_with_settings_and_claim_and_the_email_is_free(users: UserRepository) -> None:
     user = await ada(users)
     for number in range(30):
         await users.put_setting(user.id, f"s{number}", number)
@@ -95,7 +95,7 @@ async def test_a_deleted_user_is_gone_with_settings_and_claim_and_the_email_is_f
 
 
 async def test_a_user_whose_deletion_was_interrupted_is_nowhere_to_be_seen_and_can_be_deleted_again(
-    users: Users,
+    users: UserRepository,
 ) -> None:
     user = await ada(users)
     await users.begin_delete(user.id, allowed=anybody)
@@ -110,7 +110,7 @@ async def test_a_user_whose_deletion_was_interrupted_is_nowhere_to_be_seen_and_c
         await users.begin_delete(user.id, allowed=anybody)
 
 
-async def test_settings_keep_their_json_exactly(users: Users) -> None:
+async def test_settings_keep_their_json_exactly(users: UserRepository) -> None:
     user = await ada(users)
     value = {"n": 0.1, "big": 2**53 + 1, "none": None, "list": [1, "é", {"deep": True}], "": ""}
     await users.put_setting(user.id, "prefs # %", value)
@@ -122,7 +122,7 @@ async def test_settings_keep_their_json_exactly(users: Users) -> None:
     assert orjson.loads(setting.text) == value
 
 
-async def test_settings_are_limited_in_number_and_size(users: Users) -> None:
+async def test_settings_are_limited_in_number_and_size(users: UserRepository) -> None:
     user = await ada(users)
     for number in range(SETTINGS):
         await users.put_setting(user.id, f"s{number}", number)
@@ -134,7 +134,7 @@ async def test_settings_are_limited_in_number_and_size(users: Users) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
-async def test_newest_users_page_to_the_end_newest_first(users: Users, size: int) -> None:
+async def test_newest_users_page_to_the_end_newest_first(users: UserRepository, size: int) -> None:
     made = [await ada(users, f"{number}@x.example") for number in range(15)]
     found: list[str] = []
     after = None
@@ -149,19 +149,19 @@ async def test_newest_users_page_to_the_end_newest_first(users: Users, size: int
 
 async def test_one_email_may_be_in_two_tenants(world: World) -> None:
     for _ in range(2):
-        await ada(Users(world.table(await world.new_tenant())))
+        await ada(UserRepository(world.table(await world.new_tenant())))
 
 
 async def test_a_neighbours_users_are_not_there(world: World) -> None:
     short, longer = await world.new_tenant("acme"), await world.new_tenant("acmecorp")
-    user = await ada(Users(world.table(longer)))
-    neighbour = Users(world.table(short))
+    user = await ada(UserRepository(world.table(longer)))
+    neighbour = UserRepository(world.table(short))
     assert await neighbour.find(user.id) is None
     assert await neighbour.find_by_email(user.email) is None
     assert (await neighbour.newest(first=10, after=None)).items == ()
 
 
-async def test_settings_put_at_once_stay_within_their_number(users: Users) -> None:
+async def test_settings_put_at_once_stay_within_their_number(users: UserRepository) -> None:
     user = await ada(users)
     for number in range(SETTINGS - 3):
         await users.put_setting(user.id, f"s{number}", number)
@@ -171,18 +171,18 @@ async def test_settings_put_at_once_stay_within_their_number(users: Users) -> No
     assert len((await users.get(user.id)).setting_names) == SETTINGS
 
 
-class Overtaken(Users):
+class Overtaken(UserRepository):
     """Somebody deletes the user between this one's reading and its writing."""
 
     __slots__ = ()
 
     async def get(self, id: UserId) -> User:
         user = await super().get(id)
-        await Users(self.table).begin_delete(id, allowed=anybody)
+        await UserRepository(self.table).begin_delete(id, allowed=anybody)
         return user
 
 
-async def test_a_user_deleted_while_a_setting_is_put_keeps_no_setting(users: Users) -> None:
+async def test_a_user_deleted_while_a_setting_is_put_keeps_no_setting(users: UserRepository) -> None:
     user = await ada(users)
     with pytest.raises(NotFound):
         await Overtaken(users.table).put_setting(user.id, "theme", "dark")
@@ -190,13 +190,13 @@ async def test_a_user_deleted_while_a_setting_is_put_keeps_no_setting(users: Use
 
 
 @pytest.mark.parametrize("value", [2**70, float("inf"), float("nan"), object()], ids=["wide", "inf", "nan", "object"])
-async def test_a_setting_that_is_no_json_is_refused(users: Users, value: object) -> None:
+async def test_a_setting_that_is_no_json_is_refused(users: UserRepository, value: object) -> None:
     user = await ada(users)
     with pytest.raises(BadInput, match="JSON"):
         await users.put_setting(user.id, "x", value)
 
 
-async def test_users_are_counted_as_they_come_and_go(users: Users) -> None:
+async def test_users_are_counted_as_they_come_and_go(users: UserRepository) -> None:
     made = [await ada(users, f"{number}@x.example") for number in range(3)]
     with pytest.raises(Conflict):
         await ada(users, "0@x.example")
@@ -210,7 +210,7 @@ async def test_users_are_counted_as_they_come_and_go(users: Users) -> None:
     assert await number(users) == 2
 
 
-async def test_of_concurrent_creates_exactly_the_quota_succeed_and_the_others_hear_of_it(users: Users) -> None:
+async def test_of_concurrent_creates_exactly_the_quota_succeed_and_the_others_hear_of_it(users: UserRepository) -> None:
     limited = replace(users, quota=5)
     creates = (ada(limited, f"{number}@x.example") for number in range(20))
     outcomes = await asyncio.gather(*creates, return_exceptions=True)
@@ -218,7 +218,7 @@ async def test_of_concurrent_creates_exactly_the_quota_succeed_and_the_others_he
     assert len((await users.newest(first=50, after=None)).items) == await number(users) == 5
 
 
-async def test_who_leaves_makes_room_and_a_lower_quota_removes_nobody(users: Users) -> None:
+async def test_who_leaves_makes_room_and_a_lower_quota_removes_nobody(users: UserRepository) -> None:
     limited = replace(users, quota=2)
     first = await ada(limited, "1@x.example")
     await ada(limited, "2@x.example")
@@ -232,7 +232,7 @@ async def test_who_leaves_makes_room_and_a_lower_quota_removes_nobody(users: Use
     assert await number(users) == 2
 
 
-async def test_a_taken_email_is_told_before_a_full_tenant(users: Users) -> None:
+async def test_a_taken_email_is_told_before_a_full_tenant(users: UserRepository) -> None:
     limited = replace(users, quota=1)
     await ada(limited)
     with pytest.raises(Conflict):
@@ -241,6 +241,6 @@ async def test_a_taken_email_is_told_before_a_full_tenant(users: Users) -> None:
 
 async def test_a_neighbours_users_are_not_counted(world: World) -> None:
     short, longer = await world.new_tenant("tally"), await world.new_tenant("tally-1")
-    await ada(Users(world.table(longer), quota=1))
-    await ada(Users(world.table(short), quota=1))
-    assert [await number(Users(world.table(one))) for one in (short, longer)] == [1, 1]
+    await ada(UserRepository(world.table(longer), quota=1))
+    await ada(UserRepository(world.table(short), quota=1))
+    assert [await number(UserRepository(world.table(one))) for one in (short, longer)] == [1, 1]

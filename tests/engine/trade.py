@@ -10,19 +10,19 @@ from typing import Any
 import orjson
 
 from keyfence.bulk.exporter import Exporter
-from keyfence.bulk.importer import Importer, Tally
+from keyfence.bulk.importer import ImportCounts, Importer
 from keyfence.bulk.record_kind import encoded
-from keyfence.domains.activity.activity_log import Activities, journal
-from keyfence.domains.categories.repository import Categories
-from keyfence.domains.customers.repository import Customers
-from keyfence.domains.orders.line_items import Priced, ProductId, Wanted
-from keyfence.domains.orders.model import BuyerId, Order, OrderStatus
-from keyfence.domains.orders.place_order import Placing
+from keyfence.domains.activity.activity_log import ActivityRepository, activity_log
+from keyfence.domains.categories.repository import CategoryRepository
+from keyfence.domains.customers.repository import CustomerRepository
+from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
+from keyfence.domains.orders.model import CustomerId, Order, OrderStatus
+from keyfence.domains.orders.place_order import OrderPlacement
 from keyfence.domains.orders.recycle_bin import RecycleBin
-from keyfence.domains.orders.repository import Orders
-from keyfence.domains.orders.review_queue import Reviews
-from keyfence.domains.products.repository import Products, product_id
-from keyfence.domains.sales.sales import Sales, deltas
+from keyfence.domains.orders.repository import OrderRepository
+from keyfence.domains.orders.review_queue import ReviewQueue
+from keyfence.domains.products.repository import ProductRepository, product_id
+from keyfence.domains.sales.sales import SalesRepository, sales_deltas
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.unit.bulk import samples
@@ -48,18 +48,18 @@ class Trade:
 
     @classmethod
     def on(cls, table: Table) -> "Trade":
-        return cls(replace(table, journal=journal("clerk")))
+        return cls(replace(table, journal=activity_log("clerk")))
 
     @property
-    def orders(self) -> Orders:
-        return Orders(self.table, self.by)
+    def orders(self) -> OrderRepository:
+        return OrderRepository(self.table, self.by)
 
-    async def place(self, customer: str, *lines: Wanted, region: str = "north") -> Order:
-        async def prices(ids: Sequence[ProductId]) -> Sequence[Priced | None]:
-            return await Products(self.table, self.by).find_many([product_id(id) for id in ids])
+    async def place(self, customer: str, *lines: RequestedLine, region: str = "north") -> Order:
+        async def prices(ids: Sequence[ProductId]) -> Sequence[PricedProduct | None]:
+            return await ProductRepository(self.table, self.by).find_many([product_id(id) for id in ids])
 
-        placing = Placing(self.table, self.by, prices)
-        return await placing.place(customer_id=BuyerId(customer), region=region, lines=lines)
+        placing = OrderPlacement(self.table, self.by, prices)
+        return await placing.place(customer_id=CustomerId(customer), region=region, lines=lines)
 
     async def along(self, order: Order, *steps: OrderStatus) -> Order:
         for step in steps:
@@ -69,27 +69,27 @@ class Trade:
     async def _sold(self, before: Order, after: Order) -> list[Any]:
         found = await self.orders.find_with_items(before.id)
         assert found
-        return await Sales(self.table).writes(deltas(before, after, found[1]))
+        return await SalesRepository(self.table).writes(sales_deltas(before, after, found[1]))
 
     async def everything(self) -> None:
-        ann = await Customers(self.table).create(name="Ann", email="ann@x.example")
-        bob = await Customers(self.table).create(name="Bób #2 😀", email=None)
-        await Customers(self.table).update(bob.id, name="Bób %3")
+        ann = await CustomerRepository(self.table).create(name="Ann", email="ann@x.example")
+        bob = await CustomerRepository(self.table).create(name="Bób #2 😀", email=None)
+        await CustomerRepository(self.table).update(bob.id, name="Bób %3")
         for path in (["audio"], ["audio", "50% off # new"], ["audiobooks"]):
-            await Categories(self.table).create(path)
-        products = Products(self.table, self.by)
+            await CategoryRepository(self.table).create(path)
+        products = ProductRepository(self.table, self.by)
         pen = await products.create(sku="P#1", name="Pen", price=Decimal("1.10"), currency="EUR", category=["audio"])
         ink = await products.create(
             sku="INK", name="Ink", price=Decimal(20), currency="EUR", category=["audio", "50% off # new"]
         )
         for cents in range(3):
             await products.revise(ink.id, price=Decimal(f"21.0{cents}"), category=["audiobooks"])
-        wanted = (Wanted(ProductId(pen.id), 3), Wanted(ProductId(ink.id), 1))
+        wanted = (RequestedLine(ProductId(pen.id), 3), RequestedLine(ProductId(ink.id), 1))
         made = [await self.place(ann.id if at % 2 else bob.id, *wanted) for at in range(9)]
         for at, order in enumerate(made[:5]):
             await self.along(order, *ALONG[:at])
         await self.along(made[5], OrderStatus.CONFIRMED, OrderStatus.CANCELLED)
-        recycled, reviews = RecycleBin(self.orders), Reviews(self.orders)
+        recycled, reviews = RecycleBin(self.orders), ReviewQueue(self.orders)
         await reviews.flag(made[6].id, "looks odd")
         await reviews.claim()
         await reviews.flag(made[7].id, "looks odd, too")
@@ -102,7 +102,7 @@ async def exported(table: Table) -> bytes:
     return b"".join([encoded(line) async for line in Exporter(table).lines()])
 
 
-async def imported(table: Table, content: bytes) -> Tally:
+async def imported(table: Table, content: bytes) -> ImportCounts:
     return await Importer.into(table).run(BytesIO(content))
 
 
@@ -112,7 +112,7 @@ def content(*lines: Any) -> bytes:
 
 async def noted(table: Table) -> Counter[str]:
     """What the journal has, by kind."""
-    page = await Activities(table).latest(first=100, after=None)
+    page = await ActivityRepository(table).latest(first=100, after=None)
     return Counter(one.kind for one in page.items)
 
 

@@ -7,9 +7,9 @@ from typing import Any, get_args
 import pytest
 
 from keyfence import app
-from keyfence.store.dynamodb.caller import Lane, Patience
-from keyfence.store.dynamodb.capacity import Meter
-from keyfence.store.location import Home
+from keyfence.store.dynamodb.caller import CallLimit, RetryPolicy
+from keyfence.store.dynamodb.capacity import CapacityMeter
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence_iam.gate.faults import Fault, Kind
@@ -39,9 +39,11 @@ def code(answer: Answer) -> str:
 class Hasty(Tables):
     """Handles that give up at the first fault, so that it reaches whoever asked."""
 
-    def tenant(self, home: Home, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
+    def tenant(
+        self, home: TenantLocation, *, writes: bool, meter: CapacityMeter | None = None, lane: CallLimit | None = None
+    ) -> Table:
         table = Tables.tenant(self, home, writes=writes, meter=meter, lane=lane)
-        return replace(table, caller=replace(table.caller, patience=Patience(attempts=1)))
+        return replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=1)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence_iam.authorization import Place, expand
+from keyfence_iam.authorization import ArnScope, authorizations_for
 from keyfence_iam.evaluator.decision import Allowed
 from keyfence_iam.evaluator.evaluate import evaluate
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Session, Sessions
-from keyfence_iam.gate.assume_role import Assumption, assume
-from keyfence_iam.policy import Policy, parse
+from keyfence_iam.gate.account.session import Session, SessionIssuer
+from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
+from keyfence_iam.policy import Policy, parse_policy
 from tests.isolation.judge import DEPLOYMENT, KEYS
 
 Call = tuple[str, Mapping[str, Any]]
@@ -78,7 +78,7 @@ def allowing(
     """One Allow, as somebody might have written it."""
     statement = {"Effect": "Allow", "Action": actions, "Resource": resource}
     conditioned = statement | ({"Condition": dict(condition)} if condition else {})
-    return parse({"Version": version, "Statement": [conditioned]})
+    return parse_policy({"Version": version, "Statement": [conditioned]})
 
 
 def fenced(value: object = OWN, operator: str = "ForAllValues:StringLike", **how: Any) -> Policy:
@@ -90,18 +90,18 @@ def session(
     role: str = "tenant-write", *, tags: Mapping[str, str], account: Account | None = None, by: str = "service-base"
 ) -> Session:
     """What STS makes of it; raises Declined where it makes nothing of it."""
-    sessions = Sessions(account or Account.of(DEPLOYMENT), b"k" * 32, clock=lambda: NOON)
-    assumption = Assumption(role_arn=DEPLOYMENT.role_arn(role), name="tester", tags=tags)
-    return assume(assumption, sessions.mint(by).session, sessions).session
+    sessions = SessionIssuer(account or Account.of(DEPLOYMENT), b"k" * 32, clock=lambda: NOON)
+    assumption = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), name="tester", tags=tags)
+    return assume_role(assumption, sessions.mint(by).session, sessions).session
 
 
-def questions(call: Call) -> Iterator[Authorisation]:
+def questions(call: Call) -> Iterator[AuthorizationRequest]:
     operation, parameters = call
-    yield from expand(operation, parameters, Place.of(DEPLOYMENT), {TABLE: KEYS})
+    yield from authorizations_for(operation, parameters, ArnScope.of(DEPLOYMENT), {TABLE: KEYS})
 
 
 def reaches(one: Session, call: Call) -> bool:
     """Whether the session may make the call, with all that the gate tells IAM about it."""
     known = one.context(NOON, source_ip="127.0.0.1", secure_transport=False, region=DEPLOYMENT.region)
-    asked = [Authorisation(each.action, each.resource, {**known, **each.context}) for each in questions(call)]
+    asked = [AuthorizationRequest(each.action, each.resource, {**known, **each.context}) for each in questions(call)]
     return all(isinstance(evaluate(one.against(), each, one.principal), Allowed) for each in asked)

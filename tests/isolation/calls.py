@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence.access_patterns import Named, entities, patterns
+from keyfence.access_patterns import NamedPattern, entities, patterns
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Index, Query, key_names
-from keyfence.store.key_template import Field
+from keyfence.store.key_template import KeyField
 from keyfence.store.keys import Fence, Key
 from keyfence.store.shards import UNSHARDED
 
@@ -48,7 +48,7 @@ def kinds() -> Iterator[Call]:
             yield call
 
 
-def _reads(named: Named) -> Iterator[Call]:
+def _reads(named: NamedPattern) -> Iterator[Call]:
     entity = named.reads.entity
     if isinstance(named.reads, Query):
         yield _call(entity, f"{named}: Query", "Query", _query(named.reads))
@@ -136,12 +136,12 @@ def example_key(entity: Entity[Any], index: Index, fence: Fence) -> Item:
 
 
 def example_values(key: Key) -> dict[str, object]:
-    fields = [part for part in (*key.partition.segments, *key.sort.segments) if isinstance(part, Field)]
+    fields = [part for part in (*key.partition.segments, *key.sort.segments) if isinstance(part, KeyField)]
     by = {key.shard.by: "example"} if key.shard else {}
     return by | {field.name: _value(field) for field in fields}
 
 
-def _value(field: Field) -> object:
+def _value(field: KeyField) -> object:
     if field.spec == "path":
         return ("example",)
     if field.spec and field.spec[0] == "0":

@@ -6,11 +6,11 @@ from typing import Any
 
 from keyfence.store.dynamodb.table_definition import INDEXES
 from keyfence.store.entity import key_names
-from keyfence_iam.authorization import Place, TableKeys, expand
+from keyfence_iam.authorization import ArnScope, TableKeys, authorizations_for
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Allowed
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.policy import Policy
 from keyfence_iam.roles import ROLES
 
@@ -43,10 +43,10 @@ class Judge:
 
     def allows(self, operation: str, parameters: Mapping[str, Any]) -> bool:
         """Every authorisation that the call asks for, as DynamoDB demands."""
-        asked = expand(operation, parameters, Place.of(DEPLOYMENT), KNOWN)
+        asked = authorizations_for(operation, parameters, ArnScope.of(DEPLOYMENT), KNOWN)
         assert asked, "a call that asks for nothing would be allowed by nobody"
         return all(isinstance(evaluate(self.policies, self._tagged(one)), Allowed) for one in asked)
 
-    def _tagged(self, asked: Authorisation) -> Authorisation:
+    def _tagged(self, asked: AuthorizationRequest) -> AuthorizationRequest:
         tag = {} if self.tenant is None else {"aws:PrincipalTag/tenant": self.tenant}
-        return Authorisation(asked.action, asked.resource, {**asked.context, **tag})
+        return AuthorizationRequest(asked.action, asked.resource, {**asked.context, **tag})

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.http.query_protocol import Declined
+from keyfence_iam.gate.http.query_protocol import QueryError
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy
 from keyfence_iam.policy.actions import READS
@@ -165,7 +165,7 @@ def _allows(policy: Policy, call: Call) -> bool:
 def _allows_without_keys(policy: Policy) -> bool:
     """Asked as no call can ask today: an action of items about which DynamoDB would tell no key."""
     asked = [
-        Authorisation(action, resource, {"aws:PrincipalTag/tenant": "a1"})
+        AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1"})
         for action in READS
         for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"))
     ]
@@ -175,11 +175,11 @@ def _allows_without_keys(policy: Policy) -> bool:
 
 def _table_wide(policy: Policy) -> Iterator[Decision]:
     everything = Policies((policy, allowing("dynamodb:*", None, "*")))
-    told: tuple[dict[str, Value], ...] = ({}, {LEADING: (A1,)})
+    told: tuple[dict[str, ContextValue], ...] = ({}, {LEADING: (A1,)})
     for action in TABLE_WIDE:
         for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"), f"{DEPLOYMENT.table_arn}/stream/now"):
             for keys in told:
-                asked = Authorisation(action, resource, {"aws:PrincipalTag/tenant": "a1", **keys})
+                asked = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **keys})
                 yield evaluate(everything, asked)
 
 
@@ -190,6 +190,6 @@ def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
     account = ours.having(replace(ours.role("service-base"), policies=(anything,)))
     try:
         session("tenant-write", tags=tags, account=account.having(replace(ours.role("tenant-write"), trust=trust)))
-    except Declined:
+    except QueryError:
         return False
     return True

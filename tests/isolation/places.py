@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from keyfence.store.keys import Fence
-from keyfence_iam.tenant import CONTROL, tenant_boundary
+from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, tenant_key_prefix
 from tests.isolation.calls import Call
 
 TENANT, NEIGHBOUR = "a1", "a10"
 PLACES: Mapping[str, Fence] = {
-    "its own": Fence("tenant", tenant_boundary(TENANT)),
-    "the neighbour that a careless prefix lets in": Fence("tenant", tenant_boundary(NEIGHBOUR)),
-    "another tenant": Fence("tenant", tenant_boundary("zebra")),
+    "its own": Fence("tenant", tenant_key_prefix(TENANT)),
+    "the neighbour that a careless prefix lets in": Fence("tenant", tenant_key_prefix(NEIGHBOUR)),
+    "another tenant": Fence("tenant", tenant_key_prefix("zebra")),
     "no tenant": Fence("tenant", ""),
-    "the empty tenant": Fence("tenant", tenant_boundary("")),
-    "itself in capitals": Fence("tenant", tenant_boundary(TENANT.upper())),
-    "a tag in small letters": Fence("tenant", tenant_boundary(TENANT).lower()),
-    "itself without the closing sign": Fence("tenant", tenant_boundary(TENANT)[:-1] + "-"),
-    "the control plane": Fence("control", CONTROL),
+    "the empty tenant": Fence("tenant", tenant_key_prefix("")),
+    "itself in capitals": Fence("tenant", tenant_key_prefix(TENANT.upper())),
+    "a tag in small letters": Fence("tenant", tenant_key_prefix(TENANT).lower()),
+    "itself without the closing sign": Fence("tenant", tenant_key_prefix(TENANT)[:-1] + "-"),
+    "the control plane": Fence("control", CONTROL_PLANE_PREFIX),
 }
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from keyfence import app
 from keyfence.local import gate_access
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.table_definition import Administration
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence.store.keys import Fence
 from keyfence_iam.deployment import silo_table
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.session_spec import Placement, Wanted, of_migration, of_tenant
-from keyfence_iam.tenant import TenantId, tenant_boundary
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.session_spec import SessionSpec, TableAccess, migration_session, tenant_session
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.world import World
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 TENANT, HYPHENED, LONGER = TenantId("acme"), TenantId("acme-1"), TenantId("acmecorp")
 NEIGHBOURS = (HYPHENED, LONGER)
-OWN, FOREIGN = (Fence("tenant", tenant_boundary(tenant)) for tenant in (TENANT, LONGER))
+OWN, FOREIGN = (Fence("tenant", tenant_key_prefix(tenant)) for tenant in (TENANT, LONGER))
 
 
 def key(tenant: TenantId, name: str = "1") -> dict[str, Any]:
-    return {"PK": {"S": f"{tenant_boundary(tenant)}USER#{name}"}, "SK": {"S": "PROFILE"}}
+    return {"PK": {"S": f"{tenant_key_prefix(tenant)}USER#{name}"}, "SK": {"S": "PROFILE"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Silos:
     """Beside the pool of a world; `mover` is where the migrator gets its sessions."""
 
     world: World
-    mover: Vending
+    mover: SessionCache
 
     @property
     def pool(self) -> str:
@@ -46,28 +46,30 @@ class Silos:
     def tables(self) -> tuple[str, ...]:
         return self.pool, *(self.of(tenant) for tenant in (TENANT, *NEIGHBOURS))
 
-    def reached(self, placement: Placement) -> set[str]:
-        own = {Placement.POOL: [self.pool], Placement.SILO: [self.of(TENANT)]}
+    def reached(self, placement: TableAccess) -> set[str]:
+        own = {TableAccess.POOL: [self.pool], TableAccess.SILO: [self.of(TENANT)]}
         return {*own.get(placement, (self.pool, self.of(TENANT)))}
 
-    async def client(self, placement: Placement, tenant: TenantId = TENANT, *, writes: bool = True) -> "DynamoDBClient":
-        return await self._client(self.world.vending, of_tenant(tenant, writes=writes, placement=placement))
+    async def client(
+        self, placement: TableAccess, tenant: TenantId = TENANT, *, writes: bool = True
+    ) -> "DynamoDBClient":
+        return await self._client(self.world.vending, tenant_session(tenant, writes=writes, placement=placement))
 
-    async def migrating(self, placement: Placement, tenant: TenantId = TENANT) -> "DynamoDBClient":
-        return await self._client(self.mover, of_migration(tenant, placement=placement))
+    async def migrating(self, placement: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
+        return await self._client(self.mover, migration_session(tenant, placement=placement))
 
     def items(self) -> dict[str, list[dict[str, Any]]]:
         """Everything in every table, asked of the engine itself."""
         engine = self.world.engine_client()
         return {table: engine.scan(TableName=table)["Items"] for table in self.tables}
 
-    def making(self, table: str, role: str = "migrator") -> Administration:
+    def making(self, table: str, role: str = "migrator") -> TableAdmin:
         """The table as this role makes it, through the gate."""
         settings = self.world.settings
-        wire = Wire(region=settings.region, endpoint_url=settings.endpoint_url)
-        return Administration.connect(wire, table, gate_access.as_role(self.world.gate.sessions, role).credentials)
+        wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
+        return TableAdmin.connect(wire, table, gate_access.role_session(self.world.gate.sessions, role).credentials)
 
-    async def _client(self, vending: Vending, wanted: Wanted) -> "DynamoDBClient":
+    async def _client(self, vending: SessionCache, wanted: SessionSpec) -> "DynamoDBClient":
         return self.world.client_of(await vending.credentials(wanted))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence_iam.policy.actions import COPIES, PARTIQL, SCAN, SEARCH, STREAM_READS
+from keyfence_iam.policy.actions import PARTIQL, SCAN, STREAM_READS, TABLE_COPY_ACTIONS, VECTOR_SEARCH
 from keyfence_iam.roles import ROLES
 from tests.isolation.judge import DEPLOYMENT
 from tests.isolation.locks import FENCE, TABLE_WIDE, TRUST, failing
@@ -44,7 +44,7 @@ def test_a_table_wide_call_that_one_denial_forgets_is_seen(role: str, action: st
 
 
 def test_no_denial_of_a_table_wide_call_goes_without_a_lock() -> None:
-    assert {*TABLE_WIDE} == {SCAN, *PARTIQL, SEARCH, *STREAM_READS, *COPIES}
+    assert {*TABLE_WIDE} == {SCAN, *PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS}
 
 
 @each_role

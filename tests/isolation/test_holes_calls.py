@@ -5,15 +5,15 @@ import tomllib
 import pytest
 
 from keyfence.errors import BadInput
-from keyfence.store.cursor import Position, Scope, Sealer
-from keyfence.store.dynamodb.errors import Refused
-from keyfence_iam.authorization import NotUnderstood
-from keyfence_iam.evaluator.decision import Allowed, Denied, denial
+from keyfence.store.cursor import CursorCodec, CursorPosition, CursorScope
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence_iam.authorization import UnsupportedRequest
+from keyfence_iam.evaluator.decision import Allowed, Denied, access_denied_message
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy
-from keyfence_iam.policy.actions import COPIES, STREAM_READS
+from keyfence_iam.policy.actions import STREAM_READS, TABLE_COPY_ACTIONS
 from keyfence_iam.roles import ROLES
 from tests.docs.pages import ROOT
 from tests.isolation.asking import (
@@ -50,7 +50,7 @@ def ours_open(call: Call) -> list[str]:
 
 
 def allowed(policy: Policy, action: str, resource: str, **context: str) -> bool:
-    asked = Authorisation(action, resource, {"aws:PrincipalTag/tenant": "a1", **context})
+    asked = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **context})
     return isinstance(evaluate(Policies((policy,)), asked), Allowed)
 
 
@@ -106,16 +106,19 @@ def test_H15_H16_H17_no_policy_of_ours_relies_on_lists_of_attributes(role: str) 
 def test_H18_iam_does_not_look_at_a_start_key_and_a_sealed_cursor_is_its_own_lists_alone() -> None:
     foreign = query(A1, ExclusiveStartKey=key(A10))
     assert ours_open(foreign) == [*TENANT_ROLES], "no condition key covers it"
-    sealer = Sealer([b"k" * 32])
-    neighbours = sealer.seal(Position("PROFILE"), Scope("TENANT#a10#", "users", "USER#1"))
+    sealer = CursorCodec([b"k" * 32])
+    neighbours = sealer.seal(CursorPosition("PROFILE"), CursorScope("TENANT#a10#", "users", "USER#1"))
     with pytest.raises(BadInput):
-        sealer.open(neighbours, Scope("TENANT#a1#", "users", "USER#1"))
-    assert sealer.open(neighbours, Scope("TENANT#a10#", "users", "USER#1")) == Position("PROFILE")
+        sealer.open(neighbours, CursorScope("TENANT#a1#", "users", "USER#1"))
+    assert sealer.open(neighbours, CursorScope("TENANT#a10#", "users", "USER#1")) == CursorPosition("PROFILE")
 
 
-@pytest.mark.parametrize("action", [*STREAM_READS, *COPIES])
+@pytest.mark.parametrize("action", [*STREAM_READS, *TABLE_COPY_ACTIONS])
 def test_H19_what_carries_the_whole_table_passes_an_unguarded_fence_and_is_no_tenants(action: str) -> None:
-    bad = fenced(actions=[*STREAM_READS, *COPIES], resource=[DEPLOYMENT.table_arn, f"{DEPLOYMENT.table_arn}/stream/*"])
+    bad = fenced(
+        actions=[*STREAM_READS, *TABLE_COPY_ACTIONS],
+        resource=[DEPLOYMENT.table_arn, f"{DEPLOYMENT.table_arn}/stream/*"],
+    )
     resource = STREAM if action in STREAM_READS else DEPLOYMENT.table_arn
     assert allowed(bad, action, resource)
     assert ours_allow(action, resource) == (["stream-worker"] if action in STREAM_READS else [])
@@ -124,16 +127,18 @@ def test_H19_what_carries_the_whole_table_passes_an_unguarded_fence_and_is_no_te
 
 def test_H20_a_denial_tells_role_and_table_and_our_clients_hear_neither() -> None:
     (asked,) = questions(get(A10))
-    text = denial(Denied("identity"), asked, "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/acme")
+    text = access_denied_message(
+        Denied("identity"), asked, "arn:aws:sts::000000000000:assumed-role/keyfence-tenant-read/acme"
+    )
     assert "keyfence-tenant-read" in text
     assert DEPLOYMENT.table_arn in text
-    said = Refused("AccessDeniedException", text).error()
+    said = DynamoDbError("AccessDeniedException", text).error()
     assert (said.message, dict(said.extensions)) == ("this tenant's credentials do not allow that", {})
 
 
 def test_H21_a_denial_is_the_same_whatever_is_there_and_no_tenant_writes_what_all_must_share() -> None:
     texts = {
-        denial(Denied("identity"), asked, "session")
+        access_denied_message(Denied("identity"), asked, "session")
         for partition in ("TENANT#a10#USER#1", "TENANT#a10#USER#nobody")
         for asked in questions(get(partition))
     }
@@ -174,7 +179,7 @@ def test_H32_vector_search_passes_an_unguarded_fence_and_ours_denies_what_the_ga
     assert ours_allow("dynamodb:SearchVectors", DEPLOYMENT.table_arn) == []
     assert "vector-search-granted" in names(bad)
     for unknown in ("SearchVectors", "StartBulkPutItems", "WhatComesNextYear"):
-        with pytest.raises(NotUnderstood):
+        with pytest.raises(UnsupportedRequest):
             list(questions((unknown, {"TableName": DEPLOYMENT.table})))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence_iam.lint import lint
-from keyfence_iam.policy import Policy, parse
+from keyfence_iam.policy import Policy, parse_policy
 from keyfence_iam.roles import ROLES
 from tests.isolation.asking import (
     DELETE_TABLE,
@@ -68,7 +68,7 @@ def test_H6_for_any_value_lets_a_batch_in_by_one_key_of_the_callers_and_ours_doe
 def test_H6_for_all_values_in_a_deny_is_escaped_by_a_mixed_batch() -> None:
     everything = {"Effect": "Allow", "Action": "dynamodb:BatchGetItem", "Resource": DEPLOYMENT.table_arn}
     deny = {**everything, "Effect": "Deny", "Condition": {"ForAllValues:StringLike": {LEADING: "TENANT#a10#*"}}}
-    bad = parse({"Version": "2012-10-17", "Statement": [everything, deny]})
+    bad = parse_policy({"Version": "2012-10-17", "Statement": [everything, deny]})
     assert not opens(bad, batch_get(A10))
     assert opens(bad, batch_get(A1, A10))
     assert ("H6", "for-all-values-in-deny") in names(bad)
@@ -77,7 +77,7 @@ def test_H6_for_all_values_in_a_deny_is_escaped_by_a_mixed_batch() -> None:
 def test_H7_a_plain_operator_on_leading_keys_allows_nothing_and_denies_nothing_and_ours_works() -> None:
     plain = fenced("TENANT#a1#*", operator="StringLike")
     deny = {"Effect": "Deny", "Action": "*", "Resource": "*", "Condition": {"StringLike": {LEADING: "TENANT#a10#*"}}}
-    toothless = parse({"Version": "2012-10-17", "Statement": [*allowing().as_json()["Statement"], deny]})
+    toothless = parse_policy({"Version": "2012-10-17", "Statement": [*allowing().as_json()["Statement"], deny]})
     assert not opens(plain, get(A1))
     assert opens(toothless, get(A10))
     assert ours_open(get(A1)) == ["tenant-read", "tenant-write"]

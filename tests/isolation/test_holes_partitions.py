@@ -7,16 +7,16 @@ import pytest
 from keyfence.access_patterns import entities
 from keyfence.domains.users.access import user_by_email
 from keyfence.store.keys import TenantKey
-from keyfence_iam.authorization import NotUnderstood, TableKeys, expand
-from keyfence_iam.authorization.arns import Place
-from keyfence_iam.gate.call import Call as GateCall
-from keyfence_iam.gate.dynamodb import leaving
-from keyfence_iam.gate.http.messages import Request
+from keyfence_iam.authorization import TableKeys, UnsupportedRequest, authorizations_for
+from keyfence_iam.authorization.arns import ArnScope
+from keyfence_iam.gate.call import DynamoDBCall as GateCall
+from keyfence_iam.gate.dynamodb import index_key_outside_prefix
+from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.http.validation import TAG_VALUE
 from keyfence_iam.lint import lint
-from keyfence_iam.policy import BadPolicy, Policy
+from keyfence_iam.policy import InvalidPolicy, Policy
 from keyfence_iam.roles.statements import INDEXES
-from keyfence_iam.tenant import BadTenantId, tenant_boundary, tenant_id
+from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, tenant_key_prefix
 from tests.isolation.asking import OWN, TABLE, Call, allowing, fenced, get, put, query, session
 from tests.isolation.judge import DEPLOYMENT, KEYS, Judge
 from tests.unit.store.scripted import Scripted, table
@@ -39,8 +39,8 @@ def names(policy: Policy) -> set[str]:
 def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_does_not() -> None:
     poisoned, honest = put(A1, GSI1PK=A10, GSI1SK="x"), put(A1, GSI1PK=A1, GSI1SK="x")
     assert ours_open(poisoned) == ["tenant-write"], "IAM sees the table's key alone"
-    assert leaving(_at_the_gate(honest)) is None
-    assert "GSI1PK leaves" in (leaving(_at_the_gate(poisoned)) or "")
+    assert index_key_outside_prefix(_at_the_gate(honest)) is None
+    assert "GSI1PK leaves" in (index_key_outside_prefix(_at_the_gate(poisoned)) or "")
 
 
 async def test_H3_what_a_neighbour_wrote_into_our_index_is_dropped_and_counted() -> None:
@@ -62,8 +62,8 @@ def test_H4_a_prefix_without_its_closing_sign_opens_the_longer_name_and_ours_is_
 
 @pytest.mark.parametrize("hostile", ["a*", "a1?", "?*", "${*}", 'a1#*", "TENANT#*'])
 def test_H5_what_a_policy_text_would_interpret_is_no_id_and_no_tag(hostile: str) -> None:
-    with pytest.raises(BadTenantId):
-        tenant_id(hostile)
+    with pytest.raises(InvalidTenantId):
+        parse_tenant_id(hostile)
     assert TAG_VALUE.violations(hostile, "tag"), "STS would not take it as a tag"
 
 
@@ -90,7 +90,7 @@ def test_H12_a_tenant_in_the_sort_key_is_fenced_by_nothing_and_ours_leads_every_
     assert ours_open(shared) == []
     keys = [key for entity in entities() for key in entity.keys.values() if isinstance(key, TenantKey)]
     assert keys
-    assert all(str(key).startswith(tenant_boundary("<tenant>")) for key in keys)
+    assert all(str(key).startswith(tenant_key_prefix("<tenant>")) for key in keys)
 
 
 def test_H13_a_partition_that_tenants_share_shows_each_the_others_and_ours_shares_none() -> None:
@@ -114,28 +114,28 @@ def test_H25_an_index_shows_all_it_projects_and_ours_only_of_the_own_partitions(
 @pytest.mark.parametrize("value", [{"N": "42"}, {"N": "42.0"}, {"B": "NDI="}], ids=str)
 def test_H28_a_partition_key_that_is_no_text_is_not_understood(value: dict[str, str]) -> None:
     parameters = {"TableName": TABLE, "Key": {"PK": value, "SK": {"S": "x"}}}
-    with pytest.raises(NotUnderstood):
-        expand("GetItem", parameters, Place.of(DEPLOYMENT), {TABLE: KEYS})
+    with pytest.raises(UnsupportedRequest):
+        authorizations_for("GetItem", parameters, ArnScope.of(DEPLOYMENT), {TABLE: KEYS})
 
 
 @pytest.mark.parametrize("kind", ["N", "B"])
 def test_H28_a_table_whose_partition_key_is_no_text_is_not_understood(kind: str) -> None:
     definition = [{"AttributeName": "PK", "AttributeType": kind}]
     schema = [{"AttributeName": "PK", "KeyType": "HASH"}]
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         TableKeys.described({"AttributeDefinitions": definition, "KeySchema": schema})
 
 
 def test_H30_an_id_beyond_latin_1_fits_a_tag_but_no_policy_and_is_no_id_of_ours() -> None:
     assert TAG_VALUE.violations("\u0430cme", "tag") == []
-    with pytest.raises(BadPolicy):
+    with pytest.raises(InvalidPolicy):
         fenced("TENANT#\u0430cme#*")
-    with pytest.raises(BadTenantId):
-        tenant_id("\u0430cme")
+    with pytest.raises(InvalidTenantId):
+        parse_tenant_id("\u0430cme")
 
 
 def _at_the_gate(call: Call) -> GateCall:
     operation, parameters = call
-    request = Request(method="POST", path=b"/", query=b"", headers=[], body=b"", source_ip="127.0.0.1")
+    request = HttpRequest(method="POST", path=b"/", query=b"", headers=[], body=b"", source_ip="127.0.0.1")
     own = session(tags={"tenant": "a1"})
     return GateCall(request=request, operation=operation, session=own, parameters=parameters, keys={TABLE: KEYS})

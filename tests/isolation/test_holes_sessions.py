@@ -11,14 +11,14 @@ import pytest
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.evaluator.decision import Allowed
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.http.query_protocol import Declined
+from keyfence_iam.gate.http.query_protocol import QueryError
 from keyfence_iam.lint import lint
-from keyfence_iam.policy import Policy, parse
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.session_spec import Profile, Wanted
-from keyfence_iam.suspension.policy import revoked, suspended
+from keyfence_iam.policy import Policy, parse_policy
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.session_spec import SessionScope, SessionSpec
+from keyfence_iam.suspension.policy import deny_sessions_before, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 from tests.isolation.asking import NOON, OWN, allowing, fenced, get, questions, reaches, session
 from tests.isolation.judge import DEPLOYMENT
@@ -34,7 +34,7 @@ def careless(role: str, **changed: Any) -> Account:
     """Our account, but that the role trusts whatever session of service-base."""
     named = {"Effect": "Allow", "Principal": {"AWS": DEPLOYMENT.role_arn("service-base")}}
     statement = {**named, "Action": ["sts:AssumeRole", "sts:TagSession"]}
-    trust = parse({"Version": "2012-10-17", "Statement": [statement]}, kind="trust")
+    trust = parse_policy({"Version": "2012-10-17", "Statement": [statement]}, kind="trust")
     return _unhindered(OURS.having(replace(OURS.role(role), trust=trust, **changed)))
 
 
@@ -52,9 +52,9 @@ def names(policy: Policy) -> set[str]:
 def test_H8_a_careless_trust_gives_sessions_without_a_tag_and_ours_does_not(role: str) -> None:
     untagged = session(role, tags={}, account=careless(role))
     assert not reaches(untagged, get(A1)), "the fence itself stays shut without the tag"
-    with pytest.raises(Declined, match="AccessDenied"):
+    with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={}, account=_unhindered(OURS))
-    with pytest.raises(Declined, match="AccessDenied"):
+    with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={}, account=OURS)
     assert "tag-not-demanded" in names(careless(role).role(role).trust)
 
@@ -66,7 +66,7 @@ def test_H9_a_careless_trust_takes_an_empty_tag_and_ours_does_not(role: str) -> 
     assert reaches(session(role, tags={"tenant": ""}, account=bad), get(A10))
     bounded = careless(role, policies=loose)
     assert not reaches(session(role, tags={"tenant": ""}, account=bounded), get(A10))
-    with pytest.raises(Declined, match="AccessDenied"):
+    with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={"tenant": ""}, account=_unhindered(OURS))
     assert reaches(session(role, tags={"tenant": "a1"}, account=_unhindered(OURS)), get(A1))
 
@@ -76,7 +76,7 @@ def test_H10_a_tag_on_the_role_is_every_untagged_sessions_and_ours_has_none_and_
     bad = careless(role, tags={"tenant": "a10"})
     assert reaches(session(role, tags={}, account=bad), get(A10))
     tagged = _unhindered(OURS.having(replace(OURS.role(role), tags={"tenant": "a10"})))
-    with pytest.raises(Declined, match="AccessDenied"):
+    with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={}, account=tagged)
     assert not reaches(session(role, tags={"tenant": "a1"}, account=tagged), get(A10))
     assert all(found.tags == {} for found in OURS.roles.values())
@@ -88,7 +88,7 @@ def test_H11_a_tag_in_other_letters_is_the_same_tag_to_a_fence_and_our_trust_tak
     role: str, spelled: str
 ) -> None:
     assert reaches(session(role, tags={spelled: "a1"}, account=careless(role)), get(A1))
-    with pytest.raises(Declined, match="AccessDenied"):
+    with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={spelled: "a1"}, account=_unhindered(OURS))
     assert "tag-key-spelling" in names(fenced(OWN.replace("tenant", spelled)))
 
@@ -97,7 +97,7 @@ def test_H11_a_tag_in_other_letters_is_the_same_tag_to_a_fence_and_our_trust_tak
 def test_H11_our_trust_takes_no_second_tag(role: str) -> None:
     two = {"tenant": "a1", "team": "red"}
     assert session(role, tags=two, account=careless(role)).tags == two
-    with pytest.raises(Declined, match="AccessDenied"):
+    with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags=two, account=_unhindered(OURS))
 
 
@@ -116,7 +116,7 @@ def test_H22_a_table_that_names_the_session_lets_it_past_its_session_policy_and_
 def test_H23_a_conditional_allow_on_the_table_narrows_nobody_and_a_deny_does() -> None:
     one = session(tags={"tenant": "a1"})
     (asked,) = questions(get(A10))
-    tagged = Authorisation(asked.action, asked.resource, {**asked.context, "aws:PrincipalTag/tenant": "a1"})
+    tagged = AuthorizationRequest(asked.action, asked.resource, {**asked.context, "aws:PrincipalTag/tenant": "a1"})
     wide = Policies(identity=(allowing(),))
     condition = {"StringEquals": {"aws:PrincipalTag/tenant": "a10"}}
     bad = _on_the_table("Allow", DEPLOYMENT.role_arn("tenant-write"), condition)
@@ -130,12 +130,12 @@ def test_H23_a_conditional_allow_on_the_table_narrows_nobody_and_a_deny_does() -
 async def test_H26_sessions_are_kept_by_role_and_tenant_and_profile_and_never_shared() -> None:
     counted = itertools.count()
 
-    def assume(wanted: Wanted, seconds: int) -> Credentials:
+    def assume(wanted: SessionSpec, seconds: int) -> Credentials:
         return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.profile}/{next(counted)}", "secret", "token")
 
     roles, tenants = ("tenant-read", "tenant-write"), (TenantId("a1"), TenantId("a10"))
-    wanted = [Wanted(*each) for each in itertools.product(roles, tenants, Profile)]
-    vending = Vending(assume)
+    wanted = [SessionSpec(*each) for each in itertools.product(roles, tenants, SessionScope)]
+    vending = SessionCache(assume)
     try:
         given = [(await vending.credentials(one)).access_key for one in (*wanted, *wanted)]
     finally:
@@ -149,7 +149,7 @@ async def test_H26_sessions_are_kept_by_role_and_tenant_and_profile_and_never_sh
 def test_H27_a_session_outlives_its_tenants_suspension_until_the_policy_says_so(role: str) -> None:
     of_a1, of_a10 = (session(role, tags={"tenant": tenant}) for tenant in ("a1", "a10"))
     assert reaches(of_a1, get(A1)), "nothing ends it by itself"
-    account = OURS.attaching(role, suspended([TenantId("a1")]))
+    account = OURS.attaching(role, deny_tenants_policy([TenantId("a1")]))
     now = [replace(one, role=account.role(role)) for one in (of_a1, of_a10)]
     assert [reaches(one, get(own)) for one, own in zip(now, (A1, A10), strict=True)] == [False, True]
 
@@ -157,12 +157,12 @@ def test_H27_a_session_outlives_its_tenants_suspension_until_the_policy_says_so(
 @each_role
 def test_H27_a_revocation_ends_the_sessions_of_before_and_lets_new_ones_begin(role: str) -> None:
     of_a1 = session(role, tags={"tenant": "a1"})
-    after = replace(of_a1, role=of_a1.role.attached(revoked(NOON + timedelta(seconds=1))))
-    before = replace(of_a1, role=of_a1.role.attached(revoked(NOON)))
+    after = replace(of_a1, role=of_a1.role.attached(deny_sessions_before(NOON + timedelta(seconds=1))))
+    before = replace(of_a1, role=of_a1.role.attached(deny_sessions_before(NOON)))
     assert not reaches(after, get(A1))
     assert reaches(before, get(A1)), "it was issued at that second, not before it"
     turned = {"DateGreaterThan": {"aws:TokenIssueTime": "2026-11-05T12:00:01Z"}}
-    bad = parse({"Version": "2012-10-17", "Statement": [_deny(turned)]})
+    bad = parse_policy({"Version": "2012-10-17", "Statement": [_deny(turned)]})
     assert reaches(replace(of_a1, role=of_a1.role.attached(bad)), get(A1))
     assert "revocation-turned-around" in names(bad)
 
@@ -177,14 +177,14 @@ def test_no_session_lives_longer_than_an_hour() -> None:
 def test_nobody_becomes_the_control_plane_as_a_tenant(tags: dict[str, str]) -> None:
     for by in ("service-base", "migrator"):
         assert reaches(session("control-plane", tags={}, by=by), get("CONTROL#TENANT#a1"))
-    with pytest.raises(Declined, match="AccessDenied"):
+    with pytest.raises(QueryError, match="AccessDenied"):
         session("control-plane", tags=tags, account=_unhindered(OURS))
 
 
 @pytest.mark.parametrize("by", ["provisioner", "control-plane", "warden", "tenant-write", "tenant-read"])
 @each_role
 def test_only_the_roles_that_are_trusted_become_tenants(role: str, by: str) -> None:
-    with pytest.raises(Declined, match="AccessDenied"):
+    with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={"tenant": "a1"}, by=by)
 
 
@@ -193,7 +193,7 @@ def test_a_worker_becomes_a_tenant_by_one_role_alone(by: str, role: str) -> None
     assert reaches(session(role, tags={"tenant": "a1"}, by=by), get(A1))
     assert not reaches(session(role, tags={"tenant": "a1"}, by=by), get(A10))
     for other in {*TENANT_ROLES} - {role}:
-        with pytest.raises(Declined, match="AccessDenied"):
+        with pytest.raises(QueryError, match="AccessDenied"):
             session(other, tags={"tenant": "a1"}, by=by)
 
 
@@ -205,7 +205,7 @@ def _on_the_table(effect: str, principal: str, condition: Mapping[str, object] |
         "Resource": DEPLOYMENT.table_arn,
     }
     conditioned = statement | ({"Condition": condition} if condition else {})
-    return parse({"Version": "2012-10-17", "Statement": [conditioned]}, kind="resource")
+    return parse_policy({"Version": "2012-10-17", "Statement": [conditioned]}, kind="resource")
 
 
 def _deny(condition: Mapping[str, object]) -> dict[str, object]:

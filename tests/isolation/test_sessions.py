@@ -10,8 +10,8 @@ from botocore.exceptions import ClientError
 
 from keyfence.local import gate_access
 from keyfence_iam.policy import Policy
-from keyfence_iam.suspension.policy import revoked, suspended
-from keyfence_iam.tenant import TenantId, tenant_boundary
+from keyfence_iam.suspension.policy import deny_sessions_before, deny_tenants_policy
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.world import World
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ VIEWER = "{ users { edges { node { id } } } }"
 
 
 def _reading(world: World, client: "DynamoDBClient", tenant: TenantId) -> Callable[[], object]:
-    key = {"PK": {"S": f"{tenant_boundary(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
+    key = {"PK": {"S": f"{tenant_key_prefix(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
     return lambda: client.get_item(TableName=world.tables.name, Key=key)
 
 
@@ -47,7 +47,7 @@ def attached(world: World, policy: Policy) -> Iterator[None]:
 def test_a_session_is_refused_by_name_from_the_moment_it_expires(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions, now = world.gate.sessions, datetime.now(UTC)
     monkeypatch.setattr(sessions, "clock", lambda: now - timedelta(seconds=600))
-    issued = gate_access.as_tenant(sessions, TENANT, writes=False)
+    issued = gate_access.tenant_session(sessions, TENANT, writes=False)
     read = _reading(world, world.client_of(issued.credentials), TENANT)
     monkeypatch.setattr(sessions, "clock", lambda: issued.session.expires_at - timedelta(seconds=1))
     read()
@@ -59,7 +59,7 @@ def test_a_session_is_refused_by_name_from_the_moment_it_expires(world: World, m
 def test_a_suspended_tenants_live_sessions_are_refused_at_once_and_nobody_elses(world: World) -> None:
     own, other = (_reading(world, world.client(tenant), tenant) for tenant in (TENANT, NEIGHBOUR))
     own()
-    with attached(world, suspended([TENANT])):
+    with attached(world, deny_tenants_policy([TENANT])):
         code, text = _refusal(own)
         other()
     assert code == "AccessDeniedException"
@@ -75,7 +75,7 @@ def test_a_revocation_refuses_what_was_vended_before_and_not_what_comes_after(
     older = _reading(world, world.client(TENANT), TENANT)
     monkeypatch.setattr(world.gate.sessions, "clock", lambda: now)
     newer = _reading(world, world.client(TENANT), TENANT)
-    with attached(world, revoked(now)):
+    with attached(world, deny_sessions_before(now)):
         assert _refusal(older)[0] == "AccessDeniedException"
         newer()
 
@@ -83,7 +83,7 @@ def test_a_revocation_refuses_what_was_vended_before_and_not_what_comes_after(
 async def test_the_service_answers_forbidden_while_a_tenant_is_suspended_and_data_afterwards(world: World) -> None:
     tenant, neighbour = await world.new_tenant(), await world.new_tenant()
     await world.session(tenant).ask(VIEWER)
-    with attached(world, suspended([tenant])):
+    with attached(world, deny_tenants_policy([tenant])):
         assert await world.session(tenant).refusal(VIEWER) == "FORBIDDEN"
         await world.session(neighbour).ask(VIEWER)
     await world.session(tenant).ask(VIEWER)

@@ -2,35 +2,35 @@
 
 import pytest
 
-from keyfence_iam.policy import parse_text
+from keyfence_iam.policy import parse_policy_text
 from keyfence_iam.roles import ROLES
-from keyfence_iam.sts.client import narrowing
-from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.sts.client import session_policies
+from keyfence_iam.sts.session_spec import TableAccess
 from tests.isolation.calls import Call, calls
 from tests.isolation.judge import DEPLOYMENT, SILOS, Judge
 from tests.isolation.places import PLACES, TENANT, Caller
 
 CALLS = tuple(calls())
 OWN_TABLES = {
-    Placement.POOL: {DEPLOYMENT.table},
-    Placement.SILO: {SILOS[TENANT]},
-    Placement.BOTH: {DEPLOYMENT.table, SILOS[TENANT]},
+    TableAccess.POOL: {DEPLOYMENT.table},
+    TableAccess.SILO: {SILOS[TENANT]},
+    TableAccess.BOTH: {DEPLOYMENT.table, SILOS[TENANT]},
 }
 TABLES = (DEPLOYMENT.table, *SILOS.values())
 TENANT_ROLES = ("tenant-read", "tenant-write", "tenant-migration")
 MAKING = ("CreateTable", "DescribeTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "DescribeTimeToLive")
 
 
-def judge(role: str, placement: Placement) -> Judge:
-    text = narrowing(DEPLOYMENT.role_arn(""), DEPLOYMENT.table)[placement.profile]
+def judge(role: str, placement: TableAccess) -> Judge:
+    text = session_policies(DEPLOYMENT.role_arn(""), DEPLOYMENT.table)[placement.profile]
     whole = Judge.of(role, TENANT)
-    return whole.narrowed(parse_text(text)) if text else whole
+    return whole.narrowed(parse_policy_text(text)) if text else whole
 
 
-@pytest.mark.parametrize("placement", Placement)
+@pytest.mark.parametrize("placement", TableAccess)
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_a_session_reaches_its_own_partitions_where_it_is_placed_and_nothing_more(
-    placement: Placement, call: Call
+    placement: TableAccess, call: Call
 ) -> None:
     for role in TENANT_ROLES:
         one, caller = judge(role, placement), Caller(role, TENANT)

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from keyfence import app
-from keyfence.tenancy.suspensions import Shut
-from keyfence_iam.sts.session_spec import Placement
+from keyfence.tenancy.suspensions import PublishSuspensions
+from keyfence_iam.sts.session_spec import TableAccess
 from tests.isolation.calls import kinds
 from tests.isolation.refusals import made, refused
 from tests.isolation.silos import FOREIGN, HYPHENED, LONGER, NEIGHBOURS, OWN, TENANT, Silos, key, silos
 from tests.world import World
 
 CALLS = tuple(call for call in kinds() if call.realm == "tenant")
-each_placement = pytest.mark.parametrize("placement", Placement)
+each_placement = pytest.mark.parametrize("placement", TableAccess)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def beside(world: World) -> Iterator[Silos]:
 
 
 @pytest.fixture
-async def shut(world: World) -> AsyncIterator[Shut]:
+async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
     shut = app.warden(world.settings, world.vending)
     yield shut
     await shut([])
@@ -33,7 +33,7 @@ async def shut(world: World) -> AsyncIterator[Shut]:
 @each_placement
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
 async def test_every_kind_of_call_is_answered_in_the_table_of_the_placement_alone(
-    beside: Silos, placement: Placement, writes: bool
+    beside: Silos, placement: TableAccess, writes: bool
 ) -> None:
     client, reached = await beside.client(placement, writes=writes), beside.reached(placement)
     for call in CALLS:
@@ -51,7 +51,7 @@ async def test_every_kind_of_call_is_answered_in_the_table_of_the_placement_alon
 
 @each_placement
 async def test_the_migrator_is_held_to_the_same_tables_as_the_tenant_that_it_becomes(
-    beside: Silos, placement: Placement
+    beside: Silos, placement: TableAccess
 ) -> None:
     client, reached = await beside.migrating(placement), beside.reached(placement)
     for call in CALLS:
@@ -62,7 +62,7 @@ async def test_the_migrator_is_held_to_the_same_tables_as_the_tenant_that_it_bec
 
 async def test_a_neighbour_whose_name_goes_on_reaches_its_own_silo_and_not_ours(beside: Silos) -> None:
     for neighbour in NEIGHBOURS:
-        client = await beside.client(Placement.SILO, neighbour)
+        client = await beside.client(TableAccess.SILO, neighbour)
         made(client, "PutItem", {"TableName": beside.of(neighbour), "Item": key(neighbour)})
         for table in (beside.pool, beside.of(TENANT)):
             refused(client, "PutItem", {"TableName": table, "Item": key(neighbour)})
@@ -72,7 +72,7 @@ async def test_a_neighbour_whose_name_goes_on_reaches_its_own_silo_and_not_ours(
 async def test_a_move_writes_both_tables_in_one_transaction_and_reads_them_in_one(beside: Silos) -> None:
     item = {**key(TENANT, "both"), "note": {"S": "kept twice"}}
     both = (beside.pool, beside.of(TENANT))
-    client = await beside.client(Placement.BOTH)
+    client = await beside.client(TableAccess.BOTH)
     made(client, "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": one, "Item": item}} for one in both]})
     reads: Any = {"TransactItems": [{"Get": {"TableName": one, "Key": key(TENANT, "both")}} for one in both]}
     assert [one["Item"] for one in client.transact_get_items(**reads)["Responses"]] == [item, item]
@@ -103,14 +103,16 @@ async def test_one_foreign_member_shuts_a_whole_transaction_over_two_tables(
     }[place]
     name, member = TRANSACTED[shape](*foreign)
     own = [{"Put": {"TableName": table, "Item": key(TENANT, "never")}} for table in (beside.pool, beside.of(TENANT))]
-    client, before = await beside.client(Placement.BOTH), beside.items()
+    client, before = await beside.client(TableAccess.BOTH), beside.items()
     for members in ([*own, member], [member, *own], [own[0], member, own[1]]):
         refused(client, "TransactWriteItems", {name: members})
     assert beside.items() == before
 
 
-@pytest.mark.parametrize("placement", [Placement.POOL, Placement.SILO])
-async def test_a_session_of_one_table_writes_and_reads_nothing_across_two(beside: Silos, placement: Placement) -> None:
+@pytest.mark.parametrize("placement", [TableAccess.POOL, TableAccess.SILO])
+async def test_a_session_of_one_table_writes_and_reads_nothing_across_two(
+    beside: Silos, placement: TableAccess
+) -> None:
     both, client, before = (beside.pool, beside.of(TENANT)), await beside.client(placement), beside.items()
     item = key(TENANT, "never")
     for tables in (both, both[::-1]):
@@ -126,7 +128,7 @@ async def test_a_session_of_one_table_writes_and_reads_nothing_across_two(beside
 
 @pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
 async def test_what_names_no_partition_is_refused_in_a_silo_too(beside: Silos, writes: bool) -> None:
-    client = await beside.client(Placement.SILO, writes=writes)
+    client = await beside.client(TableAccess.SILO, writes=writes)
     for table in beside.tables:
         for place in ({}, {"IndexName": "GSI1"}, {"Segment": 0, "TotalSegments": 2}):
             assert refused(client, "Scan", {"TableName": table, **place})["explicit"]
@@ -135,10 +137,10 @@ async def test_what_names_no_partition_is_refused_in_a_silo_too(beside: Silos, w
 
 @each_placement
 async def test_a_suspended_tenant_is_refused_in_its_silo_with_the_sessions_that_it_has(
-    beside: Silos, shut: Shut, placement: Placement
+    beside: Silos, shut: PublishSuspensions, placement: TableAccess
 ) -> None:
     clients = [await beside.client(placement, writes=writes) for writes in (False, True)]
-    neighbour = await beside.client(Placement.SILO, HYPHENED)
+    neighbour = await beside.client(TableAccess.SILO, HYPHENED)
     mover = await beside.migrating(placement)
     await shut([TENANT])
     for call in CALLS:

@@ -11,16 +11,16 @@ from botocore.exceptions import ClientError
 
 from keyfence import app
 from keyfence.local import gate_access
-from keyfence.tenancy.suspensions import Shut
+from keyfence.tenancy.suspensions import PublishSuspensions
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import new_gate_key
-from keyfence_iam.gate.assume_role import Assumption, assume
+from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.sts.session_spec import of_tenant
-from keyfence_iam.suspension import Warden
-from keyfence_iam.tenant import TenantId, tenant_boundary
+from keyfence_iam.sts.session_spec import tenant_session
+from keyfence_iam.suspension import TenantSuspension
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.isolation.calls import Call, kinds
 from tests.isolation.places import PLACES, Caller
 from tests.isolation.refusals import made, refused
@@ -49,7 +49,7 @@ def unfenced(table: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture
-async def shut(world: World) -> AsyncIterator[Shut]:
+async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
     shut = app.warden(world.settings, world.vending)
     yield shut
     await shut([])
@@ -60,13 +60,15 @@ def _reading(world: World, tenant: TenantId) -> dict[str, Any]:
 
 
 def _key(tenant: TenantId, sort: str) -> dict[str, Any]:
-    return {"PK": {"S": f"{tenant_boundary(tenant)}USER#1"}, "SK": {"S": sort}}
+    return {"PK": {"S": f"{tenant_key_prefix(tenant)}USER#1"}, "SK": {"S": sort}}
 
 
 def _migrating(world: World, tenant: TenantId) -> "DynamoDBClient":
     sessions = world.gate.sessions
-    wanted = Assumption(role_arn=world.gate.account.role("tenant-migration").arn, name="mover", tags={"tenant": tenant})
-    return world.client_of(assume(wanted, sessions.mint("migrator").session, sessions).credentials)
+    wanted = AssumeRoleRequest(
+        role_arn=world.gate.account.role("tenant-migration").arn, name="mover", tags={"tenant": tenant}
+    )
+    return world.client_of(assume_role(wanted, sessions.mint("migrator").session, sessions).credentials)
 
 
 def boto_of(world: World, service: Any, credentials: Credentials) -> Any:
@@ -81,7 +83,7 @@ def boto_of(world: World, service: Any, credentials: Credentials) -> Any:
 
 
 async def test_sessions_that_live_are_refused_by_every_kind_of_call_and_a_neighbours_by_none(
-    world: World, shut: Shut
+    world: World, shut: PublishSuspensions
 ) -> None:
     clients = {read_only: world.client(TENANT, read_only=read_only) for read_only in (True, False)}
     neighbour = world.client(NEIGHBOUR)
@@ -94,7 +96,7 @@ async def test_sessions_that_live_are_refused_by_every_kind_of_call_and_a_neighb
         made(neighbour, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
 
 
-async def test_the_next_page_of_a_list_that_is_being_read_is_refused(world: World, shut: Shut) -> None:
+async def test_the_next_page_of_a_list_that_is_being_read_is_refused(world: World, shut: PublishSuspensions) -> None:
     engine, client = world.engine_client(), world.client(TENANT, read_only=True)
     for number in range(4):
         engine.put_item(TableName=world.tables.name, Item=_key(TENANT, f"NOTE#{number}"))
@@ -124,7 +126,7 @@ def _pages(world: World, client: "DynamoDBClient") -> Iterator[list[Any]]:
 
 
 async def test_a_new_session_is_refused_like_an_old_one_and_both_are_good_again_afterwards(
-    world: World, shut: Shut
+    world: World, shut: PublishSuspensions
 ) -> None:
     await shut([TENANT])
     new = world.client(TENANT)
@@ -137,24 +139,24 @@ async def test_a_new_session_is_refused_like_an_old_one_and_both_are_good_again_
 def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(world: World) -> None:
     """As commands do it, in an account of their own in which nobody is suspended."""
     key, account = new_gate_key(), Account.of(world.gate.account.deployment)
-    offline = Sessions(account, key)
+    offline = SessionIssuer(account, key)
     with Gate.start(engine_url=world.engine_url, account=account, key=key) as gate:
         elsewhere = replace(world, gate=gate)
-        client = elsewhere.client_of(gate_access.as_tenant(offline, TENANT, writes=True).credentials)
+        client = elsewhere.client_of(gate_access.tenant_session(offline, TENANT, writes=True).credentials)
         made(client, "GetItem", _reading(world, TENANT))
-        Warden.connect(gate_access.as_role(offline, "warden").credentials, "keyfence-", endpoint_url=gate.url).shut(
-            [TENANT]
-        )
+        TenantSuspension.connect(
+            gate_access.role_session(offline, "warden").credentials, "keyfence-", endpoint_url=gate.url
+        ).shut([TENANT])
         assert refused(client, "GetItem", _reading(world, TENANT))["explicit"]
-        new = elsewhere.client_of(gate_access.as_tenant(offline, TENANT, writes=False).credentials)
+        new = elsewhere.client_of(gate_access.tenant_session(offline, TENANT, writes=False).credentials)
         assert refused(new, "GetItem", _reading(world, TENANT))["explicit"]
 
 
-async def test_the_service_refuses_with_the_session_in_its_hand(world: World, shut: Shut) -> None:
+async def test_the_service_refuses_with_the_session_in_its_hand(world: World, shut: PublishSuspensions) -> None:
     tenant, neighbour = await world.new_tenant(), await world.new_tenant()
     viewer = "{ users { edges { node { id } } } }"
     await world.session(tenant).ask(viewer)
-    held = await world.vending.credentials(of_tenant(tenant, writes=False))
+    held = await world.vending.credentials(tenant_session(tenant, writes=False))
     await shut([tenant])
     assert await world.session(tenant).refusal(viewer) == "FORBIDDEN"
     assert refused(world.client_of(held), "GetItem", _reading(world, tenant))["explicit"]
@@ -163,7 +165,9 @@ async def test_the_service_refuses_with_the_session_in_its_hand(world: World, sh
     await world.session(tenant).ask(viewer)
 
 
-async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_not(world: World, shut: Shut) -> None:
+async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_not(
+    world: World, shut: PublishSuspensions
+) -> None:
     mover = _migrating(world, TENANT)
     await shut([TENANT])
     for call in CALLS:
@@ -178,7 +182,7 @@ async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_n
 @pytest.mark.parametrize("role", ROLES)
 def test_a_warden_that_allows_everything_gives_nobody_anything(world: World, role: str) -> None:
     """The boundary is the fence: beyond it an inline policy opens nothing."""
-    iam = boto_of(world, "iam", gate_access.as_role(world.gate.sessions, "warden").credentials)
+    iam = boto_of(world, "iam", gate_access.role_session(world.gate.sessions, "warden").credentials)
     name, table = f"keyfence-{role}", world.tables.name
     client = world.client(TENANT, read_only=role == "tenant-read")
     iam.put_role_policy(RoleName=name, PolicyName="generous", PolicyDocument=json.dumps(EVERYTHING))
@@ -202,7 +206,7 @@ def _as_promised(client: "DynamoDBClient", caller: Caller, call: Call, place: st
 
 
 def test_the_warden_becomes_nobody(world: World) -> None:
-    sts = boto_of(world, "sts", gate_access.as_role(world.gate.sessions, "warden").credentials)
+    sts = boto_of(world, "sts", gate_access.role_session(world.gate.sessions, "warden").credentials)
     for role in world.gate.account.roles.values():
         for tags in ([], [{"Key": "tenant", "Value": TENANT}]):
             with pytest.raises(ClientError, match="AccessDenied"):

@@ -4,7 +4,7 @@ import pytest
 
 from keyfence.store.keys import Fence
 from keyfence_iam.roles import ROLES
-from keyfence_iam.tenant import tenant_boundary
+from keyfence_iam.tenant import tenant_key_prefix
 from tests.isolation.calls import Call, calls
 from tests.isolation.judge import DEPLOYMENT, Judge
 from tests.isolation.places import CALLERS, NEIGHBOUR, PLACES, TENANT, Caller
@@ -63,7 +63,7 @@ def test_what_names_no_partition_is_for_none_of_them(role: str, operation: str) 
 
 
 def test_own_items_through_partiql_are_shut_too() -> None:
-    statement = f"SELECT * FROM \"{DEPLOYMENT.table}\" WHERE PK = '{tenant_boundary(TENANT)}USER#1'"
+    statement = f"SELECT * FROM \"{DEPLOYMENT.table}\" WHERE PK = '{tenant_key_prefix(TENANT)}USER#1'"
     assert not Judge.of("tenant-write", TENANT).allows("ExecuteStatement", {"Statement": statement})
 
 
@@ -81,4 +81,4 @@ def test_the_matrix_knows_every_index_and_both_realms() -> None:
 
 
 def _key(tenant: str) -> dict[str, dict[str, str]]:
-    return {"PK": {"S": f"{tenant_boundary(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
+    return {"PK": {"S": f"{tenant_key_prefix(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}

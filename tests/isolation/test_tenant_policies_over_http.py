@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from keyfence_iam.tenant import tenant_boundary, tenant_id
+from keyfence_iam.tenant import parse_tenant_id, tenant_key_prefix
 from tests.isolation.calls import Call, calls, kinds
 from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
 from tests.isolation.refusals import made, refused
@@ -27,7 +27,7 @@ def clients(world: World) -> Clients:
     def client(caller: Caller) -> "DynamoDBClient":
         if caller.tenant is None:
             return world.role_client(caller.role)
-        return world.client(tenant_id(caller.tenant), read_only=caller.role == "tenant-read")
+        return world.client(parse_tenant_id(caller.tenant), read_only=caller.role == "tenant-read")
 
     return client
 
@@ -96,4 +96,4 @@ def test_roles_that_are_no_tenant_touch_nobodys_items_by_any_kind_of_call(world:
 
 
 def _key(tenant: str) -> dict[str, Any]:
-    return {"PK": {"S": f"{tenant_boundary(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}
+    return {"PK": {"S": f"{tenant_key_prefix(tenant)}USER#1"}, "SK": {"S": "PROFILE"}}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from keyfence.app import obstacles, production
+from keyfence.app import production, startup_problems
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings
 
@@ -26,13 +26,13 @@ def settings(*issuers: Mapping[str, object], **changed: object) -> Settings:
 
 
 def test_sound_settings_have_nothing_against_them() -> None:
-    assert obstacles(settings()) == []
+    assert startup_problems(settings()) == []
 
 
 def test_keys_that_cannot_be_used_and_issuers_given_twice_are_named() -> None:
-    (bad,) = obstacles(settings({"issuer": "https://a.example", "jwks": {"keys": [{"kty": "EC"}]}}))
+    (bad,) = startup_problems(settings({"issuer": "https://a.example", "jwks": {"keys": [{"kty": "EC"}]}}))
     assert bad.startswith("KEYFENCE_ISSUERS: issuer https://a.example:")
-    (twice,) = obstacles(settings(SOUND, SOUND))
+    (twice,) = startup_problems(settings(SOUND, SOUND))
     assert "given twice" in twice
 
 
@@ -40,9 +40,9 @@ def test_missing_credentials_and_an_unknown_profile_are_named(monkeypatch: pytes
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
-    assert any(line.startswith("AWS credentials:") for line in obstacles(settings()))
+    assert any(line.startswith("AWS credentials:") for line in startup_problems(settings()))
     monkeypatch.setenv("AWS_PROFILE", "nobody")
-    assert any("nobody" in line for line in obstacles(settings()))
+    assert any("nobody" in line for line in startup_problems(settings()))
 
 
 def test_production_does_not_start_on_development_keys(monkeypatch: pytest.MonkeyPatch) -> None:

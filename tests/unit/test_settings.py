@@ -10,7 +10,7 @@ import pytest
 from keyfence.development import LOCAL_ISSUER
 from keyfence.local.data_directory import cursor_key
 from keyfence.local.issuer import local_issuer
-from keyfence.settings import BadSettings, IssuerSettings, Settings, examine, read
+from keyfence.settings import BadSettings, IssuerSettings, Settings, load, load_and_check
 
 URI = "https://id.example.com/keys"
 ROLES = "arn:aws:iam::123456789012:role/keyfence-"
@@ -25,7 +25,7 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def settings(**changes: object) -> Settings:
     complete = {"issuers": [GOOD_ISSUER], "cursor_keys": [secrets.token_urlsafe(32)], "roles": ROLES}
-    return read(**{**complete, **changes})
+    return load(**{**complete, **changes})
 
 
 def issuer_problems(**changes: object) -> list[str]:
@@ -37,14 +37,14 @@ def test_complete_settings_have_no_problem() -> None:
 
 
 def test_everything_missing_is_named_at_once() -> None:
-    _, problems = examine()
+    _, problems = load_and_check()
     assert [text.split()[0] for text in problems] == ["KEYFENCE_ISSUERS", "KEYFENCE_CURSOR_KEYS", "KEYFENCE_ROLES"]
 
 
 def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_PORT", "http")
     monkeypatch.setenv("KEYFENCE_ISSUERS", "[{")
-    _, problems = examine()
+    _, problems = load_and_check()
     assert {text.split()[0].rstrip(":") for text in problems} == {
         "KEYFENCE_PORT",
         "KEYFENCE_ISSUERS",
@@ -57,13 +57,13 @@ def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.Mon
 def test_a_bad_issuer_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER, {"issuer": "https://b", "secret": "hush"}]))
     with pytest.raises(BadSettings, match=r"KEYFENCE_ISSUERS\[1\]\.secret"):
-        read()
+        load()
 
 
 def test_an_unreadable_value_is_not_repeated_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_PORT", "my-password")
     with pytest.raises(BadSettings) as caught:
-        read()
+        load()
     assert "my-password" not in str(caught.value)
 
 
@@ -72,7 +72,7 @@ def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.Monk
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER]))
     monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", ", ".join(keys))
     monkeypatch.setenv("KEYFENCE_ROLES", ROLES)
-    found, problems = examine()
+    found, problems = load_and_check()
     assert problems == []
     assert found.issuers == (IssuerSettings(issuer="https://id.example.com", jwks_uri=URI),)
     assert [key.get_secret_value() for key in found.cursor_keys] == keys
@@ -81,7 +81,7 @@ def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.Monk
 def test_what_is_given_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_TABLE", "theirs")
     monkeypatch.setenv("KEYFENCE_ISSUERS", "not json")
-    assert read(table="ours", issuers=()).table == "ours"
+    assert load(table="ours", issuers=()).table == "ours"
 
 
 @pytest.mark.parametrize("changes", [{"jwks_uri": None}, {"jwks": {"keys": [{"kid": "a"}]}}], ids=["neither", "both"])

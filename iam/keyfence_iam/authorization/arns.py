@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence_iam.authorization.leading_keys import led_by
+from keyfence_iam.authorization.leading_keys import leading_keys
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.dynamodb.parameters import NotUnderstood, key_text
+from keyfence_iam.dynamodb.parameters import UnsupportedRequest, key_string
 from keyfence_iam.dynamodb.table_schema import TableKeys
-from keyfence_iam.evaluator.request import Value
+from keyfence_iam.evaluator.request import ContextValue
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 _ARN = re.compile(
@@ -19,7 +19,7 @@ _ARN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class TableArn:
     """A table as a call names it; `name` is None where it is not a table of this place."""
 
     name: str | None
@@ -27,7 +27,7 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ArnScope:
     """One region of one account; engines that write a region of their own into ARNs have it in `other_regions`."""
 
     account: str
@@ -36,7 +36,7 @@ class Place:
     other_regions: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, deployment: Deployment, other_regions: frozenset[str] = frozenset()) -> "Place":
+    def of(cls, deployment: Deployment, other_regions: frozenset[str] = frozenset()) -> "ArnScope":
         return cls(
             account=deployment.account,
             region=deployment.region,
@@ -47,20 +47,20 @@ class Place:
     def table_arn(self, name: str) -> str:
         return f"arn:{self.partition}:dynamodb:{self.region}:{self.account}:table/{name}"
 
-    def locate(self, named: str) -> Location:
+    def locate(self, named: str) -> TableArn:
         """A table by its name or its ARN."""
         if _NAME.fullmatch(named):
-            return Location(named, self.table_arn(named))
+            return TableArn(named, self.table_arn(named))
         found = _ARN.fullmatch(named)
         if found is None or found["kind"]:
-            raise NotUnderstood("a table is named by its name or its ARN")
-        return self.locate(found["table"]) if self._holds(found) else Location(None, named)
+            raise UnsupportedRequest("a table is named by its name or its ARN")
+        return self.locate(found["table"]) if self._holds(found) else TableArn(None, named)
 
     def resource(self, arn: str, kinds: frozenset[str | None]) -> str:
         """The ARN of a table or of what belongs to it, with the region that policies know."""
         found = _ARN.fullmatch(arn)
         if found is None or found["kind"] not in kinds:
-            raise NotUnderstood(f"not the ARN of a {' or a '.join(sorted(kind or 'table' for kind in kinds))}")
+            raise UnsupportedRequest(f"not the ARN of a {' or a '.join(sorted(kind or 'table' for kind in kinds))}")
         if not self._holds(found):
             return arn
         return self.table_arn(found["table"]) + (f"/{found['kind']}/{found['part']}" if found["kind"] else "")
@@ -70,44 +70,44 @@ class Place:
         return local and (found["partition"], found["account"]) == (self.partition, self.account)
 
 
-def index_of(table_arn: str, index: str) -> str:
+def index_arn(table_arn: str, index: str) -> str:
     if not _NAME.fullmatch(index):
-        raise NotUnderstood("an index name has letters, digits, '_', '.' and '-'")
+        raise UnsupportedRequest("an index name has letters, digits, '_', '.' and '-'")
     return f"{table_arn}/index/{index}"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class NamedTable:
     """A named table; without `keys` nothing is known of what leads its items."""
 
     arn: str
     keys: TableKeys | None
 
     def resource(self, index: str | None) -> str:
-        return self.arn if index is None else index_of(self.arn, index)
+        return self.arn if index is None else index_arn(self.arn, index)
 
-    def led_by(self, items: Iterable[Mapping[str, Any]]) -> dict[str, Value]:
+    def led_by(self, items: Iterable[Mapping[str, Any]]) -> dict[str, ContextValue]:
         if self.keys is None:
             return {}
-        return led_by([[key_text(_required(item, self.keys.partition)) for item in items]])
+        return leading_keys([[key_string(_required(item, self.keys.partition)) for item in items]])
 
     def keep(self, changed: Iterable[str]) -> None:
         """DynamoDB refuses to move an item; an engine that does would move it past these questions."""
         if self.keys is not None and self.keys.partition in changed:
-            raise NotUnderstood("an update that changes the partition key")
+            raise UnsupportedRequest("an update that changes the partition key")
 
 
 def _required(item: Mapping[str, Any], partition: str) -> object:
     if partition not in item:
-        raise NotUnderstood(f"the partition key {partition!r} is missing")
+        raise UnsupportedRequest(f"the partition key {partition!r} is missing")
     return item[partition]
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class NamedTables:
     """The tables of a place, and which of those that were named and must be known are not."""
 
-    place: Place
+    place: ArnScope
     keys: Mapping[str, TableKeys]
     unknown: set[str] = field(default_factory=set)
 
@@ -115,9 +115,9 @@ class Tables:
         """The table's ARN, where its keys do not matter."""
         return self.place.locate(named).arn
 
-    def named(self, named: str) -> Table:
+    def named(self, named: str) -> NamedTable:
         location = self.place.locate(named)
         keys = None if location.name is None else self.keys.get(location.name)
         if keys is None:
             self.unknown.add(location.name or location.arn)
-        return Table(location.arn, keys)
+        return NamedTable(location.arn, keys)

@@ -5,49 +5,49 @@ from typing import Any
 
 from keyfence_iam.authorization import items, statements
 from keyfence_iam.authorization import tables as tables_module
-from keyfence_iam.authorization.arns import Place, Tables
-from keyfence_iam.authorization.assumptions import WIDTH
+from keyfence_iam.authorization.arns import ArnScope, NamedTables
+from keyfence_iam.authorization.assumptions import DISCLOSURE_ORDER
 from keyfence_iam.dynamodb import operations
-from keyfence_iam.dynamodb.parameters import Holder, NotUnderstood, as_mapping, only
+from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown
 from keyfence_iam.dynamodb.table_schema import TableKeys
-from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 _SCAN = "dynamodb:FullTableScan"
 
 
-def union(asked: Iterable[Authorisation]) -> tuple[Authorisation, ...]:
+def merge_batch(asked: Iterable[AuthorizationRequest]) -> tuple[AuthorizationRequest, ...]:
     """By action and resource. A scan stays by itself: beside others its lack of leading keys would not be seen."""
-    groups: dict[tuple[str, str, Value | None], Authorisation] = {}
+    groups: dict[tuple[str, str, ContextValue | None], AuthorizationRequest] = {}
     for one in asked:
         group = (one.action, one.resource, one.context.get(_SCAN))
         groups[group] = _both(groups[group], one) if group in groups else one
     return tuple(groups.values())
 
 
-def _both(one: Authorisation, other: Authorisation) -> Authorisation:
+def _both(one: AuthorizationRequest, other: AuthorizationRequest) -> AuthorizationRequest:
     context = dict(one.context)
     for key, value in other.context.items():
         context[key] = _wider(key, context.get(key, value), value)
-    return Authorisation(one.action, one.resource, context)
+    return AuthorizationRequest(one.action, one.resource, context)
 
 
-def _wider(key: str, one: Value, other: Value) -> Value:
+def _wider(key: str, one: ContextValue, other: ContextValue) -> ContextValue:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return tuple(dict.fromkeys((*one, *other)))
-    width = WIDTH.get(key)
+    width = DISCLOSURE_ORDER.get(key)
     return one if width is None else max(one, other, key=lambda value: width[str(value)])
 
 
-class UnknownTable(NotUnderstood):
+class UnknownTable(UnsupportedRequest):
     """Tables without a known key schema; `asked` is complete but for the leading keys of these."""
 
-    def __init__(self, tables: frozenset[str], asked: tuple[Authorisation, ...]) -> None:
+    def __init__(self, tables: frozenset[str], asked: tuple[AuthorizationRequest, ...]) -> None:
         super().__init__(f"unknown table: {', '.join(sorted(tables))}")
         self.tables = tables
         self.asked = asked
 
 
-Expander = Callable[[Holder, Tables], Iterator[Authorisation]]
+Expander = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
 
 _OPERATIONS: Mapping[str, Expander] = {
     "GetItem": items.get_item,
@@ -67,41 +67,41 @@ _OPERATIONS: Mapping[str, Expander] = {
     "DescribeStream": tables_module.describe_stream,
     "GetShardIterator": tables_module.get_shard_iterator,
     "GetRecords": tables_module.get_records,
-    **tables_module.OPERATIONS,
+    **tables_module.TABLE_OPERATIONS,
 }
 _TOGETHER = frozenset({"BatchGetItem", "BatchWriteItem", "BatchExecuteStatement", "ExecuteTransaction"})
-_NOWHERE = Place(account="0" * 12, region="nowhere")
+_NOWHERE = ArnScope(account="0" * 12, region="nowhere")
 
-UNDERSTOOD = frozenset(_OPERATIONS)
+SUPPORTED_OPERATIONS = frozenset(_OPERATIONS)
 
 
-def expand(
-    operation: str, parameters: Mapping[str, Any], place: Place, keys: Mapping[str, TableKeys]
-) -> tuple[Authorisation, ...]:
+def authorizations_for(
+    operation: str, parameters: Mapping[str, Any], place: ArnScope, keys: Mapping[str, TableKeys]
+) -> tuple[AuthorizationRequest, ...]:
     """All of them have to be allowed. A call that would ask for nothing is not understood."""
     if operation not in _OPERATIONS:
-        raise NotUnderstood(f"unknown operation {operation!r}")
-    tables = Tables(place, keys)
+        raise UnsupportedRequest(f"unknown operation {operation!r}")
+    tables = NamedTables(place, keys)
     asked = tuple(_OPERATIONS[operation](_known(operation, parameters), tables))
     if not asked:
-        raise NotUnderstood(f"{operation} names nothing")
-    together = union(asked) if operation in _TOGETHER else asked
+        raise UnsupportedRequest(f"{operation} names nothing")
+    together = merge_batch(asked) if operation in _TOGETHER else asked
     if tables.unknown:
         raise UnknownTable(frozenset(tables.unknown), together)
     return together
 
 
-def tables_named(operation: str, parameters: Mapping[str, Any]) -> frozenset[str]:
+def tables_needed(operation: str, parameters: Mapping[str, Any]) -> frozenset[str]:
     """The names of the tables whose keys have to be known before the call can be expanded."""
     try:
-        expand(operation, parameters, _NOWHERE, {})
+        authorizations_for(operation, parameters, _NOWHERE, {})
     except UnknownTable as unknown:
         return frozenset(name.rpartition("/")[2] for name in unknown.tables)
     return frozenset()
 
 
-def _known(operation: str, parameters: object) -> Holder:
+def _known(operation: str, parameters: object) -> Parameters:
     call = as_mapping(parameters, operation)
-    if operation in operations.OPERATIONS:
-        only(call, operations.OPERATIONS[operation], operation)
+    if operation in operations.PARAMETERS:
+        reject_unknown(call, operations.PARAMETERS[operation], operation)
     return call

@@ -3,133 +3,133 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from keyfence_iam.authorization.arns import Tables, index_of
-from keyfence_iam.authorization.assumptions import consumed_capacity, enclosed, returned_in_transaction
-from keyfence_iam.authorization.leading_keys import partition_asked
+from keyfence_iam.authorization.arns import NamedTables, index_arn
+from keyfence_iam.authorization.assumptions import consumed_capacity, enclosing_operation, transaction_return_values
+from keyfence_iam.authorization.leading_keys import query_partition
 from keyfence_iam.dynamodb import operations
-from keyfence_iam.dynamodb.attributes import changed, mentioned, projects
+from keyfence_iam.dynamodb.attributes import changed_attributes, has_projection, mentioned_attributes
 from keyfence_iam.dynamodb.calls import transacted, written
 from keyfence_iam.dynamodb.parameters import (
-    Holder,
-    NotUnderstood,
+    Parameters,
+    UnsupportedRequest,
+    array,
     as_mapping,
     attributes,
     choice,
-    listing,
     mapping,
-    only,
     optional_text,
-    text,
+    reject_unknown,
+    string,
 )
-from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 SELECT = frozenset({"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"})
 RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"})
 
 
-def attributes_key(names: tuple[str, ...]) -> dict[str, Value]:
+def attributes_key(names: tuple[str, ...]) -> dict[str, ContextValue]:
     """Absent, not empty, where no attribute is mentioned."""
     return {"dynamodb:Attributes": names} if names else {}
 
 
-def attributes_of(call: Holder) -> dict[str, Value]:
-    return attributes_key(mentioned(call))
+def attributes_of(call: Parameters) -> dict[str, ContextValue]:
+    return attributes_key(mentioned_attributes(call))
 
 
-def select_of(call: Holder, index: str | None = None) -> dict[str, Value]:
+def select_of(call: Parameters, index: str | None = None) -> dict[str, ContextValue]:
     whole = "ALL_ATTRIBUTES" if index is None else "ALL_PROJECTED_ATTRIBUTES"
-    default = "SPECIFIC_ATTRIBUTES" if projects(call) else whole
+    default = "SPECIFIC_ATTRIBUTES" if has_projection(call) else whole
     return {"dynamodb:Select": choice(call, "Select", SELECT, default)}
 
 
-def returned_of(call: Holder) -> dict[str, Value]:
+def returned_of(call: Parameters) -> dict[str, ContextValue]:
     return {"dynamodb:ReturnValues": choice(call, "ReturnValues", RETURN_VALUES, "NONE")}
 
 
-def get_item(call: Holder, tables: Tables) -> Iterator[Authorisation]:
-    table = tables.named(text(call, "TableName"))
+def get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    table = tables.named(string(call, "TableName"))
     context = {
         **table.led_by([attributes(call, "Key")]),
         **attributes_of(call),
         **select_of(call),
         **consumed_capacity(call),
     }
-    yield Authorisation("dynamodb:GetItem", table.arn, context)
+    yield AuthorizationRequest("dynamodb:GetItem", table.arn, context)
 
 
-def batch_get_item(call: Holder, tables: Tables) -> Iterator[Authorisation]:
+def batch_get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     for named in mapping(call, "RequestItems"):
         entry = mapping(mapping(call, "RequestItems"), named)
-        only(entry, operations.KEYS_AND_ATTRIBUTES, "RequestItems")
+        reject_unknown(entry, operations.KEYS_AND_ATTRIBUTES, "RequestItems")
         table, keys = tables.named(named), _keys(entry)
         context = {
             **table.led_by(keys),
-            **attributes_key(_together([*keys, dict.fromkeys(mentioned(entry))])),
+            **attributes_key(_together([*keys, dict.fromkeys(mentioned_attributes(entry))])),
             **select_of(entry),
             **consumed_capacity(call),
         }
-        yield Authorisation("dynamodb:BatchGetItem", table.arn, context)
+        yield AuthorizationRequest("dynamodb:BatchGetItem", table.arn, context)
 
 
-def query(call: Holder, tables: Tables) -> Iterator[Authorisation]:
+def query(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     """On an index it is the index alone that is asked for, and the index's own partition key."""
-    table, index = tables.named(text(call, "TableName")), optional_text(call, "IndexName")
+    table, index = tables.named(string(call, "TableName")), optional_text(call, "IndexName")
     context = {
         **attributes_of(call),
-        **(partition_asked(call, table.keys.partition_of(index)) if table.keys else {}),
+        **(query_partition(call, table.keys.partition_of(index)) if table.keys else {}),
         **select_of(call, index),
         **consumed_capacity(call),
     }
-    yield Authorisation("dynamodb:Query", table.resource(index), context)
+    yield AuthorizationRequest("dynamodb:Query", table.resource(index), context)
 
 
-def scan(call: Holder, tables: Tables) -> Iterator[Authorisation]:
+def scan(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     """Without leading keys: it returns items whatever leads them."""
-    arn, index = tables.resource(text(call, "TableName")), optional_text(call, "IndexName")
+    arn, index = tables.resource(string(call, "TableName")), optional_text(call, "IndexName")
     context = {**attributes_of(call), **select_of(call, index), **consumed_capacity(call)}
-    yield Authorisation("dynamodb:Scan", arn if index is None else index_of(arn, index), context)
+    yield AuthorizationRequest("dynamodb:Scan", arn if index is None else index_arn(arn, index), context)
 
 
-def _keys(entry: Holder) -> list[Mapping[str, Any]]:
-    return [attributes({"Keys": key}, "Keys") for key in listing(entry, "Keys")]
+def _keys(entry: Parameters) -> list[Mapping[str, Any]]:
+    return [attributes({"Keys": key}, "Keys") for key in array(entry, "Keys")]
 
 
 def _together(items: list[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for item in items for name in item))
 
 
-def put_item(call: Holder, tables: Tables) -> Iterator[Authorisation]:
+def put_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     yield _write("PutItem", call, "Item", tables)
 
 
-def update_item(call: Holder, tables: Tables) -> Iterator[Authorisation]:
-    tables.named(text(call, "TableName")).keep(changed(call))
+def update_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    tables.named(string(call, "TableName")).keep(changed_attributes(call))
     yield _write("UpdateItem", call, "Key", tables)
 
 
-def delete_item(call: Holder, tables: Tables) -> Iterator[Authorisation]:
+def delete_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     yield _write("DeleteItem", call, "Key", tables)
 
 
-def batch_write_item(call: Holder, tables: Tables) -> Iterator[Authorisation]:
+def batch_write_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     """One action of its own, whether items are put or deleted."""
     requests = mapping(call, "RequestItems")
     for named in requests:
-        table, items = tables.named(named), [item for _, item in written(listing(requests, named))]
+        table, items = tables.named(named), [item for _, item in written(array(requests, named))]
         names = tuple(dict.fromkeys(name for item in items for name in item))
         context = {**table.led_by(items), **attributes_key(names), **consumed_capacity(call)}
-        yield Authorisation("dynamodb:BatchWriteItem", table.arn, context)
+        yield AuthorizationRequest("dynamodb:BatchWriteItem", table.arn, context)
 
 
-def _write(action: str, call: Holder, item: str, tables: Tables) -> Authorisation:
-    table = tables.named(text(call, "TableName"))
+def _write(action: str, call: Parameters, item: str, tables: NamedTables) -> AuthorizationRequest:
+    table = tables.named(string(call, "TableName"))
     context = {
         **table.led_by([attributes(call, item)]),
         **attributes_of(call),
         **returned_of(call),
         **consumed_capacity(call),
     }
-    return Authorisation(f"dynamodb:{action}", table.arn, context)
+    return AuthorizationRequest(f"dynamodb:{action}", table.arn, context)
 
 
 _ACTIONS = {
@@ -140,27 +140,27 @@ _ACTIONS = {
 }
 
 
-def transact_get_items(call: Holder, tables: Tables) -> Iterator[Authorisation]:
-    shared = {**consumed_capacity(call), **enclosed("TransactGetItems")}
-    for one in listing(call, "TransactItems"):
+def transact_get_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    shared = {**consumed_capacity(call), **enclosing_operation("TransactGetItems")}
+    for one in array(call, "TransactItems"):
         get = _get(as_mapping(one, "TransactItems"))
-        table = tables.named(text(get, "TableName"))
+        table = tables.named(string(get, "TableName"))
         context = {**table.led_by([attributes(get, "Key")]), **attributes_of(get), **select_of(get), **shared}
-        yield Authorisation("dynamodb:GetItem", table.arn, context)
+        yield AuthorizationRequest("dynamodb:GetItem", table.arn, context)
 
 
-def transact_write_items(call: Holder, tables: Tables) -> Iterator[Authorisation]:
-    shared = {**consumed_capacity(call), **enclosed("TransactWriteItems")}
+def transact_write_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    shared = {**consumed_capacity(call), **enclosing_operation("TransactWriteItems")}
     for kind, item in transacted(call):
-        table = tables.named(text(item, "TableName"))
-        table.keep(changed(item))
+        table = tables.named(string(item, "TableName"))
+        table.keep(changed_attributes(item))
         key = attributes(item, "Item" if kind == "Put" else "Key")
-        context = {**table.led_by([key]), **attributes_of(item), **returned_in_transaction(item), **shared}
-        yield Authorisation(_ACTIONS[kind], table.arn, context)
+        context = {**table.led_by([key]), **attributes_of(item), **transaction_return_values(item), **shared}
+        yield AuthorizationRequest(_ACTIONS[kind], table.arn, context)
 
 
-def _get(one: Holder) -> Mapping[str, Any]:
+def _get(one: Parameters) -> Mapping[str, Any]:
     if set(one) != {"Get"}:
-        raise NotUnderstood("a transacted read is a Get")
-    only(mapping(one, "Get"), operations.GET, "Get")
+        raise UnsupportedRequest("a transacted read is a Get")
+    reject_unknown(mapping(one, "Get"), operations.GET, "Get")
     return mapping(one, "Get")

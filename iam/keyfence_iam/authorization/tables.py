@@ -5,12 +5,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from keyfence_iam.authorization.arns import Place, Tables, index_of
+from keyfence_iam.authorization.arns import ArnScope, NamedTables, index_arn
 from keyfence_iam.authorization.assumptions import ANY_LABEL, NOT_ABOUT_A_TABLE, tables_listed
-from keyfence_iam.dynamodb.parameters import Holder, NotUnderstood, as_mapping, optional_text, text
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, optional_text, string
+from keyfence_iam.evaluator.request import AuthorizationRequest
 
-Expander = Callable[[Holder, Tables], Iterator[Authorisation]]
+Expander = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
 
 _ABOUT_A_TABLE = (
     "CreateTable",
@@ -42,38 +42,38 @@ _ELSEWHERE = ("GlobalTableSourceArn", "ReplicaUpdates", "GlobalTableWitnessUpdat
 
 
 def _table(operation: str) -> Expander:
-    def expand(call: Holder, tables: Tables) -> Iterator[Authorisation]:
+    def expand(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
         if any(call.get(name) is not None for name in _ELSEWHERE):
-            raise NotUnderstood(f"{operation} in several regions")
-        arn, index = tables.resource(text(call, "TableName")), optional_text(call, "IndexName")
-        yield Authorisation(f"dynamodb:{operation}", arn if index is None else index_of(arn, index))
+            raise UnsupportedRequest(f"{operation} in several regions")
+        arn, index = tables.resource(string(call, "TableName")), optional_text(call, "IndexName")
+        yield AuthorizationRequest(f"dynamodb:{operation}", arn if index is None else index_arn(arn, index))
         for name, action in _ALSO_ASKED.items():
             if call.get(name) is not None:
-                yield Authorisation(action, arn)
+                yield AuthorizationRequest(action, arn)
 
     return expand
 
 
 def _resource(operation: str) -> Expander:
-    def expand(call: Holder, tables: Tables) -> Iterator[Authorisation]:
-        resource = tables.place.resource(text(call, "ResourceArn"), _RESOURCES)
-        yield Authorisation(f"dynamodb:{operation}", resource)
+    def expand(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+        resource = tables.place.resource(string(call, "ResourceArn"), _RESOURCES)
+        yield AuthorizationRequest(f"dynamodb:{operation}", resource)
 
     return expand
 
 
 def _nothing(operation: str) -> Expander:
-    def expand(call: Holder, tables: Tables) -> Iterator[Authorisation]:  # noqa: ARG001 - the signature of an Expander
-        yield Authorisation(f"dynamodb:{operation}", NOT_ABOUT_A_TABLE)
+    def expand(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:  # noqa: ARG001 - the signature of an Expander
+        yield AuthorizationRequest(f"dynamodb:{operation}", NOT_ABOUT_A_TABLE)
 
     return expand
 
 
-def _list_tables(call: Holder, tables: Tables) -> Iterator[Authorisation]:  # noqa: ARG001 - the signature of an Expander
-    yield Authorisation("dynamodb:ListTables", tables_listed(tables.place))
+def _list_tables(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:  # noqa: ARG001 - the signature of an Expander
+    yield AuthorizationRequest("dynamodb:ListTables", tables_listed(tables.place))
 
 
-OPERATIONS: Mapping[str, Expander] = {
+TABLE_OPERATIONS: Mapping[str, Expander] = {
     "ListTables": _list_tables,
     **{operation: _table(operation) for operation in _ABOUT_A_TABLE},
     **{operation: _resource(operation) for operation in _ABOUT_A_RESOURCE},
@@ -85,38 +85,38 @@ _STREAM: frozenset[str | None] = frozenset({"stream"})
 _POSITION = {"table_name", "shard_id", "position"}
 
 
-def list_streams(call: Holder, tables: Tables) -> Iterator[Authorisation]:  # noqa: ARG001 - the signature of an Expander
-    yield Authorisation("dynamodb:ListStreams", NOT_ABOUT_A_TABLE)
+def list_streams(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:  # noqa: ARG001 - the signature of an Expander
+    yield AuthorizationRequest("dynamodb:ListStreams", NOT_ABOUT_A_TABLE)
 
 
-def describe_stream(call: Holder, tables: Tables) -> Iterator[Authorisation]:
-    yield Authorisation("dynamodb:DescribeStream", tables.place.resource(text(call, "StreamArn"), _STREAM))
+def describe_stream(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    yield AuthorizationRequest("dynamodb:DescribeStream", tables.place.resource(string(call, "StreamArn"), _STREAM))
 
 
-def get_shard_iterator(call: Holder, tables: Tables) -> Iterator[Authorisation]:
-    yield Authorisation("dynamodb:GetShardIterator", tables.place.resource(text(call, "StreamArn"), _STREAM))
+def get_shard_iterator(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    yield AuthorizationRequest("dynamodb:GetShardIterator", tables.place.resource(string(call, "StreamArn"), _STREAM))
 
 
-def get_records(call: Holder, tables: Tables) -> Iterator[Authorisation]:
-    yield Authorisation("dynamodb:GetRecords", _walked(text(call, "ShardIterator"), tables.place))
+def get_records(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
+    yield AuthorizationRequest("dynamodb:GetRecords", _walked(string(call, "ShardIterator"), tables.place))
 
 
-def _walked(iterator: str, place: Place) -> str:
+def _walked(iterator: str, place: ArnScope) -> str:
     """`<stream ARN>|1|...` in AWS and moto; dynoxide's holds the table's name only."""
     arn, bar, _ = iterator.partition("|")
     return place.resource(arn, _STREAM) if bar else _of_table(iterator, place)
 
 
-def _of_table(iterator: str, place: Place) -> str:
+def _of_table(iterator: str, place: ArnScope) -> str:
     try:
         position = as_mapping(
             json.loads(base64.b64decode(iterator, validate=True), object_pairs_hook=_once), "iterator"
         )
     except (ValueError, RecursionError):
-        raise NotUnderstood("an iterator that does not name its stream") from None
-    table = text(position, "table_name")
-    if position.keys() != _POSITION or not text(position, "shard_id").endswith(f"-{table}"):
-        raise NotUnderstood("an iterator that does not name its stream")
+        raise UnsupportedRequest("an iterator that does not name its stream") from None
+    table = string(position, "table_name")
+    if position.keys() != _POSITION or not string(position, "shard_id").endswith(f"-{table}"):
+        raise UnsupportedRequest("an iterator that does not name its stream")
     return f"{place.locate(table).arn}/stream/{ANY_LABEL}"
 
 
@@ -124,5 +124,5 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A name given twice would be read by one and overlooked by another."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise NotUnderstood("an iterator with a name given twice")
+        raise UnsupportedRequest("an iterator with a name given twice")
     return found

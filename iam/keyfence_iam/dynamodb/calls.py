@@ -6,62 +6,64 @@ from enum import Enum
 from typing import Any
 
 from keyfence_iam.dynamodb import operations
-from keyfence_iam.dynamodb.attributes import changes
-from keyfence_iam.dynamodb.capacity import TRANSACTED, Partition
-from keyfence_iam.dynamodb.costs import Read, Target, Verb, Write, shows_all
+from keyfence_iam.dynamodb.attributes import attribute_changes
+from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, Partition
+from keyfence_iam.dynamodb.costs import ItemKey, ItemRead, ItemWrite, WriteKind, returns_whole_items
 from keyfence_iam.dynamodb.expressions.grammar import Literal, Node, Parameter
-from keyfence_iam.dynamodb.expressions.partiql import Statement, statement
+from keyfence_iam.dynamodb.expressions.partiql import PartiQLStatement, parse_statement
 from keyfence_iam.dynamodb.parameters import (
-    Holder,
-    NotUnderstood,
+    Parameters,
+    UnsupportedRequest,
+    array,
     as_mapping,
     attribute_value,
     attributes,
-    key_text,
-    listing,
+    key_string,
     mapping,
-    only,
-    text,
+    reject_unknown,
+    string,
 )
-from keyfence_iam.dynamodb.table_schema import Layout
+from keyfence_iam.dynamodb.table_schema import TableSchema
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class StatementCall:
     """A statement with the values of its parameters."""
 
-    statement: Statement
+    statement: PartiQLStatement
     parameters: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def of(cls, call: Holder) -> "Execution":
-        given = [] if call.get("Parameters") is None else listing(call, "Parameters")
-        found = cls(statement(text(call, "Statement")), tuple(attribute_value(one, "Parameters") for one in given))
+    def of(cls, call: Parameters) -> "StatementCall":
+        given = [] if call.get("Parameters") is None else array(call, "Parameters")
+        found = cls(
+            parse_statement(string(call, "Statement")), tuple(attribute_value(one, "Parameters") for one in given)
+        )
         if len(given) != found.statement.parameters:
-            raise NotUnderstood("the statement has another number of parameters")
+            raise UnsupportedRequest("the statement has another number of parameters")
         return found
 
     def text_of(self, node: Node) -> str:
         """The value of a partition key."""
         if isinstance(node, Parameter):
-            return key_text(self.parameters[node.position])
-        return key_text({"S": node.text} if isinstance(node, Literal) else {"M": {}})
+            return key_string(self.parameters[node.position])
+        return key_string({"S": node.text} if isinstance(node, Literal) else {"M": {}})
 
 
-def executions(call: Holder, name: str, known: frozenset[str]) -> Iterator[Execution]:
-    for one in listing(call, name):
-        only(as_mapping(one, name), known, name)
-        yield Execution.of(one)
+def statement_calls(call: Parameters, name: str, known: frozenset[str]) -> Iterator[StatementCall]:
+    for one in array(call, name):
+        reject_unknown(as_mapping(one, name), known, name)
+        yield StatementCall.of(one)
 
 
-def transacted(call: Holder) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def transacted(call: Parameters) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The kind and the parameters of every write, each of exactly one kind."""
-    for one in listing(call, "TransactItems"):
+    for one in array(call, "TransactItems"):
         write = as_mapping(one, "TransactItems")
-        if len(write) != 1 or not operations.TRANSACTED.keys() >= write.keys():
-            raise NotUnderstood("a transacted write is one of Put, Update, Delete and ConditionCheck")
+        if len(write) != 1 or not operations.TRANSACTION_PARAMETERS.keys() >= write.keys():
+            raise UnsupportedRequest("a transacted write is one of Put, Update, Delete and ConditionCheck")
         (kind,) = write
-        only(mapping(write, kind), operations.TRANSACTED[kind], kind)
+        reject_unknown(mapping(write, kind), operations.TRANSACTION_PARAMETERS[kind], kind)
         yield kind, write[kind]
 
 
@@ -70,19 +72,19 @@ def written(requests: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for request in requests:
         match as_mapping(request, "a write request"):
             case {"PutRequest": put, **rest} if not rest:
-                only(as_mapping(put, "PutRequest"), operations.PUT_REQUEST, "PutRequest")
+                reject_unknown(as_mapping(put, "PutRequest"), operations.PUT_REQUEST, "PutRequest")
                 yield "Item", attributes(put, "Item")
             case {"DeleteRequest": delete, **rest} if not rest:
-                only(as_mapping(delete, "DeleteRequest"), operations.DELETE_REQUEST, "DeleteRequest")
+                reject_unknown(as_mapping(delete, "DeleteRequest"), operations.DELETE_REQUEST, "DeleteRequest")
                 yield "Key", attributes(delete, "Key")
             case _:
-                raise NotUnderstood("a write request is either a PutRequest or a DeleteRequest")
+                raise UnsupportedRequest("a write request is either a PutRequest or a DeleteRequest")
 
 
-Layouts = Mapping[str, Layout]
+Layouts = Mapping[str, TableSchema]
 
 
-class Shape(Enum):
+class CallShape(Enum):
     """How a call takes it when a part of it is turned away: it ends, it goes on without that part, it is cancelled."""
 
     SINGLE = "single"
@@ -91,24 +93,24 @@ class Shape(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ItemAccess:
     """Either reads or writes."""
 
-    shape: Shape
-    reads: tuple[Read, ...] = ()
-    writes: tuple[Write, ...] = ()
+    shape: CallShape
+    reads: tuple[ItemRead, ...] = ()
+    writes: tuple[ItemWrite, ...] = ()
 
     @property
-    def looked_at(self) -> tuple[Target, ...]:
+    def looked_at(self) -> tuple[ItemKey, ...]:
         """The items whose sizes have to be known and are not told by an answer."""
         hidden = (read.target for read in self.reads if not read.whole)
         return (*(write.target for write in self.writes), *(target for target in hidden if target is not None))
 
     @property
-    def parts(self) -> tuple[Read, ...] | tuple[Write, ...]:
+    def parts(self) -> tuple[ItemRead, ...] | tuple[ItemWrite, ...]:
         return self.reads or self.writes
 
-    def without(self, numbers: Container[int]) -> "Asked":
+    def without(self, numbers: Container[int]) -> "ItemAccess":
         return replace(
             self,
             reads=tuple(read for number, read in enumerate(self.reads) if number not in numbers),
@@ -121,98 +123,98 @@ def table_name(named: str) -> str:
     return named.rpartition("/")[2]
 
 
-def asked(operation: str, call: Holder, leading: tuple[str, ...], layouts: Layouts) -> Asked | None:
+def item_access(operation: str, call: Parameters, leading: tuple[str, ...], layouts: Layouts) -> ItemAccess | None:
     """None for calls that read and write no items, and for those that do it in ways that no role of ours has."""
     if operation == "Query":
-        return Asked(Shape.SINGLE, reads=(_query(call, leading[0], layouts),))
+        return ItemAccess(CallShape.SINGLE, reads=(_query(call, leading[0], layouts),))
     reader = _READS.get(operation)
     if reader is not None:
-        return Asked(reader[0], reads=tuple(reader[1](call, layouts)))
+        return ItemAccess(reader[0], reads=tuple(reader[1](call, layouts)))
     writer = _WRITES.get(operation)
-    return None if writer is None else Asked(writer[0], writes=tuple(writer[1](call, layouts)))
+    return None if writer is None else ItemAccess(writer[0], writes=tuple(writer[1](call, layouts)))
 
 
-def _query(call: Holder, key: str, layouts: Layouts) -> Read:
+def _query(call: Parameters, key: str, layouts: Layouts) -> ItemRead:
     table, index = table_name(call["TableName"]), call.get("IndexName")
     known = layouts[table].indexes.get(str(index))
     partition = Partition(table, None if known and known.local else index, key)
-    return Read(partition=partition, consistent=bool(call.get("ConsistentRead")), whole=shows_all(call))
+    return ItemRead(partition=partition, consistent=bool(call.get("ConsistentRead")), whole=returns_whole_items(call))
 
 
-def _get(call: Holder, layouts: Layouts) -> Iterator[Read]:
+def _get(call: Parameters, layouts: Layouts) -> Iterator[ItemRead]:
     yield _key_read(call["TableName"], call["Key"], call, layouts, consistent=bool(call.get("ConsistentRead")))
 
 
-def _batch_get(call: Holder, layouts: Layouts) -> Iterator[Read]:
+def _batch_get(call: Parameters, layouts: Layouts) -> Iterator[ItemRead]:
     for named, entry in call["RequestItems"].items():
         for key in entry["Keys"]:
             yield _key_read(named, key, entry, layouts, consistent=bool(entry.get("ConsistentRead")))
 
 
-def _transact_get(call: Holder, layouts: Layouts) -> Iterator[Read]:
+def _transact_get(call: Parameters, layouts: Layouts) -> Iterator[ItemRead]:
     for one in call["TransactItems"]:
         get = one["Get"]
-        yield _key_read(get["TableName"], get["Key"], get, layouts, consistent=True, factor=TRANSACTED)
+        yield _key_read(get["TableName"], get["Key"], get, layouts, consistent=True, factor=TRANSACTION_FACTOR)
 
 
 def _key_read(
-    named: str, key: Mapping[str, Any], call: Holder, layouts: Layouts, *, consistent: bool, factor: int = 1
-) -> Read:
+    named: str, key: Mapping[str, Any], call: Parameters, layouts: Layouts, *, consistent: bool, factor: int = 1
+) -> ItemRead:
     target = _target(named, key, layouts)
-    whole = shows_all(call)
-    return Read(partition=target.partition, consistent=consistent, whole=whole, factor=factor, target=target)
+    whole = returns_whole_items(call)
+    return ItemRead(partition=target.partition, consistent=consistent, whole=whole, factor=factor, target=target)
 
 
-def _single(verb: Verb) -> Callable[[Holder, Layouts], Iterator[Write]]:
-    def read(call: Holder, layouts: Layouts) -> Iterator[Write]:
+def _single(verb: WriteKind) -> Callable[[Parameters, Layouts], Iterator[ItemWrite]]:
+    def read(call: Parameters, layouts: Layouts) -> Iterator[ItemWrite]:
         yield _write(verb, call, layouts)
 
     return read
 
 
-def _batch_write(call: Holder, layouts: Layouts) -> Iterator[Write]:
+def _batch_write(call: Parameters, layouts: Layouts) -> Iterator[ItemWrite]:
     for named, requests in call["RequestItems"].items():
         for kind, item in written(requests):
-            verb: Verb = "Put" if kind == "Item" else "Delete"
+            verb: WriteKind = "Put" if kind == "Item" else "Delete"
             yield _write(verb, {"TableName": named, kind: item}, layouts)
 
 
-def _transact_write(call: Holder, layouts: Layouts) -> Iterator[Write]:
+def _transact_write(call: Parameters, layouts: Layouts) -> Iterator[ItemWrite]:
     for kind, write in transacted(call):
-        yield _write(_VERBS[kind], write, layouts, factor=TRANSACTED)
+        yield _write(_VERBS[kind], write, layouts, factor=TRANSACTION_FACTOR)
 
 
-def _write(verb: Verb, call: Holder, layouts: Layouts, *, factor: int = 1) -> Write:
+def _write(verb: WriteKind, call: Parameters, layouts: Layouts, *, factor: int = 1) -> ItemWrite:
     item = call["Item"] if verb == "Put" else None
-    return Write(
+    return ItemWrite(
         target=_target(call["TableName"], call["Key"] if item is None else item, layouts),
         verb=verb,
         item=item,
-        changes=tuple(changes(call)) if verb == "Update" else (),
+        changes=tuple(attribute_changes(call)) if verb == "Update" else (),
         factor=factor,
     )
 
 
-def _target(named: str, item: Mapping[str, Any], layouts: Layouts) -> Target:
+def _target(named: str, item: Mapping[str, Any], layouts: Layouts) -> ItemKey:
     layout = layouts[table_name(named)]
-    return Target(table_name(named), layout, layout.key_of(item))
+    return ItemKey(table_name(named), layout, layout.key_of(item))
 
 
-_VERBS: Mapping[str, Verb] = {
+_VERBS: Mapping[str, WriteKind] = {
     "Put": "Put",
     "Update": "Update",
     "Delete": "Delete",
     "ConditionCheck": "ConditionCheck",
 }
-_READS: Mapping[str, tuple[Shape, Callable[[Holder, Layouts], Iterator[Read]]]] = {
-    "GetItem": (Shape.SINGLE, _get),
-    "BatchGetItem": (Shape.BATCH, _batch_get),
-    "TransactGetItems": (Shape.TRANSACTION, _transact_get),
+_READS: Mapping[str, tuple[CallShape, Callable[[Parameters, Layouts], Iterator[ItemRead]]]] = {
+    "GetItem": (CallShape.SINGLE, _get),
+    "BatchGetItem": (CallShape.BATCH, _batch_get),
+    "TransactGetItems": (CallShape.TRANSACTION, _transact_get),
 }
-_WRITES: Mapping[str, tuple[Shape, Callable[[Holder, Layouts], Iterator[Write]]]] = {
-    "PutItem": (Shape.SINGLE, _single("Put")),
-    "UpdateItem": (Shape.SINGLE, _single("Update")),
-    "DeleteItem": (Shape.SINGLE, _single("Delete")),
-    "BatchWriteItem": (Shape.BATCH, _batch_write),
-    "TransactWriteItems": (Shape.TRANSACTION, _transact_write),
+_WRITES: Mapping[str, tuple[CallShape, Callable[[Parameters, Layouts], Iterator[ItemWrite]]]] = {
+    "PutItem": (CallShape.SINGLE, _single("Put")),
+    "UpdateItem": (CallShape.SINGLE, _single("Update")),
+    "DeleteItem": (CallShape.SINGLE, _single("Delete")),
+    "BatchWriteItem": (CallShape.BATCH, _batch_write),
+    "TransactWriteItems": (CallShape.TRANSACTION, _transact_write),
 }

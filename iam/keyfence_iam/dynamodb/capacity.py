@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Kind = Literal["read", "write"]
+UnitKind = Literal["read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,20 +15,20 @@ class Partition:
     key: str
 
 
-class Claim(NamedTuple):
+class PartitionUnits(NamedTuple):
     """Units of one kind."""
 
     partition: Partition
-    kind: Kind
+    kind: UnitKind
     units: float
 
 
-Claims = tuple[Claim, ...]
+Claims = tuple[PartitionUnits, ...]
 
 
 WRITE_BYTES = 1024
 READ_BYTES = 4096
-TRANSACTED = 2
+TRANSACTION_FACTOR = 2
 """Every item of a transaction is prepared and then committed."""
 
 

@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from keyfence_iam.dynamodb.attributes import Change, updated
-from keyfence_iam.dynamodb.capacity import Claim, Claims, Partition, read_units, write_units
-from keyfence_iam.dynamodb.item_size import Item, item_bytes
-from keyfence_iam.dynamodb.parameters import Holder
-from keyfence_iam.dynamodb.table_schema import Layout
+from keyfence_iam.dynamodb.attributes import AttributeChange, apply_changes
+from keyfence_iam.dynamodb.capacity import Claims, Partition, PartitionUnits, read_units, write_units
+from keyfence_iam.dynamodb.item_size import Item, item_size
+from keyfence_iam.dynamodb.parameters import Parameters
+from keyfence_iam.dynamodb.table_schema import TableSchema
 
 Identity = tuple[str, bytes]
 
 
-class Target(NamedTuple):
+class ItemKey(NamedTuple):
     """Whether it is there or not."""
 
     table: str
-    layout: Layout
+    layout: TableSchema
     key: Mapping[str, Any]
 
     @property
@@ -34,14 +34,14 @@ _WHOLE = frozenset({None, "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class ItemRead:
     """`whole` says that the answer shows all that was read. A partition has no target."""
 
     partition: Partition
     consistent: bool
     whole: bool
     factor: int = 1
-    target: Target | None = None
+    target: ItemKey | None = None
 
     @property
     def least(self) -> Claims:
@@ -51,30 +51,30 @@ class Read:
         return self.charged(read_units(size, consistent=self.consistent) * self.factor)
 
     def charged(self, units: float) -> Claims:
-        return (Claim(self.partition, "read", units),)
+        return (PartitionUnits(self.partition, "read", units),)
 
 
-def shows_all(call: Holder) -> bool:
+def returns_whole_items(call: Parameters) -> bool:
     return call.get("Select") in _WHOLE and all(call.get(name) is None for name in _HIDING)
 
 
-Verb = Literal["Put", "Update", "Delete", "ConditionCheck"]
+WriteKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class ItemWrite:
     """`item` is what is put, `changes` what is updated."""
 
-    target: Target
-    verb: Verb
+    target: ItemKey
+    verb: WriteKind
     item: Item | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[AttributeChange, ...] = ()
     factor: int = 1
 
     @property
     def least(self) -> Claims:
         """What is known without the item that is there."""
-        return self._base(item_bytes(self.item))
+        return self._base(item_size(self.item))
 
     @property
     def uncertain(self) -> bool:
@@ -83,34 +83,34 @@ class Write:
     def claims(self, before: Item | None) -> Claims:
         """By the larger of the item before and after, and by what of it each index carries."""
         after = self._after(before)
-        base = self._base(max(item_bytes(before), item_bytes(after)))
+        base = self._base(max(item_size(before), item_size(after)))
         return base if self.verb == "ConditionCheck" else (*base, *self._indexes(before, after))
 
     def in_vain(self, before: Item | None) -> Claims:
         """A condition that does not hold costs what the item that it looked at costs."""
-        return self._base(item_bytes(before))
+        return self._base(item_size(before))
 
     def _base(self, size: int) -> Claims:
-        return (Claim(self.target.partition, "write", write_units(size) * self.factor),)
+        return (PartitionUnits(self.target.partition, "write", write_units(size) * self.factor),)
 
     def _after(self, before: Item | None) -> Item | None:
         match self.verb:
             case "Put":
                 return self.item
             case "Update":
-                return updated(before or self.target.key, self.changes)
+                return apply_changes(before or self.target.key, self.changes)
         return None if self.verb == "Delete" else before
 
-    def _indexes(self, before: Item | None, after: Item | None) -> Iterator[Claim]:
+    def _indexes(self, before: Item | None, after: Item | None) -> Iterator[PartitionUnits]:
         """Once even in a transaction: an index follows when it is committed."""
         for name, index in self.target.layout.indexes.items():
             old, new = index.entry(before), index.entry(after)
             if old == new:
                 continue
             if old is not None and new is not None and index.place(old) == index.place(new):
-                yield self._entry(name, new, max(item_bytes(old), item_bytes(new)))
+                yield self._entry(name, new, max(item_size(old), item_size(new)))
             else:
-                yield from (self._entry(name, entry, item_bytes(entry)) for entry in (old, new) if entry is not None)
+                yield from (self._entry(name, entry, item_size(entry)) for entry in (old, new) if entry is not None)
 
-    def _entry(self, index: str, entry: Item, size: int) -> Claim:
-        return Claim(self.target.layout.partition(self.target.table, entry, index), "write", write_units(size))
+    def _entry(self, index: str, entry: Item, size: int) -> PartitionUnits:
+        return PartitionUnits(self.target.layout.partition(self.target.table, entry, index), "write", write_units(size))

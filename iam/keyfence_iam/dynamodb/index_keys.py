@@ -5,18 +5,18 @@ from typing import Any
 
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.attributes import resolve
-from keyfence_iam.dynamodb.calls import Execution, executions, transacted, written
-from keyfence_iam.dynamodb.expressions.expression import update
+from keyfence_iam.dynamodb.calls import StatementCall, statement_calls, transacted, written
+from keyfence_iam.dynamodb.expressions.expression import parse_update
 from keyfence_iam.dynamodb.expressions.grammar import Literal, Node, Parameter
 from keyfence_iam.dynamodb.parameters import (
-    Holder,
-    NotUnderstood,
+    Parameters,
+    UnsupportedRequest,
+    array,
     as_mapping,
     attributes,
-    listing,
     mapping,
     optional_mapping,
-    text,
+    string,
 )
 from keyfence_iam.dynamodb.table_schema import TableKeys
 
@@ -27,7 +27,9 @@ Known = Callable[[str], frozenset[str]]
 """A table, by its name or ARN, to the attributes that lead its indexes."""
 
 
-def index_values(operation: str, parameters: Mapping[str, Any], keys: Mapping[str, TableKeys]) -> Iterator[Stored]:
+def index_keys_written(
+    operation: str, parameters: Mapping[str, Any], keys: Mapping[str, TableKeys]
+) -> Iterator[Stored]:
     """Of every form of write; calls that write nothing yield nothing."""
     writer = _WRITERS.get(operation)
     return iter(()) if writer is None else writer(parameters, _known(keys))
@@ -37,22 +39,22 @@ def _known(keys: Mapping[str, TableKeys]) -> Known:
     def known(named: str) -> frozenset[str]:
         table = keys.get(named.rpartition("/")[2])
         if table is None:
-            raise NotUnderstood("unknown table")
+            raise UnsupportedRequest("unknown table")
         return table.index_attributes()
 
     return known
 
 
-def _put(call: Holder, known: Known) -> Iterator[Stored]:
-    return _item(attributes(call, "Item"), known(text(call, "TableName")))
+def _put(call: Parameters, known: Known) -> Iterator[Stored]:
+    return _item(attributes(call, "Item"), known(string(call, "TableName")))
 
 
 def _item(item: Mapping[str, Any], watched: frozenset[str]) -> Iterator[Stored]:
     return ((name, _text(item[name])) for name in item if name in watched)
 
 
-def _update(call: Holder, known: Known) -> Iterator[Stored]:
-    watched = known(text(call, "TableName"))
+def _update(call: Parameters, known: Known) -> Iterator[Stored]:
+    watched = known(string(call, "TableName"))
     if call.get("UpdateExpression") is not None:
         yield from (stored for stored in _expressed(call) if stored[0] in watched)
     for name, change in optional_mapping(call, "AttributeUpdates").items():
@@ -60,45 +62,45 @@ def _update(call: Holder, known: Known) -> Iterator[Stored]:
             yield name, _text(change.get("Value")) if change.get("Action", "PUT") == "PUT" else None
 
 
-def _expressed(call: Holder) -> Iterator[Stored]:
+def _expressed(call: Parameters) -> Iterator[Stored]:
     values = optional_mapping(call, "ExpressionAttributeValues")
-    for one in update(text(call, "UpdateExpression")).assignments:
+    for one in parse_update(string(call, "UpdateExpression")).assignments:
         yield resolve(one.root, call), _text(values.get(one.value)) if one.value else None
 
 
-def _batch(call: Holder, known: Known) -> Iterator[Stored]:
+def _batch(call: Parameters, known: Known) -> Iterator[Stored]:
     for named in mapping(call, "RequestItems"):
-        for kind, item in written(listing(mapping(call, "RequestItems"), named)):
+        for kind, item in written(array(mapping(call, "RequestItems"), named)):
             if kind == "Item":
                 yield from _item(item, known(named))
 
 
-def _transaction(call: Holder, known: Known) -> Iterator[Stored]:
+def _transaction(call: Parameters, known: Known) -> Iterator[Stored]:
     for kind, write in transacted(call):
         if kind in {"Put", "Update"}:
             yield from (_put if kind == "Put" else _update)(write, known)
 
 
-def _statement(call: Holder, known: Known) -> Iterator[Stored]:
-    return _executed(Execution.of(call), known)
+def _statement(call: Parameters, known: Known) -> Iterator[Stored]:
+    return _executed(StatementCall.of(call), known)
 
 
-def _statements(name: str, allowed: frozenset[str]) -> Callable[[Holder, Known], Iterator[Stored]]:
-    def read(call: Holder, known: Known) -> Iterator[Stored]:
-        for execution in executions(call, name, allowed):
+def _statements(name: str, allowed: frozenset[str]) -> Callable[[Parameters, Known], Iterator[Stored]]:
+    def read(call: Parameters, known: Known) -> Iterator[Stored]:
+        for execution in statement_calls(call, name, allowed):
             yield from _executed(execution, known)
 
     return read
 
 
-def _executed(execution: Execution, known: Known) -> Iterator[Stored]:
+def _executed(execution: StatementCall, known: Known) -> Iterator[Stored]:
     watched = known(execution.statement.table)
     for path, value in execution.statement.assigned:
         if path.root in watched:
             yield path.root, None if path.nested else _literal(execution, value)
 
 
-def _literal(execution: Execution, value: Node) -> str | None:
+def _literal(execution: StatementCall, value: Node) -> str | None:
     if isinstance(value, Parameter):
         return _text(execution.parameters[value.position])
     return value.text if isinstance(value, Literal) else None
@@ -109,7 +111,7 @@ def _text(value: object) -> str | None:
     return found if isinstance(found, str) else None
 
 
-_WRITERS: Mapping[str, Callable[[Holder, Known], Iterator[Stored]]] = {
+_WRITERS: Mapping[str, Callable[[Parameters, Known], Iterator[Stored]]] = {
     "PutItem": _put,
     "UpdateItem": _update,
     "BatchWriteItem": _batch,

@@ -5,14 +5,14 @@ from typing import Any
 
 Item = Mapping[str, Any]
 
-ALTERED = "altered"
+UNKNOWN_NEW_VALUE = "altered"
 """Stands where a type stands: a value that is about to become another one, which is not known and counted as it was."""
 
 CONTAINER = 3
 ELEMENT = 1
 
 
-def item_bytes(item: Item | None) -> int:
+def item_size(item: Item | None) -> int:
     """Names and values, without what storage adds."""
     return sum(len(name.encode()) + _value(value) for name, value in item.items()) if item else 0
 
@@ -53,7 +53,7 @@ def _list(members: list[object]) -> int:
 
 
 def _map(members: Item) -> int:
-    return CONTAINER + item_bytes(members) + ELEMENT * len(members)
+    return CONTAINER + item_size(members) + ELEMENT * len(members)
 
 
 _NOTHING: tuple[type, Callable[[Any], int]] = (object, lambda _: 0)
@@ -68,5 +68,5 @@ _SIZES: Mapping[str, tuple[type, Callable[[Any], int]]] = {
     "BS": (list, _set(_binary)),
     "L": (list, _list),
     "M": (dict, _map),
-    ALTERED: (dict, _value),
+    UNKNOWN_NEW_VALUE: (dict, _value),
 }

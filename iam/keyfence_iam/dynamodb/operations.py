@@ -16,7 +16,7 @@ _SEARCH = (
 _CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure " + _ALIASES
 _WRITE = _CONDITION + ("Expected ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics ")
 
-OPERATIONS: Mapping[str, frozenset[str]] = {
+PARAMETERS: Mapping[str, frozenset[str]] = {
     "GetItem": _names(_READ + "Key"),
     "Query": _names(_SEARCH + "KeyConditionExpression KeyConditions QueryFilter ScanIndexForward"),
     "Scan": _names(_SEARCH + "ScanFilter Segment TotalSegments"),
@@ -39,7 +39,7 @@ PUT_REQUEST = _names("Item")
 DELETE_REQUEST = _names("Key")
 GET = _names("Key TableName ProjectionExpression ExpressionAttributeNames")
 
-TRANSACTED: Mapping[str, frozenset[str]] = {
+TRANSACTION_PARAMETERS: Mapping[str, frozenset[str]] = {
     "ConditionCheck": _names(_CONDITION + "Key"),
     "Put": _names(_CONDITION + "Item"),
     "Delete": _names(_CONDITION + "Key"),
@@ -50,15 +50,15 @@ BATCHED_STATEMENT = _names("Statement Parameters ConsistentRead ReturnValuesOnCo
 TRANSACTED_STATEMENT = _names("Statement Parameters ReturnValuesOnConditionCheckFailure")
 
 
-STREAMS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 CONTENT_TYPE = re.compile(rb"application/(?:x-amz-json-1\.0|json)\s*(?:;\s*charset=utf-8)?", re.IGNORECASE)
 _TARGET = re.compile(rb"DynamoDB(Streams)?_20120810\.([A-Za-z]{1,64})")
 
 
-def operation_of(target: bytes) -> str | None:
+def operation_of_target(target: bytes) -> str | None:
     """None for what neither service could know. A name that is new to us is an operation, to be refused as such."""
     found = _TARGET.fullmatch(target)
     if found is None:
         return None
     operation = found[2].decode()
-    return operation if (found[1] is not None) == (operation in STREAMS) else None
+    return operation if (found[1] is not None) == (operation in STREAM_OPERATIONS) else None

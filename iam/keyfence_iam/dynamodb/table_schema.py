@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from keyfence_iam.dynamodb.capacity import Partition
-from keyfence_iam.dynamodb.item_size import ALTERED, Item
-from keyfence_iam.dynamodb.parameters import NotUnderstood, as_mapping, text
+from keyfence_iam.dynamodb.item_size import UNKNOWN_NEW_VALUE, Item
+from keyfence_iam.dynamodb.parameters import UnsupportedRequest, as_mapping, string
 
 _INDEXES = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
@@ -25,13 +25,13 @@ class TableKeys:
         """Out of `Table` in the answer of DescribeTable; an index whose partition is not text is left unknown."""
         described = as_mapping(table, "Table")
         types = {
-            text(one, "AttributeName"): one.get("AttributeType") for one in _maps(described, "AttributeDefinitions")
+            string(one, "AttributeName"): one.get("AttributeType") for one in _maps(described, "AttributeDefinitions")
         }
         partition = _partition(described)
         if len(partition) != 1 or types.get(partition[0]) != "S":
-            raise NotUnderstood("a table whose partition key is not one text")
+            raise UnsupportedRequest("a table whose partition key is not one text")
         indexes = [one for kind in _INDEXES for one in _maps(described, kind)]
-        found = {text(index, "IndexName"): _partition(index) for index in indexes}
+        found = {string(index, "IndexName"): _partition(index) for index in indexes}
         return cls(
             partition[0], {name: key for name, key in found.items() if all(types.get(part) == "S" for part in key)}
         )
@@ -41,7 +41,7 @@ class TableKeys:
             return (self.partition,)
         key = self.indexes.get(index)
         if not key:
-            raise NotUnderstood(f"unknown index {index!r}")
+            raise UnsupportedRequest(f"unknown index {index!r}")
         return (key,) if isinstance(key, str) else key
 
     def index_attributes(self) -> frozenset[str]:
@@ -51,7 +51,7 @@ class TableKeys:
 
 def _partition(described: Mapping[str, Any]) -> tuple[str, ...]:
     schema = _maps(described, "KeySchema")
-    return tuple(text(one, "AttributeName") for one in schema if one.get("KeyType") == "HASH")
+    return tuple(string(one, "AttributeName") for one in schema if one.get("KeyType") == "HASH")
 
 
 def _maps(described: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
@@ -60,7 +60,7 @@ def _maps(described: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexLayout:
+class IndexSchema:
     """`carried` is None where an index carries whole items; a local one lives in the table's partitions."""
 
     keys: tuple[str, ...]
@@ -79,14 +79,14 @@ class IndexLayout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TableSchema:
     """The first of the keys leads."""
 
     keys: tuple[str, ...]
-    indexes: Mapping[str, IndexLayout]
+    indexes: Mapping[str, IndexSchema]
 
     @classmethod
-    def described(cls, table: Any) -> "Layout":
+    def described(cls, table: Any) -> "TableSchema":
         """Out of `Table` in the answer of DescribeTable, which the fence has understood already."""
         keys = _keys(table)
         return cls(keys=keys, indexes=dict(_indexes(table, keys)))
@@ -109,12 +109,12 @@ def _keys(described: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(one["AttributeName"] for one in schema)
 
 
-def _indexes(table: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[tuple[str, IndexLayout]]:
+def _indexes(table: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[tuple[str, IndexSchema]]:
     for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         for index in table.get(kind) or ():
             own = _keys(index)
             carried = _carried(index.get("Projection") or {}, frozenset((*keys, *own)))
-            yield index["IndexName"], IndexLayout(keys=own, carried=carried, local=kind.startswith("Local"))
+            yield index["IndexName"], IndexSchema(keys=own, carried=carried, local=kind.startswith("Local"))
 
 
 def _carried(projection: Mapping[str, Any], keys: frozenset[str]) -> frozenset[str] | None:
@@ -124,5 +124,5 @@ def _carried(projection: Mapping[str, Any], keys: frozenset[str]) -> frozenset[s
 
 
 def _text(value: Any) -> str:
-    known = value.get(ALTERED, value) if isinstance(value, Mapping) else None
+    known = value.get(UNKNOWN_NEW_VALUE, value) if isinstance(value, Mapping) else None
     return str(known.get("S", "")) if isinstance(known, Mapping) else ""

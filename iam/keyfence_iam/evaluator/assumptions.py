@@ -21,5 +21,5 @@ SHORT_ARN_IS_COMPLETED = True
 UNREADABLE_VALUE_DENIES = True
 """A request's value that its operator cannot read: no Allow applies for it, and every Deny does."""
 
-EVERYBODY_IS_NAMED_DIRECTLY = True
+ANY_PRINCIPAL_IS_DIRECT = True
 """A resource policy's grant to "*" holds without an identity policy, like one to the very session."""

@@ -12,17 +12,17 @@ from keyfence_iam.evaluator.matching import (
     Comparand,
     Filled,
     Matcher,
-    comparand,
-    filled,
-    like,
-    like_arn,
-    written,
+    arn_matcher,
+    compile_pattern,
+    pattern_text,
+    string_matcher,
+    substitute,
 )
-from keyfence_iam.evaluator.request import Context, Value
+from keyfence_iam.evaluator.request import Context, ContextValue
 from keyfence_iam.policy import Condition
 from keyfence_iam.policy import values as scalar
-from keyfence_iam.policy.operators import Family, Operator, Relation, find_operator
-from keyfence_iam.policy.pattern import Atom, Template, Variable, template
+from keyfence_iam.policy.operators import ConditionOperator, OperatorType, Relation, parse_operator
+from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, parse_pattern
 from keyfence_iam.policy.values import boolean
 
 RELATIONS: Mapping[Relation, Callable[[Any, Any], bool]] = {
@@ -34,44 +34,46 @@ RELATIONS: Mapping[Relation, Callable[[Any, Any], bool]] = {
 }
 
 
-def comparands(operator: Operator, values: tuple[str, ...], *, variables: bool) -> tuple[Comparand, ...]:
+def compile_values(operator: ConditionOperator, values: tuple[str, ...], *, variables: bool) -> tuple[Comparand, ...]:
     make = _MAKERS[operator.family]
     return tuple(make(value, operator, variables and operator.takes_variables) for value in values)
 
 
-def _text(value: str, _: Operator, variables: bool) -> Comparand:
-    return comparand(template(value, variables=variables, wildcards=False), lambda atoms: written(atoms).__eq__)
+def _text(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+    return compile_pattern(
+        parse_pattern(value, variables=variables, wildcards=False), lambda atoms: pattern_text(atoms).__eq__
+    )
 
 
-def _folded(value: str, _: Operator, variables: bool) -> Comparand:
-    return comparand(template(value, variables=variables, wildcards=False), _ignoring_case)
+def _folded(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+    return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _ignoring_case)
 
 
 def _ignoring_case(atoms: Filled) -> Matcher:
-    wanted = written(atoms).lower()
+    wanted = pattern_text(atoms).lower()
     return lambda found: found.lower() == wanted
 
 
-def _like(value: str, _: Operator, variables: bool) -> Comparand:
-    return comparand(template(value, variables=variables), like)
+def _like(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+    return compile_pattern(parse_pattern(value, variables=variables), string_matcher)
 
 
-def _arn(value: str, _: Operator, variables: bool) -> Comparand:
-    segments = _segments(template(value, variables=variables))
+def _arn(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+    segments = _segments(parse_pattern(value, variables=variables))
     if not any(isinstance(atom, Variable) for segment in segments for atom in segment):
-        ready = like_arn([made for segment in segments if (made := filled(segment, {})) is not None])
+        ready = arn_matcher([made for segment in segments if (made := substitute(segment, {})) is not None])
         return lambda _: ready
 
     def in_context(context: Context) -> Matcher | None:
-        made = [part for segment in segments if (part := filled(segment, context)) is not None]
-        return like_arn(made) if len(made) == len(segments) else None
+        made = [part for segment in segments if (part := substitute(segment, context)) is not None]
+        return arn_matcher(made) if len(made) == len(segments) else None
 
     return in_context
 
 
-def _segments(atoms: Template) -> list[list[Atom]]:
+def _segments(atoms: Pattern) -> list[list[PatternPart]]:
     """Split at the first five colons that stand in the policy's own text; one in a variable's name or value is none."""
-    segments: list[list[Atom]] = [[]]
+    segments: list[list[PatternPart]] = [[]]
     for atom in atoms:
         if not isinstance(atom, str):
             segments[-1].append(atom)
@@ -82,29 +84,29 @@ def _segments(atoms: Template) -> list[list[Atom]]:
     return segments
 
 
-def _boolean(value: str, _: Operator, variables: bool) -> Comparand:
-    return comparand(template(value, variables=variables, wildcards=False), _same_truth)
+def _boolean(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+    return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _same_truth)
 
 
 def _same_truth(atoms: Filled) -> Matcher:
-    wanted = written(atoms).lower()
+    wanted = pattern_text(atoms).lower()
     return lambda found: ("true" if scalar.boolean(found) else "false") == wanted
 
 
-def _ordered(read: Callable[[str], Decimal]) -> Callable[[str, Operator, bool], Comparand]:
-    def made(value: str, operator: Operator, _: bool) -> Comparand:
+def _ordered(read: Callable[[str], Decimal]) -> Callable[[str, ConditionOperator, bool], Comparand]:
+    def made(value: str, operator: ConditionOperator, _: bool) -> Comparand:
         relation, wanted = RELATIONS[operator.relation], read(value)
         return _always(lambda found: relation(read(found), wanted))
 
     return made
 
 
-def _binary(value: str, _: Operator, __: bool) -> Comparand:
+def _binary(value: str, _: ConditionOperator, __: bool) -> Comparand:
     wanted = scalar.binary(value)
     return _always(lambda found: scalar.binary(found) == wanted)
 
 
-def _address(value: str, _: Operator, __: bool) -> Comparand:
+def _address(value: str, _: ConditionOperator, __: bool) -> Comparand:
     wanted = scalar.network(value)
     return _always(lambda found: scalar.address(found) in wanted)
 
@@ -113,14 +115,14 @@ def _always(matcher: Matcher) -> Comparand:
     return lambda _: matcher
 
 
-_MAKERS: Mapping[Family, Callable[[str, Operator, bool], Comparand]] = {
+_MAKERS: Mapping[OperatorType, Callable[[str, ConditionOperator, bool], Comparand]] = {
     "text": _text,
     "folded": _folded,
     "like": _like,
     "arn": _arn,
     "boolean": _boolean,
     "number": _ordered(scalar.number),
-    "moment": _ordered(scalar.moment),
+    "moment": _ordered(scalar.date),
     "binary": _binary,
     "address": _address,
 }
@@ -131,7 +133,7 @@ class Comparison:
     """Values of one key against one key of the request."""
 
     condition: Condition
-    operator: Operator
+    operator: ConditionOperator
     key: str
     comparands: tuple[Comparand, ...]
 
@@ -146,7 +148,7 @@ class Comparison:
             return self.operator.if_exists and ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
         return self.operator.if_exists or self.operator.negated
 
-    def _with_value(self, value: Value, matchers: list[Matcher]) -> bool:
+    def _with_value(self, value: ContextValue, matchers: list[Matcher]) -> bool:
         """A bare operator matches no key of ArrayOf type; a quantifier takes a single value for a list of one."""
         if not self.operator.quantifier:
             return isinstance(value, str) and self._one(value, matchers)
@@ -164,7 +166,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class NullCheck:
     """Null: whether the key is absent, as wanted. A quantifier before it changes nothing."""
 
     condition: Condition
@@ -175,14 +177,14 @@ class Presence:
         return (self.key not in context) in self.absent
 
 
-Clause = Comparison | Presence
+CompiledCondition = Comparison | NullCheck
 
 
-def clause(condition: Condition, *, variables: bool) -> Clause:
-    operator = find_operator(condition.operator)
+def compile_condition(condition: Condition, *, variables: bool) -> CompiledCondition:
+    operator = parse_operator(condition.operator)
     if operator is None:
         raise ValueError(f"{condition.operator!r} is not an operator")
     key = condition.key.lower()
     if operator.family == "null":
-        return Presence(condition, key, frozenset(boolean(value) for value in condition.values))
-    return Comparison(condition, operator, key, comparands(operator, condition.values, variables=variables))
+        return NullCheck(condition, key, frozenset(boolean(value) for value in condition.values))
+    return Comparison(condition, operator, key, compile_values(operator, condition.values, variables=variables))

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.evaluator.request import AuthorizationRequest
 
-Kind = Literal["identity", "boundary", "session", "resource"]
+PolicyType = Literal["identity", "boundary", "session", "resource"]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class StatementId:
     """A statement: the kind of policy, which policy of that kind, which statement of it."""
 
-    kind: Kind
+    kind: PolicyType
     policy: int
     statement: int
     sid: str | None = None
@@ -26,7 +26,7 @@ class Origin:
 class Allowed:
     """Every kind of policy that was asked has a statement that allows it; `by` is the one that granted."""
 
-    by: Origin
+    by: StatementId
     delegated: bool = False
     """A trust policy's: the caller's account is trusted as a whole, so that its identity policies must allow it too."""
 
@@ -35,8 +35,8 @@ class Allowed:
 class Denied:
     """Refused by a statement (`by`), or because no statement of this kind allows it (`by` is None)."""
 
-    kind: Kind
-    by: Origin | None = None
+    kind: PolicyType
+    by: StatementId | None = None
 
     @property
     def explicit(self) -> bool:
@@ -46,23 +46,23 @@ class Denied:
 Decision = Allowed | Denied
 
 
-NAMES: dict[Kind, str] = {
+POLICY_TYPE_NAMES: dict[PolicyType, str] = {
     "identity": "identity-based policy",
     "boundary": "permissions boundary",
     "session": "session policy",
     "resource": "resource-based policy",
 }
-ARTICLES: dict[Kind, str] = {"identity": "an", "boundary": "a", "session": "a", "resource": "a"}
+ARTICLES: dict[PolicyType, str] = {"identity": "an", "boundary": "a", "session": "a", "resource": "a"}
 
 
-def denial(decision: Denied, asked: Authorisation, session_arn: str) -> str:
+def access_denied_message(decision: Denied, asked: AuthorizationRequest, session_arn: str) -> str:
     """The message of an AccessDeniedException. A condition that failed is never named."""
     refused = f"User: {session_arn} is not authorized to perform: {asked.action} on resource: {asked.resource}"
-    return f"{refused} {reason(decision, asked.action)}"
+    return f"{refused} {denial_reason(decision, asked.action)}"
 
 
-def reason(decision: Denied, action: str) -> str:
-    name = NAMES[decision.kind]
+def denial_reason(decision: Denied, action: str) -> str:
+    name = POLICY_TYPE_NAMES[decision.kind]
     if decision.explicit:
         return f"with an explicit deny in {ARTICLES[decision.kind]} {name}"
     return f"because no {name} allows the {action} action"

@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 
-from keyfence_iam.evaluator.conditions import Clause
-from keyfence_iam.evaluator.decision import Decision, Origin
+from keyfence_iam.evaluator.conditions import CompiledCondition
+from keyfence_iam.evaluator.decision import Decision, StatementId
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.matching import filled, written
-from keyfence_iam.evaluator.request import Authorisation, Context, Principal, Question, Value
-from keyfence_iam.evaluator.statement import Rule
+from keyfence_iam.evaluator.matching import pattern_text, substitute
+from keyfence_iam.evaluator.request import AuthorizationRequest, Context, ContextValue, Principal, RequestContext
+from keyfence_iam.evaluator.statement import CompiledStatement
 from keyfence_iam.policy import Condition, Effect
-from keyfence_iam.policy.operators import find_operator
-from keyfence_iam.policy.pattern import template
+from keyfence_iam.policy.operators import parse_operator
+from keyfence_iam.policy.pattern import parse_pattern
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ElementMatch:
     """One element of a statement held against the request."""
 
     element: str
@@ -22,18 +22,18 @@ class Finding:
     matched: bool
     wanted: tuple[str | None, ...]
     """What the policy lists, its variables filled in; None is a text with a variable that has no value."""
-    found: Value | None
+    found: ContextValue | None
     """What the request has; None is a key without a value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class StatementExplanation:
     """One statement: it applies if everything in it matched."""
 
-    origin: Origin
+    origin: StatementId
     effect: Effect
     applies: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[ElementMatch, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +41,26 @@ class Explanation:
     """The decision, and every statement that could have had a part in it."""
 
     decision: Decision
-    statements: tuple[Explained, ...]
+    statements: tuple[StatementExplanation, ...]
 
 
-def explain(policies: Policies, asked: Authorisation, principal: Principal | None = None) -> Explanation:
-    question = Question.of(asked, principal)
+def explain(policies: Policies, asked: AuthorizationRequest, principal: Principal | None = None) -> Explanation:
+    question = RequestContext.of(asked, principal)
     statements = tuple(_explained(rule, asked, question) for rule in policies.rules())
     return Explanation(evaluate(policies, asked, principal), statements)
 
 
-def _explained(rule: Rule, asked: Authorisation, question: Question) -> Explained:
+def _explained(rule: CompiledStatement, asked: AuthorizationRequest, question: RequestContext) -> StatementExplanation:
     findings = (
         *_principal(rule, question),
         _action(rule, asked, question),
         _resource(rule, question),
         *(_condition(clause, rule, question.context) for clause in rule.clauses),
     )
-    return Explained(rule.origin, rule.statement.effect, all(one.matched for one in findings), findings)
+    return StatementExplanation(rule.origin, rule.statement.effect, all(one.matched for one in findings), findings)
 
 
-def _principal(rule: Rule, question: Question) -> tuple[Finding, ...]:
+def _principal(rule: CompiledStatement, question: RequestContext) -> tuple[ElementMatch, ...]:
     if rule.origin.kind != "resource":
         return ()
     said = rule.statement
@@ -68,34 +68,34 @@ def _principal(rule: Rule, question: Question) -> tuple[Finding, ...]:
     wanted = tuple(name for listed in (names or {}).values() for name in listed)
     found = question.principal.session_arn or question.principal.service
     element = "Principal" if said.not_principals is None else "NotPrincipal"
-    return (Finding(element, rule.naming(question) is not None, wanted, found),)
+    return (ElementMatch(element, rule.naming(question) is not None, wanted, found),)
 
 
-def _action(rule: Rule, asked: Authorisation, question: Question) -> Finding:
+def _action(rule: CompiledStatement, asked: AuthorizationRequest, question: RequestContext) -> ElementMatch:
     element = "Action" if rule.statement.actions else "NotAction"
     wanted = rule.statement.actions or rule.statement.not_actions
-    return Finding(element, rule.names_action(question.action), wanted, asked.action)
+    return ElementMatch(element, rule.names_action(question.action), wanted, asked.action)
 
 
-def _resource(rule: Rule, question: Question) -> Finding:
+def _resource(rule: CompiledStatement, question: RequestContext) -> ElementMatch:
     element = "Resource" if rule.statement.resources else "NotResource"
     listed = rule.statement.resources or rule.statement.not_resources
     wanted = tuple(_shown(one, question.context, variables=rule.variables) for one in listed)
-    return Finding(element, rule.names_resource(question.resource, question.context), wanted, question.resource)
+    return ElementMatch(element, rule.names_resource(question.resource, question.context), wanted, question.resource)
 
 
-def _condition(clause: Clause, rule: Rule, context: Context) -> Finding:
+def _condition(clause: CompiledCondition, rule: CompiledStatement, context: Context) -> ElementMatch:
     said = clause.condition
     variables = rule.variables and _takes_variables(said)
     wanted = tuple(_shown(value, context, variables=variables) for value in said.values)
-    return Finding(f"{said.operator} {said.key}", rule.holds(clause, context), wanted, context.get(clause.key))
+    return ElementMatch(f"{said.operator} {said.key}", rule.holds(clause, context), wanted, context.get(clause.key))
 
 
 def _takes_variables(condition: Condition) -> bool:
-    operator = find_operator(condition.operator)
+    operator = parse_operator(condition.operator)
     return operator is not None and operator.takes_variables
 
 
 def _shown(text: str, context: Context, *, variables: bool) -> str | None:
-    atoms = filled(template(text, variables=variables), context)
-    return None if atoms is None else written(atoms)
+    atoms = substitute(parse_pattern(text, variables=variables), context)
+    return None if atoms is None else pattern_text(atoms)

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import orjson
 
 from keyfence_iam.evaluator.evaluate import Policies
-from keyfence_iam.evaluator.request import Ambiguous, Authorisation, Value, folded
-from keyfence_iam.policy import BadPolicy, Policy, parse, parse_text
-from keyfence_iam.policy.operators import as_text
+from keyfence_iam.evaluator.request import AmbiguousContextKey, AuthorizationRequest, ContextValue, fold_keys
+from keyfence_iam.policy import InvalidPolicy, Policy, parse_policy, parse_policy_text
+from keyfence_iam.policy.operators import value_text
 
 _FIELDS = frozenset({"identity", "boundary", "session", "action", "resource", "context"})
 _WANTED = ("identity", "action", "resource")
@@ -19,27 +19,27 @@ _ACTION = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+")
 _RESOURCE = re.compile(r"\*|arn:(?:[^:]*:){4}.+", re.DOTALL)
 
 
-class BadLine(ValueError):
+class InvalidLine(ValueError):
     """A line that asks nothing that could be decided; the message names the place."""
 
 
-def read_line(line: bytes) -> tuple[Policies, Authorisation]:
+def parse_json_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:
     question = _object(line)
     try:
         return _policies(question), _asked(question)
-    except (BadPolicy, Ambiguous) as error:
-        raise BadLine(str(error)) from error
+    except (InvalidPolicy, AmbiguousContextKey) as error:
+        raise InvalidLine(str(error)) from error
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
     try:
         question = json.loads(line.decode(), object_pairs_hook=_unrepeated, parse_constant=_no_constant)
-    except BadLine:
+    except InvalidLine:
         raise
     except (ValueError, RecursionError) as error:
-        raise BadLine(f"line: not JSON: {error}") from error
+        raise InvalidLine(f"line: not JSON: {error}") from error
     if not isinstance(question, dict):
-        raise BadLine("line: an object is wanted")
+        raise InvalidLine("line: an object is wanted")
     _check_fields(question)
     return question
 
@@ -49,21 +49,21 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(read) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise BadLine(f"line: the key {repeated!r} occurs twice in one object")
+        raise InvalidLine(f"line: the key {repeated!r} occurs twice in one object")
     return read
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise BadLine(f"line: not JSON: {name}")
+    raise InvalidLine(f"line: not JSON: {name}")
 
 
 def _check_fields(question: Mapping[str, Any]) -> None:
     for name in _WANTED:
         if name not in question:
-            raise BadLine(f"{name}: is missing")
+            raise InvalidLine(f"{name}: is missing")
     for name in question:
         if name not in _FIELDS:
-            raise BadLine(f"{name!a}: unknown field")
+            raise InvalidLine(f"{name!a}: unknown field")
 
 
 def _policies(question: Mapping[str, Any]) -> Policies:
@@ -82,7 +82,7 @@ def _limit(question: Mapping[str, Any], name: str) -> tuple[Policy, ...] | None:
 
 def _listed(value: object, where: str) -> tuple[Policy, ...]:
     if not isinstance(value, list):
-        raise BadLine(f"{where}: a list of policies is wanted")
+        raise InvalidLine(f"{where}: a list of policies is wanted")
     return tuple(_policy(document, f"{where}[{index}]") for index, document in enumerate(value))
 
 
@@ -93,40 +93,40 @@ def _policy(document: object, where: str) -> Policy:
     try:
         return _read(orjson.dumps(document), where)
     except orjson.JSONEncodeError:
-        return parse(document, where=where)
+        return parse_policy(document, where=where)
 
 
 @lru_cache(maxsize=1024)
 def _read_text(document: str, where: str) -> Policy:
-    return parse_text(document, where=where)
+    return parse_policy_text(document, where=where)
 
 
 @lru_cache(maxsize=1024)
 def _read(document: bytes, where: str) -> Policy:
-    return parse(orjson.loads(document), where=where)
+    return parse_policy(orjson.loads(document), where=where)
 
 
-def _asked(question: Mapping[str, Any]) -> Authorisation:
+def _asked(question: Mapping[str, Any]) -> AuthorizationRequest:
     action, resource = question["action"], question["resource"]
     if not isinstance(action, str) or not _ACTION.fullmatch(action):
-        raise BadLine("action: a text of the form service:Action is wanted")
+        raise InvalidLine("action: a text of the form service:Action is wanted")
     if not isinstance(resource, str) or not _RESOURCE.fullmatch(resource):
-        raise BadLine("resource: an ARN or '*' is wanted")
-    return Authorisation(action, resource, _context(question.get("context")))
+        raise InvalidLine("resource: an ARN or '*' is wanted")
+    return AuthorizationRequest(action, resource, _context(question.get("context")))
 
 
-def _context(value: object) -> Mapping[str, Value]:
+def _context(value: object) -> Mapping[str, ContextValue]:
     """By key; null is a key without a value, as if it were not there."""
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise BadLine("context: an object is wanted")
+        raise InvalidLine("context: an object is wanted")
     context = {key: _value(given, key) for key, given in value.items() if given is not None}
-    folded(context)
+    fold_keys(context)
     return context
 
 
-def _value(given: object, key: str) -> Value:
+def _value(given: object, key: str) -> ContextValue:
     if isinstance(given, list):
         return tuple(_single(one, key) for one in given)
     return _single(given, key)
@@ -136,5 +136,5 @@ def _single(given: object, key: str) -> str:
     if isinstance(given, str):
         return given
     if isinstance(given, bool | int | float):
-        return as_text(given)
-    raise BadLine(f"context.{key!a}: a text, or a list of texts, is wanted")
+        return value_text(given)
+    raise InvalidLine(f"context.{key!a}: a text, or a list of texts, is wanted")

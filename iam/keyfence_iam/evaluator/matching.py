@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from keyfence_iam.evaluator.request import Context
-from keyfence_iam.policy.pattern import Atom, Template, Variable, Wildcard, template
+from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, Wildcard, parse_pattern
 
 
 @dataclass(frozen=True, slots=True)
-class Exact:
+class Literal:
     """A run of characters that stand for themselves."""
 
     text: str
@@ -25,7 +25,7 @@ class Exact:
 
 
 @dataclass(frozen=True, slots=True)
-class Gapped:
+class LiteralWithGaps:
     """A run with characters that may be any one."""
 
     expression: re.Pattern[str]
@@ -39,7 +39,7 @@ class Gapped:
         return -1 if found is None else found.end()
 
 
-Run = Exact | Gapped
+Run = Literal | LiteralWithGaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Glob:
     @property
     def exact(self) -> str | None:
         """The one text that it matches, if there is but one."""
-        return self.first.text if self.last is None and isinstance(self.first, Exact) else None
+        return self.first.text if self.last is None and isinstance(self.first, Literal) else None
 
     def matches(self, text: str) -> bool:
         """The leftmost place of each run leaves most room for the next, so nothing is tried twice."""
@@ -85,9 +85,11 @@ def _run(atoms: list[str | Wildcard]) -> Run:
     plain = [atom for atom in atoms if isinstance(atom, str)]
     if len(plain) == len(atoms):
         text = "".join(plain)
-        return Exact(text, len(text))
+        return Literal(text, len(text))
     expression = "".join(re.escape(atom) if isinstance(atom, str) else "." for atom in atoms)
-    return Gapped(re.compile(expression, re.DOTALL), sum(len(atom) if isinstance(atom, str) else 1 for atom in atoms))
+    return LiteralWithGaps(
+        re.compile(expression, re.DOTALL), sum(len(atom) if isinstance(atom, str) else 1 for atom in atoms)
+    )
 
 
 Matcher = Callable[[str], bool]
@@ -98,7 +100,7 @@ Filled = list[str | Wildcard]
 ARN_SEGMENTS = 6
 
 
-def filled(atoms: Iterable[Atom], context: Context) -> Filled | None:
+def substitute(atoms: Iterable[PatternPart], context: Context) -> Filled | None:
     """The template with its variables' values as plain text; a key of ArrayOf type has no value to put in."""
     made: Filled = []
     for atom in atoms:
@@ -114,25 +116,25 @@ def _value(variable: Variable, context: Context) -> str | None:
     return value if isinstance(value, str) else variable.default
 
 
-def wild(text: str) -> Filled:
+def wildcards(text: str) -> Filled:
     """A text whose wildcards act and which has no variables."""
-    return [atom for atom in template(text, variables=False) if not isinstance(atom, Variable)]
+    return [atom for atom in parse_pattern(text, variables=False) if not isinstance(atom, Variable)]
 
 
-def comparand(atoms: Template, matcher: Callable[[Filled], Matcher]) -> Comparand:
+def compile_pattern(atoms: Pattern, matcher: Callable[[Filled], Matcher]) -> Comparand:
     """A value without variables is made ready once."""
     if not any(isinstance(atom, Variable) for atom in atoms):
         ready = matcher([atom for atom in atoms if not isinstance(atom, Variable)])
         return lambda _: ready
 
     def in_context(context: Context) -> Matcher | None:
-        made = filled(atoms, context)
+        made = substitute(atoms, context)
         return None if made is None else matcher(made)
 
     return in_context
 
 
-def written(atoms: Iterable[str | Wildcard]) -> str:
+def pattern_text(atoms: Iterable[str | Wildcard]) -> str:
     """The template as one text again, a wildcard as its sign."""
     return "".join(atom if isinstance(atom, str) else atom.value for atom in atoms)
 
@@ -150,12 +152,12 @@ class ArnPattern:
         return all(segment.matches(part) for segment, part in zip(self.segments, parts, strict=True))
 
 
-def like(atoms: Filled) -> Matcher:
+def string_matcher(atoms: Filled) -> Matcher:
     pattern = glob(atoms)
     return pattern.matches if pattern.exact is None else pattern.exact.__eq__
 
 
-def like_arn(segments: Sequence[Filled]) -> Matcher:
+def arn_matcher(segments: Sequence[Filled]) -> Matcher:
     """What has fewer than six segments is the pattern of no ARN."""
     if len(segments) < ARN_SEGMENTS:
         return _nothing
@@ -163,7 +165,7 @@ def like_arn(segments: Sequence[Filled]) -> Matcher:
     plain = [pattern.exact for pattern in head if pattern.exact is not None and ":" not in pattern.exact]
     if len(plain) < len(head):
         return ArnPattern(patterns).matches
-    return _beginning_with("".join(f"{text}:" for text in plain), like(segments[-1]))
+    return _beginning_with("".join(f"{text}:" for text in plain), string_matcher(segments[-1]))
 
 
 def _beginning_with(start: str, rest: Matcher) -> Matcher:

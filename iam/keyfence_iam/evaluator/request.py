@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 
 from keyfence_iam.evaluator.assumptions import EMPTY_LIST_IS_NO_VALUE
 
-Value = str | tuple[str, ...]
+ContextValue = str | tuple[str, ...]
 """A tuple is the value of a key of ArrayOf type, also when it holds one text or none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Authorisation:
+class AuthorizationRequest:
     """One question to IAM; a call may ask several, all of which must be allowed."""
 
     action: str
     resource: str
-    context: Mapping[str, Value] = field(default_factory=dict)
+    context: Mapping[str, ContextValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +28,16 @@ class Principal:
     service: str = ""
 
 
-Context = Mapping[str, Value]
+Context = Mapping[str, ContextValue]
 """By condition key in lower case, what the request says; a key without a value is not in it."""
 
 
-class Ambiguous(ValueError):
+class AmbiguousContextKey(ValueError):
     """A context that holds one key in two spellings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RequestContext:
     """What every statement is held against."""
 
     action: str
@@ -46,14 +46,14 @@ class Question:
     principal: Principal
 
     @classmethod
-    def of(cls, asked: Authorisation, principal: Principal | None) -> "Question":
-        return cls(asked.action.lower(), asked.resource, folded(asked.context), principal or Principal())
+    def of(cls, asked: AuthorizationRequest, principal: Principal | None) -> "RequestContext":
+        return cls(asked.action.lower(), asked.resource, fold_keys(asked.context), principal or Principal())
 
 
-def folded(context: Mapping[str, Value]) -> Context:
+def fold_keys(context: Mapping[str, ContextValue]) -> Context:
     named = {key.lower(): value for key, value in context.items()}
     if len(named) < len(context):
-        raise Ambiguous("a condition key occurs in two spellings")
+        raise AmbiguousContextKey("a condition key occurs in two spellings")
     if EMPTY_LIST_IS_NO_VALUE and () in named.values():
         return {key: value for key, value in named.items() if value != ()}
     return named

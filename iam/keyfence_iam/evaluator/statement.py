@@ -6,22 +6,30 @@ from enum import IntEnum
 from functools import lru_cache
 
 from keyfence_iam.evaluator.assumptions import (
-    EVERYBODY_IS_NAMED_DIRECTLY,
+    ANY_PRINCIPAL_IS_DIRECT,
     SHORT_ARN_IS_COMPLETED,
     UNREADABLE_VALUE_DENIES,
     UNRESOLVED_NOT_RESOURCE_APPLIES,
 )
-from keyfence_iam.evaluator.conditions import Clause, clause
-from keyfence_iam.evaluator.decision import Kind, Origin
-from keyfence_iam.evaluator.matching import ARN_SEGMENTS, Comparand, Matcher, comparand, glob, like_arn, wild
-from keyfence_iam.evaluator.request import Context, Principal, Question
+from keyfence_iam.evaluator.conditions import CompiledCondition, compile_condition
+from keyfence_iam.evaluator.decision import PolicyType, StatementId
+from keyfence_iam.evaluator.matching import (
+    ARN_SEGMENTS,
+    Comparand,
+    Matcher,
+    arn_matcher,
+    compile_pattern,
+    glob,
+    wildcards,
+)
+from keyfence_iam.evaluator.request import Context, Principal, RequestContext
 from keyfence_iam.policy import Policy, Statement
-from keyfence_iam.policy.parser import EVERYBODY
-from keyfence_iam.policy.pattern import template
-from keyfence_iam.policy.values import Unreadable
+from keyfence_iam.policy.parser import ANY_PRINCIPAL
+from keyfence_iam.policy.pattern import parse_pattern
+from keyfence_iam.policy.values import InvalidValue
 
 
-class Naming(IntEnum):
+class PrincipalMatch(IntEnum):
     """From the least to the most direct."""
 
     ACCOUNT = 1
@@ -29,23 +37,25 @@ class Naming(IntEnum):
     DIRECT = 3
 
 
-def naming(names: Mapping[str, tuple[str, ...]], principal: Principal) -> Naming | None:
+def match_principal(names: Mapping[str, tuple[str, ...]], principal: Principal) -> PrincipalMatch | None:
     """The most direct way in which the names hold for the caller, or None if it is not among them."""
     found = [_aws(name, principal) for name in names.get("AWS", ())]
-    found += [Naming.DIRECT for name in names.get("Service", ()) if principal.service and name == principal.service]
+    found += [
+        PrincipalMatch.DIRECT for name in names.get("Service", ()) if principal.service and name == principal.service
+    ]
     return max((one for one in found if one is not None), default=None)
 
 
-def _aws(name: str, principal: Principal) -> Naming | None:
-    if name == EVERYBODY:
-        return Naming.DIRECT if EVERYBODY_IS_NAMED_DIRECTLY else Naming.ROLE
+def _aws(name: str, principal: Principal) -> PrincipalMatch | None:
+    if name == ANY_PRINCIPAL:
+        return PrincipalMatch.DIRECT if ANY_PRINCIPAL_IS_DIRECT else PrincipalMatch.ROLE
     if not principal.account:
         return None
     if name == principal.session_arn:
-        return Naming.DIRECT
+        return PrincipalMatch.DIRECT
     if name == principal.role_arn:
-        return Naming.ROLE
-    return Naming.ACCOUNT if _account(name) == principal.account else None
+        return PrincipalMatch.ROLE
+    return PrincipalMatch.ACCOUNT if _account(name) == principal.account else None
 
 
 def _account(name: str) -> str:
@@ -60,21 +70,21 @@ _NAMES_NOTHING: Mapping[str, tuple[str, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CompiledStatement:
     """One statement, and where it stands."""
 
-    origin: Origin
+    origin: StatementId
     statement: Statement
     names_action: Matcher
     names_resource: Callable[[str, Context], bool]
-    clauses: tuple[Clause, ...]
+    clauses: tuple[CompiledCondition, ...]
     variables: bool = True
 
     @property
     def denies(self) -> bool:
         return self.statement.effect == "Deny"
 
-    def applies(self, question: Question) -> bool:
+    def applies(self, question: RequestContext) -> bool:
         """Whatever the statement says of principals: see `naming`."""
         return (
             self.names_action(question.action)
@@ -85,31 +95,33 @@ class Rule:
     def conditions_hold(self, context: Context) -> bool:
         return all(self.holds(one, context) for one in self.clauses)
 
-    def holds(self, one: Clause, context: Context) -> bool:
+    def holds(self, one: CompiledCondition, context: Context) -> bool:
         try:
             return one.holds(context)
-        except Unreadable:
+        except InvalidValue:
             return self.denies and UNREADABLE_VALUE_DENIES
 
-    def naming(self, question: Question) -> Naming | None:
+    def naming(self, question: RequestContext) -> PrincipalMatch | None:
         """How the statement names the caller; a NotPrincipal names whoever it does not list."""
         if self.statement.not_principals is not None:
-            listed = naming(self.statement.not_principals, question.principal)
-            return Naming.DIRECT if listed is None else None
-        return naming(self.statement.principals or _NAMES_NOTHING, question.principal)
+            listed = match_principal(self.statement.not_principals, question.principal)
+            return PrincipalMatch.DIRECT if listed is None else None
+        return match_principal(self.statement.principals or _NAMES_NOTHING, question.principal)
 
 
 @lru_cache(maxsize=2048)
-def rules(policy: Policy, kind: Kind, position: int = 0, *, anywhere: bool = False) -> tuple[Rule, ...]:
+def compile_policy(
+    policy: Policy, kind: PolicyType, position: int = 0, *, anywhere: bool = False
+) -> tuple[CompiledStatement, ...]:
     """A trust policy holds for the role that it is attached to, and names no resource: that is `anywhere`."""
     variables = policy.version == "2012-10-17"
     return tuple(
-        Rule(
-            Origin(kind, position, index, statement.sid),
+        CompiledStatement(
+            StatementId(kind, position, index, statement.sid),
             statement,
             _action(statement),
             _everywhere if anywhere else _resource(statement, variables=variables),
-            tuple(clause(condition, variables=variables) for condition in statement.conditions),
+            tuple(compile_condition(condition, variables=variables) for condition in statement.conditions),
             variables,
         )
         for index, statement in enumerate(policy.statements)
@@ -132,7 +144,7 @@ def _action(statement: Statement) -> Matcher:
 def _one_of(actions: tuple[str, ...]) -> Matcher:
     names = [action.lower() for action in actions]
     plain = frozenset(name for name in names if not {"*", "?"} & set(name))
-    patterns = [glob(wild(name)) for name in names if name not in plain]
+    patterns = [glob(wildcards(name)) for name in names if name not in plain]
     return lambda action: action in plain or any(pattern.matches(action) for pattern in patterns)
 
 
@@ -156,8 +168,8 @@ def _arn(resource: str, *, variables: bool) -> Comparand:
     if resource == "*":
         return lambda _: _anything
     *head, tail = _segments(resource)
-    plain = [wild(segment) for segment in head]
-    return comparand(template(tail, variables=variables), lambda atoms: like_arn([*plain, atoms]))
+    plain = [wildcards(segment) for segment in head]
+    return compile_pattern(parse_pattern(tail, variables=variables), lambda atoms: arn_matcher([*plain, atoms]))
 
 
 def _segments(resource: str) -> list[str]:

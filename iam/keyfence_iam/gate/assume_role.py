@@ -6,19 +6,19 @@ from datetime import timedelta
 
 from keyfence_iam.evaluator import decision as wording
 from keyfence_iam.evaluator.decision import Denied
-from keyfence_iam.evaluator.evaluate import evaluate, trusts
-from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.evaluator.evaluate import evaluate, evaluate_trust
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import Role
-from keyfence_iam.gate.account.session import Issued, Session, Sessions
-from keyfence_iam.gate.account.session_token import Grant, TokenTooLarge
-from keyfence_iam.gate.http.query_protocol import Declined, invalid, not_authorized
+from keyfence_iam.gate.account.session import IssuedSession, Session, SessionIssuer
+from keyfence_iam.gate.account.session_token import SessionClaims, TokenTooLarge
+from keyfence_iam.gate.http.query_protocol import QueryError, access_denied, validation_error
 from keyfence_iam.policy import Policy
 
 SHORTEST, LONGEST, DEFAULT = 900, 43_200, 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assumption:
+class AssumeRoleRequest:
     """Checked in itself; whether it is allowed depends on who asks."""
 
     role_arn: str
@@ -36,19 +36,19 @@ class Assumption:
 LONGEST_CHAINED = 3600
 
 
-def assume(
-    assumption: Assumption,
+def assume_role(
+    assumption: AssumeRoleRequest,
     caller: Session,
-    sessions: Sessions,
+    sessions: SessionIssuer,
     *,
     source_ip: str = "127.0.0.1",
     secure_transport: bool = False,
-) -> Issued:
+) -> IssuedSession:
     """Raises Declined. Every caller here is a session itself, so every new session is a link of a chain."""
     account, now = sessions.account, sessions.clock()
     role = account.find_role(assumption.role_arn)
     if role is None:
-        raise not_authorized(caller.arn, "sts:AssumeRole", assumption.role_arn)
+        raise access_denied(caller.arn, "sts:AssumeRole", assumption.role_arn)
     source_identity = _source_identity(assumption, caller)
     inherited = _inherited(assumption, caller)
     known = caller.context(
@@ -58,7 +58,7 @@ def assume(
     _authorise(caller, role, context, _actions(source_identity, tagged=bool(assumption.tags or inherited)))
     _check_duration(assumption.seconds, role)
     _check_managed(assumption, sessions)
-    grant = Grant(
+    grant = SessionClaims(
         role=role.name,
         role_id=role.id,
         name=assumption.name,
@@ -73,18 +73,18 @@ def assume(
     return _begun(grant, sessions, assumption.smallest_token)
 
 
-def _source_identity(assumption: Assumption, caller: Session) -> str | None:
+def _source_identity(assumption: AssumeRoleRequest, caller: Session) -> str | None:
     """Once set it stays, and every further link must be allowed to carry it."""
     asked, carried = assumption.source_identity, caller.grant.source_identity
     if asked is not None and carried is not None and asked != carried:
-        raise invalid("The source identity is already set for this assume role session")
+        raise validation_error("The source identity is already set for this assume role session")
     return carried or asked
 
 
-def _inherited(assumption: Assumption, caller: Session) -> Mapping[str, str]:
+def _inherited(assumption: AssumeRoleRequest, caller: Session) -> Mapping[str, str]:
     kept = {key.lower() for key in caller.grant.transitive}
     if any(key.lower() in kept for key in assumption.tags):
-        raise Declined(
+        raise QueryError(
             "InvalidParameterValue",
             "One of the specified transitive tag keys can't be set because it conflicts with "
             "a transitive tag key from the calling session.",
@@ -92,9 +92,9 @@ def _inherited(assumption: Assumption, caller: Session) -> Mapping[str, str]:
     return {key: value for key, value in caller.grant.tags.items() if key.lower() in kept}
 
 
-def _context(assumption: Assumption, role: Role, source_identity: str | None) -> dict[str, Value]:
+def _context(assumption: AssumeRoleRequest, role: Role, source_identity: str | None) -> dict[str, ContextValue]:
     """A key is there only when the request has something to say: an empty list would satisfy ForAllValues."""
-    said: dict[str, Value | None] = {
+    said: dict[str, ContextValue | None] = {
         **{f"aws:RequestTag/{key}": value for key, value in assumption.tags.items()},
         **{f"aws:ResourceTag/{key}": value for key, value in role.tags.items()},
         "aws:TagKeys": tuple(assumption.tags) or None,
@@ -112,14 +112,17 @@ def _actions(source_identity: str | None, *, tagged: bool) -> tuple[str, ...]:
     return (*identity, *(("sts:TagSession",) if tagged else ()), "sts:AssumeRole")
 
 
-def _authorise(caller: Session, role: Role, context: Mapping[str, Value], actions: tuple[str, ...]) -> None:
+def _authorise(caller: Session, role: Role, context: Mapping[str, ContextValue], actions: tuple[str, ...]) -> None:
     """The role must trust the caller; where it trusts the account, the caller's own policies must allow it too."""
     policies = caller.against((_on(role),))
     for action in actions:
-        asked = Authorisation(action, role.arn, context)
-        for decision in (trusts(role.trust, caller.principal, asked), evaluate(policies, asked, caller.principal)):
+        asked = AuthorizationRequest(action, role.arn, context)
+        for decision in (
+            evaluate_trust(role.trust, caller.principal, asked),
+            evaluate(policies, asked, caller.principal),
+        ):
             if isinstance(decision, Denied):
-                raise not_authorized(caller.arn, action, role.arn, _reason(decision, action))
+                raise access_denied(caller.arn, action, role.arn, _reason(decision, action))
 
 
 def _on(role: Role) -> Policy:
@@ -130,26 +133,26 @@ def _on(role: Role) -> Policy:
 
 def _reason(denied: Denied, action: str) -> str:
     """STS says why only when a policy says no; that none says yes it leaves to be guessed."""
-    return f" {wording.reason(denied, action)}" if denied.explicit else ""
+    return f" {wording.denial_reason(denied, action)}" if denied.explicit else ""
 
 
 def _check_duration(seconds: int, role: Role) -> None:
     if seconds > role.max_session_seconds:
-        raise invalid("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
+        raise validation_error("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
     if seconds > LONGEST_CHAINED:
         message = "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining."
-        raise invalid(message)
+        raise validation_error(message)
 
 
-def _check_managed(assumption: Assumption, sessions: Sessions) -> None:
+def _check_managed(assumption: AssumeRoleRequest, sessions: SessionIssuer) -> None:
     for arn in assumption.policy_arns:
         if arn not in sessions.account.managed_policies:
-            raise invalid(f"The policy {arn} does not exist in the account of the role.")
+            raise validation_error(f"The policy {arn} does not exist in the account of the role.")
 
 
-def _begun(grant: Grant, sessions: Sessions, smallest_token: int) -> Issued:
+def _begun(grant: SessionClaims, sessions: SessionIssuer, smallest_token: int) -> IssuedSession:
     try:
         return sessions.begin(grant, smallest_token=smallest_token)
     except TokenTooLarge as error:
         message = f"Packed policy consumes {error.utilization}% of allotted space, please use smaller policy."
-        raise Declined("PackedPolicyTooLarge", message) from error
+        raise QueryError("PackedPolicyTooLarge", message) from error

@@ -5,26 +5,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyfence_iam.authorization import TableKeys
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.session import Session
-from keyfence_iam.gate.http.messages import Answer, Request
+from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 
 LEADING_KEYS = "dynamodb:LeadingKeys"
 
 
 @dataclass(slots=True, kw_only=True)
-class Call:
+class DynamoDBCall:
     """What is known of it grows step by step."""
 
-    request: Request
+    request: HttpRequest
     operation: str
     session: Session
     parameters: Mapping[str, Any] = field(default_factory=dict)
     keys: Mapping[str, TableKeys] = field(default_factory=dict)
-    asked: tuple[Authorisation, ...] = ()
+    asked: tuple[AuthorizationRequest, ...] = ()
     missing: str | None = None
     """Which tables the engine does not have."""
-    answer: Answer | None = None
+    answer: HttpResponse | None = None
     answer_lost: bool = False
 
     @property

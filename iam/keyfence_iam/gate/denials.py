@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Denial:
+class DeniedCall:
     """One refused call: what it was answered, and the reason, which the answer may not tell."""
 
     at: datetime
@@ -28,21 +28,21 @@ class Denial:
     """None where the call was not understood, or where it was the strict gate that refused."""
 
 
-Listener = Callable[[Denial], None]
+Listener = Callable[[DeniedCall], None]
 
 
-def unheard(_: Denial) -> None:
+def ignore(_: DeniedCall) -> None:
     """Nobody wants to be told."""
 
 
-class Denials:
+class DenialLog:
     """The latest denials, oldest first; each is also told to whoever listens."""
 
-    def __init__(self, listener: Listener = unheard) -> None:
-        self._kept: deque[Denial] = deque(maxlen=KEPT)
+    def __init__(self, listener: Listener = ignore) -> None:
+        self._kept: deque[DeniedCall] = deque(maxlen=KEPT)
         self._listener = listener
 
-    def add(self, denial: Denial) -> None:
+    def add(self, denial: DeniedCall) -> None:
         """What becomes of a listener is nothing to the caller that was refused."""
         self._kept.append(denial)
         try:
@@ -53,7 +53,7 @@ class Denials:
     def clear(self) -> None:
         self._kept.clear()
 
-    def __iter__(self) -> Iterator[Denial]:
+    def __iter__(self) -> Iterator[DeniedCall]:
         return iter(tuple(self._kept))
 
     def __len__(self) -> int:

@@ -8,11 +8,11 @@ from threading import Lock
 
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.http import query_protocol
-from keyfence_iam.gate.http.messages import Answer, Refusal, error
-from keyfence_iam.gate.http.query_protocol import failure
+from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamodb_error
+from keyfence_iam.gate.http.query_protocol import xml_error
 
 
-class Faults:
+class FaultPlan:
     """Counts the calls that each fault concerns; the same calls in the same order meet the same faults."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
@@ -51,15 +51,15 @@ class _Counter:
         return fault.probability is None or self._random.random() < fault.probability
 
 
-Error = Callable[[str, str, int], Answer]
+Error = Callable[[str, str, int], HttpResponse]
 
 
-class HungUp(Exception):
+class ConnectionDropped(Exception):
     """The caller gets no answer: its connection is closed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Defaults:
+class ErrorDefaults:
     """How a service says that it failed, and that it was asked too often."""
 
     error: Error
@@ -67,16 +67,16 @@ class Defaults:
     throttled: str
 
 
-def _iam_failure(code: str, message: str, status: int) -> Answer:
-    return failure(code, message, status, namespace=query_protocol.IAM)
+def _iam_failure(code: str, message: str, status: int) -> HttpResponse:
+    return xml_error(code, message, status, namespace=query_protocol.IAM)
 
 
-DYNAMODB = Defaults(error, "InternalServerError", "ProvisionedThroughputExceededException")
-STS = Defaults(failure, "InternalFailure", "Throttling")
-IAM = Defaults(_iam_failure, "ServiceFailure", "Throttling")
+DYNAMODB = ErrorDefaults(dynamodb_error, "InternalServerError", "ProvisionedThroughputExceededException")
+STS = ErrorDefaults(xml_error, "InternalFailure", "Throttling")
+IAM = ErrorDefaults(_iam_failure, "ServiceFailure", "Throttling")
 
 
-async def disturb(faults: Iterable[Fault], defaults: Defaults) -> bool:
+async def inject(faults: Iterable[Fault], defaults: ErrorDefaults) -> bool:
     """Whether the answer is to be lost; latencies add up, then the first fault of another kind decides."""
     struck = tuple(faults)
     if delay := sum(fault.milliseconds for fault in struck):
@@ -85,11 +85,11 @@ async def disturb(faults: Iterable[Fault], defaults: Defaults) -> bool:
     if decisive is None or decisive.kind == "lost_response":
         return decisive is not None
     if decisive.kind == "lost_request":
-        raise HungUp
-    raise Refusal(_answer(decisive, defaults))
+        raise ConnectionDropped
+    raise ResponseError(_answer(decisive, defaults))
 
 
-def _answer(fault: Fault, defaults: Defaults) -> Answer:
+def _answer(fault: Fault, defaults: ErrorDefaults) -> HttpResponse:
     if fault.kind == "throttle":
         return defaults.error(fault.code or defaults.throttled, fault.message or "Rate exceeded (gate: fault)", 400)
     message = fault.message or "Internal server error (gate: fault)"

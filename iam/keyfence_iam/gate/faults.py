@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from keyfence_iam.authorization import UNDERSTOOD
+from keyfence_iam.authorization import SUPPORTED_OPERATIONS
 from keyfence_iam.gate import sts_api
 from keyfence_iam.gate.http.query_protocol import IAM_OPERATIONS
 
@@ -14,7 +14,7 @@ Kind = Literal["latency", "error", "throttle", "lost_request", "lost_response"]
 Service = Literal["dynamodb", "sts", "iam"]
 
 
-class BadFault(ValueError):
+class InvalidFault(ValueError):
     """A fault that cannot be understood; the message names the place."""
 
 
@@ -49,16 +49,16 @@ class Fault:
 
 def parse_text(document: bytes) -> tuple[Fault, ...]:
     try:
-        return parse(json.loads(document, object_pairs_hook=_once))
-    except BadFault:
+        return parse_faults(json.loads(document, object_pairs_hook=_once))
+    except InvalidFault:
         raise
     except (ValueError, RecursionError) as error:
-        raise BadFault(f"is not JSON: {error}") from error
+        raise InvalidFault(f"is not JSON: {error}") from error
 
 
-def parse(document: object, where: str = "faults") -> tuple[Fault, ...]:
+def parse_faults(document: object, where: str = "faults") -> tuple[Fault, ...]:
     if not isinstance(document, list):
-        raise BadFault(f"{where}: must be a list of faults")
+        raise InvalidFault(f"{where}: must be a list of faults")
     return tuple(_fault(entry, f"{where}[{number}]") for number, entry in enumerate(document))
 
 
@@ -67,16 +67,16 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for name, value in pairs:
         if name in read:
-            raise BadFault(f"the name {name!r} occurs twice in one object")
+            raise InvalidFault(f"the name {name!r} occurs twice in one object")
         read[name] = value
     return read
 
 
 def _fault(entry: object, where: str) -> Fault:
     if not isinstance(entry, Mapping):
-        raise BadFault(f"{where}: must be an object")
+        raise InvalidFault(f"{where}: must be an object")
     if "kind" not in entry:
-        raise BadFault(f"{where}.kind: is missing")
+        raise InvalidFault(f"{where}.kind: is missing")
     for name, value in entry.items():
         _check(name, value, f"{where}.{name}")
     _check_operation(entry, where)
@@ -86,31 +86,31 @@ def _fault(entry: object, where: str) -> Fault:
 
 def _check(name: str, value: object, where: str) -> None:
     if name not in _RULES:
-        raise BadFault(f"{where}: is unknown; known are {', '.join(_RULES)}")
+        raise InvalidFault(f"{where}: is unknown; known are {', '.join(_RULES)}")
     wanted, holds = _RULES[name]
     if not holds(value):
-        raise BadFault(f"{where}: must be {wanted}")
+        raise InvalidFault(f"{where}: must be {wanted}")
 
 
 def _check_operation(entry: Mapping[str, Any], where: str) -> None:
     service, operation = entry.get("service", "dynamodb"), entry.get("operation", "*")
     if operation != "*" and operation not in _OPERATIONS[service]:
-        raise BadFault(f"{where}.operation: {operation} is no operation of {service} that the gate knows")
+        raise InvalidFault(f"{where}.operation: {operation} is no operation of {service} that the gate knows")
 
 
 def _check_together(entry: Mapping[str, Any], where: str) -> None:
     kind, given = entry["kind"], entry.keys() - _EVERYWHERE
     if foreign := sorted(given - _BELONGING.get(kind, frozenset())):
-        raise BadFault(f"{where}.{foreign[0]}: has no meaning for the kind {kind}")
+        raise InvalidFault(f"{where}.{foreign[0]}: has no meaning for the kind {kind}")
     if kind == "latency" and "milliseconds" not in entry:
-        raise BadFault(f"{where}.milliseconds: is missing")
+        raise InvalidFault(f"{where}.milliseconds: is missing")
     if len(entry.keys() & {"nth", "every", "probability"}) > 1:
-        raise BadFault(f"{where}: has more than one of nth, every and probability")
+        raise InvalidFault(f"{where}: has more than one of nth, every and probability")
     if "seed" in entry and "probability" not in entry:
-        raise BadFault(f"{where}.seed: has no meaning without a probability")
+        raise InvalidFault(f"{where}.seed: has no meaning without a probability")
     service = entry.get("service", "dynamodb")
     if "key_prefix" in entry and service != "dynamodb":
-        raise BadFault(f"{where}.key_prefix: has no meaning for the service {service}")
+        raise InvalidFault(f"{where}.key_prefix: has no meaning for the service {service}")
 
 
 def _text(value: object) -> bool:
@@ -125,7 +125,11 @@ def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-_OPERATIONS: Mapping[str, frozenset[str]] = {"dynamodb": UNDERSTOOD, "sts": sts_api.OPERATIONS, "iam": IAM_OPERATIONS}
+_OPERATIONS: Mapping[str, frozenset[str]] = {
+    "dynamodb": SUPPORTED_OPERATIONS,
+    "sts": sts_api.STS_OPERATIONS,
+    "iam": IAM_OPERATIONS,
+}
 _RULES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "kind": (f"one of {', '.join(get_args(Kind))}", lambda value: value in get_args(Kind)),
     "service": (f"one of {', '.join(get_args(Service))}", lambda value: value in get_args(Service)),

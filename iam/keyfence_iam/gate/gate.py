@@ -8,29 +8,29 @@ from types import TracebackType
 from typing import Self
 
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import Clock, utc_now
-from keyfence_iam.gate.app import Application
-from keyfence_iam.gate.denials import Denials, Listener, unheard
-from keyfence_iam.gate.engine.client import Upstream
-from keyfence_iam.gate.fault_injection import Faults
+from keyfence_iam.gate.app import GateApp
+from keyfence_iam.gate.denials import DenialLog, Listener, ignore
+from keyfence_iam.gate.engine.client import EngineClient
+from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.faults import Fault
-from keyfence_iam.gate.server import Server
-from keyfence_iam.gate.state import Keep, Rules, unkept
-from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.gate.server import GateServer
+from keyfence_iam.gate.state import GateState, SaveRolePolicies, discard
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 HOST = "127.0.0.1"
 START_SECONDS = 15
 
 
-class GateFailed(Exception):
+class GateStartError(Exception):
     """A gate that cannot listen, or that did not start."""
 
 
 class Gate:
     """A gate in a thread of this process; what it goes by may be replaced, and holds from the next call on."""
 
-    def __init__(self, rules: Rules, server: Server, listener: socket.socket) -> None:
+    def __init__(self, rules: GateState, server: GateServer, listener: socket.socket) -> None:
         self._rules, self._server, self._listener = rules, server, listener
         self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
         self.url = f"http://{HOST}:{listener.getsockname()[1]}"
@@ -46,28 +46,28 @@ class Gate:
         strict: bool = False,
         faults: Iterable[Fault] = (),
         clock: Clock = utc_now,
-        on_denied: Listener = unheard,
-        keep: Keep = unkept,
-        limits: Limits | None = None,
+        on_denied: Listener = ignore,
+        keep: SaveRolePolicies = discard,
+        limits: PartitionLimits | None = None,
         listener: socket.socket | None = None,
     ) -> Self:
         """On `listener`, a socket that listens already, or else on `port`, where 0 is any that is free."""
-        sessions = Sessions(account, key, clock=clock)
-        rules = Rules(
+        sessions = SessionIssuer(account, key, clock=clock)
+        rules = GateState(
             sessions=sessions,
             strict=strict,
-            faults=Faults(faults),
-            denials=Denials(on_denied),
+            faults=FaultPlan(faults),
+            denials=DenialLog(on_denied),
             keep=keep,
             limits=limits,
         )
-        server = Server(Application(rules, Upstream(engine_url)))
+        server = GateServer(GateApp(rules, EngineClient(engine_url)))
         gate = cls(rules, server, listener or _listening(port))
         gate._begin()
         return gate
 
     @property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> SessionIssuer:
         return self._rules.sessions
 
     @property
@@ -85,7 +85,7 @@ class Gate:
     @faults.setter
     def faults(self, faults: Iterable[Fault]) -> None:
         """Counted from the beginning."""
-        self._rules.faults = Faults(faults)
+        self._rules.faults = FaultPlan(faults)
 
     @property
     def strict(self) -> bool:
@@ -96,16 +96,16 @@ class Gate:
         self._rules.strict = strict
 
     @property
-    def limits(self) -> Limits | None:
+    def limits(self) -> PartitionLimits | None:
         return self._rules.limits
 
     @limits.setter
-    def limits(self, limits: Limits | None) -> None:
+    def limits(self, limits: PartitionLimits | None) -> None:
         """With every bucket full, or without any."""
         self._rules.limits = limits
 
     @property
-    def denials(self) -> Denials:
+    def denials(self) -> DenialLog:
         return self._rules.denials
 
     def wait(self) -> None:
@@ -129,7 +129,7 @@ class Gate:
         self._thread.start()
         if not self._server.ready.wait(START_SECONDS):
             self.stop()
-            raise GateFailed("the gate did not start")
+            raise GateStartError("the gate did not start")
 
     def _run(self) -> None:
         self._server.run(sockets=[self._listener])
@@ -140,4 +140,4 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server((HOST, port))
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
-        raise GateFailed(f"port {port} on {HOST} is already in use" if taken else str(error)) from error
+        raise GateStartError(f"port {port} on {HOST} is already in use" if taken else str(error)) from error

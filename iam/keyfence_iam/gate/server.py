@@ -7,18 +7,18 @@ import threading
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from keyfence_iam.gate.app import HANG_UP, Application
+from keyfence_iam.gate.app import ABORT_CONNECTION, GateApp
 
 SHUTDOWN_SECONDS = 3
 KEEP_ALIVE_SECONDS = 75
-LARGEST_HEAD = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
 
 
-class HeadTooLarge(Exception):
+class HeadersTooLarge(Exception):
     """To the parser it is an invalid request: that is answered with 400, and the connection is closed."""
 
 
-class Protocol(HttpToolsProtocol):
+class GateProtocol(HttpToolsProtocol):
     """Lets the application end a connection without an answer, which ASGI has no word for, and bounds headers."""
 
     _kept = 0
@@ -30,18 +30,18 @@ class Protocol(HttpToolsProtocol):
         """What belongs to a header that does not end is kept by the parser, which tells nobody of it."""
         self._unfinished += len(data)
         super().data_received(data)
-        if self._unfinished > LARGEST_HEAD and not self.transport.is_closing():
+        if self._unfinished > MAX_HEADER_BYTES and not self.transport.is_closing():
             self.send_400_response("The headers are too large.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._kept = 0
-        self.scope["extensions"] = {HANG_UP: {"now": self.transport.abort}}
+        self.scope["extensions"] = {ABORT_CONNECTION: {"now": self.transport.abort}}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._kept += len(name) + len(value)
-        if self._kept > LARGEST_HEAD:
-            raise HeadTooLarge
+        if self._kept > MAX_HEADER_BYTES:
+            raise HeadersTooLarge
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -56,14 +56,14 @@ class Protocol(HttpToolsProtocol):
         """No protocol but HTTP is spoken here, and nothing needs to be installed for another."""
 
 
-class Server(uvicorn.Server):
+class GateServer(uvicorn.Server):
     """Says when it is ready."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: GateApp) -> None:
         super().__init__(
             uvicorn.Config(
                 application,
-                http=Protocol,
+                http=GateProtocol,
                 loop="auto",
                 ws="none",
                 lifespan="off",

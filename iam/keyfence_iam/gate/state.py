@@ -3,27 +3,27 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.gate.denials import Denials
-from keyfence_iam.gate.fault_injection import Faults
-from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.gate.denials import DenialLog
+from keyfence_iam.gate.fault_injection import FaultPlan
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
-Keep = Callable[[Mapping[str, Mapping[str, str]]], None]
+SaveRolePolicies = Callable[[Mapping[str, Mapping[str, str]]], None]
 """Told the texts of all inline policies, by role and name, before a change of them holds."""
 
 
-def unkept(_: Mapping[str, Mapping[str, str]]) -> None:
+def discard(_: Mapping[str, Mapping[str, str]]) -> None:
     """They end with the gate."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Rules:
+class GateState:
     """The sessions bring the account, the key and the clock."""
 
-    sessions: Sessions
+    sessions: SessionIssuer
     strict: bool = False
-    faults: Faults = field(default_factory=Faults)
-    denials: Denials = field(default_factory=Denials)
-    keep: Keep = unkept
-    limits: Limits | None = None
+    faults: FaultPlan = field(default_factory=FaultPlan)
+    denials: DenialLog = field(default_factory=DenialLog)
+    keep: SaveRolePolicies = discard
+    limits: PartitionLimits | None = None
     """Of partitions; without them every partition may use as much as the engine can give."""

@@ -2,36 +2,44 @@
 
 from collections.abc import Callable, Mapping
 
-from keyfence_iam.gate.account.session import Issued, Session, Sessions
-from keyfence_iam.gate.account.session_token import LARGEST_TOKEN, iso
-from keyfence_iam.gate.assume_role import DEFAULT, LONGEST, SHORTEST, Assumption, assume
+from keyfence_iam.gate.account.session import IssuedSession, Session, SessionIssuer
+from keyfence_iam.gate.account.session_token import LARGEST_TOKEN, iso_seconds
+from keyfence_iam.gate.assume_role import DEFAULT, LONGEST, SHORTEST, AssumeRoleRequest, assume_role
 from keyfence_iam.gate.http import validation
-from keyfence_iam.gate.http.messages import Answer, Request
-from keyfence_iam.gate.http.query_protocol import FAULT, BadForm, Content, Declined, Form, invalid, success
-from keyfence_iam.policy import BadPolicy, parse_text
+from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
+from keyfence_iam.gate.http.query_protocol import (
+    FAULT,
+    Content,
+    InvalidForm,
+    QueryError,
+    QueryForm,
+    validation_error,
+    xml_response,
+)
+from keyfence_iam.policy import InvalidPolicy, parse_policy_text
 
 MOST_TAGS = 50
 MOST_POLICIES = 10
 MOST_POLICY_TEXT = 2048
 
 
-def read(form: Form) -> Assumption:
+def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
     """Raises Declined with all that is wrong with single values, and after that with what is wrong between them."""
     seconds = validation.whole_number(form.find("DurationSeconds"))
     smallest = validation.whole_number(form.find("MinimumSessionTokenSize"))
     tags, transitive = form.members("Tags"), form.texts("TransitiveTagKeys")
     arns = tuple(member.get("arn", "") for member in form.members("PolicyArns"))
-    validation.refuse(
+    validation.raise_violations(
         [
             *_texts(form),
-            *validation.outside(seconds, "durationSeconds", SHORTEST, LONGEST),
-            *validation.outside(smallest, "minimumSessionTokenSize", 0, 4096),
+            *validation.range_violations(seconds, "durationSeconds", SHORTEST, LONGEST),
+            *validation.range_violations(smallest, "minimumSessionTokenSize", 0, 4096),
             *_tags(tags),
             *_keys(transitive),
             *_arns(arns),
         ]
     )
-    assumption = Assumption(
+    assumption = AssumeRoleRequest(
         role_arn=form.find("RoleArn") or "",
         name=form.find("RoleSessionName") or "",
         seconds=DEFAULT if seconds is None else seconds,
@@ -49,7 +57,7 @@ def read(form: Form) -> Assumption:
     return assumption
 
 
-def _texts(form: Form) -> list[str]:
+def _texts(form: QueryForm) -> list[str]:
     required = [
         *validation.ARN.violations(form.find("RoleArn"), "roleArn"),
         *validation.NAME.violations(form.find("RoleSessionName"), "roleSessionName"),
@@ -88,82 +96,82 @@ def _arns(arns: tuple[str, ...]) -> list[str]:
 def _check_arn(arn: str) -> None:
     parts = arn.split(":", 5)
     if len(parts) != 6 or parts[0] != "arn" or not (parts[1] and parts[2] and parts[5]):
-        raise invalid(f"{arn} is invalid")
+        raise validation_error(f"{arn} is invalid")
 
 
 def _check_tags(keys: list[str], transitive: list[str]) -> None:
     if len(set(keys)) < len(keys):
         message = "Duplicate tag keys found. Please note that Tag keys are case insensitive."
-        raise Declined("InvalidParameterValue", message)
+        raise QueryError("InvalidParameterValue", message)
     if any(key.startswith("aws:") for key in keys):
-        raise Declined("InvalidParameterValue", "Tag keys that begin with 'aws:' are reserved.")
+        raise QueryError("InvalidParameterValue", "Tag keys that begin with 'aws:' are reserved.")
     if not set(transitive) <= set(keys):
         message = "The specified transitive tag key must be included in the requested tags."
-        raise Declined("InvalidParameterValue", message)
+        raise QueryError("InvalidParameterValue", message)
 
 
-def _check_policy(assumption: Assumption) -> None:
+def _check_policy(assumption: AssumeRoleRequest) -> None:
     plain = len(assumption.policy or "") + sum(len(arn) for arn in assumption.policy_arns)
     if plain > MOST_POLICY_TEXT:
-        raise invalid(f"The session policies have {plain} characters of at most {MOST_POLICY_TEXT}.")
+        raise validation_error(f"The session policies have {plain} characters of at most {MOST_POLICY_TEXT}.")
     if assumption.policy is not None:
         try:
-            parse_text(assumption.policy)
-        except BadPolicy as error:
-            raise Declined("MalformedPolicyDocument", str(error)) from error
+            parse_policy_text(assumption.policy)
+        except InvalidPolicy as error:
+            raise QueryError("MalformedPolicyDocument", str(error)) from error
 
 
 VERSION = "2011-06-15"
 
 
-def answer(request: Request, caller: Session, sessions: Sessions) -> Answer:
+def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer) -> HttpResponse:
     try:
-        form = Form(request.body)
+        form = QueryForm(request.body)
         return _operation(form)(request, form, caller, sessions)
-    except Declined as declined:
+    except QueryError as declined:
         return declined.answer()
-    except BadForm as error:
-        return Declined("MalformedInput", str(error)).answer()
+    except InvalidForm as error:
+        return QueryError("MalformedInput", str(error)).answer()
 
 
-def operation(body: bytes) -> str:
+def action_of(body: bytes) -> str:
     """The action that a form names, as it is logged and as faults are told apart; empty when there is none."""
     try:
-        return Form(body).find("Action") or ""
-    except BadForm:
+        return QueryForm(body).find("Action") or ""
+    except InvalidForm:
         return ""
 
 
-Operation = Callable[[Request, Form, Session, Sessions], Answer]
+Operation = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
 
 
-def _operation(form: Form) -> Operation:
+def _operation(form: QueryForm) -> Operation:
     action, version = form.find("Action"), form.find("Version")
     if version == VERSION and action in _OPERATIONS:
         return _OPERATIONS[action]
     said = "NO_VERSION_SPECIFIED" if version is None else version
     message = f"Could not find operation {action or ''} for version {said}"
-    raise Declined("InvalidAction", message, namespace=FAULT)
+    raise QueryError("InvalidAction", message, namespace=FAULT)
 
 
-def _assume_role(request: Request, form: Form, caller: Session, sessions: Sessions) -> Answer:
-    issued = assume(
-        read(form),
+def _assume_role(request: HttpRequest, form: QueryForm, caller: Session, sessions: SessionIssuer) -> HttpResponse:
+    issued = assume_role(
+        parse_assume_role(form),
         caller,
         sessions,
         source_ip=request.source_ip,
         secure_transport=request.secure,
     )
-    return success("AssumeRole", _issued(issued))
+    return xml_response("AssumeRole", _issued(issued))
 
 
-def _get_caller_identity(_: Request, __: Form, caller: Session, ___: Sessions) -> Answer:
+def _get_caller_identity(_: HttpRequest, __: QueryForm, caller: Session, ___: SessionIssuer) -> HttpResponse:
     """Needs no permission, and no policy can refuse it."""
-    return success("GetCallerIdentity", {"Arn": caller.arn, "UserId": caller.user_id, "Account": caller.account})
+    return xml_response("GetCallerIdentity", {"Arn": caller.arn, "UserId": caller.user_id, "Account": caller.account})
 
 
-def _not_with_a_session(_: Request, form: Form, __: Session, ___: Sessions) -> Answer:
-    raise Declined("AccessDenied", f"Cannot call {form.find('Action')} with session credentials", 403)
+def _not_with_a_session(_: HttpRequest, form: QueryForm, __: Session, ___: SessionIssuer) -> HttpResponse:
+    raise QueryError("AccessDenied", f"Cannot call {form.find('Action')} with session credentials", 403)
 
 
 _OPERATIONS: Mapping[str | None, Operation] = {
@@ -173,10 +181,10 @@ _OPERATIONS: Mapping[str | None, Operation] = {
     "GetFederationToken": _not_with_a_session,
 }
 
-OPERATIONS = frozenset(name for name in _OPERATIONS if name is not None)
+STS_OPERATIONS = frozenset(name for name in _OPERATIONS if name is not None)
 
 
-def _issued(issued: Issued) -> Mapping[str, Content]:
+def _issued(issued: IssuedSession) -> Mapping[str, Content]:
     session, credentials = issued.session, issued.credentials
     token = credentials.token or ""
     utilization = str(-(-100 * len(token) // LARGEST_TOKEN))
@@ -187,7 +195,7 @@ def _issued(issued: Issued) -> Mapping[str, Content]:
             "AccessKeyId": credentials.access_key,
             "SecretAccessKey": credentials.secret_key,
             "SessionToken": token,
-            "Expiration": iso(session.expires_at),
+            "Expiration": iso_seconds(session.expires_at),
         },
         "PackedPolicySize": utilization,
         "SessionTokenUtilization": utilization,

@@ -38,17 +38,17 @@ MANY_VALUED = frozenset(key.lower() for key in _MANY)
 _SPELLED = {key.lower(): key for key in (*_MANY, *_ONE)}
 
 
-def known(key: str) -> bool:
+def is_known_key(key: str) -> bool:
     small = key.lower()
     tagged = any(small.startswith(start) and len(small) > len(start) for start in _TAGGED)
     return not re.search(r"\s", key) and (tagged or small in _SPELLED or bool(_PROVIDER.fullmatch(key)))
 
 
-def many_valued(key: str) -> bool:
+def is_multivalued(key: str) -> bool:
     return key.lower() in MANY_VALUED
 
 
-def closest(key: str) -> str | None:
+def suggest_key(key: str) -> str | None:
     """The known key that was probably meant."""
     bare = re.sub(r"\s", "", key).lower()
     found = [bare] if bare in _SPELLED else difflib.get_close_matches(bare, _SPELLED, n=1, cutoff=0.7)

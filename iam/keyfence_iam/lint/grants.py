@@ -4,35 +4,47 @@ from collections.abc import Iterator
 
 from keyfence_iam.lint.condition_keys import ATTRIBUTES, LEADING
 from keyfence_iam.lint.conditions import OTHER_VARIABLE, TENANT_KEY
-from keyfence_iam.lint.statement import VARIABLE, Finding, Rule, Subject
-from keyfence_iam.policy.actions import ADMINISTRATION, COPIES, DATA, KEYED, PARTIQL, READS, SCAN, SEARCH, STREAM_READS
+from keyfence_iam.lint.statement import VARIABLE, Finding, LintedStatement, LintRule
+from keyfence_iam.policy.actions import (
+    ITEM_ACTIONS,
+    KEYED_ITEM_ACTIONS,
+    PARTIQL,
+    READS,
+    SCAN,
+    STREAM_READS,
+    TABLE_ADMIN_ACTIONS,
+    TABLE_COPY_ACTIONS,
+    VECTOR_SEARCH,
+)
 
-WILDCARD = Rule("H1", "wildcard-action", "List the actions by name: a wildcard also grants what AWS adds next year.")
-NOT_ACTION = Rule("H1", "not-action-in-allow", "List what is allowed with Action.")
-SCAN_GRANTED = Rule("H1", "scan-granted", "Take Scan out: it returns every tenant's items.")
-PARTIQL_OPEN = Rule("H1", "partiql-granted", "Take PartiQL out, or demand leading keys with a Null guard.")
-UNFENCED = Rule(
+WILDCARD = LintRule(
+    "H1", "wildcard-action", "List the actions by name: a wildcard also grants what AWS adds next year."
+)
+NOT_ACTION = LintRule("H1", "not-action-in-allow", "List what is allowed with Action.")
+SCAN_GRANTED = LintRule("H1", "scan-granted", "Take Scan out: it returns every tenant's items.")
+PARTIQL_OPEN = LintRule("H1", "partiql-granted", "Take PartiQL out, or demand leading keys with a Null guard.")
+NO_LEADING_KEYS = LintRule(
     "H14", "unfenced-data-call", "Grant it only with ForAllValues and Null conditions on dynamodb:LeadingKeys."
 )
-TABLE_WIDE = Rule("H19", "table-wide-call", "Keep it for a system role of its own.")
-ADMINISTERED = Rule(
+TABLE_WIDE = LintRule("H19", "table-wide-call", "Keep it for a system role of its own.")
+TABLE_ADMINISTRATION = LintRule(
     "H19", "table-administration", "Keep it for a role that reads and writes no item; grant DeleteTable never."
 )
-DAX = Rule("H31", "dax-granted", "Go without DAX: it asks DynamoDB as itself, and no caller is fenced.")
-VECTORS = Rule("H32", "vector-search-granted", "Never grant it: it has no condition key that could fence it.")
+DAX = LintRule("H31", "dax-granted", "Go without DAX: it asks DynamoDB as itself, and no caller is fenced.")
+VECTORS = LintRule("H32", "vector-search-granted", "Never grant it: it has no condition key that could fence it.")
 
 DELETE_TABLE = "dynamodb:DeleteTable"
 _OTHER_COPIES = ("dynamodb:PutResourcePolicy", "dynamodb:CreateGlobalTable", "dynamodb:CreateTableReplica")
 
 
-def check_actions(subject: Subject) -> Iterator[Finding]:
+def check_actions(subject: LintedStatement) -> Iterator[Finding]:
     if subject.allows:
         yield from _wildcards(subject)
         yield from _items(subject)
         yield from _tables(subject)
 
 
-def _wildcards(subject: Subject) -> Iterator[Finding]:
+def _wildcards(subject: LintedStatement) -> Iterator[Finding]:
     for action in subject.statement.actions:
         if "*" in action or "?" in action:
             yield subject.finding(WILDCARD, f"{action} grants more than it names")
@@ -40,7 +52,7 @@ def _wildcards(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(NOT_ACTION, "everything but the listed actions is granted, in every service")
 
 
-def _items(subject: Subject) -> Iterator[Finding]:
+def _items(subject: LintedStatement) -> Iterator[Finding]:
     if subject.granted((SCAN,)) and not subject.accepts(SCAN_GRANTED):
         yield subject.finding(SCAN_GRANTED, "Scan has no leading keys: no condition on them narrows it")
     demanded = any(subject.demands(key) for key in LEADING)
@@ -48,32 +60,32 @@ def _items(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(
             PARTIQL_OPEN, f"{_listed(found)}: a statement without a key condition reads the whole table"
         )
-    if (found := subject.granted((*KEYED, *PARTIQL))) and not _fenced(subject):
-        yield subject.finding(UNFENCED, f"{_listed(found)} on every partition")
+    if (found := subject.granted((*KEYED_ITEM_ACTIONS, *PARTIQL))) and not _fenced(subject):
+        yield subject.finding(NO_LEADING_KEYS, f"{_listed(found)} on every partition")
 
 
-def _fenced(subject: Subject) -> bool:
+def _fenced(subject: LintedStatement) -> bool:
     return any(line.leading and not line.only_presence for line in subject.lines)
 
 
-def _tables(subject: Subject) -> Iterator[Finding]:
+def _tables(subject: LintedStatement) -> Iterator[Finding]:
     yield from _administration(subject)
-    found = subject.granted((*STREAM_READS, *COPIES, *_OTHER_COPIES))
+    found = subject.granted((*STREAM_READS, *TABLE_COPY_ACTIONS, *_OTHER_COPIES))
     if found and not subject.accepts(TABLE_WIDE):
         yield subject.finding(TABLE_WIDE, f"{_listed(found)}: items of all tenants, whatever the conditions on keys")
-    if subject.granted((SEARCH,)):
+    if subject.granted((VECTOR_SEARCH,)):
         yield subject.finding(VECTORS, "SearchVectors answers with items of all tenants")
     if any(action.lower().startswith("dax:") for action in subject.statement.actions):
         yield subject.finding(DAX, "DAX answers from its own cache with its own role")
 
 
-def _administration(subject: Subject) -> Iterator[Finding]:
+def _administration(subject: LintedStatement) -> Iterator[Finding]:
     """A statement that demands leading keys grants none of it, whatever it lists: these calls have none."""
-    if any(subject.demands(key) for key in LEADING) or subject.accepts(ADMINISTERED):
+    if any(subject.demands(key) for key in LEADING) or subject.accepts(TABLE_ADMINISTRATION):
         return
-    wanted = ADMINISTRATION if subject.granted_anywhere(DATA) else (DELETE_TABLE,)
+    wanted = TABLE_ADMIN_ACTIONS if subject.granted_anywhere(ITEM_ACTIONS) else (DELETE_TABLE,)
     if found := subject.granted(wanted):
-        yield subject.finding(ADMINISTERED, f"{_listed(found)}: the table of all tenants, changed or gone")
+        yield subject.finding(TABLE_ADMINISTRATION, f"{_listed(found)}: the table of all tenants, changed or gone")
 
 
 def _listed(actions: tuple[str, ...]) -> str:
@@ -81,9 +93,9 @@ def _listed(actions: tuple[str, ...]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-TABLE_WILDCARD = Rule("H29", "table-wildcard", "Write table/NAME and table/NAME/index/INDEX, each for itself.")
-ROLE_WILDCARD = Rule("H29", "role-wildcard", "List the roles that may be assumed.")
-NOT_RESOURCE = Rule("H29", "not-resource-in-allow", "List what is allowed with Resource.")
+TABLE_WILDCARD = LintRule("H29", "table-wildcard", "Write table/NAME and table/NAME/index/INDEX, each for itself.")
+ROLE_WILDCARD = LintRule("H29", "role-wildcard", "List the roles that may be assumed.")
+NOT_RESOURCE = LintRule("H29", "not-resource-in-allow", "List what is allowed with Resource.")
 
 WITHOUT_RESOURCE = frozenset(
     f"dynamodb:{name}".lower()
@@ -95,7 +107,7 @@ WITHOUT_RESOURCE = frozenset(
 """What AWS authorises on `*` alone."""
 
 
-def check_resources(subject: Subject) -> Iterator[Finding]:
+def check_resources(subject: LintedStatement) -> Iterator[Finding]:
     if not subject.allows or subject.kind != "identity":
         return
     if subject.statement.not_resources:
@@ -110,18 +122,18 @@ def check_resources(subject: Subject) -> Iterator[Finding]:
             yield subject.finding(ROLE_WILDCARD, f"{resource} is more roles than one can name")
 
 
-def _variables(subject: Subject, resource: str) -> Iterator[Finding]:
+def _variables(subject: LintedStatement, resource: str) -> Iterator[Finding]:
     for found in VARIABLE.finditer(resource):
         if _of(subject, "dynamodb:") and found[1].lower() != TENANT_KEY:
             yield subject.finding(OTHER_VARIABLE, f"{found[0]} in {resource} is not the tenant")
 
 
-def _accepted(subject: Subject) -> bool:
+def _accepted(subject: LintedStatement) -> bool:
     """Never for item calls: these are fenced by tables that are named."""
-    return subject.accepts(TABLE_WILDCARD) and not subject.granted(KEYED)
+    return subject.accepts(TABLE_WILDCARD) and not subject.granted(KEYED_ITEM_ACTIONS)
 
 
-def _of(subject: Subject, service: str, but: frozenset[str] = frozenset()) -> bool:
+def _of(subject: LintedStatement, service: str, but: frozenset[str] = frozenset()) -> bool:
     actions = [action.lower() for action in subject.statement.actions]
     return any(action == "*" or (action.startswith(service) and action not in but) for action in actions)
 
@@ -138,17 +150,17 @@ def _wide_role(resource: str) -> bool:
     return "*" in resource or "?" in resource
 
 
-RETURNED = Rule(
+RETURNED = LintRule(
     "H15", "return-values-open", "Add StringEqualsIfExists dynamodb:ReturnValues [NONE, UPDATED_OLD, UPDATED_NEW]."
 )
-UNPROJECTED = Rule("H16", "projection-not-demanded", "Add StringEquals dynamodb:Select SPECIFIC_ATTRIBUTES.")
-WHOLE_ITEM = Rule("H17", "whole-item-replaced", "Grant UpdateItem alone where attributes are listed.")
+UNPROJECTED = LintRule("H16", "projection-not-demanded", "Add StringEquals dynamodb:Select SPECIFIC_ATTRIBUTES.")
+WHOLE_ITEM = LintRule("H17", "whole-item-replaced", "Grant UpdateItem alone where attributes are listed.")
 
 _RETURNING = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")
 _REPLACING = ("dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem")
 
 
-def check_attributes(subject: Subject) -> Iterator[Finding]:
+def check_attributes(subject: LintedStatement) -> Iterator[Finding]:
     if not any(line.name == ATTRIBUTES and not line.only_presence for line in subject.lines):
         return
     if subject.granted(_RETURNING) and not _narrows(subject, "dynamodb:returnvalues", {"ALL_OLD", "ALL_NEW"}):
@@ -160,6 +172,6 @@ def check_attributes(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(WHOLE_ITEM, f"{', '.join(found)}: the attributes that are not named are lost")
 
 
-def _narrows(subject: Subject, key: str, wide: set[str]) -> bool:
+def _narrows(subject: LintedStatement, key: str, wide: set[str]) -> bool:
     lines = [line for line in subject.lines if line.name == key and not line.operator.negated]
     return any(not wide & set(line.values) and "*" not in "".join(line.values) for line in lines)

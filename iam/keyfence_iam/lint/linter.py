@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from keyfence_iam.lint import conditions, grants, principals
-from keyfence_iam.lint.statement import Finding, Rule, Subject, kind_of
-from keyfence_iam.policy import BadPolicy, Kind, Policy, Statement, parse_text
+from keyfence_iam.lint.statement import Finding, LintedStatement, LintRule, document_kind
+from keyfence_iam.policy import DocumentKind, InvalidPolicy, Policy, Statement, parse_policy_text
 
-OLD_VERSION = Rule("H24", "version-without-variables", 'Write "Version": "2012-10-17".')
-STRANGE_CHARACTER = Rule("H30", "strange-character", "Keep to ASCII: tenant ids, tags and names are made of it.")
+OLD_VERSION = LintRule("H24", "version-without-variables", 'Write "Version": "2012-10-17".')
+NON_ASCII = LintRule("H30", "strange-character", "Keep to ASCII: tenant ids, tags and names are made of it.")
 
 
-EMPTY_LIST = Rule("invalid", "empty-list", "Write what is meant, or take it out: an empty list matches nothing.")
+EMPTY_LIST = LintRule("invalid", "empty-list", "Write what is meant, or take it out: an empty list matches nothing.")
 
 
 def check(policy: Policy) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def check(policy: Policy) -> Iterator[Finding]:
         strange = sorted({one for one in json.dumps(statement.as_json(), ensure_ascii=False) if _strange(one)})
         if strange:
             problem = f"{', '.join(f'U+{ord(one):04X}' for one in strange)}: not every part of IAM takes or compares it"
-            yield _finding(STRANGE_CHARACTER, f"Statement[{number}]", problem)
+            yield _finding(NON_ASCII, f"Statement[{number}]", problem)
         for name in _empty(statement):
             yield _finding(
                 EMPTY_LIST,
@@ -43,11 +43,11 @@ def _strange(character: str) -> bool:
     return not (character.isascii() and (character.isprintable() or character in "\t\n\r"))
 
 
-def _finding(rule: Rule, place: str, problem: str) -> Finding:
+def _finding(rule: LintRule, place: str, problem: str) -> Finding:
     return Finding(hole=rule.hole, name=rule.name, place=place, problem=problem, fix=rule.fix)
 
 
-CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[LintedStatement], Iterator[Finding]], ...] = (
     conditions.check_conditions,
     conditions.check_tags,
     conditions.check_leading_keys,
@@ -58,34 +58,34 @@ CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
 )
 
 
-def lint(policy: Policy, kind: Kind | None = None) -> list[Finding]:
+def lint(policy: Policy, kind: DocumentKind | None = None) -> list[Finding]:
     """Every hole of this policy, statement by statement; its kind is told by its text unless it is given."""
     found = list(check(policy))
     for number in range(len(policy.statements)):
-        subject = Subject(policy, number, kind or kind_of(policy.statements))
+        subject = LintedStatement(policy, number, kind or document_kind(policy.statements))
         found += [finding for check in CHECKS for finding in check(subject)]
     return found
 
 
-UNREADABLE = Rule(
+UNREADABLE = LintRule(
     "invalid", "not-a-policy", "Write what IAM accepts: it would refuse this document, or read it otherwise."
 )
 
 _INEXPRESSIBLE = re.compile(r"[^\t\n\r\x20-\xff]")
 
 
-def lint_text(document: str, kind: Kind | None = None) -> list[Finding]:
+def lint_text(document: str, kind: DocumentKind | None = None) -> list[Finding]:
     """Every hole of the policy that this text is; its kind is told by the text unless it is given."""
     try:
-        policy = parse_text(document, where="policy", kind=kind or _kind(document))
-    except BadPolicy as error:
+        policy = parse_policy_text(document, where="policy", kind=kind or _kind(document))
+    except InvalidPolicy as error:
         place, _, problem = str(error).partition(": ")
-        rule = STRANGE_CHARACTER if _strange_character(document) else UNREADABLE
+        rule = NON_ASCII if _strange_character(document) else UNREADABLE
         return [Finding(hole=rule.hole, name=rule.name, place=place, problem=problem, fix=rule.fix)]
     return lint(policy, kind)
 
 
-def _kind(document: str) -> Kind:
+def _kind(document: str) -> DocumentKind:
     statements = _statements(document)
     if not any("Principal" in one or "NotPrincipal" in one for one in statements):
         return "identity"

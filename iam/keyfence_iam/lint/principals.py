@@ -3,38 +3,44 @@
 from collections.abc import Iterator
 
 from keyfence_iam.lint.condition_keys import TAG_KEYS, TRANSITIVE
-from keyfence_iam.lint.statement import Finding, Line, Rule, Subject
-from keyfence_iam.policy.actions import ASSUME, TAG_SESSION
-from keyfence_iam.tenant import TENANT_TAG
+from keyfence_iam.lint.statement import Finding, LintedCondition, LintedStatement, LintRule
+from keyfence_iam.policy.actions import ASSUME_ROLE, TAG_SESSION
+from keyfence_iam.tenant import SESSION_TAG
 
-TAG = f"aws:RequestTag/{TENANT_TAG}"
+TAG = f"aws:RequestTag/{SESSION_TAG}"
 
-UNDEMANDED = Rule(
+TAG_NOT_REQUIRED = LintRule(
     "H8", "tag-not-demanded", f'Add "StringLike": {{"{TAG}": "?*"}}, or refuse tags: "Null": {{"aws:TagKeys": "true"}}.'
 )
-UNTAGGABLE = Rule("H8", "tag-session-missing", "Allow sts:TagSession beside sts:AssumeRole, under the same conditions.")
-OTHER_TAGS = Rule("H8", "other-tags-accepted", f'Add "ForAllValues:StringEquals": {{"aws:TagKeys": "{TENANT_TAG}"}}.')
-EMPTY_ACCEPTED = Rule("H9", "empty-tag-accepted", f'Write "StringLike": {{"{TAG}": "?*"}}.')
-INHERITED = Rule("H10", "transitive-tags", 'Add "Null": {"sts:TransitiveTagKeys": "true"}.')
-EVERYONE = Rule("H22", "everyone-trusted", "Name the roles that are let in.")
-NOT_PRINCIPAL = Rule("H22", "not-principal-in-allow", "Name those who are let in with Principal.")
-SESSION_NAMED = Rule("H22", "session-named", "Name the role: what is granted to a session escapes its session policy.")
-CONDITIONAL = Rule(
+UNTAGGABLE = LintRule(
+    "H8", "tag-session-missing", "Allow sts:TagSession beside sts:AssumeRole, under the same conditions."
+)
+OTHER_TAGS = LintRule(
+    "H8", "other-tags-accepted", f'Add "ForAllValues:StringEquals": {{"aws:TagKeys": "{SESSION_TAG}"}}.'
+)
+EMPTY_ACCEPTED = LintRule("H9", "empty-tag-accepted", f'Write "StringLike": {{"{TAG}": "?*"}}.')
+INHERITED = LintRule("H10", "transitive-tags", 'Add "Null": {"sts:TransitiveTagKeys": "true"}.')
+ANY_PRINCIPAL = LintRule("H22", "everyone-trusted", "Name the roles that are let in.")
+NOT_PRINCIPAL = LintRule("H22", "not-principal-in-allow", "Name those who are let in with Principal.")
+SESSION_NAMED = LintRule(
+    "H22", "session-named", "Name the role: what is granted to a session escapes its session policy."
+)
+CONDITIONAL = LintRule(
     "H23", "conditional-allow", "Use a Deny: an Allow here does not narrow what identity policies allow."
 )
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: LintedStatement) -> Iterator[Finding]:
     if subject.allows:
         yield from _people(subject)
         yield from _tags(subject)
         yield from _values(subject)
 
 
-def _people(subject: Subject) -> Iterator[Finding]:
+def _people(subject: LintedStatement) -> Iterator[Finding]:
     names = [name for listed in (subject.statement.principals or {}).values() for name in listed]
     if "*" in names and not any(line.name.startswith(("aws:principal", "aws:source")) for line in subject.lines):
-        yield subject.finding(EVERYONE, "Principal * is everybody, in every account")
+        yield subject.finding(ANY_PRINCIPAL, "Principal * is everybody, in every account")
     if subject.statement.not_principals:
         yield subject.finding(NOT_PRINCIPAL, "everybody but the listed ones is let in")
     for name in names:
@@ -46,39 +52,39 @@ def _people(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(CONDITIONAL, "an Allow with conditions restricts nobody who is allowed elsewhere")
 
 
-def _tags(subject: Subject) -> Iterator[Finding]:
-    if not subject.granted((ASSUME, TAG_SESSION)) or subject.refuses(TAG_KEYS):
+def _tags(subject: LintedStatement) -> Iterator[Finding]:
+    if not subject.granted((ASSUME_ROLE, TAG_SESSION)) or subject.refuses(TAG_KEYS):
         return
     callers = subject.kind == "trust" and any(kind != "Service" for kind in subject.statement.principals or {})
     tagging = bool(subject.granted((TAG_SESSION,)))
     demanded = subject.demands(TAG)
     if (callers or tagging) and not demanded:
-        yield subject.finding(UNDEMANDED, f"the session may come without the tag {TENANT_TAG}")
+        yield subject.finding(TAG_NOT_REQUIRED, f"the session may come without the tag {SESSION_TAG}")
     if demanded and not subject.granted_anywhere((TAG_SESSION,)):
         yield subject.finding(UNTAGGABLE, "a tag is demanded, and no statement lets one be passed")
     if tagging:
         yield from _further_tags(subject)
 
 
-def _further_tags(subject: Subject) -> Iterator[Finding]:
+def _further_tags(subject: LintedStatement) -> Iterator[Finding]:
     if not any(_takes_the_tenant_alone(line) for line in subject.lines):
-        yield subject.finding(OTHER_TAGS, f"tags besides {TENANT_TAG} are accepted too")
+        yield subject.finding(OTHER_TAGS, f"tags besides {SESSION_TAG} are accepted too")
     if not subject.refuses(TRANSITIVE):
         yield subject.finding(INHERITED, "the tag can be made to follow into every role that is assumed next")
 
 
-def _takes_the_tenant_alone(line: Line) -> bool:
+def _takes_the_tenant_alone(line: LintedCondition) -> bool:
     exactly = line.operator.family in {"text", "like"} and not line.operator.negated
     every = line.name == TAG_KEYS and line.operator.quantifier == "ForAllValues"
-    return every and exactly and set(line.values) <= {TENANT_TAG}
+    return every and exactly and set(line.values) <= {SESSION_TAG}
 
 
-def _values(subject: Subject) -> Iterator[Finding]:
+def _values(subject: LintedStatement) -> Iterator[Finding]:
     lines = [line for line in subject.lines if line.name == TAG.lower() and not line.refuses(TAG)]
     if lines and all(_takes_empty(line) for line in lines):
-        yield subject.finding(EMPTY_ACCEPTED, f"a tag {TENANT_TAG} without a value is accepted")
+        yield subject.finding(EMPTY_ACCEPTED, f"a tag {SESSION_TAG} without a value is accepted")
 
 
-def _takes_empty(line: Line) -> bool:
+def _takes_empty(line: LintedCondition) -> bool:
     loose = line.only_presence or line.operator.negated or line.operator.if_exists
     return loose or any(not value.strip("*") for value in line.values)

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 
 from keyfence_iam.lint.condition_keys import LEADING
-from keyfence_iam.policy import BadPolicy, Condition, Kind, Policy, Statement
-from keyfence_iam.policy.operators import Operator, find_operator
+from keyfence_iam.policy import Condition, DocumentKind, InvalidPolicy, Policy, Statement
+from keyfence_iam.policy.operators import ConditionOperator, parse_operator
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LintRule:
     """A hole by its number and name, and how it is closed."""
 
     hole: str
@@ -38,19 +38,19 @@ VARIABLE = re.compile(r"\$\{([^}*?$][^},]*)(, '[^']*')?\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LintedCondition:
     """A condition and what its operator means."""
 
-    operator: Operator
+    operator: ConditionOperator
     written: str
     key: str
     values: tuple[str, ...]
 
     @classmethod
-    def of(cls, condition: Condition) -> "Line":
-        operator = find_operator(condition.operator)
+    def of(cls, condition: Condition) -> "LintedCondition":
+        operator = parse_operator(condition.operator)
         if operator is None:
-            raise BadPolicy(f"Condition.{condition.operator}: unknown operator")
+            raise InvalidPolicy(f"Condition.{condition.operator}: unknown operator")
         return cls(operator, condition.operator, condition.key, condition.values)
 
     @property
@@ -88,12 +88,12 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LintedStatement:
     """One statement of a policy that is attached to a role (identity), says who may become it, or guards a table."""
 
     policy: Policy
     number: int
-    kind: Kind
+    kind: DocumentKind
 
     @property
     def statement(self) -> Statement:
@@ -109,8 +109,8 @@ class Subject:
         return self.statement.effect == "Allow"
 
     @property
-    def lines(self) -> tuple[Line, ...]:
-        return tuple(Line.of(condition) for condition in self.statement.conditions)
+    def lines(self) -> tuple[LintedCondition, ...]:
+        return tuple(LintedCondition.of(condition) for condition in self.statement.conditions)
 
     @property
     def other_services(self) -> frozenset[str]:
@@ -125,7 +125,7 @@ class Subject:
     def granted_anywhere(self, actions: Iterable[str]) -> bool:
         """Whether any statement of the policy allows one of them."""
         wanted = tuple(actions)
-        others = (Subject(self.policy, number, self.kind) for number in range(len(self.policy.statements)))
+        others = (LintedStatement(self.policy, number, self.kind) for number in range(len(self.policy.statements)))
         return any(other.granted(wanted) for other in others)
 
     def demands(self, key: str) -> bool:
@@ -134,15 +134,15 @@ class Subject:
     def refuses(self, key: str) -> bool:
         return any(line.refuses(key) for line in self.lines)
 
-    def finding(self, rule: Rule, problem: str) -> Finding:
+    def finding(self, rule: LintRule, problem: str) -> Finding:
         return Finding(hole=rule.hole, name=rule.name, place=self.place, problem=problem, fix=rule.fix)
 
-    def accepts(self, rule: Rule) -> bool:
+    def accepts(self, rule: LintRule) -> bool:
         """A Sid such as AcceptH1... exempts its statement, in the policy itself, where every reader sees it."""
         return rule.hole in re.findall(r"Accept(H\d+)", self.statement.sid or "")
 
 
-def kind_of(statements: Iterable[Statement]) -> Kind:
+def document_kind(statements: Iterable[Statement]) -> DocumentKind:
     """What kind of policy this is, told by its principals and actions."""
     listed = tuple(statements)
     if not any(one.principals or one.not_principals for one in listed):

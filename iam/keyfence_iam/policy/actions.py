@@ -12,9 +12,9 @@ INDEX_READS = ("dynamodb:Query",)
 
 SCAN = "dynamodb:Scan"
 PARTIQL = ("dynamodb:PartiQLSelect", "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate", "dynamodb:PartiQLDelete")
-SEARCH = "dynamodb:SearchVectors"
+VECTOR_SEARCH = "dynamodb:SearchVectors"
 STREAM_READS = ("dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords")
-COPIES = (
+TABLE_COPY_ACTIONS = (
     "dynamodb:ExportTableToPointInTime",
     "dynamodb:CreateBackup",
     "dynamodb:RestoreTableFromBackup",
@@ -26,13 +26,13 @@ COPIES = (
 )
 """Calls that carry items in or out by the table, not by the partition."""
 
-KEYED = (*READS, *WRITES)
+KEYED_ITEM_ACTIONS = (*READS, *WRITES)
 """Item calls that DynamoDB tells IAM the partition keys of."""
 
-DATA = (*KEYED, SCAN, *PARTIQL, SEARCH)
+ITEM_ACTIONS = (*KEYED_ITEM_ACTIONS, SCAN, *PARTIQL, VECTOR_SEARCH)
 """Every call that reads or writes items of a table."""
 
-MAKING = (
+TABLE_SETUP_ACTIONS = (
     "dynamodb:CreateTable",
     "dynamodb:DescribeTable",
     "dynamodb:UpdateTable",
@@ -43,7 +43,7 @@ MAKING = (
 )
 """Calls that make a table what its definition says."""
 
-ADMINISTRATION = (
+TABLE_ADMIN_ACTIONS = (
     "dynamodb:CreateTable",
     "dynamodb:UpdateTable",
     "dynamodb:DeleteTable",
@@ -58,5 +58,5 @@ ADMINISTRATION = (
 )
 """Calls that change or end the table itself, or what is kept of it."""
 
-ASSUME = "sts:AssumeRole"
+ASSUME_ROLE = "sts:AssumeRole"
 TAG_SESSION = "sts:TagSession"

@@ -81,13 +81,13 @@ def _one_or_list(values: tuple[str, ...]) -> str | list[str]:
     return values[0] if len(values) == 1 else list(values)
 
 
-INLINE = 10_240
+MAX_INLINE_SIZE = 10_240
 """The characters of all inline policies of one role together; blanks are not counted."""
-MANAGED = 6_144
+MAX_MANAGED_SIZE = 6_144
 """The characters of a managed policy, which a boundary is."""
-TRUST = 2_048
+MAX_TRUST_SIZE = 2_048
 """The characters of a trust policy, unless the account's quota was raised."""
 
 
-def size(policy: Policy) -> int:
+def policy_size(policy: Policy) -> int:
     return len(json.dumps(policy.as_json(), separators=(",", ":")))

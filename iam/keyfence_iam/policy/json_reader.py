@@ -7,57 +7,59 @@ from typing import Any, NoReturn
 _CHARACTERS = re.compile(r"[\t\n\r\x20-\xff]*")
 
 
-class BadPolicy(ValueError):
+class InvalidPolicy(ValueError):
     """A document that IAM would not accept; the message begins with the place."""
 
 
-def refuse(where: str, problem: str) -> NoReturn:
-    raise BadPolicy(f"{where}: {problem}")
+def fail(where: str, problem: str) -> NoReturn:
+    raise InvalidPolicy(f"{where}: {problem}")
 
 
-def elements(value: object, where: str, known: frozenset[str]) -> Mapping[str, Any]:
+def known_members(value: object, where: str, known: frozenset[str]) -> Mapping[str, Any]:
     """An object that has none but known elements."""
     found = mapping(value, where)
     for name in found:
         if name not in known:
-            refuse(f"{where}.{shown(name)}", "unknown element")
+            fail(f"{where}.{printable(name)}", "unknown element")
     return found
 
 
 def mapping(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        refuse(where, f"an object is wanted, not {kind_of(value)}")
+        fail(where, f"an object is wanted, not {json_type(value)}")
     for name in value:
         if not isinstance(name, str):
-            refuse(where, f"the key {name!r} is not a text")
+            fail(where, f"the key {name!r} is not a text")
     return value
 
 
-def listed(value: object, where: str, *, empty: bool = False) -> list[tuple[Any, str]]:
+def items_with_path(value: object, where: str, *, empty: bool = False) -> list[tuple[Any, str]]:
     """The items of a list with their places; an item that stands alone is a list of one."""
     if not isinstance(value, list | tuple):
         return [(value, where)]
     if not value and not empty:
-        refuse(where, "the list is empty")
+        fail(where, "the list is empty")
     return [(item, f"{where}[{index}]") for index, item in enumerate(value)]
 
 
-def texts(written: Mapping[str, Any], name: str, where: str, *, empty: bool = False) -> list[tuple[str, str]]:
+def strings(written: Mapping[str, Any], name: str, where: str, *, empty: bool = False) -> list[tuple[str, str]]:
     """The texts of an element with their places; none if it is not there."""
     if name not in written:
         return []
-    return [(text(item, place), place) for item, place in listed(written[name], f"{where}.{name}", empty=empty)]
+    return [
+        (string(item, place), place) for item, place in items_with_path(written[name], f"{where}.{name}", empty=empty)
+    ]
 
 
-def text(value: object, where: str) -> str:
+def string(value: object, where: str) -> str:
     if not isinstance(value, str):
-        refuse(where, f"a text is wanted, not {kind_of(value)}")
+        fail(where, f"a text is wanted, not {json_type(value)}")
     if not _CHARACTERS.fullmatch(value):
-        refuse(where, "has characters other than tab, line ends and U+0020 to U+00FF")
+        fail(where, "has characters other than tab, line ends and U+0020 to U+00FF")
     return value
 
 
-def kind_of(value: object) -> str:
+def json_type(value: object) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -67,6 +69,6 @@ def kind_of(value: object) -> str:
     return "a text" if isinstance(value, str) else "a list" if isinstance(value, list | tuple) else "an object"
 
 
-def shown(name: str) -> str:
+def printable(name: str) -> str:
     """A name as it may stand in a message: short, and printable."""
     return name[:60] if name.isprintable() else ascii(name[:60])

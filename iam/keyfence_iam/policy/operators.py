@@ -7,23 +7,23 @@ from typing import Any, Literal
 
 from keyfence_iam.policy import values as scalar
 from keyfence_iam.policy.document import Condition
-from keyfence_iam.policy.json_reader import kind_of, listed, mapping, refuse, shown, text
-from keyfence_iam.policy.pattern import BadTemplate, Variable, template
+from keyfence_iam.policy.json_reader import fail, items_with_path, json_type, mapping, printable, string
+from keyfence_iam.policy.pattern import InvalidPattern, Variable, parse_pattern
 
-Family = Literal["text", "like", "folded", "number", "moment", "boolean", "binary", "address", "arn", "null"]
+OperatorType = Literal["text", "like", "folded", "number", "moment", "boolean", "binary", "address", "arn", "null"]
 Relation = Literal["equal", "less", "at most", "more", "at least"]
 Quantifier = Literal["", "ForAllValues", "ForAnyValue"]
 
 IF_EXISTS = "IfExists"
-WITH_VARIABLES = frozenset[Family]({"text", "like", "folded", "arn", "boolean"})
+WITH_VARIABLES = frozenset[OperatorType]({"text", "like", "folded", "arn", "boolean"})
 """Documented for strings and ARNs on every page, for Bool on the page of the operators alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
+class ConditionOperator:
     """`ForAllValues:StringNotLikeIfExists` taken apart."""
 
-    family: Family
+    family: OperatorType
     negated: bool = False
     relation: Relation = "equal"
     quantifier: Quantifier = ""
@@ -36,12 +36,12 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    family: Family
+    family: OperatorType
     negated: bool = False
     relation: Relation = "equal"
 
 
-PLAIN = {
+OPERATORS = {
     "StringEquals": _Plain("text"),
     "StringNotEquals": _Plain("text", negated=True),
     "StringEqualsIgnoreCase": _Plain("folded"),
@@ -72,14 +72,14 @@ PLAIN = {
 }
 
 
-def find_operator(name: str) -> Operator | None:
+def parse_operator(name: str) -> ConditionOperator | None:
     """The operator of this name; names are case-sensitive, and Null has no IfExists."""
     quantifier, plain_name = _quantified(name)
     if_exists = plain_name.endswith(IF_EXISTS)
-    plain = PLAIN.get(plain_name.removesuffix(IF_EXISTS))
+    plain = OPERATORS.get(plain_name.removesuffix(IF_EXISTS))
     if plain is None or quantifier is None or (if_exists and plain.family == "null"):
         return None
-    return Operator(
+    return ConditionOperator(
         family=plain.family,
         negated=plain.negated,
         relation=plain.relation,
@@ -97,9 +97,9 @@ def _quantified(name: str) -> tuple[Quantifier | None, str]:
     return ("ForAnyValue" if head == "ForAnyValue" else None), rest
 
 
-READERS: Mapping[Family, Callable[[str], object]] = {
+VALUE_PARSERS: Mapping[OperatorType, Callable[[str], object]] = {
     "number": scalar.number,
-    "moment": scalar.moment,
+    "moment": scalar.date,
     "boolean": scalar.boolean,
     "binary": scalar.binary,
     "address": scalar.network,
@@ -108,45 +108,47 @@ READERS: Mapping[Family, Callable[[str], object]] = {
 """How a policy's value is read, by the family of the operator; texts and ARNs need no reading."""
 
 
-def condition_block(value: object, where: str, *, variables: bool) -> tuple[Condition, ...]:
+def parse_condition_block(value: object, where: str, *, variables: bool) -> tuple[Condition, ...]:
     block = mapping(value, where)
     return tuple(
         condition
         for name, keys in block.items()
-        for condition in _conditions(name, keys, f"{where}.{shown(name)}", variables=variables)
+        for condition in _conditions(name, keys, f"{where}.{printable(name)}", variables=variables)
     )
 
 
 def _conditions(name: str, value: object, where: str, *, variables: bool) -> list[Condition]:
-    operator = find_operator(name)
+    operator = parse_operator(name)
     if operator is None:
-        refuse(where, "unknown operator")
+        fail(where, "unknown operator")
     keys = mapping(value, where)
     if len({key.lower() for key in keys}) < len(keys):
-        refuse(where, "a key occurs twice, in different case")
+        fail(where, "a key occurs twice, in different case")
     return [_condition(name, operator, key, keys[key], where, variables=variables) for key in keys]
 
 
-def _condition(name: str, operator: Operator, key: str, value: Any, where: str, *, variables: bool) -> Condition:
-    if not text(key, where).strip():
-        refuse(where, "a key is empty")
-    values = listed(value, f"{where}.{shown(key)}", empty=True)
+def _condition(
+    name: str, operator: ConditionOperator, key: str, value: Any, where: str, *, variables: bool
+) -> Condition:
+    if not string(key, where).strip():
+        fail(where, "a key is empty")
+    values = items_with_path(value, f"{where}.{printable(key)}", empty=True)
     return Condition(name, key, tuple(_value(item, operator, place, variables=variables) for item, place in values))
 
 
-def _value(item: object, operator: Operator, where: str, *, variables: bool) -> str:
+def _value(item: object, operator: ConditionOperator, where: str, *, variables: bool) -> str:
     """The value as text: IAM takes numbers and truth values without their quotation marks too."""
     if item is None or isinstance(item, list | tuple | Mapping):
-        refuse(where, f"a text, a number or a truth value is wanted, not {kind_of(item)}")
-    written = text(as_text(item), where)
+        fail(where, f"a text, a number or a truth value is wanted, not {json_type(item)}")
+    written = string(value_text(item), where)
     try:
         _check(written, operator, variables=variables and operator.takes_variables)
-    except (BadTemplate, scalar.Unreadable) as error:
-        refuse(where, str(error))
+    except (InvalidPattern, scalar.InvalidValue) as error:
+        fail(where, str(error))
     return written
 
 
-def as_text(item: object) -> str:
+def value_text(item: object) -> str:
     if isinstance(item, bool):
         return "true" if item else "false"
     if isinstance(item, float) and isfinite(item) and item.is_integer() and abs(item) < 1e15:
@@ -154,8 +156,8 @@ def as_text(item: object) -> str:
     return str(item)
 
 
-def _check(written: str, operator: Operator, *, variables: bool) -> None:
-    atoms = template(written, variables=variables)
-    read = READERS.get(operator.family)
+def _check(written: str, operator: ConditionOperator, *, variables: bool) -> None:
+    atoms = parse_pattern(written, variables=variables)
+    read = VALUE_PARSERS.get(operator.family)
     if read is not None and not any(isinstance(atom, Variable) for atom in atoms):
         read(written)

@@ -6,37 +6,37 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NoReturn
 
 from keyfence_iam.policy.document import Effect, Policy, Statement, Version
-from keyfence_iam.policy.json_reader import BadPolicy, elements, listed, refuse, text, texts
-from keyfence_iam.policy.operators import condition_block
-from keyfence_iam.policy.pattern import BadTemplate, template
+from keyfence_iam.policy.json_reader import InvalidPolicy, fail, items_with_path, known_members, string, strings
+from keyfence_iam.policy.operators import parse_condition_block
+from keyfence_iam.policy.pattern import InvalidPattern, parse_pattern
 
-EVERYBODY = "*"
+ANY_PRINCIPAL = "*"
 
 _KINDS = frozenset({"AWS", "Service", "Federated", "CanonicalUser"})
 _AWS = re.compile(r"\*|[0-9]{12}|arn:[a-z0-9-]+:(?:iam|sts)::[0-9]{12}:[^*?]+|[A-Z0-9]{16,128}")
 
 
-def read_principals(written: Mapping[str, Any], name: str, where: str) -> Mapping[str, tuple[str, ...]] | None:
+def parse_principals(written: Mapping[str, Any], name: str, where: str) -> Mapping[str, tuple[str, ...]] | None:
     """By kind, who is named; a lone "*" is the same as every AWS principal."""
     if name not in written:
         return None
-    if written[name] == EVERYBODY:
-        return {"AWS": (EVERYBODY,)}
-    kinds = elements(written[name], f"{where}.{name}", _KINDS)
+    if written[name] == ANY_PRINCIPAL:
+        return {"AWS": (ANY_PRINCIPAL,)}
+    kinds = known_members(written[name], f"{where}.{name}", _KINDS)
     if not kinds:
-        refuse(f"{where}.{name}", "names nobody")
+        fail(f"{where}.{name}", "names nobody")
     return {kind: _named(kinds, kind, f"{where}.{name}") for kind in kinds}
 
 
 def _named(kinds: Mapping[str, Any], kind: str, where: str) -> tuple[str, ...]:
-    named = texts(kinds, kind, where)
+    named = strings(kinds, kind, where)
     for name, place in named:
         if not (_AWS.fullmatch(name) if kind == "AWS" else name and not {"*", "?"} & set(name)):
-            refuse(place, f"{name!r} is not the whole name of a principal")
+            fail(place, f"{name!r} is not the whole name of a principal")
     return tuple(name for name, _ in named)
 
 
-Kind = Literal["identity", "trust", "resource"]
+DocumentKind = Literal["identity", "trust", "resource"]
 """Identity policies, boundaries and session policies are of one form; trust and resource policies name principals."""
 
 VERSIONS: tuple[Version, ...] = ("2012-10-17", "2008-10-17")
@@ -60,26 +60,26 @@ _ACTION = re.compile(r"\*|[A-Za-z0-9*?_.-]+:[A-Za-z0-9*?_.-]+")
 _SID = re.compile(r"[A-Za-z0-9]*")
 
 
-def parse(document: object, *, where: str = "policy", kind: Kind = "identity") -> Policy:
+def parse_policy(document: object, *, where: str = "policy", kind: DocumentKind = "identity") -> Policy:
     """The policy that this JSON value is. A document without a version is one of 2008-10-17."""
-    policy = elements(document, where, _POLICY)
+    policy = known_members(document, where, _POLICY)
     version = _version(policy.get("Version", "2008-10-17"), f"{where}.Version")
     return Policy(
         version=version,
-        id=text(policy["Id"], f"{where}.Id") or None if "Id" in policy else None,
+        id=string(policy["Id"], f"{where}.Id") or None if "Id" in policy else None,
         statements=_statements(policy, where, kind, variables=version == "2012-10-17"),
     )
 
 
-def parse_text(document: str | bytes, *, where: str = "policy", kind: Kind = "identity") -> Policy:
+def parse_policy_text(document: str | bytes, *, where: str = "policy", kind: DocumentKind = "identity") -> Policy:
     """The policy that this JSON text is; a key that occurs twice in one object is refused too."""
     try:
         value = json.loads(document, object_pairs_hook=_once(where), parse_constant=_constant(where))
-    except BadPolicy:
+    except InvalidPolicy:
         raise
     except (ValueError, RecursionError) as error:
-        raise BadPolicy(f"{where}: not JSON: {error}") from error
-    return parse(value, where=where, kind=kind)
+        raise InvalidPolicy(f"{where}: not JSON: {error}") from error
+    return parse_policy(value, where=where, kind=kind)
 
 
 def _once(where: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
@@ -87,36 +87,36 @@ def _once(where: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
         read = dict(pairs)
         if len(read) < len(pairs):
             repeated = next(key for key, _ in pairs if [name for name, _ in pairs].count(key) > 1)
-            refuse(where, f"the key {repeated!r} occurs twice in one object")
+            fail(where, f"the key {repeated!r} occurs twice in one object")
         return read
 
     return unrepeated
 
 
 def _constant(where: str) -> Callable[[str], NoReturn]:
-    return lambda name: refuse(where, f"not JSON: {name}")
+    return lambda name: fail(where, f"not JSON: {name}")
 
 
 def _version(value: object, where: str) -> Version:
     found = next((version for version in VERSIONS if version == value), None)
     if found is None:
-        refuse(where, f"{value!r} is neither 2012-10-17 nor 2008-10-17")
+        fail(where, f"{value!r} is neither 2012-10-17 nor 2008-10-17")
     return found
 
 
-def _statements(policy: Mapping[str, Any], where: str, kind: Kind, *, variables: bool) -> tuple[Statement, ...]:
+def _statements(policy: Mapping[str, Any], where: str, kind: DocumentKind, *, variables: bool) -> tuple[Statement, ...]:
     if "Statement" not in policy:
-        refuse(where, "Statement is missing")
-    places = listed(policy["Statement"], f"{where}.Statement")
+        fail(where, "Statement is missing")
+    places = items_with_path(policy["Statement"], f"{where}.Statement")
     statements = tuple(_statement(value, place, kind, variables=variables) for value, place in places)
     sids = [statement.sid for statement in statements if statement.sid is not None]
     if len(set(sids)) < len(sids):
-        refuse(f"{where}.Statement", f"the Sid {max(sids, key=sids.count)!r} occurs twice")
+        fail(f"{where}.Statement", f"the Sid {max(sids, key=sids.count)!r} occurs twice")
     return statements
 
 
-def _statement(value: object, where: str, kind: Kind, *, variables: bool) -> Statement:
-    written = elements(value, where, _STATEMENT)
+def _statement(value: object, where: str, kind: DocumentKind, *, variables: bool) -> Statement:
+    written = known_members(value, where, _STATEMENT)
     _check_pairs(written, where, kind)
     return Statement(
         effect=_effect(written, where),
@@ -125,13 +125,13 @@ def _statement(value: object, where: str, kind: Kind, *, variables: bool) -> Sta
         not_actions=_actions(written, "NotAction", where),
         resources=_resources(written, "Resource", where, variables=variables),
         not_resources=_resources(written, "NotResource", where, variables=variables),
-        principals=read_principals(written, "Principal", where),
-        not_principals=read_principals(written, "NotPrincipal", where),
-        conditions=condition_block(written.get("Condition", {}), f"{where}.Condition", variables=variables),
+        principals=parse_principals(written, "Principal", where),
+        not_principals=parse_principals(written, "NotPrincipal", where),
+        conditions=parse_condition_block(written.get("Condition", {}), f"{where}.Condition", variables=variables),
     )
 
 
-def _check_pairs(written: Mapping[str, Any], where: str, kind: Kind) -> None:
+def _check_pairs(written: Mapping[str, Any], where: str, kind: DocumentKind) -> None:
     _check_pair(written, "Action", where, wanted=True)
     _check_pair(written, "Resource", where, wanted=kind != "trust")
     _check_pair(written, "Principal", where, wanted=kind != "identity")
@@ -140,38 +140,38 @@ def _check_pairs(written: Mapping[str, Any], where: str, kind: Kind) -> None:
 def _check_pair(written: Mapping[str, Any], name: str, where: str, *, wanted: bool) -> None:
     given = [element for element in (name, f"Not{name}") if element in written]
     if len(given) > 1:
-        refuse(where, f"{name} and Not{name} exclude each other")
+        fail(where, f"{name} and Not{name} exclude each other")
     if wanted and not given:
-        refuse(where, f"{name} is missing")
+        fail(where, f"{name} is missing")
     if given and not wanted:
-        refuse(f"{where}.{given[0]}", "has no place in a policy of this kind")
+        fail(f"{where}.{given[0]}", "has no place in a policy of this kind")
 
 
 def _effect(written: Mapping[str, Any], where: str) -> Effect:
     value = written.get("Effect")
     found = next((effect for effect in EFFECTS if effect == value), None)
     if found is None:
-        refuse(f"{where}.Effect", "is missing" if value is None else f"{value!r} is neither Allow nor Deny")
+        fail(f"{where}.Effect", "is missing" if value is None else f"{value!r} is neither Allow nor Deny")
     return found
 
 
-def _sid(value: object, where: str, kind: Kind) -> str | None:
-    sid = text(value, where)
+def _sid(value: object, where: str, kind: DocumentKind) -> str | None:
+    sid = string(value, where)
     if kind != "resource" and not _SID.fullmatch(sid):
-        refuse(where, f"{sid!r} has characters other than A-Z, a-z and 0-9")
+        fail(where, f"{sid!r} has characters other than A-Z, a-z and 0-9")
     return sid or None
 
 
 def _actions(written: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    found = texts(written, name, where, empty=name == "Action")
+    found = strings(written, name, where, empty=name == "Action")
     for action, place in found:
         if not _ACTION.fullmatch(action):
-            refuse(place, f"{action!r} is neither '*' nor of the form service:action")
+            fail(place, f"{action!r} is neither '*' nor of the form service:action")
     return tuple(action for action, _ in found)
 
 
 def _resources(written: Mapping[str, Any], name: str, where: str, *, variables: bool) -> tuple[str, ...]:
-    found = texts(written, name, where, empty=name == "Resource")
+    found = strings(written, name, where, empty=name == "Resource")
     for resource, place in found:
         _check_resource(resource, place, variables=variables)
     return tuple(resource for resource, _ in found)
@@ -182,8 +182,8 @@ def _check_resource(resource: str, where: str, *, variables: bool) -> None:
     segments = resource.split(":", 5)
     short = len(segments) < 6
     if resource != "*" and (segments[0] != "arn" or (short and not resource.endswith("*"))):
-        refuse(where, f"{resource!r} is neither '*' nor an ARN")
+        fail(where, f"{resource!r} is neither '*' nor an ARN")
     try:
-        template(segments[-1], variables=variables and not short)
-    except BadTemplate as error:
-        refuse(where, str(error))
+        parse_pattern(segments[-1], variables=variables and not short)
+    except InvalidPattern as error:
+        fail(where, str(error))

@@ -6,7 +6,7 @@ from enum import Enum
 from functools import lru_cache
 
 
-class BadTemplate(ValueError):
+class InvalidPattern(ValueError):
     """A `${` that no variable follows."""
 
 
@@ -25,8 +25,8 @@ class Variable:
     default: str | None = None
 
 
-Atom = str | Wildcard | Variable
-Template = tuple[Atom, ...]
+PatternPart = str | Wildcard | Variable
+Pattern = tuple[PatternPart, ...]
 
 _VARIABLE = re.compile(
     r"""\$\{ (?:
@@ -39,9 +39,9 @@ _OPENING = "${"
 
 
 @lru_cache(maxsize=4096)
-def template(text: str, *, variables: bool, wildcards: bool = True) -> Template:
+def parse_pattern(text: str, *, variables: bool, wildcards: bool = True) -> Pattern:
     """Variables are read in documents of version 2012-10-17 alone; elsewhere `${` is plain text."""
-    atoms: list[Atom] = []
+    atoms: list[PatternPart] = []
     for plain, variable in _pieces(text) if variables else [(text, None)]:
         atoms.extend(_with_wildcards(plain) if wildcards else [plain])
         if variable is not None:
@@ -49,31 +49,31 @@ def template(text: str, *, variables: bool, wildcards: bool = True) -> Template:
     return _joined(atoms)
 
 
-def _pieces(text: str) -> list[tuple[str, Atom | None]]:
+def _pieces(text: str) -> list[tuple[str, PatternPart | None]]:
     """The text between variables, each piece with the variable, or the literal character, that follows it."""
-    pieces: list[tuple[str, Atom | None]] = []
+    pieces: list[tuple[str, PatternPart | None]] = []
     position = 0
     while (opening := text.find(_OPENING, position)) >= 0:
         found = _VARIABLE.match(text, opening)
         if found is None:
-            raise BadTemplate(f"{text[opening : opening + 40]!r} is not a policy variable")
+            raise InvalidPattern(f"{text[opening : opening + 40]!r} is not a policy variable")
         pieces.append((text[position:opening], _atom(found)))
         position = found.end()
     pieces.append((text[position:], None))
     return pieces
 
 
-def _atom(found: re.Match[str]) -> Atom:
+def _atom(found: re.Match[str]) -> PatternPart:
     return found["literal"] or Variable(found["key"].lower(), found["default"])
 
 
-def _with_wildcards(text: str) -> list[Atom]:
+def _with_wildcards(text: str) -> list[PatternPart]:
     return [Wildcard(part) if part in {"*", "?"} else part for part in re.split(r"([*?])", text)]
 
 
-def _joined(atoms: list[Atom]) -> Template:
+def _joined(atoms: list[PatternPart]) -> Pattern:
     """Neighbouring texts as one, and none that is empty."""
-    joined: list[Atom] = []
+    joined: list[PatternPart] = []
     for atom in atoms:
         last = joined[-1] if joined else None
         if isinstance(atom, str) and isinstance(last, str):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Policy
 
-HOUR = 3600
+MAX_CHAINED_SESSION = 3600
 """Also the most that AWS gives a session whose caller is a role's session itself."""
 
 
@@ -18,4 +18,4 @@ class RoleDefinition:
     trust: Callable[[Deployment], Policy]
     boundary: Callable[[Deployment], Policy] | None = None
     """What no other policy of the role can grant more than; None where nobody writes such policies."""
-    max_session_seconds: int = HOUR
+    max_session_seconds: int = MAX_CHAINED_SESSION

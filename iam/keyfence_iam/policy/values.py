@@ -22,24 +22,24 @@ _CIDR = re.compile(r"[0-9A-Fa-f:.]{2,45}(?:/[0-9]{1,3})?")
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Unreadable(ValueError):
+class InvalidValue(ValueError):
     """A text that is not of the kind which its operator compares."""
 
 
 def number(text: str) -> Decimal:
     if not _NUMBER.fullmatch(text):
-        raise Unreadable(f"{text[:40]!r} is not a number")
+        raise InvalidValue(f"{text[:40]!r} is not a number")
     return Decimal(text)
 
 
 @lru_cache(maxsize=1024)
-def moment(text: str) -> Decimal:
+def date(text: str) -> Decimal:
     """Seconds since 1970: of a date in the W3C's profile of ISO 8601, or written as such. Four digits are a year."""
     if found := _ISO.fullmatch(text):
         return _seconds(found)
     if _EPOCH.fullmatch(text):
         return Decimal(text)
-    raise Unreadable(f"{text[:40]!r} is neither an ISO 8601 date nor seconds since 1970")
+    raise InvalidValue(f"{text[:40]!r} is neither an ISO 8601 date nor seconds since 1970")
 
 
 def _seconds(found: re.Match[str]) -> Decimal:
@@ -48,7 +48,7 @@ def _seconds(found: re.Match[str]) -> Decimal:
     try:
         since = datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _START
     except ValueError as error:
-        raise Unreadable(f"{found[0]!r} is not a date: {error}") from error
+        raise InvalidValue(f"{found[0]!r} is not a date: {error}") from error
     return Decimal(since.days * 86400 + since.seconds - _offset(found["zone"])) + Decimal(f"0.{found['fraction'] or 0}")
 
 
@@ -61,7 +61,7 @@ def _offset(zone: str | None) -> int:
 
 def boolean(text: str) -> bool:
     if text.lower() not in {"true", "false"}:
-        raise Unreadable(f"{text[:40]!r} is neither true nor false")
+        raise InvalidValue(f"{text[:40]!r} is neither true nor false")
     return text.lower() == "true"
 
 
@@ -69,21 +69,21 @@ def binary(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Unreadable(f"{text[:40]!r} is not base64") from error
+        raise InvalidValue(f"{text[:40]!r} is not base64") from error
 
 
 def address(text: str) -> Address:
     try:
         return ip_address(text)
     except ValueError as error:
-        raise Unreadable(f"{text[:40]!r} is not an IP address") from error
+        raise InvalidValue(f"{text[:40]!r} is not an IP address") from error
 
 
 def network(text: str) -> Network:
     """A CIDR block; without a prefix length the one address. Bits of the host count for nothing."""
     if not _CIDR.fullmatch(text):
-        raise Unreadable(f"{text[:50]!r} is not an IP address or CIDR block")
+        raise InvalidValue(f"{text[:50]!r} is not an IP address or CIDR block")
     try:
         return ip_network(text, strict=False)
     except ValueError as error:
-        raise Unreadable(f"{text[:50]!r} is not an IP address or CIDR block") from error
+        raise InvalidValue(f"{text[:50]!r} is not an IP address or CIDR block") from error

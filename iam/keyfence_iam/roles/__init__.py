@@ -5,7 +5,14 @@ from types import MappingProxyType
 
 from keyfence_iam.policy.role import RoleDefinition
 from keyfence_iam.roles import names
-from keyfence_iam.roles.service_roles import CONTROL_PLANE, MIGRATOR, PROVISIONER, SERVICE_BASE, STREAM_WORKER, WARDEN
+from keyfence_iam.roles.service_roles import (
+    CONTROL_PLANE,
+    MIGRATOR,
+    PROVISIONER,
+    SERVICE_BASE,
+    STREAM_WORKER,
+    TENANT_SUSPENSION,
+)
 from keyfence_iam.roles.tenant_roles import TENANT_MIGRATION, TENANT_READ, TENANT_WRITE
 
 ROLES: Mapping[str, RoleDefinition] = MappingProxyType(
@@ -17,7 +24,7 @@ ROLES: Mapping[str, RoleDefinition] = MappingProxyType(
         names.STREAM_WORKER: STREAM_WORKER,
         names.MIGRATOR: MIGRATOR,
         names.TENANT_MIGRATION: TENANT_MIGRATION,
-        names.WARDEN: WARDEN,
+        names.TENANT_SUSPENSION: TENANT_SUSPENSION,
         names.PROVISIONER: PROVISIONER,
     }
 )

@@ -8,16 +8,16 @@ from keyfence_iam.policy import Policy
 from keyfence_iam.roles import ROLES
 
 
-def text(policy: Policy) -> str:
+def policy_json(policy: Policy) -> str:
     return json.dumps(policy.as_json(), indent=2, ensure_ascii=False) + "\n"
 
 
-def files(deployment: Deployment, *roles: str) -> Mapping[str, str]:
+def policy_files(deployment: Deployment, *roles: str) -> Mapping[str, str]:
     """By file name, what each role may do, at most, and who may become it; of every role where none is named."""
     rendered = {}
     for role in roles or ROLES:
-        rendered[f"{role}.json"] = text(ROLES[role].identity(deployment))
-        rendered[f"{role}.trust.json"] = text(ROLES[role].trust(deployment))
+        rendered[f"{role}.json"] = policy_json(ROLES[role].identity(deployment))
+        rendered[f"{role}.trust.json"] = policy_json(ROLES[role].trust(deployment))
         if boundary := ROLES[role].boundary:
-            rendered[f"{role}.boundary.json"] = text(boundary(deployment))
+            rendered[f"{role}.boundary.json"] = policy_json(boundary(deployment))
     return rendered

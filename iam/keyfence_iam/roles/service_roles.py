@@ -2,44 +2,65 @@
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Condition, Policy, Statement
-from keyfence_iam.policy.actions import ADMINISTRATION, MAKING, READS, SCAN, STREAM_READS, WRITES
+from keyfence_iam.policy.actions import READS, SCAN, STREAM_READS, TABLE_ADMIN_ACTIONS, TABLE_SETUP_ACTIONS, WRITES
 from keyfence_iam.policy.role import RoleDefinition
 from keyfence_iam.roles import statements
 from keyfence_iam.roles.names import CONTROL_PLANE as CONTROL_PLANE_ROLE
 from keyfence_iam.roles.names import MIGRATOR as MIGRATOR_ROLE
 from keyfence_iam.roles.names import SERVICE_BASE as SERVICE_BASE_ROLE
 from keyfence_iam.roles.names import TENANT_MIGRATION, TENANT_READ, TENANT_WRITE
-from keyfence_iam.roles.names import WARDEN as WARDEN_ROLE
-from keyfence_iam.roles.statements import EVERYTHING, NO_DATA, UNFENCEABLE, UNSCANNED, indexes_of, inside, refused
-from keyfence_iam.tenant import CONTROL
+from keyfence_iam.roles.names import TENANT_SUSPENSION as WARDEN_ROLE
+from keyfence_iam.roles.statements import (
+    DENY_ITEMS,
+    DENY_SCAN,
+    DENY_TABLE_WIDE,
+    EVERYTHING,
+    allow_with_leading_keys,
+    deny,
+    indexes_of,
+)
+from keyfence_iam.tenant import CONTROL_PLANE_PREFIX
 
 
 def service_base_identity(deployment: Deployment) -> Policy:
     return Policy(
         statements=(
-            statements.tenants(deployment, TENANT_READ, TENANT_WRITE),
-            statements.untagged(deployment, CONTROL_PLANE_ROLE, WARDEN_ROLE),
-            refused(("dynamodb:*",), "NoDynamoDB"),
+            statements.allow_assume_as_tenant(deployment, TENANT_READ, TENANT_WRITE),
+            statements.allow_assume_untagged(deployment, CONTROL_PLANE_ROLE, WARDEN_ROLE),
+            deny(("dynamodb:*",), "NoDynamoDB"),
         )
     )
 
 
-SERVICE_BASE = RoleDefinition(identity=service_base_identity, trust=statements.by_compute)
+SERVICE_BASE = RoleDefinition(identity=service_base_identity, trust=statements.trust_compute)
 
 
 def control_plane_identity(deployment: Deployment) -> Policy:
-    return Policy(statements=(*inside((deployment.table_arn,), CONTROL, (*READS, *WRITES)), UNSCANNED, UNFENCEABLE))
+    return Policy(
+        statements=(
+            *allow_with_leading_keys((deployment.table_arn,), CONTROL_PLANE_PREFIX, (*READS, *WRITES)),
+            DENY_SCAN,
+            DENY_TABLE_WIDE,
+        )
+    )
 
 
 def control_plane_trusted(deployment: Deployment) -> Policy:
-    return statements.as_nobody(deployment, SERVICE_BASE_ROLE, MIGRATOR_ROLE)
+    return statements.trust_untagged(deployment, SERVICE_BASE_ROLE, MIGRATOR_ROLE)
 
 
 CONTROL_PLANE = RoleDefinition(identity=control_plane_identity, trust=control_plane_trusted)
 
 
 def stream_worker_identity(deployment: Deployment) -> Policy:
-    return Policy(statements=(_reads(deployment), LISTING, statements.tenants(deployment, TENANT_WRITE), NO_DATA))
+    return Policy(
+        statements=(
+            _reads(deployment),
+            LISTING,
+            statements.allow_assume_as_tenant(deployment, TENANT_WRITE),
+            DENY_ITEMS,
+        )
+    )
 
 
 def _reads(deployment: Deployment) -> Statement:
@@ -52,30 +73,32 @@ def _reads(deployment: Deployment) -> Statement:
 
 
 LISTING = Statement(effect="Allow", sid="FindTheStream", actions=("dynamodb:ListStreams",), resources=EVERYTHING)
-STREAM_WORKER = RoleDefinition(identity=stream_worker_identity, trust=statements.by_compute)
+STREAM_WORKER = RoleDefinition(identity=stream_worker_identity, trust=statements.trust_compute)
 
 
 def provisioner_identity(deployment: Deployment) -> Policy:
-    making = Statement(effect="Allow", sid="MakeTheTable", actions=MAKING, resources=(deployment.table_arn,))
-    return Policy(statements=(making, NO_DATA))
+    making = Statement(
+        effect="Allow", sid="MakeTheTable", actions=TABLE_SETUP_ACTIONS, resources=(deployment.table_arn,)
+    )
+    return Policy(statements=(making, DENY_ITEMS))
 
 
-PROVISIONER = RoleDefinition(identity=provisioner_identity, trust=statements.by_the_account)
+PROVISIONER = RoleDefinition(identity=provisioner_identity, trust=statements.trust_account)
 
 
-MIGRATIONS = f"{CONTROL}MIGRATION#"
+MIGRATIONS = f"{CONTROL_PLANE_PREFIX}MIGRATION#"
 ANY_TENANT = "*"
 REMOVING = "dynamodb:DeleteTable"
 
 
 def migrator_identity(deployment: Deployment) -> Policy:
-    progress = inside((deployment.table_arn,), MIGRATIONS, (*READS, *WRITES))
+    progress = allow_with_leading_keys((deployment.table_arn,), MIGRATIONS, (*READS, *WRITES))
     becoming = (
-        statements.tenants(deployment, TENANT_MIGRATION),
-        statements.untagged(deployment, CONTROL_PLANE_ROLE, WARDEN_ROLE),
+        statements.allow_assume_as_tenant(deployment, TENANT_MIGRATION),
+        statements.allow_assume_untagged(deployment, CONTROL_PLANE_ROLE, WARDEN_ROLE),
     )
     silos = (_scan_silos(deployment), _make_silos(deployment), _pool_stays(deployment))
-    return Policy(statements=(_scan(deployment), *silos, *progress, *becoming, UNFENCEABLE))
+    return Policy(statements=(_scan(deployment), *silos, *progress, *becoming, DENY_TABLE_WIDE))
 
 
 def _scan(deployment: Deployment) -> Statement:
@@ -89,7 +112,7 @@ def _scan_silos(deployment: Deployment) -> Statement:
 
 
 def _make_silos(deployment: Deployment) -> Statement:
-    return _on_silos(deployment, "AcceptH19AcceptH29MakeSilos", *MAKING, REMOVING)
+    return _on_silos(deployment, "AcceptH19AcceptH29MakeSilos", *TABLE_SETUP_ACTIONS, REMOVING)
 
 
 def _on_silos(deployment: Deployment, sid: str, *actions: str) -> Statement:
@@ -99,13 +122,13 @@ def _on_silos(deployment: Deployment, sid: str, *actions: str) -> Statement:
 
 def _pool_stays(deployment: Deployment) -> Statement:
     """Whatever else may be granted to it some day."""
-    return Statement(effect="Deny", sid="ThePoolStays", actions=ADMINISTRATION, resources=(deployment.table_arn,))
+    return Statement(effect="Deny", sid="ThePoolStays", actions=TABLE_ADMIN_ACTIONS, resources=(deployment.table_arn,))
 
 
-MIGRATOR = RoleDefinition(identity=migrator_identity, trust=statements.by_compute)
+MIGRATOR = RoleDefinition(identity=migrator_identity, trust=statements.trust_compute)
 
 
-GUARDED = (TENANT_READ, TENANT_WRITE)
+SUSPENDABLE_ROLES = (TENANT_READ, TENANT_WRITE)
 """Not tenant-migration: what is moved or purged is so while its tenant is refused."""
 
 WRITING = ("iam:PutRolePolicy", "iam:DeleteRolePolicy")
@@ -113,8 +136,8 @@ READING = ("iam:GetRolePolicy",)
 
 
 def warden_identity(deployment: Deployment) -> Policy:
-    guarding = (_guarding(deployment, role) for role in GUARDED)
-    return Policy(statements=(*guarding, _looking(deployment), refused(("dynamodb:*",), "NoDynamoDB")))
+    guarding = (_guarding(deployment, role) for role in SUSPENDABLE_ROLES)
+    return Policy(statements=(*guarding, _looking(deployment), deny(("dynamodb:*",), "NoDynamoDB")))
 
 
 def _guarding(deployment: Deployment, role: str) -> Statement:
@@ -129,12 +152,12 @@ def _guarding(deployment: Deployment, role: str) -> Statement:
 
 
 def _looking(deployment: Deployment) -> Statement:
-    roles = tuple(deployment.role_arn(role) for role in GUARDED)
+    roles = tuple(deployment.role_arn(role) for role in SUSPENDABLE_ROLES)
     return Statement(effect="Allow", sid="SeeWhoIsRefused", actions=READING, resources=roles)
 
 
 def warden_trusted(deployment: Deployment) -> Policy:
-    return statements.as_nobody(deployment, SERVICE_BASE_ROLE, MIGRATOR_ROLE)
+    return statements.trust_untagged(deployment, SERVICE_BASE_ROLE, MIGRATOR_ROLE)
 
 
-WARDEN = RoleDefinition(identity=warden_identity, trust=warden_trusted)
+TENANT_SUSPENSION = RoleDefinition(identity=warden_identity, trust=warden_trusted)

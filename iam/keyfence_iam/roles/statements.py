@@ -5,25 +5,25 @@ from collections.abc import Iterable, Mapping
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Condition, Policy, Statement
 from keyfence_iam.policy.actions import (
-    ASSUME,
-    COPIES,
-    DATA,
+    ASSUME_ROLE,
     INDEX_READS,
-    KEYED,
+    ITEM_ACTIONS,
+    KEYED_ITEM_ACTIONS,
     PARTIQL,
     SCAN,
-    SEARCH,
     STREAM_READS,
+    TABLE_COPY_ACTIONS,
     TAG_SESSION,
+    VECTOR_SEARCH,
 )
-from keyfence_iam.tenant import TENANT_OF_SESSION, TENANT_TAG, tenant_boundary
+from keyfence_iam.tenant import SESSION_TAG, SESSION_TAG_VARIABLE, tenant_key_prefix
 
 INDEXES = ("GSI1", "GSI2", "GSI3")
 LEADING_KEYS = "dynamodb:LeadingKeys"
 EVERYTHING = ("*",)
 
 
-def inside(tables: tuple[str, ...], prefix: str, actions: tuple[str, ...]) -> tuple[Statement, ...]:
+def allow_with_leading_keys(tables: tuple[str, ...], prefix: str, actions: tuple[str, ...]) -> tuple[Statement, ...]:
     """These calls on partitions that begin with the prefix, of these tables and of their indexes."""
     return (
         Statement(
@@ -31,16 +31,16 @@ def inside(tables: tuple[str, ...], prefix: str, actions: tuple[str, ...]) -> tu
             sid="ItemsInsideTheFence",
             actions=actions,
             resources=tables,
-            conditions=leading(prefix),
+            conditions=leading_keys_condition(prefix),
         ),
         Statement(
             effect="Allow",
             sid="IndexesInsideTheFence",
             actions=INDEX_READS,
             resources=indexes_of(*tables),
-            conditions=leading(prefix),
+            conditions=leading_keys_condition(prefix),
         ),
-        UNKEYED,
+        DENY_WITHOUT_LEADING_KEYS,
     )
 
 
@@ -48,7 +48,7 @@ def indexes_of(*tables: str) -> tuple[str, ...]:
     return tuple(f"{table}/index/{index}" for table in tables for index in INDEXES)
 
 
-def leading(prefix: str) -> tuple[Condition, ...]:
+def leading_keys_condition(prefix: str) -> tuple[Condition, ...]:
     """ForAllValues holds for calls without leading keys too: the Null line is what keeps those out."""
     return (
         Condition("ForAllValues:StringLike", LEADING_KEYS, (f"{prefix}*",)),
@@ -56,25 +56,25 @@ def leading(prefix: str) -> tuple[Condition, ...]:
     )
 
 
-def refused(actions: Iterable[str], sid: str) -> Statement:
+def deny(actions: Iterable[str], sid: str) -> Statement:
     return Statement(effect="Deny", sid=sid, actions=tuple(actions), resources=EVERYTHING)
 
 
-UNKEYED = Statement(
+DENY_WITHOUT_LEADING_KEYS = Statement(
     effect="Deny",
     sid="NoItemsWithoutLeadingKeys",
-    actions=KEYED,
+    actions=KEYED_ITEM_ACTIONS,
     resources=EVERYTHING,
     conditions=(Condition("Null", LEADING_KEYS, ("true",)),),
 )
-UNFENCEABLE = refused((*PARTIQL, SEARCH, *STREAM_READS, *COPIES), "NothingByTheTable")
-UNSCANNED = refused((SCAN,), "NoScan")
-NO_DATA = refused(DATA, "NoItems")
+DENY_TABLE_WIDE = deny((*PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS), "NothingByTheTable")
+DENY_SCAN = deny((SCAN,), "NoScan")
+DENY_ITEMS = deny(ITEM_ACTIONS, "NoItems")
 
 
-EXACTLY_THE_TENANT = (
-    Condition("StringLike", f"aws:RequestTag/{TENANT_TAG}", ("?*",)),
-    Condition("ForAllValues:StringEquals", "aws:TagKeys", (TENANT_TAG,)),
+ONLY_TENANT_TAG = (
+    Condition("StringLike", f"aws:RequestTag/{SESSION_TAG}", ("?*",)),
+    Condition("ForAllValues:StringEquals", "aws:TagKeys", (SESSION_TAG,)),
     Condition("Null", "aws:TagKeys", ("false",)),
     Condition("Null", "sts:TransitiveTagKeys", ("true",)),
 )
@@ -83,52 +83,52 @@ EXACTLY_THE_TENANT = (
 NO_TAGS = (Condition("Null", "aws:TagKeys", ("true",)),)
 
 
-def own(deployment: Deployment, actions: tuple[str, ...]) -> tuple[Statement, ...]:
+def allow_tenant_items(deployment: Deployment, actions: tuple[str, ...]) -> tuple[Statement, ...]:
     """One condition for both tables. Which of them a session may use now its session policy says."""
-    tables = (deployment.table_arn, deployment.silo_arn(TENANT_OF_SESSION))
-    return inside(tables, tenant_boundary(TENANT_OF_SESSION), actions)
+    tables = (deployment.table_arn, deployment.silo_arn(SESSION_TAG_VARIABLE))
+    return allow_with_leading_keys(tables, tenant_key_prefix(SESSION_TAG_VARIABLE), actions)
 
 
-def tenants(deployment: Deployment, *roles: str) -> Statement:
+def allow_assume_as_tenant(deployment: Deployment, *roles: str) -> Statement:
     """These roles for one tenant at a time, named by the session's only tag."""
     return Statement(
         effect="Allow",
         sid="BecomeOneTenant",
-        actions=(ASSUME, TAG_SESSION),
+        actions=(ASSUME_ROLE, TAG_SESSION),
         resources=tuple(deployment.role_arn(role) for role in roles),
-        conditions=EXACTLY_THE_TENANT,
+        conditions=ONLY_TENANT_TAG,
     )
 
 
-def untagged(deployment: Deployment, *roles: str) -> Statement:
+def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
     """These roles, which belong to no tenant."""
     return Statement(
         effect="Allow",
         sid="BecomeNoTenant",
-        actions=(ASSUME,),
+        actions=(ASSUME_ROLE,),
         resources=tuple(deployment.role_arn(role) for role in roles),
         conditions=NO_TAGS,
     )
 
 
-def as_a_tenant(deployment: Deployment, *roles: str) -> Policy:
+def trust_with_tenant_tag(deployment: Deployment, *roles: str) -> Policy:
     """By these roles, for one tenant that the session is tagged with."""
-    return _trust("OneTenant", _roles(deployment, *roles), (ASSUME, TAG_SESSION), EXACTLY_THE_TENANT)
+    return _trust("OneTenant", _roles(deployment, *roles), (ASSUME_ROLE, TAG_SESSION), ONLY_TENANT_TAG)
 
 
-def as_nobody(deployment: Deployment, *roles: str) -> Policy:
+def trust_untagged(deployment: Deployment, *roles: str) -> Policy:
     """By these roles, for no tenant."""
-    return _trust("NoTenant", _roles(deployment, *roles), (ASSUME,), NO_TAGS)
+    return _trust("NoTenant", _roles(deployment, *roles), (ASSUME_ROLE,), NO_TAGS)
 
 
-def by_compute(deployment: Deployment) -> Policy:
-    return _trust("Compute", {"Service": deployment.compute}, (ASSUME,))
+def trust_compute(deployment: Deployment) -> Policy:
+    return _trust("Compute", {"Service": deployment.compute}, (ASSUME_ROLE,))
 
 
-def by_the_account(deployment: Deployment) -> Policy:
+def trust_account(deployment: Deployment) -> Policy:
     """By whomever the account's own policies let."""
     root = f"arn:{deployment.partition}:iam::{deployment.account}:root"
-    return _trust("Account", {"AWS": (root,)}, (ASSUME,), NO_TAGS)
+    return _trust("Account", {"AWS": (root,)}, (ASSUME_ROLE,), NO_TAGS)
 
 
 def _trust(

@@ -6,26 +6,26 @@ from keyfence_iam.policy.actions import READS, WRITES
 from keyfence_iam.policy.role import RoleDefinition
 from keyfence_iam.roles import statements
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE, STREAM_WORKER
-from keyfence_iam.roles.statements import UNFENCEABLE, UNSCANNED, own
+from keyfence_iam.roles.statements import DENY_SCAN, DENY_TABLE_WIDE, allow_tenant_items
 
 
 def tenant_read_identity(deployment: Deployment) -> Policy:
-    return Policy(statements=(*own(deployment, READS), UNSCANNED, UNFENCEABLE))
+    return Policy(statements=(*allow_tenant_items(deployment, READS), DENY_SCAN, DENY_TABLE_WIDE))
 
 
 def tenant_read_trusted(deployment: Deployment) -> Policy:
-    return statements.as_a_tenant(deployment, SERVICE_BASE)
+    return statements.trust_with_tenant_tag(deployment, SERVICE_BASE)
 
 
 TENANT_READ = RoleDefinition(identity=tenant_read_identity, trust=tenant_read_trusted, boundary=tenant_read_identity)
 
 
 def tenant_write_identity(deployment: Deployment) -> Policy:
-    return Policy(statements=(*own(deployment, (*READS, *WRITES)), UNSCANNED, UNFENCEABLE))
+    return Policy(statements=(*allow_tenant_items(deployment, (*READS, *WRITES)), DENY_SCAN, DENY_TABLE_WIDE))
 
 
 def tenant_write_trusted(deployment: Deployment) -> Policy:
-    return statements.as_a_tenant(deployment, SERVICE_BASE, STREAM_WORKER)
+    return statements.trust_with_tenant_tag(deployment, SERVICE_BASE, STREAM_WORKER)
 
 
 TENANT_WRITE = RoleDefinition(
@@ -34,7 +34,7 @@ TENANT_WRITE = RoleDefinition(
 
 
 def tenant_migration_trusted(deployment: Deployment) -> Policy:
-    return statements.as_a_tenant(deployment, MIGRATOR)
+    return statements.trust_with_tenant_tag(deployment, MIGRATOR)
 
 
 TENANT_MIGRATION = RoleDefinition(

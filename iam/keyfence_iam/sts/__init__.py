@@ -1,5 +1,5 @@
 """A fence to short-lived credentials: the only caller of STS."""
 
-from keyfence_iam.sts.session_cache import Vending
+from keyfence_iam.sts.session_cache import SessionCache
 
-__all__ = ["Vending"]
+__all__ = ["SessionCache"]

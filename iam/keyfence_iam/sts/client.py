@@ -19,8 +19,14 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Policy, Statement
 from keyfence_iam.policy.actions import READS
 from keyfence_iam.sts.session_cache import THREADS
-from keyfence_iam.sts.session_spec import CutOff, NoSession, OverBudget, Profile, Wanted
-from keyfence_iam.tenant import TENANT_OF_SESSION, TENANT_TAG
+from keyfence_iam.sts.session_spec import (
+    SessionScope,
+    SessionSpec,
+    SessionThrottled,
+    SessionUnavailable,
+    StsConnectionLost,
+)
+from keyfence_iam.tenant import SESSION_TAG, SESSION_TAG_VARIABLE
 
 if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
@@ -32,15 +38,15 @@ ANY_REGION = "*"
 
 
 @cache
-def narrowing(roles: str, table: str) -> Mapping[Profile, str | None]:
+def session_policies(roles: str, table: str) -> Mapping[SessionScope, str | None]:
     """For the table of the account that the roles, whose ARNs begin so, are in."""
     _, partition, _, _, account, _ = roles.split(":", 5)
     there = Deployment(account=account, region=ANY_REGION, table=table, partition=partition)
     return {
-        Profile.WHOLE: None,
-        Profile.READ_ONLY: _text(Statement(effect="Allow", sid="Reads", actions=READS, resources=("*",))),
-        Profile.POOL: _text(_within("Pool", there.table_arn)),
-        Profile.SILO: _text(_within("Silo", there.silo_arn(TENANT_OF_SESSION))),
+        SessionScope.WHOLE: None,
+        SessionScope.READ_ONLY: _text(Statement(effect="Allow", sid="Reads", actions=READS, resources=("*",))),
+        SessionScope.POOL: _text(_within("Pool", there.table_arn)),
+        SessionScope.SILO: _text(_within("Silo", there.silo_arn(SESSION_TAG_VARIABLE))),
     }
 
 
@@ -58,7 +64,7 @@ _THROTTLES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}
 
 
 @dataclass(frozen=True, slots=True)
-class Sts:
+class StsClient:
     """Sessions of the roles whose ARNs begin with `roles`, narrowed as is wanted."""
 
     boto: "STSClient"
@@ -76,7 +82,7 @@ class Sts:
         region: str | None = None,
         endpoint_url: str | None = None,
         read_timeout: float = 2.0,
-    ) -> "Sts":
+    ) -> "StsClient":
         """The regional endpoint unless another is given; short timeouts, since callers wait."""
         config = Config(
             connect_timeout=1,
@@ -94,20 +100,20 @@ class Sts:
         )
         return cls(boto, roles, table, session_name())
 
-    def __call__(self, wanted: Wanted, seconds: int) -> Credentials:
+    def __call__(self, wanted: SessionSpec, seconds: int) -> Credentials:
         try:
             answer = self.boto.assume_role(**self._asked(wanted, seconds))["Credentials"]
         except ClientError as refusal:
             raise _refused(refusal) from refusal
         except ConnectionClosedError as closed:
-            raise CutOff(f"STS cannot be reached: {closed}") from closed
+            raise StsConnectionLost(f"STS cannot be reached: {closed}") from closed
         except BotoCoreError as failure:
-            raise NoSession(f"STS cannot be reached: {failure}") from failure
+            raise SessionUnavailable(f"STS cannot be reached: {failure}") from failure
         return Credentials(answer["AccessKeyId"], answer["SecretAccessKey"], answer["SessionToken"])
 
-    def _asked(self, wanted: Wanted, seconds: int) -> Any:
-        tags = [{"Key": TENANT_TAG, "Value": wanted.tenant}] if wanted.tenant is not None else []
-        narrowed = narrowing(self.roles, self.table)[wanted.profile]
+    def _asked(self, wanted: SessionSpec, seconds: int) -> Any:
+        tags = [{"Key": SESSION_TAG, "Value": wanted.tenant}] if wanted.tenant is not None else []
+        narrowed = session_policies(self.roles, self.table)[wanted.profile]
         return {
             "RoleArn": f"{self.roles}{wanted.role}",
             "RoleSessionName": self.name,
@@ -117,7 +123,7 @@ class Sts:
         }
 
 
-def ambient() -> boto3.Session:
+def default_boto_session() -> boto3.Session:
     """The credentials that boto3's own chain finds on this machine, refreshed by it when they expire."""
     session = botocore.session.Session()
     session.set_config_variable("sts_regional_endpoints", "regional")
@@ -133,8 +139,8 @@ def session_name() -> str:
     return f"keyfence-{host}"[: LONGEST_NAME - len(end)] + end
 
 
-def _refused(refusal: ClientError) -> NoSession:
+def _refused(refusal: ClientError) -> SessionUnavailable:
     code = refusal.response["Error"]["Code"]
     if code in _THROTTLES:
-        return OverBudget("STS has too many callers just now", THROTTLED_SECONDS)
-    return NoSession(f"STS refuses: {refusal}")
+        return SessionThrottled("STS has too many callers just now", THROTTLED_SECONDS)
+    return SessionUnavailable(f"STS refuses: {refusal}")

@@ -11,11 +11,11 @@ from typing import TypeVar
 
 import structlog
 
-from keyfence_iam.sts.session_spec import NoSession
+from keyfence_iam.sts.session_spec import SessionUnavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class RefreshSchedule:
     """All in seconds, but for the shares of a session's life between which it is renewed.
 
     With these numbers a session in use has more than five minutes to go when an outage of STS begins.
@@ -50,7 +50,7 @@ EVERY_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-class Sweep:
+class RefreshThread:
     """Does its work again and again until it is stopped, also after a round that failed; it keeps no process alive."""
 
     def __init__(self, work: Callable[[], None], every: float = EVERY_SECONDS) -> None:
@@ -78,14 +78,14 @@ _AWAKE_OR_NOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Linux's monotonic clock stands still in a suspended machine, that of macOS does not."""
 
 
-def elapsed() -> float:
+def boottime() -> float:
     return time.clock_gettime(_AWAKE_OR_NOT)
 
 
 T = TypeVar("T")
 
 
-async def landed(flight: "Future[T]", seconds: float) -> T:
+async def wait_for_result(flight: "Future[T]", seconds: float) -> T:
     """The result of the flight; a waiter who is cancelled or loses patience leaves it to the others."""
     loop = asyncio.get_running_loop()
     arrival: asyncio.Future[None] = loop.create_future()
@@ -99,9 +99,9 @@ async def landed(flight: "Future[T]", seconds: float) -> T:
         await asyncio.wait_for(arrival, seconds)
         return flight.result()
     except TimeoutError:
-        raise NoSession(f"STS has not answered within {seconds:g} s") from None
+        raise SessionUnavailable(f"STS has not answered within {seconds:g} s") from None
     except CancelledError:
-        raise NoSession("vending has ended") from None
+        raise SessionUnavailable("vending has ended") from None
 
 
 def _arrive(arrival: "asyncio.Future[None]") -> None:

@@ -12,14 +12,14 @@ from threading import Lock
 import structlog
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.refresh import Pace, elapsed, landed
-from keyfence_iam.sts.session_spec import CutOff, NoSession, OverBudget, Wanted
+from keyfence_iam.sts.refresh import RefreshSchedule, boottime, wait_for_result
+from keyfence_iam.sts.session_spec import SessionSpec, SessionThrottled, SessionUnavailable, StsConnectionLost
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import Budget
 
 
 @dataclass(slots=True, kw_only=True)
-class Held:
+class CachedSession:
     """Credentials, until when they are handed out, and from when better ones are sought."""
 
     credentials: Credentials
@@ -35,7 +35,7 @@ class Held:
         return now >= self.good_until or (self.used and now >= self.renew_at)
 
 
-Assume = Callable[[Wanted, int], Credentials]
+AssumeRole = Callable[[SessionSpec, int], Credentials]
 """A new session of that many seconds from STS, or NoSession."""
 
 SESSIONS = 10_000
@@ -44,7 +44,7 @@ THREADS = 8
 log = structlog.get_logger(__name__)
 
 
-class Vending:
+class SessionCache:
     """Credentials for whoever holds a Wanted, in any event loop; where there are none there is NoSession, no others.
 
     A session in hand is handed out without waiting. Everything else happens in threads: one fetch at a time for each
@@ -53,12 +53,12 @@ class Vending:
 
     def __init__(
         self,
-        assume: Assume,
+        assume: AssumeRole,
         *,
-        pace: Pace = Pace(),  # noqa: B008
+        pace: RefreshSchedule = RefreshSchedule(),  # noqa: B008
         budget: Budget | None = None,
         sessions: int = SESSIONS,
-        clock: Callable[[], float] = elapsed,
+        clock: Callable[[], float] = boottime,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.counts: Counter[str] = Counter(vended=0, renewed=0, failed=0, throttled=0)
@@ -69,19 +69,19 @@ class Vending:
         self._clock = clock
         self._chance = chance
         self._lock = Lock()
-        self._held: OrderedDict[Wanted, Held] = OrderedDict()
-        self._flights: dict[Wanted, Future[Credentials]] = {}
-        self._refused: dict[Wanted, tuple[float, NoSession]] = {}
-        self._replaced: dict[Wanted, float] = {}
-        self._forgotten: set[Wanted] = set()
+        self._held: OrderedDict[SessionSpec, CachedSession] = OrderedDict()
+        self._flights: dict[SessionSpec, Future[Credentials]] = {}
+        self._refused: dict[SessionSpec, tuple[float, SessionUnavailable]] = {}
+        self._replaced: dict[SessionSpec, float] = {}
+        self._forgotten: set[SessionSpec] = set()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sts")
 
-    async def credentials(self, wanted: Wanted) -> Credentials:
+    async def credentials(self, wanted: SessionSpec) -> Credentials:
         with self._lock:
             found = self._find(wanted)
         return found if isinstance(found, Credentials) else await self._landed(found)
 
-    async def replacement(self, wanted: Wanted, refused: Credentials) -> Credentials | None:
+    async def replacement(self, wanted: SessionSpec, refused: Credentials) -> Credentials | None:
         """Another session than the one that was refused, which may have been revoked; None where there is none.
 
         The refused one is kept until there is another: while STS is away, a plain denial costs nobody a good session.
@@ -115,12 +115,12 @@ class Vending:
                 self._tend(wanted, now)
 
     async def _landed(self, flight: "Future[Credentials]") -> Credentials:
-        return await landed(flight, self._pace.patience)
+        return await wait_for_result(flight, self._pace.patience)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _find(self, wanted: Wanted) -> "Credentials | Future[Credentials]":
+    def _find(self, wanted: SessionSpec) -> "Credentials | Future[Credentials]":
         now = self._clock()
         held = self._held.get(wanted)
         if held is None or now >= held.good_until:
@@ -131,7 +131,7 @@ class Vending:
             self._renew(wanted, now)
         return held.credentials
 
-    def _find_other(self, wanted: Wanted, refused: Credentials) -> "Credentials | Future[Credentials] | None":
+    def _find_other(self, wanted: SessionSpec, refused: Credentials) -> "Credentials | Future[Credentials] | None":
         now = self._clock()
         held = self._held.get(wanted)
         if held is None or held.credentials != refused:
@@ -143,39 +143,39 @@ class Vending:
         self._replaced[wanted] = now + self._pace.replacement
         return self._start(wanted, now)
 
-    def _fetch_anew(self, wanted: Wanted, now: float) -> "Future[Credentials]":
+    def _fetch_anew(self, wanted: SessionSpec, now: float) -> "Future[Credentials]":
         self._held.pop(wanted, None)
         self._recall_refusal(wanted, now)
         if not self._budget.take(now):
             self.counts["throttled"] += 1
-            raise OverBudget("the budget for calls of STS is used up", self._budget.wait())
+            raise SessionThrottled("the budget for calls of STS is used up", self._budget.wait())
         return self._start(wanted, now)
 
-    def _recall_refusal(self, wanted: Wanted, now: float) -> None:
+    def _recall_refusal(self, wanted: SessionSpec, now: float) -> None:
         if wanted in self._refused and now < self._refused[wanted][0]:
             raise self._refused[wanted][1].with_traceback(None)
 
-    def _tend(self, wanted: Wanted, now: float) -> None:
+    def _tend(self, wanted: SessionSpec, now: float) -> None:
         held = self._held.get(wanted)
         if held and now >= held.good_until:
             del self._held[wanted]
         elif held and held.due(now):
             self._renew(wanted, now)
 
-    def _renew(self, wanted: Wanted, now: float) -> None:
+    def _renew(self, wanted: SessionSpec, now: float) -> None:
         """Beyond the budget it stays due, and whoever comes next tries again."""
         if wanted not in self._flights and self._budget.take(now, renewal=True):
             self._start(wanted, now)
 
-    def _start(self, wanted: Wanted, now: float) -> "Future[Credentials]":
+    def _start(self, wanted: SessionSpec, now: float) -> "Future[Credentials]":
         try:
             flight = self._threads.submit(self._fetch, wanted, now + self._pace.patience)
         except RuntimeError as ended:
-            raise NoSession("vending has ended") from ended
+            raise SessionUnavailable("vending has ended") from ended
         self._flights[wanted] = flight
         return flight
 
-    def _fetch(self, wanted: Wanted, deadline: float) -> Credentials:
+    def _fetch(self, wanted: SessionSpec, deadline: float) -> Credentials:
         """A session's life is counted from before STS was asked, by our own clock: no skew makes it longer."""
         asked_at = self._clock()
         try:
@@ -187,7 +187,7 @@ class Vending:
         self._land(wanted, partial(self._succeeded, wanted, credentials, asked_at))
         return credentials
 
-    def _land(self, wanted: Wanted, outcome: Callable[[], None]) -> None:
+    def _land(self, wanted: SessionSpec, outcome: Callable[[], None]) -> None:
         """Whatever comes of it, the flight is over: those who come later must not wait for it."""
         with self._lock:
             try:
@@ -196,25 +196,25 @@ class Vending:
                 del self._flights[wanted]
                 self._forgotten.discard(wanted)
 
-    def _asked(self, wanted: Wanted, *, late: bool) -> Credentials:
+    def _asked(self, wanted: SessionSpec, *, late: bool) -> Credentials:
         """A fetch whose turn comes when its callers are gone is not made, so that none is left over after an outage."""
         if late:
-            raise NoSession("too many sessions were waiting for STS")
+            raise SessionUnavailable("too many sessions were waiting for STS")
         try:
             return self._assume(wanted, self._pace.session)
-        except CutOff:
+        except StsConnectionLost:
             with self._lock:
                 affordable = self._budget.take(self._clock())
             if not affordable:
                 raise
         return self._assume(wanted, self._pace.session)
 
-    def _succeeded(self, wanted: Wanted, credentials: Credentials, asked_at: float) -> None:
+    def _succeeded(self, wanted: SessionSpec, credentials: Credentials, asked_at: float) -> None:
         renewed = wanted in self._held
         self.counts["renewed" if renewed else "vended"] += 1
         if wanted in self._forgotten:
             return
-        self._held[wanted] = Held(
+        self._held[wanted] = CachedSession(
             credentials=credentials,
             good_until=asked_at + self._pace.session - self._pace.margin,
             renew_at=asked_at + self._pace.renewal(self._chance()),
@@ -223,17 +223,19 @@ class Vending:
         if len(self._held) > self._largest:
             self._held.popitem(last=False)
 
-    def _failed(self, wanted: Wanted, error: BaseException) -> None:
+    def _failed(self, wanted: SessionSpec, error: BaseException) -> None:
         self.counts["failed"] += 1
         now = self._clock()
         if held := self._held.get(wanted):
             held.failures += 1
             held.renew_at = now + self._pace.pause(held.failures, self._chance())
-        refusal = error if isinstance(error, NoSession) else NoSession(f"{type(error).__name__}: {error}")
+        refusal = (
+            error if isinstance(error, SessionUnavailable) else SessionUnavailable(f"{type(error).__name__}: {error}")
+        )
         self._refused[wanted] = (now + self._pace.refusal, refusal)
 
 
-def _tell(wanted: Wanted, error: BaseException) -> None:
+def _tell(wanted: SessionSpec, error: BaseException) -> None:
     """A log that cannot be written changes nothing for those who wait."""
     with suppress(Exception):
         log.error("no_session", role=wanted.role, tenant=wanted.tenant, profile=wanted.profile, reason=str(error))

@@ -3,11 +3,11 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from keyfence_iam.roles.names import CONTROL_PLANE, TENANT_MIGRATION, TENANT_READ, TENANT_WRITE, WARDEN
-from keyfence_iam.tenant import TenantId, tenant_id
+from keyfence_iam.roles.names import CONTROL_PLANE, TENANT_MIGRATION, TENANT_READ, TENANT_SUSPENSION, TENANT_WRITE
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 
-class Profile(StrEnum):
+class SessionScope(StrEnum):
     """How much of its role a session may use."""
 
     WHOLE = "whole"
@@ -16,7 +16,7 @@ class Profile(StrEnum):
     SILO = "silo"
 
 
-class Placement(StrEnum):
+class TableAccess(StrEnum):
     """Where a tenant's items lie: in the table that all share, in its own, or in both while it moves."""
 
     POOL = "pool"
@@ -24,45 +24,45 @@ class Placement(StrEnum):
     BOTH = "both"
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> SessionScope:
         """A tenant's role reaches both tables and no more, so that for both it is used whole."""
-        return Profile.WHOLE if self is Placement.BOTH else Profile(self.value)
+        return SessionScope.WHOLE if self is TableAccess.BOTH else SessionScope(self.value)
 
 
-class Wanted(NamedTuple):
+class SessionSpec(NamedTuple):
     """Two that differ in anything never share a session."""
 
     role: str
     tenant: TenantId | None = None
-    profile: Profile = Profile.WHOLE
+    profile: SessionScope = SessionScope.WHOLE
 
 
-def of_tenant(tenant: TenantId, *, writes: bool, placement: Placement = Placement.POOL) -> Wanted:
-    return Wanted(TENANT_WRITE if writes else TENANT_READ, tenant_id(tenant), placement.profile)
+def tenant_session(tenant: TenantId, *, writes: bool, placement: TableAccess = TableAccess.POOL) -> SessionSpec:
+    return SessionSpec(TENANT_WRITE if writes else TENANT_READ, parse_tenant_id(tenant), placement.profile)
 
 
-def of_migration(tenant: TenantId, *, placement: Placement = Placement.POOL) -> Wanted:
+def migration_session(tenant: TenantId, *, placement: TableAccess = TableAccess.POOL) -> SessionSpec:
     """To move or purge what is the tenant's, suspended or not; the migrator alone gets it."""
-    return Wanted(TENANT_MIGRATION, tenant_id(tenant), placement.profile)
+    return SessionSpec(TENANT_MIGRATION, parse_tenant_id(tenant), placement.profile)
 
 
-def of_warden() -> Wanted:
-    return Wanted(WARDEN)
+def suspension_session() -> SessionSpec:
+    return SessionSpec(TENANT_SUSPENSION)
 
 
-def of_control_plane(*, writes: bool) -> Wanted:
-    return Wanted(CONTROL_PLANE, profile=Profile.WHOLE if writes else Profile.READ_ONLY)
+def control_plane_session(*, writes: bool) -> SessionSpec:
+    return SessionSpec(CONTROL_PLANE, profile=SessionScope.WHOLE if writes else SessionScope.READ_ONLY)
 
 
-class NoSession(Exception):
+class SessionUnavailable(Exception):
     """There are no credentials for this, and nobody else's are used instead; the text is for the log."""
 
 
-class CutOff(NoSession):
+class StsConnectionLost(SessionUnavailable):
     """The connection to STS was closed under the call, as idle ones are: the next one may well be answered."""
 
 
-class OverBudget(NoSession):
+class SessionThrottled(SessionUnavailable):
     """Too many sessions are being asked for just now."""
 
     def __init__(self, text: str, retry_after: float) -> None:

@@ -1,5 +1,5 @@
 """The guard before the tenant roles: the only caller of IAM."""
 
-from keyfence_iam.suspension.client import NotShut, TooManySuspended, Warden
+from keyfence_iam.suspension.client import SuspensionFailed, TenantSuspension, TooManySuspended
 
-__all__ = ["NotShut", "TooManySuspended", "Warden"]
+__all__ = ["SuspensionFailed", "TenantSuspension", "TooManySuspended"]

@@ -12,21 +12,21 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.policy import Condition, Policy, parse
-from keyfence_iam.roles.service_roles import GUARDED
-from keyfence_iam.suspension.policy import BadSuspension, suspended
+from keyfence_iam.policy import Condition, Policy, parse_policy
+from keyfence_iam.roles.service_roles import SUSPENDABLE_ROLES
+from keyfence_iam.suspension.policy import InvalidSuspension, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 
 
-class NotShut(Exception):
+class SuspensionFailed(Exception):
     """IAM did not take it, or did not answer. Each role refuses whom it refused before or whom it was to refuse."""
 
 
-class TooManySuspended(NotShut):
+class TooManySuspended(SuspensionFailed):
     """More tenants than a role's inline policies have room for; nothing was changed on that role."""
 
 
-POLICY = "keyfence-suspended-tenants"
+POLICY_NAME = "keyfence-suspended-tenants"
 GLOBAL_REGION = "us-east-1"
 """Where IAM's requests are signed for when an endpoint is given, of which boto3 knows nothing."""
 
@@ -40,7 +40,7 @@ class RolePolicies(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Warden:
+class TenantSuspension:
     """Over the roles whose names begin with `prefix`; to do the same again changes nothing."""
 
     client: RolePolicies
@@ -49,7 +49,7 @@ class Warden:
     @classmethod
     def connect(
         cls, credentials: Credentials, prefix: str, *, region: str | None = None, endpoint_url: str | None = None
-    ) -> "Warden":
+    ) -> "TenantSuspension":
         """IAM is one for all regions of a partition, which `region` says."""
         config = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
         plain = (endpoint_url or "").startswith("http:")
@@ -78,15 +78,15 @@ class Warden:
         return read & write
 
     def _roles(self) -> tuple[str, ...]:
-        return tuple(f"{self.prefix}{role}" for role in GUARDED)
+        return tuple(f"{self.prefix}{role}" for role in SUSPENDABLE_ROLES)
 
     def _put(self, role: str, policy: Policy) -> None:
         document = json.dumps(policy.as_json(), separators=(",", ":"))
-        self.client.put_role_policy(RoleName=role, PolicyName=POLICY, PolicyDocument=document)
+        self.client.put_role_policy(RoleName=role, PolicyName=POLICY_NAME, PolicyDocument=document)
 
     def _delete(self, role: str) -> None:
         try:
-            self.client.delete_role_policy(RoleName=role, PolicyName=POLICY)
+            self.client.delete_role_policy(RoleName=role, PolicyName=POLICY_NAME)
         except ClientError as error:
             if not _absent(error):
                 raise
@@ -98,7 +98,7 @@ class Warden:
 
     def _find(self, role: str) -> Policy | None:
         try:
-            return parse(self.client.get_role_policy(RoleName=role, PolicyName=POLICY)["PolicyDocument"])
+            return parse_policy(self.client.get_role_policy(RoleName=role, PolicyName=POLICY_NAME)["PolicyDocument"])
         except ClientError as error:
             if not _absent(error):
                 raise
@@ -113,8 +113,8 @@ def _session() -> boto3.Session:
 
 def _policy(tenants: frozenset[TenantId]) -> Policy | None:
     try:
-        return suspended(tenants) if tenants else None
-    except BadSuspension as error:
+        return deny_tenants_policy(tenants) if tenants else None
+    except InvalidSuspension as error:
         raise TooManySuspended(str(error)) from error
 
 
@@ -125,7 +125,7 @@ def _condition(policy: Policy) -> Condition:
 def _absent(error: ClientError) -> bool:
     """That there is no such policy: nobody is refused. That there is no such role is another matter."""
     told = error.response["Error"]
-    return told["Code"] == "NoSuchEntity" and POLICY in told["Message"]
+    return told["Code"] == "NoSuchEntity" and POLICY_NAME in told["Message"]
 
 
 @contextmanager
@@ -135,6 +135,6 @@ def _told(role: str, tenants: frozenset[TenantId] = frozenset()) -> Iterator[Non
     except ClientError as error:
         if error.response["Error"]["Code"] == "LimitExceeded":
             raise TooManySuspended(f"{role} has no room for {len(tenants)} suspended tenants: {error}") from error
-        raise NotShut(f"IAM refuses: {error}") from error
+        raise SuspensionFailed(f"IAM refuses: {error}") from error
     except BotoCoreError as error:
-        raise NotShut(f"IAM cannot be reached: {error}") from error
+        raise SuspensionFailed(f"IAM cannot be reached: {error}") from error

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from keyfence.store.entity import Entity, Family, Get, Index, Query
+from keyfence.store.entity import Entity, Get, Index, ItemCollection, Query
 
-Pattern = Get[Any] | Query[Any] | Family[Any, Any]
+Pattern = Get[Any] | Query[Any] | ItemCollection[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedPattern:
     """A pattern and its name."""
 
     name: str
@@ -25,7 +25,7 @@ class Named:
     @property
     def reads(self) -> Get[Any] | Query[Any]:
         """The call that it makes; a family's is that of its children, begun a little earlier."""
-        return self.pattern.children if isinstance(self.pattern, Family) else self.pattern
+        return self.pattern.children if isinstance(self.pattern, ItemCollection) else self.pattern
 
     @property
     def index(self) -> Index:
@@ -33,7 +33,7 @@ class Named:
 
     @property
     def entities(self) -> tuple[Entity[Any], ...]:
-        parents = (self.pattern.parent,) if isinstance(self.pattern, Family) else ()
+        parents = (self.pattern.parent,) if isinstance(self.pattern, ItemCollection) else ()
         return *parents, self.reads.entity
 
     @property
@@ -54,6 +54,6 @@ class Named:
         }
 
     def _sort(self, query: Query[Any]) -> str:
-        if isinstance(self.pattern, Family):
+        if isinstance(self.pattern, ItemCollection):
             return f"{self.pattern.parent_sort.text} to {query.begins_with}"
         return f"begins with {query.begins_with}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from keyfence.access_patterns.named import Named
+from keyfence.access_patterns.named import NamedPattern
 from keyfence.domains.activity import activity_log as activity
 from keyfence.domains.categories import access as categories
 from keyfence.domains.counters import counter as counters
@@ -21,7 +21,7 @@ from keyfence.hot_partitions import fleet as traffic
 from keyfence.jobs import job as jobs
 from keyfence.jobs.move import differences
 from keyfence.jobs.offboard import start as offboarding
-from keyfence.store.entity import Entity, Family, Get, Query
+from keyfence.store.entity import Entity, Get, ItemCollection, Query
 from keyfence.tenancy import access as tenancy
 from keyfence.tenancy import suspensions
 from keyfence.usage import hourly_usage as usage
@@ -48,9 +48,9 @@ ACCESS: tuple[ModuleType, ...] = (
 )
 
 
-def patterns() -> Iterator[Named]:
+def patterns() -> Iterator[NamedPattern]:
     declared = _declared((*ACCESS, graphql))
-    yield from (Named(name, one) for name, one in declared if isinstance(one, Get | Query | Family))
+    yield from (NamedPattern(name, one) for name, one in declared if isinstance(one, Get | Query | ItemCollection))
 
 
 def entities() -> Iterator[Entity[Any]]:
@@ -62,6 +62,6 @@ def _declared(modules: tuple[ModuleType, ...]) -> Iterator[tuple[str, object]]:
     seen = set()
     for module in modules:
         for name, value in vars(module).items():
-            if isinstance(value, Entity | Get | Query | Family) and id(value) not in seen:
+            if isinstance(value, Entity | Get | Query | ItemCollection) and id(value) not in seen:
                 seen.add(id(value))
                 yield name, value

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from keyfence.access_patterns.named import Named
+from keyfence.access_patterns.named import NamedPattern
 from keyfence.access_patterns.register import entities, patterns
 from keyfence.store.entity import Entity, Index
 
@@ -98,7 +98,7 @@ def as_markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(named: Named) -> dict[str, str]:
+def _row(named: NamedPattern) -> dict[str, str]:
     using = [one for one in measurements() if named.name in one.reads]
     cost = using[0].reads[named.name] if using else None
     return named.row() | {
@@ -108,7 +108,7 @@ def _row(named: Named) -> dict[str, str]:
     }
 
 
-def _unmeasured(named: Named) -> str:
+def _unmeasured(named: NamedPattern) -> str:
     return "operators and the service itself" if named.of_control_plane else "with its parent"
 
 

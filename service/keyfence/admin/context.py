@@ -8,14 +8,14 @@ from strawberry.types import Info as StrawberryInfo
 from keyfence.admin.onboarding import Onboarding
 from keyfence.auth.principal import Operator
 from keyfence.hot_partitions.fleet import HotPartitions
-from keyfence.jobs.lease import Records
-from keyfence.jobs.move.start import Moves
+from keyfence.jobs.lease import JobStore
+from keyfence.jobs.move.start import StartMove
 from keyfence.jobs.offboard.start import Offboard
-from keyfence.jobs.reshard.start import Reshards
-from keyfence.tenancy.administration import Rotation, Standing
-from keyfence.tenancy.repository import Register
+from keyfence.jobs.reshard.start import StartReshard
+from keyfence.tenancy.administration import IssuerKeyRotation, TenantAdministration
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
-from keyfence.usage.hourly_usage import Prices, Usages
+from keyfence.usage.hourly_usage import PriceTable, UsageRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +23,16 @@ class Context:
     """No tenant's data can be reached through it, but for the owner whom onboarding writes."""
 
     operator: Operator
-    register: Register
-    standing: Standing
+    register: TenantRepository
+    standing: TenantAdministration
     onboarding: Onboarding
-    rotation: Rotation
+    rotation: IssuerKeyRotation
     offboarding: Offboard
-    reshards: Reshards
-    moves: Moves
-    migrations: Records
-    usages: Usages
-    prices: Prices
+    reshards: StartReshard
+    moves: StartMove
+    migrations: JobStore
+    usages: UsageRepository
+    prices: PriceTable
     hot: HotPartitions
     told: Callable[[Tenant], None]
     """Hears of tenants that changed, so that this very process knows at once."""

@@ -9,9 +9,9 @@ from strawberry.scalars import JSON
 from keyfence.admin.context import Info
 from keyfence.admin.tenants import CollectionShards, Tenant
 from keyfence.jobs import job as model
-from keyfence.jobs.lease import checked_migration
-from keyfence.jobs.offboard.start import Departure, Phase
-from keyfence.tenancy.repository import checked_tenant
+from keyfence.jobs.lease import parse_job_id
+from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingProgress
+from keyfence.tenancy.repository import parse_tenant_id
 from keyfence.tenancy.tenant import Placement
 
 
@@ -33,7 +33,7 @@ class Migration:
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, source: model.Migration) -> "Migration":
+    def of(cls, source: model.Job) -> "Migration":
         return cls(
             id=strawberry.ID(source.id),
             tenant=strawberry.ID(source.tenant),
@@ -56,7 +56,7 @@ class MigrationQueries:
 
     @strawberry.field
     async def migration(self, info: Info, id: strawberry.ID) -> Migration | None:
-        found = await info.context.migrations.find(checked_migration(id))
+        found = await info.context.migrations.find(parse_job_id(id))
         return Migration.of(found) if found else None
 
 
@@ -70,7 +70,7 @@ class MoveMutations:
         "carries it through."
     )
     async def move_tenant(self, info: Info, id: strawberry.ID, to: Placement) -> Migration:
-        return Migration.of(await info.context.moves(checked_tenant(id), to))
+        return Migration.of(await info.context.moves(parse_tenant_id(id), to))
 
 
 @strawberry.type
@@ -85,11 +85,11 @@ class ShardMutations:
     async def reshard(
         self, info: Info, tenant: strawberry.ID, collection: str, shards: int, rebalance: bool = False
     ) -> CollectionShards:
-        id = checked_tenant(tenant, "tenant")
+        id = parse_tenant_id(tenant, "tenant")
         return CollectionShards.of(collection, await info.context.reshards(id, collection, shards, rebalance=rebalance))
 
 
-strawberry.enum(Phase, name="OffboardingPhase", description="What is to be done next of an offboarding.")
+strawberry.enum(OffboardingPhase, name="OffboardingPhase", description="What is to be done next of an offboarding.")
 
 
 @strawberry.type(description="A tenant that leaves, and how far it has come.")
@@ -97,16 +97,16 @@ class Offboarding:
     """The certificate is there when nothing of the tenant is."""
 
     tenant: Tenant
-    phase: Phase
+    phase: OffboardingPhase
     export_uri: str | None
     items_exported: int
     items_purged: int
     certificate: JSON | None
 
     @classmethod
-    def of(cls, departure: Departure) -> "Offboarding":
+    def of(cls, departure: OffboardingProgress) -> "Offboarding":
         job = departure.job
-        finished = job.certificate if job.phase is Phase.FINISHED else None
+        finished = job.certificate if job.phase is OffboardingPhase.FINISHED else None
         return cls(
             tenant=Tenant.of(departure.tenant),
             phase=job.phase,
@@ -126,4 +126,4 @@ class OffboardingMutations:
         "answers how far `keyfence tenant offboard` has come. `confirm` is the tenant's id."
     )
     async def offboard_tenant(self, info: Info, id: strawberry.ID, confirm: strawberry.ID) -> Offboarding:
-        return Offboarding.of(await info.context.offboarding(checked_tenant(id), confirm))
+        return Offboarding.of(await info.context.offboarding(parse_tenant_id(id), confirm))

@@ -10,20 +10,20 @@ import orjson
 
 from keyfence.auth.principal import Role
 from keyfence.domains.users.model import User, UserId, checked_email
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput, Conflict
 from keyfence.store import timestamps
 from keyfence.store.ids import new_id
-from keyfence.tenancy.issuers import Identity, identity_of
+from keyfence.tenancy.issuers import TenantIssuer, new_tenant_issuer
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import NAME_LENGTH, Tenant, TenantStatus, checked_name
 from keyfence.validation import checked_line
 from keyfence_iam.tenant import TenantId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
+class OnboardingRequest:
     """Two that are equal in everything ask for the same tenant."""
 
     id: TenantId
@@ -35,7 +35,7 @@ class Application:
     jwks: Mapping[str, object] | None = None
     jwks_uri: str | None = None
 
-    def check(self, now: datetime, reserved: Container[str] = ()) -> Identity:
+    def check(self, now: datetime, reserved: Container[str] = ()) -> TenantIssuer:
         """Nothing is claimed for an application with which something is wrong."""
         checked_name(self.name)
         checked_line(self.owner_name, "ownerName", NAME_LENGTH)
@@ -43,7 +43,7 @@ class Application:
             checked_email(self.owner_email)
         except BadInput as error:
             raise BadInput(error.message.replace("email", "ownerEmail", 1), field="ownerEmail") from None
-        return identity_of(self.id, self.issuer, self.jwks, self.jwks_uri, now, reserved=reserved)
+        return new_tenant_issuer(self.id, self.issuer, self.jwks, self.jwks_uri, now, reserved=reserved)
 
     def digest(self) -> str:
         return sha256(orjson.dumps(self, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -53,12 +53,12 @@ TAKEN = partial(Conflict, "another tenant has this id, or was onboarded by anoth
 
 GONE = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
 
-UsersOf = Callable[[Tenant], Users]
+UsersOf = Callable[[Tenant], UserRepository]
 """The users of a tenant, reached with that tenant's own credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Onboarded:
+class OnboardingResult:
     """A tenant that is served from now on, and the user who owns it."""
 
     tenant: Tenant
@@ -73,20 +73,20 @@ class Onboarding:
 
     Whoever sends the same application again, after a crash or a lost answer, goes on where it stopped."""
 
-    register: Register
+    register: TenantRepository
     users_of: UsersOf
     reserved: Container[str] = ()
     """Issuers that the settings name, which no tenant can have."""
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
-    async def __call__(self, wanted: Application) -> Onboarded:
+    async def __call__(self, wanted: OnboardingRequest) -> OnboardingResult:
         tenant, created = await self._claimed(wanted)
         if tenant.status is not TenantStatus.PROVISIONING:
-            return Onboarded(tenant=tenant, owner=_owner(tenant, wanted), created=False)
+            return OnboardingResult(tenant=tenant, owner=_owner(tenant, wanted), created=False)
         owner = await self._written(self.users_of(tenant), UserId(tenant.owner_id), wanted)
-        return Onboarded(tenant=await self._activated(tenant.id), owner=owner, created=created)
+        return OnboardingResult(tenant=await self._activated(tenant.id), owner=owner, created=created)
 
-    async def _claimed(self, wanted: Application) -> tuple[Tenant, bool]:
+    async def _claimed(self, wanted: OnboardingRequest) -> tuple[Tenant, bool]:
         identity = wanted.check(self.now(), self.reserved)
         if known := await self.register.find(wanted.id):
             return _same(known, wanted), False
@@ -99,7 +99,7 @@ class Onboarding:
             raise
         return fresh, True
 
-    def _fresh(self, wanted: Application) -> Tenant:
+    def _fresh(self, wanted: OnboardingRequest) -> Tenant:
         now = self.now()
         return Tenant(
             id=wanted.id,
@@ -113,7 +113,7 @@ class Onboarding:
             updated_at=now,
         )
 
-    async def _written(self, users: Users, id: UserId, wanted: Application) -> User:
+    async def _written(self, users: UserRepository, id: UserId, wanted: OnboardingRequest) -> User:
         """Of several who go on at once, one writes."""
         if known := await users.find(id):
             return known
@@ -128,7 +128,7 @@ class Onboarding:
         return await self.register.change(id, "tenant.onboarded", _active, detail={})
 
 
-def _same(known: Tenant, wanted: Application) -> Tenant:
+def _same(known: Tenant, wanted: OnboardingRequest) -> Tenant:
     if known.request != wanted.digest() or known.status in GONE:
         raise TAKEN()
     return known
@@ -139,7 +139,7 @@ def _active(tenant: Tenant) -> Tenant:
     return replace(tenant, status=TenantStatus.ACTIVE) if tenant.status is TenantStatus.PROVISIONING else tenant
 
 
-def _owner(tenant: Tenant, wanted: Application) -> User:
+def _owner(tenant: Tenant, wanted: OnboardingRequest) -> User:
     """As the application has it: who has left since, or changed, is the tenant's own business."""
     return User(
         id=UserId(tenant.owner_id),

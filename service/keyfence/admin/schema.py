@@ -4,10 +4,10 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 
 from keyfence.admin.jobs import MigrationQueries, MoveMutations, OffboardingMutations, ShardMutations
-from keyfence.admin.tenant_mutations import IdentityMutations, OnboardingMutations, StandingMutations
+from keyfence.admin.tenant_mutations import IdentityMutations, OnboardingMutations, TenantMutations
 from keyfence.admin.tenants import TenantQueries
 from keyfence.admin.usage import HotPartitionQueries, UsageQueries
-from keyfence.graphql.executor import LeafExecutor
+from keyfence.graphql.executor import LeafFieldExecutor
 from keyfence.graphql.scalars import SCALARS
 
 
@@ -18,7 +18,7 @@ class Query(TenantQueries, UsageQueries, MigrationQueries, HotPartitionQueries):
 
 @strawberry.type
 class Mutation(
-    OnboardingMutations, IdentityMutations, StandingMutations, ShardMutations, MoveMutations, OffboardingMutations
+    OnboardingMutations, IdentityMutations, TenantMutations, ShardMutations, MoveMutations, OffboardingMutations
 ):
     """What an operator can change."""
 
@@ -26,6 +26,6 @@ class Mutation(
 schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
-    execution_context_class=LeafExecutor,
+    execution_context_class=LeafFieldExecutor,
     config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
 )

@@ -4,28 +4,28 @@ import strawberry
 from strawberry.scalars import JSON
 
 from keyfence.admin.context import Info
-from keyfence.admin.onboarding import Application, Onboarded
+from keyfence.admin.onboarding import OnboardingRequest, OnboardingResult
 from keyfence.admin.tenants import Tenant
 from keyfence.domains.users.model import User
 from keyfence.errors import BadInput
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import checked_tenant
+from keyfence.tenancy.repository import parse_tenant_id
 
 
 @strawberry.type
-class StandingMutations:
+class TenantMutations:
     """What can be done to a tenant, again and again."""
 
     @strawberry.mutation
     async def rename_tenant(
         self, info: Info, id: strawberry.ID, name: str, expected_version: int | None = None
     ) -> Tenant:
-        tenant = checked_tenant(id)
+        tenant = parse_tenant_id(id)
         return Tenant.of(await info.context.standing.rename(tenant, name, expected_version=expected_version))
 
     @strawberry.mutation(description="What was agreed with the tenant alone stays as it is.")
     async def set_tier(self, info: Info, id: strawberry.ID, tier: Tier) -> Tenant:
-        return Tenant.of(await info.context.standing.set_tier(checked_tenant(id), tier))
+        return Tenant.of(await info.context.standing.set_tier(parse_tenant_id(id), tier))
 
     @strawberry.mutation(description="Agree on quotas with this tenant alone; what is left out stays.")
     async def set_quotas(
@@ -48,15 +48,15 @@ class StandingMutations:
         given = {name: value for name, value in named.items() if value is not None}
         if not given:
             raise BadInput("name at least one quota")
-        return Tenant.of(await info.context.standing.set_quotas(checked_tenant(id), given))
+        return Tenant.of(await info.context.standing.set_quotas(parse_tenant_id(id), given))
 
     @strawberry.mutation(description="From the next request on nobody of the tenant is served, and no session works.")
     async def suspend_tenant(self, info: Info, id: strawberry.ID, reason: str) -> Tenant:
-        return Tenant.of(await info.context.standing.suspend(checked_tenant(id), reason))
+        return Tenant.of(await info.context.standing.suspend(parse_tenant_id(id), reason))
 
     @strawberry.mutation(description="Serve a suspended tenant again.")
     async def resume_tenant(self, info: Info, id: strawberry.ID) -> Tenant:
-        return Tenant.of(await info.context.standing.resume(checked_tenant(id)))
+        return Tenant.of(await info.context.standing.resume(parse_tenant_id(id)))
 
 
 @strawberry.type
@@ -69,7 +69,7 @@ class IdentityMutations:
     async def set_identity(
         self, info: Info, id: strawberry.ID, jwks: JSON | None = None, jwks_uri: str | None = None
     ) -> Tenant:
-        return Tenant.of(await info.context.rotation(checked_tenant(id), jwks, jwks_uri))
+        return Tenant.of(await info.context.rotation(parse_tenant_id(id), jwks, jwks_uri))
 
 
 @strawberry.input
@@ -85,11 +85,11 @@ class OnboardTenantInput:
     jwks: JSON | None = None
     jwks_uri: str | None = None
 
-    def application(self) -> Application:
+    def application(self) -> OnboardingRequest:
         if self.jwks is not None and not isinstance(self.jwks, dict):
             raise BadInput('jwks must be a JSON object like {"keys": [...]}', field="jwks")
-        return Application(
-            id=checked_tenant(self.id),
+        return OnboardingRequest(
+            id=parse_tenant_id(self.id),
             name=self.name,
             tier=self.tier or Tier.STANDARD,
             owner_email=self.owner_email,
@@ -109,7 +109,7 @@ class OnboardedTenant:
     created: bool
 
     @classmethod
-    def of(cls, onboarded: Onboarded) -> "OnboardedTenant":
+    def of(cls, onboarded: OnboardingResult) -> "OnboardedTenant":
         return cls(tenant=Tenant.of(onboarded.tenant), owner=JSON(_shown(onboarded.owner)), created=onboarded.created)
 
 

@@ -7,13 +7,13 @@ import strawberry
 from strawberry.scalars import JSON
 
 from keyfence.admin.context import Info
-from keyfence.graphql.relay import Connection, connection, size
+from keyfence.graphql.relay import Connection, connection, page_size
 from keyfence.jobs.reshard.start import every_collection
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy import quotas
 from keyfence.tenancy import tenant as tenant_module
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import checked_tenant
+from keyfence.tenancy.repository import parse_tenant_id
 from keyfence.tenancy.tenant import MovePhase, Placement, TenantStatus
 
 strawberry.enum(TenantStatus)
@@ -74,7 +74,7 @@ class TenantMove:
     back: bool = strawberry.field(description="It was called off.")
 
     @classmethod
-    def of(cls, under_way: tenant_module.Move) -> "TenantMove":
+    def of(cls, under_way: tenant_module.TableMove) -> "TenantMove":
         return cls(
             to=under_way.goal,
             phase=under_way.phase,
@@ -152,7 +152,7 @@ class Tenant:
 
     @strawberry.field(description="Newest first.")
     async def events(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[TenantEvent]:
-        page = await info.context.register.events(self.source.id, first=size(first), after=after)
+        page = await info.context.register.events(self.source.id, first=page_size(first), after=after)
         return connection(page, TenantEvent.of)
 
 
@@ -162,12 +162,12 @@ class TenantQueries:
 
     @strawberry.field
     async def tenant(self, info: Info, id: strawberry.ID) -> Tenant | None:
-        found = await info.context.register.find(checked_tenant(id))
+        found = await info.context.register.find(parse_tenant_id(id))
         return Tenant.of(found) if found else None
 
     @strawberry.field(description="Newest first, all of them or those in a status.")
     async def tenants(
         self, info: Info, status: TenantStatus | None = None, first: int | None = 20, after: str | None = None
     ) -> Connection[Tenant]:
-        page = await info.context.register.newest(status=status, first=size(first), after=after)
+        page = await info.context.register.newest(status=status, first=page_size(first), after=after)
         return connection(page, Tenant.of)

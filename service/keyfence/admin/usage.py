@@ -6,11 +6,11 @@ from typing import Annotated
 import strawberry
 
 from keyfence.admin.context import Info
-from keyfence.graphql.relay import size
+from keyfence.graphql.relay import page_size
 from keyfence.hot_partitions import fleet
-from keyfence.tenancy.repository import checked_tenant
+from keyfence.tenancy.repository import parse_tenant_id
 from keyfence.usage import hourly_usage
-from keyfence.usage.hourly_usage import CONTROL_PLANE, Counts, Prices
+from keyfence.usage.hourly_usage import CONTROL_PLANE, PriceTable, UsageCounts
 from keyfence_iam.tenant import TenantId
 
 
@@ -27,7 +27,7 @@ class OperationUsage:
     cost_usd: float
 
     @classmethod
-    def of(cls, operation: str, counts: Counts, prices: Prices) -> "OperationUsage":
+    def of(cls, operation: str, counts: UsageCounts, prices: PriceTable) -> "OperationUsage":
         return cls(
             operation=operation,
             requests=counts.requests,
@@ -55,7 +55,7 @@ class Usage:
     operations: list[OperationUsage]
 
     @classmethod
-    def of(cls, usage: hourly_usage.Usage, prices: Prices) -> "Usage":
+    def of(cls, usage: hourly_usage.Usage, prices: PriceTable) -> "Usage":
         total = OperationUsage.of("", usage.total, prices)
         return cls(
             tenant=strawberry.ID(usage.tenant),
@@ -85,7 +85,7 @@ class UsageQueries:
     ) -> Usage:
         whose = TenantId(tenant)
         if whose != CONTROL_PLANE:
-            whose = (await info.context.register.get(checked_tenant(tenant, "tenant"))).id
+            whose = (await info.context.register.get(parse_tenant_id(tenant, "tenant"))).id
         return Usage.of(await info.context.usages.between(whose, start, to), info.context.prices)
 
 
@@ -125,4 +125,4 @@ class HotPartitionQueries:
 
     @strawberry.field(description="Of all servers together, the hottest first.")
     async def hot_partitions(self, info: Info, first: int | None = 20) -> list[HotPartition]:
-        return [HotPartition.of(one) for one in await info.context.hot.hottest(first=size(first))]
+        return [HotPartition.of(one) for one in await info.context.hot.hottest(first=page_size(first))]

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from keyfence.admission.tenant_limits import Allowance, Allowances, OverQuota
-from keyfence.store.dynamodb.capacity import Meter, Spent
-from keyfence.store.dynamodb.flow_control import Lane
+from keyfence.admission.tenant_limits import OverQuota, TenantLimits, TenantLimitsCache
+from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
+from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.hourly_usage import UNKNOWN
-from keyfence.usage.ledger import Ledger
+from keyfence.usage.ledger import UsageLedger
 
 GIVES_WAY_SECONDS = 0.025
 """For how long one request gives way in all: a tenant that is over its quota must still get its quota."""
 
 
 @dataclass(slots=True)
-class Precedence:
+class PriorityGate:
     """Counts the requests under way that nobody goes before."""
 
     _ahead: int = 0
@@ -57,12 +57,12 @@ class Precedence:
 
 
 @dataclass(slots=True)
-class Way:
+class CallSlot:
     """The calls of one request: each waits for its tenant's lane. Where its tenant has to give way, it does so before a
     call goes out and before its answer is worked on."""
 
-    lane: Lane
-    precedence: Precedence
+    lane: ConcurrencyLimit
+    precedence: PriorityGate
     patience: float = 0.0
 
     async def give_way(self) -> None:
@@ -83,17 +83,17 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class Turn(Meter):
+class AdmittedRequest(CapacityMeter):
     """The meter of the request, which charges its tenant; `way` is where its calls wait."""
 
     tenant: Tenant
-    allowance: Allowance
-    turns: "Turns"
-    way: Way
+    allowance: TenantLimits
+    turns: "Admission"
+    way: CallSlot
     operation: str = UNKNOWN
 
-    def add(self, spent: Spent) -> None:
-        Meter.add(self, spent)
+    def add(self, spent: ConsumedCapacity) -> None:
+        CapacityMeter.add(self, spent)
         self.allowance.charge(spent, self.turns.now())
         self.turns.ledger.add(self.tenant.id, self.operation, spent)
 
@@ -123,17 +123,17 @@ class Turn(Meter):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turns:
+class Admission:
     """Gives requests their turns, by the quotas of their tenants."""
 
-    allowances: Allowances
-    ledger: Ledger
-    total: Meter
-    precedence: Precedence = field(default_factory=Precedence)
+    allowances: TenantLimitsCache
+    ledger: UsageLedger
+    total: CapacityMeter
+    precedence: PriorityGate = field(default_factory=PriorityGate)
     refusals: Counter[str] = field(default_factory=Counter)
     """Requests by the quota that refused them."""
 
-    def begin(self, tenant: Tenant) -> Turn:
+    def begin(self, tenant: Tenant) -> AdmittedRequest:
         """Before the body of the request is read: asks nobody, and raises OverQuota."""
         allowance = self.allowances.of(tenant)
         try:
@@ -141,8 +141,8 @@ class Turns:
         except OverQuota as refusal:
             self.refused(tenant, UNKNOWN, refusal)
             raise
-        way = Way(allowance.calls, self.precedence)
-        return Turn(tenant=tenant, allowance=allowance, turns=self, way=way, accounts=(self.total,))
+        way = CallSlot(allowance.calls, self.precedence)
+        return AdmittedRequest(tenant=tenant, allowance=allowance, turns=self, way=way, accounts=(self.total,))
 
     def refused(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
         self.ledger.line(tenant.id, operation).refused += 1

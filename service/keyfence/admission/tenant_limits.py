@@ -8,8 +8,8 @@ from itertools import islice
 from math import ceil, inf
 
 from keyfence.errors import Throttled
-from keyfence.store.dynamodb.capacity import Spent
-from keyfence.store.dynamodb.flow_control import Lane
+from keyfence.store.dynamodb.capacity import ConsumedCapacity
+from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
 from keyfence.tenancy.quotas import Quotas
 from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
@@ -18,7 +18,7 @@ BURST_SECONDS = 2.0
 
 
 @dataclass(slots=True)
-class Bucket:
+class TokenBucket:
     """Holds two seconds' worth at most, or `least` where that is more. It can be overdrawn: then it is in debt."""
 
     rate: float
@@ -27,7 +27,7 @@ class Bucket:
     balance: float = 0.0
 
     @classmethod
-    def full(cls, rate: float, now: float, least: float = 0.0) -> "Bucket":
+    def full(cls, rate: float, now: float, least: float = 0.0) -> "TokenBucket":
         made = cls(rate, now, least)
         made.balance = made.burst
         return made
@@ -84,31 +84,31 @@ class OverQuota(Throttled):
 
 
 @dataclass(slots=True)
-class Allowance:
+class TenantLimits:
     """Three buckets and two lanes, which no other tenant takes from."""
 
     tenant: Tenant
     quotas: Quotas
-    requests: Bucket
-    read_units: Bucket
-    write_units: Bucket
-    running: Lane
-    calls: Lane
+    requests: TokenBucket
+    read_units: TokenBucket
+    write_units: TokenBucket
+    running: ConcurrencyLimit
+    calls: ConcurrencyLimit
     width: int
     told_at: float = -inf
     refused_at: float = -inf
 
     @classmethod
-    def whole(cls, tenant: Tenant, *, servers: int, width: int, now: float) -> "Allowance":
+    def whole(cls, tenant: Tenant, *, servers: int, width: int, now: float) -> "TenantLimits":
         quotas = tenant.quotas
         return cls(
             tenant=tenant,
             quotas=quotas,
-            requests=Bucket.full(quotas.requests_per_second / servers, now, least=1.0),
-            read_units=Bucket.full(quotas.read_units_per_second / servers, now),
-            write_units=Bucket.full(quotas.write_units_per_second / servers, now),
-            running=Lane(_at_once(quotas.requests_per_second / servers, width)),
-            calls=Lane(width),
+            requests=TokenBucket.full(quotas.requests_per_second / servers, now, least=1.0),
+            read_units=TokenBucket.full(quotas.read_units_per_second / servers, now),
+            write_units=TokenBucket.full(quotas.write_units_per_second / servers, now),
+            running=ConcurrencyLimit(_at_once(quotas.requests_per_second / servers, width)),
+            calls=ConcurrencyLimit(width),
             width=width,
         )
 
@@ -128,7 +128,7 @@ class Allowance:
         if self.running.waiting >= MOST_WAITING:
             raise OverQuota("requestsAtOnce", "requests at once", BUSY_SECONDS)
 
-    def charge(self, spent: Spent, now: float) -> None:
+    def charge(self, spent: ConsumedCapacity, now: float) -> None:
         if spent.read_units:
             self.read_units.take(spent.read_units, now)
         if spent.write_units:
@@ -170,19 +170,19 @@ LOOKED_AT = 64
 
 
 @dataclass(slots=True)
-class Allowances:
+class TenantLimitsCache:
     """Those of the tenants that were served last; each of `servers` processes gives out its part of every quota."""
 
     servers: int = 1
     width: int = 16
     clock: Callable[[], float] = time.monotonic
     largest: int = LARGEST
-    _known: OrderedDict[TenantId, Allowance] = field(default_factory=OrderedDict)
+    _known: OrderedDict[TenantId, TenantLimits] = field(default_factory=OrderedDict)
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, tenant: Tenant) -> Allowance:
+    def of(self, tenant: Tenant) -> TenantLimits:
         known = self._known.get(tenant.id)
         if known is None:
             return self._made(tenant, self.clock())
@@ -191,9 +191,9 @@ class Allowances:
             known.fit(tenant, self.servers, self.clock())
         return known
 
-    def _made(self, tenant: Tenant, now: float) -> Allowance:
+    def _made(self, tenant: Tenant, now: float) -> TenantLimits:
         self._make_room(now)
-        made = self._known[tenant.id] = Allowance.whole(tenant, servers=self.servers, width=self.width, now=now)
+        made = self._known[tenant.id] = TenantLimits.whole(tenant, servers=self.servers, width=self.width, now=now)
         return made
 
     def _make_room(self, now: float) -> None:

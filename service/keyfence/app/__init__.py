@@ -1,26 +1,26 @@
 """The composition root: the only place that knows everyone."""
 
-from keyfence.app.commands import desk, handles, migrating
+from keyfence.app.commands import connect, migrator, operator_context
 from keyfence.app.connections import local_tables, local_vending, local_wire, region, warden
-from keyfence.app.examination import obstacles
+from keyfence.app.examination import startup_problems
 from keyfence.app.operators import onboarding
 from keyfence.app.serving import application, local, production
-from keyfence.app.setting_up import provision, set_up
+from keyfence.app.setting_up import create_table, prepare_table
 
 __all__ = [
     "application",
-    "desk",
-    "handles",
+    "connect",
+    "create_table",
     "local",
     "local_tables",
     "local_vending",
     "local_wire",
-    "migrating",
-    "obstacles",
+    "migrator",
     "onboarding",
+    "operator_context",
+    "prepare_table",
     "production",
-    "provision",
     "region",
-    "set_up",
+    "startup_problems",
     "warden",
 ]

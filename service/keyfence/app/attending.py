@@ -6,39 +6,41 @@ from typing import Any
 
 import orjson
 
-from keyfence.jobs.job import Kind, Migration
-from keyfence.jobs.lease import Records
-from keyfence.jobs.migrator import Migrator, program_of
-from keyfence.jobs.reshard.job import Resharding
-from keyfence.jobs.reshard.start import Way
-from keyfence.jobs.runner import Attendant, Means, carry_on
+from keyfence.jobs.job import Job, JobKind
+from keyfence.jobs.lease import JobStore
+from keyfence.jobs.migrator import MigratorAccess, program_for
+from keyfence.jobs.reshard.job import ReshardJob
+from keyfence.jobs.reshard.start import ReshardKind
+from keyfence.jobs.runner import BackgroundJobs, JobResources, run_job
 from keyfence.settings import Settings
-from keyfence.store.scan import Sweep
+from keyfence.store.scan import TableScan
 from keyfence.store.tables import Tables
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 
 
 def attendant(
-    settings: Settings, tables: Tables, told: Callable[[Tenant], None], migrator: Migrator | None
-) -> Attendant:
+    settings: Settings, tables: Tables, told: Callable[[Tenant], None], migrator: MigratorAccess | None
+) -> BackgroundJobs:
     settle = timedelta(seconds=settings.settle_seconds)
 
-    async def attend(migration: Migration) -> None:
+    async def attend(migration: Job) -> None:
         if migrator:
-            program = program_of(migration, migrator, settle=settle, told=told)
-            await carry_on(migrator.migrations(rate=settings.migration_units_per_second), migration.id, program)
+            program = program_for(migration, migrator, settle=settle, told=told)
+            await run_job(migrator.migrations(rate=settings.migration_units_per_second), migration.id, program)
         elif _moves_nothing(migration):
             control = tables.control(writes=True)
-            register = Register(control, migration.by)
-            growing = Resharding(register=register, home=_nowhere, as_tenant=_nowhere, settle=settle, told=told)
-            await carry_on(Means(records=Records(control), sweep=Sweep(control.caller)), migration.id, growing)
+            register = TenantRepository(control, migration.by)
+            growing = ReshardJob(register=register, home=_nowhere, as_tenant=_nowhere, settle=settle, told=told)
+            await run_job(
+                JobResources(records=JobStore(control), sweep=TableScan(control.caller)), migration.id, growing
+            )
 
-    return Attendant(attend)
+    return BackgroundJobs(attend)
 
 
-def _moves_nothing(migration: Migration) -> bool:
-    return migration.kind is Kind.RESHARD and orjson.loads(migration.detail)["way"] == Way.GROW
+def _moves_nothing(migration: Job) -> bool:
+    return migration.kind is JobKind.RESHARD and orjson.loads(migration.detail)["way"] == ReshardKind.GROW
 
 
 def _nowhere(_: object) -> Any:

@@ -18,23 +18,25 @@ from keyfence.app.connections import (
 from keyfence.app.migrators import local_migrator, production_migrator
 from keyfence.app.operators import admin_context
 from keyfence.auth.principal import Operator
-from keyfence.jobs.migrator import Migrator
+from keyfence.jobs.migrator import MigratorAccess
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.refresh import Pace
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.refresh import RefreshSchedule
 
 
 @contextmanager
-def handles(settings: Settings, sessions: Sessions | None) -> Iterator[Tables]:
+def connect(settings: Settings, sessions: SessionIssuer | None) -> Iterator[Tables]:
     """The table for a command: at the local gate whose sessions these are, or on AWS."""
     with _connected(settings, sessions) as (tables, _):
         yield tables
 
 
 @contextmanager
-def desk(settings: Settings, sessions: Sessions | None, by: str, *, writes: bool) -> Iterator[AdminContext]:
+def operator_context(
+    settings: Settings, sessions: SessionIssuer | None, by: str, *, writes: bool
+) -> Iterator[AdminContext]:
     """What an operator's request holds, for one who sits at a command: no token, and no server that could be told."""
     with _connected(settings, sessions) as (tables, vending):
         operator = Operator(subject=by, token_id="", expires_at=0)
@@ -43,9 +45,9 @@ def desk(settings: Settings, sessions: Sessions | None, by: str, *, writes: bool
 
 
 @contextmanager
-def _connected(settings: Settings, sessions: Sessions | None) -> Iterator[tuple[Tables, Vending]]:
+def _connected(settings: Settings, sessions: SessionIssuer | None) -> Iterator[tuple[Tables, SessionCache]]:
     log.configure(as_json=False, file=sys.stderr)
-    pace = Pace(session=settings.session_seconds)
+    pace = RefreshSchedule(session=settings.session_seconds)
     vending = local_vending(settings, sessions) if sessions else vending_from(settings, production_sts(settings), pace)
     tables = tables_at(settings, local_wire(settings) if sessions else production_wire(settings), vending)
     try:
@@ -56,7 +58,7 @@ def _connected(settings: Settings, sessions: Sessions | None) -> Iterator[tuple[
 
 
 @contextmanager
-def migrating(settings: Settings, sessions: Sessions | None) -> Iterator[Migrator]:
+def migrator(settings: Settings, sessions: SessionIssuer | None) -> Iterator[MigratorAccess]:
     """For a command that runs as the migrator: at the local gate whose sessions these are, or on AWS."""
     log.configure(as_json=False, file=sys.stderr)
     migrator = local_migrator(settings, sessions) if sessions else production_migrator(settings)

@@ -4,22 +4,22 @@ import asyncio
 from collections.abc import Sequence
 
 from keyfence.errors import Throttled
-from keyfence.local.compute import running_as
+from keyfence.local.compute import boto_session_for
 from keyfence.settings import Settings
-from keyfence.store.cursor import Sealer
-from keyfence.store.dynamodb.client import BotoClient, Wire, ambient_region
-from keyfence.store.dynamodb.credentials import Vended
+from keyfence.store.cursor import CursorCodec
+from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region
+from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence.store.tables import Tables
-from keyfence.tenancy.suspensions import Shut
+from keyfence.tenancy.suspensions import PublishSuspensions
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles.names import SERVICE_BASE
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.client import Sts, ambient
-from keyfence_iam.sts.refresh import Pace
-from keyfence_iam.sts.session_spec import NoSession, of_warden
-from keyfence_iam.suspension import NotShut, Warden
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.client import StsClient, default_boto_session
+from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.sts.session_spec import SessionUnavailable, suspension_session
+from keyfence_iam.suspension import SuspensionFailed, TenantSuspension
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import Budget
 
@@ -31,8 +31,8 @@ def region() -> str | None:
     return ambient_region()
 
 
-def production_wire(settings: Settings) -> Wire:
-    return Wire(
+def production_wire(settings: Settings) -> ConnectionOptions:
+    return ConnectionOptions(
         region=settings.region or ambient_region(),
         endpoint_url=settings.endpoint_url,
         connections=settings.data_threads,
@@ -41,8 +41,8 @@ def production_wire(settings: Settings) -> Wire:
     )
 
 
-def local_wire(settings: Settings) -> Wire:
-    return Wire(
+def local_wire(settings: Settings) -> ConnectionOptions:
+    return ConnectionOptions(
         region=settings.region,
         endpoint_url=settings.endpoint_url,
         connections=settings.data_threads,
@@ -50,35 +50,37 @@ def local_wire(settings: Settings) -> Wire:
     )
 
 
-def local_tables(settings: Settings, vending: Vending) -> Tables:
+def local_tables(settings: Settings, vending: SessionCache) -> Tables:
     return tables_at(settings, local_wire(settings), vending)
 
 
-def tables_at(settings: Settings, wire: Wire, vending: Vending) -> Tables:
+def tables_at(settings: Settings, wire: ConnectionOptions, vending: SessionCache) -> Tables:
     return Tables(
-        client=BotoClient(wire),
+        client=DynamoDbClient(wire),
         name=settings.table,
-        sealer=Sealer(settings.cursor_secrets),
-        credentials=Vended(vending),
+        sealer=CursorCodec(settings.cursor_secrets),
+        credentials=TenantCredentials(vending),
     )
 
 
-def local_vending(settings: Settings, sessions: Sessions, role: str = SERVICE_BASE) -> Vending:
+def local_vending(settings: Settings, sessions: SessionIssuer, role: str = SERVICE_BASE) -> SessionCache:
     """From the gate's STS, as the service's own role or as another's."""
-    sts = Sts.connect(
-        running_as(role, sessions),
+    sts = StsClient.connect(
+        boto_session_for(role, sessions),
         sessions.account.deployment.role_arn(""),
         settings.table,
         region=settings.region,
         endpoint_url=settings.sts_endpoint_url,
         read_timeout=LOCAL_PATIENCE_SECONDS,
     )
-    return vending_from(settings, sts, Pace(session=settings.session_seconds, patience=LOCAL_PATIENCE_SECONDS))
+    return vending_from(
+        settings, sts, RefreshSchedule(session=settings.session_seconds, patience=LOCAL_PATIENCE_SECONDS)
+    )
 
 
-def production_sts(settings: Settings) -> Sts:
-    return Sts.connect(
-        ambient(),
+def production_sts(settings: Settings) -> StsClient:
+    return StsClient.connect(
+        default_boto_session(),
         settings.roles or "",
         settings.table,
         region=settings.region or ambient_region(),
@@ -86,11 +88,11 @@ def production_sts(settings: Settings) -> Sts:
     )
 
 
-def vending_from(settings: Settings, sts: Sts, pace: Pace) -> Vending:
-    return Vending(sts, pace=pace, budget=Budget(settings.sts_calls_per_second), sessions=settings.sessions)
+def vending_from(settings: Settings, sts: StsClient, pace: RefreshSchedule) -> SessionCache:
+    return SessionCache(sts, pace=pace, budget=Budget(settings.sts_calls_per_second), sessions=settings.sessions)
 
 
-def warden(settings: Settings, vending: Vending) -> Shut:
+def warden(settings: Settings, vending: SessionCache) -> PublishSuspensions:
     """IAM itself, or the gate, which speaks it too."""
     if settings.roles is None:
         endpoint = settings.iam_endpoint_url or settings.endpoint_url
@@ -99,14 +101,14 @@ def warden(settings: Settings, vending: Vending) -> Shut:
     return _shut(vending, prefix, region=region, endpoint_url=settings.iam_endpoint_url)
 
 
-def _shut(vending: Vending, prefix: str, *, region: str | None, endpoint_url: str | None) -> Shut:
+def _shut(vending: SessionCache, prefix: str, *, region: str | None, endpoint_url: str | None) -> PublishSuspensions:
     def guard(credentials: Credentials, tenants: Sequence[TenantId]) -> None:
-        Warden.connect(credentials, prefix, region=region, endpoint_url=endpoint_url).shut(tenants)
+        TenantSuspension.connect(credentials, prefix, region=region, endpoint_url=endpoint_url).shut(tenants)
 
     async def shut(tenants: Sequence[TenantId]) -> None:
         try:
-            await asyncio.to_thread(guard, await vending.credentials(of_warden()), tenants)
-        except (NoSession, NotShut) as error:
+            await asyncio.to_thread(guard, await vending.credentials(suspension_session()), tenants)
+        except (SessionUnavailable, SuspensionFailed) as error:
             words = f"the register has the change, but the fence did not take it: {error}; send the same again"
             raise Throttled(words, retryAfterMs=RETRY_AFTER_MS) from error
 

@@ -12,33 +12,35 @@ from keyfence.app.connections import (
     vending_from,
     warden,
 )
-from keyfence.jobs.migrator import Migrator
-from keyfence.local.compute import running_as
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.local.compute import boto_session_for
 from keyfence.settings import Settings
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.credentials import Own, Running, VendedToMigrator
-from keyfence.store.dynamodb.table_definition import Silos
-from keyfence_iam.gate.account.session import Sessions
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.credentials import BotoSession, MigratorCredentials, ProcessCredentials
+from keyfence.store.dynamodb.table_definition import SiloTables
+from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles.names import MIGRATOR
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.client import ambient
-from keyfence_iam.sts.refresh import Pace
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.client import default_boto_session
+from keyfence_iam.sts.refresh import RefreshSchedule
 
 
-def local_migrator(settings: Settings, sessions: Sessions) -> Migrator:
+def local_migrator(settings: Settings, sessions: SessionIssuer) -> MigratorAccess:
     vending = local_vending(settings, sessions, MIGRATOR)
-    return _migrator(settings, local_wire(settings), vending, running_as(MIGRATOR, sessions))
+    return _migrator(settings, local_wire(settings), vending, boto_session_for(MIGRATOR, sessions))
 
 
-def production_migrator(settings: Settings) -> Migrator:
+def production_migrator(settings: Settings) -> MigratorAccess:
     """A page of a scan takes longer than what requests wait for."""
-    vending = vending_from(settings, production_sts(settings), Pace(session=settings.session_seconds))
+    vending = vending_from(settings, production_sts(settings), RefreshSchedule(session=settings.session_seconds))
     wire = replace(production_wire(settings), read_timeout=max(settings.read_timeout, LOCAL_PATIENCE_SECONDS))
-    return _migrator(settings, wire, vending, ambient())
+    return _migrator(settings, wire, vending, default_boto_session())
 
 
-def _migrator(settings: Settings, wire: Wire, vending: Vending, running: Running) -> Migrator:
-    tables = replace(tables_at(settings, wire, vending), credentials=VendedToMigrator(vending))
-    own = Own(running)
-    silos = Silos(wire, settings.table, own)
-    return Migrator(tables=tables, own=own, silos=silos, shut=warden(settings, vending), vending=vending)
+def _migrator(
+    settings: Settings, wire: ConnectionOptions, vending: SessionCache, running: BotoSession
+) -> MigratorAccess:
+    tables = replace(tables_at(settings, wire, vending), credentials=MigratorCredentials(vending))
+    own = ProcessCredentials(running)
+    silos = SiloTables(wire, settings.table, own)
+    return MigratorAccess(tables=tables, own=own, silos=silos, shut=warden(settings, vending), vending=vending)

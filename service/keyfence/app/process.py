@@ -8,7 +8,7 @@ SWITCH_SECONDS = 0.001
 as long, and a request waits for it several times."""
 
 
-def settle_down() -> None:
+def tune_process() -> None:
     """What was made at the start stays until the end, since to look through it again would stop every request for a
     tenth of a second; and threads hand over soon."""
     gc.collect()

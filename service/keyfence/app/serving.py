@@ -7,7 +7,7 @@ from dataclasses import replace
 from starlette.applications import Starlette
 
 from keyfence import log
-from keyfence.admission.admission import Turns
+from keyfence.admission.admission import Admission
 from keyfence.app.attending import attendant
 from keyfence.app.connections import (
     local_tables,
@@ -18,44 +18,44 @@ from keyfence.app.connections import (
     vending_from,
     warden,
 )
-from keyfence.app.examination import obstacles
+from keyfence.app.examination import startup_problems
 from keyfence.app.migrators import local_migrator
 from keyfence.app.operators import operators_endpoint
-from keyfence.app.process import settle_down
+from keyfence.app.process import tune_process
 from keyfence.app.tenants import owned_issuers, tenants_endpoint, turns_of
 from keyfence.app.traffic import traffic_of
-from keyfence.auth.key_sets import PublishedKeys
-from keyfence.hot_partitions.observer import Traffic
+from keyfence.auth.key_sets import JwksFetcher
+from keyfence.hot_partitions.observer import PartitionObserver
 from keyfence.http.metrics import Metrics
-from keyfence.http.routes import routes
-from keyfence.jobs.migrator import Migrator
-from keyfence.jobs.move.differences import Differences, Shadows
-from keyfence.settings import BadSettings, Settings, read
+from keyfence.http.routes import build_app
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.move.differences import DifferenceReporter, ShadowDifferences
+from keyfence.settings import BadSettings, Settings, load
 from keyfence.store.tables import Tables
-from keyfence.tenancy.cache import Registry
+from keyfence.tenancy.cache import TenantCache
 from keyfence.tenancy.tenant import Tenant
-from keyfence.usage.hourly_usage import Usages
-from keyfence.usage.ledger import Flushing
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.refresh import Pace, Sweep
+from keyfence.usage.hourly_usage import UsageRepository
+from keyfence.usage.ledger import UsageFlusher
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.refresh import RefreshSchedule, RefreshThread
 from keyfence_iam.tenant import TenantId
 
 
 def production() -> Starlette:
     """What `keyfence serve` serves; no way of starting it gets past the settings' problems."""
-    settings = read()
-    if problems := settings.problems() or obstacles(settings):
+    settings = load()
+    if problems := settings.problems() or startup_problems(settings):
         raise BadSettings(tuple(problems))
     log.configure(as_json=settings.log_json)
-    vending = vending_from(settings, production_sts(settings), Pace(session=settings.session_seconds))
+    vending = vending_from(settings, production_sts(settings), RefreshSchedule(session=settings.session_seconds))
     tables = tables_at(settings, production_wire(settings), vending)
     served = application(settings, tables, vending)
-    settle_down()
+    tune_process()
     return served
 
 
-def local(settings: Settings, sessions: Sessions) -> Starlette:
+def local(settings: Settings, sessions: SessionIssuer) -> Starlette:
     """What `keyfence dev` serves."""
     log.configure(as_json=settings.log_json)
     vending = local_vending(settings, sessions)
@@ -65,10 +65,10 @@ def local(settings: Settings, sessions: Sessions) -> Starlette:
 def application(
     settings: Settings,
     tables: Tables,
-    vending: Vending,
-    migrator: Migrator | None = None,
-    published: PublishedKeys | None = None,
-    turns: Turns | None = None,
+    vending: SessionCache,
+    migrator: MigratorAccess | None = None,
+    published: JwksFetcher | None = None,
+    turns: Admission | None = None,
 ) -> Starlette:
     """The tenants' API and the operators' over these tables, with their probes.
 
@@ -76,7 +76,7 @@ def application(
     turns = turns or turns_of(settings, tables)
     ledger = turns.ledger
     metrics = Metrics(tables.meter, vending.counts, ledger.counts, turns.refusals)
-    watching = Traffic()
+    watching = PartitionObserver()
     tables = replace(
         tables,
         on_foreign=metrics.foreign_item,
@@ -84,10 +84,10 @@ def application(
         accounts=ledger.accounts,
         watcher=watching,
     )
-    usage = Flushing(ledger, Usages(tables.control(writes=True)), settings.usage_seconds)
-    registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
-    shadows = Shadows(registry, Differences(tables.control(writes=True)))
-    published = published or PublishedKeys()
+    usage = UsageFlusher(ledger, UsageRepository(tables.control(writes=True)), settings.usage_seconds)
+    registry = TenantCache(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
+    shadows = DifferenceReporter(registry, ShadowDifferences(tables.control(writes=True)))
+    published = published or JwksFetcher()
     owned = owned_issuers(settings, tables, published)
 
     def differs(tenant: TenantId, operation: str) -> None:
@@ -96,7 +96,7 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        sweep = Sweep(vending.renew_due)
+        sweep = RefreshThread(vending.renew_due)
         sweep.start()
         usage.start()
         traffic.start()
@@ -122,7 +122,7 @@ def application(
     attended = attendant(settings, tables, told, counted)
     traffic = traffic_of(settings, tables, watching.window, told, attended)
     admin = operators_endpoint(settings, tables, metrics, told, warden(settings, vending), counted, attended)
-    return routes(
+    return build_app(
         endpoints={"/graphql": endpoint, "/admin/graphql": admin},
         ready=_readiness(registry),
         metrics=metrics,
@@ -130,7 +130,7 @@ def application(
     )
 
 
-def _readiness(registry: Registry) -> Callable[[], Awaitable[str | None]]:
+def _readiness(registry: TenantCache) -> Callable[[], Awaitable[str | None]]:
     async def ready() -> str | None:
         await registry.reach()
         return None

@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from keyfence.admission.admission import Turns
-from keyfence.admission.tenant_limits import Allowances
-from keyfence.auth.key_sets import PublishedKeys
+from keyfence.admission.admission import Admission
+from keyfence.admission.tenant_limits import TenantLimitsCache
+from keyfence.auth.key_sets import JwksFetcher
 from keyfence.auth.principal import INTROSPECT
-from keyfence.auth.tenant_issuers import OwnedIssuers
-from keyfence.auth.token import bearer
+from keyfence.auth.tenant_issuers import TenantIssuers
+from keyfence.auth.token import bearer_token
 from keyfence.auth.verifier import tenant_verifier
-from keyfence.domains.sessions.revocation import Sessions as RevokedSessions
-from keyfence.domains.sessions.revocation import Standing as SessionStanding
-from keyfence.graphql.context import Caller, Context, cost_of, turn_of
+from keyfence.domains.sessions.revocation import RevocationCheck as SessionStanding
+from keyfence.domains.sessions.revocation import RevocationRepository as RevokedSessions
+from keyfence.graphql.context import Context, TenantRequest, request_cost, turn_of
 from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
 from keyfence.graphql.schema import schema
 from keyfence.http.graphiql import graphiql_page
@@ -22,30 +22,30 @@ from keyfence.http.metrics import Metrics
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.administration import Identities
-from keyfence.tenancy.cache import Registry
-from keyfence.usage.hourly_usage import prices_in
-from keyfence.usage.ledger import Ledger
+from keyfence.tenancy.cache import TenantCache
+from keyfence.usage.hourly_usage import price_table
+from keyfence.usage.ledger import UsageLedger
 from keyfence_iam.token_bucket import Budget
 
 
 def tenants_endpoint(
-    settings: Settings, tables: Tables, metrics: Metrics, registry: Registry, owned: OwnedIssuers, turns: Turns
-) -> GraphQLEndpoint[Caller, Context]:
+    settings: Settings, tables: Tables, metrics: Metrics, registry: TenantCache, owned: TenantIssuers, turns: Admission
+) -> GraphQLEndpoint[TenantRequest, Context]:
     return GraphQLEndpoint(
         authenticate=_admission(settings, registry, owned, turns),
         turn=turn_of,
         executor=GraphQLExecutor(schema),
         context=_contexts(tables),
         confirm=_sessions(settings, tables),
-        cost=partial(cost_of, prices_in(settings)),
+        cost=partial(request_cost, price_table(settings)),
         introspection=lambda caller: settings.introspection or INTROSPECT in caller.principal.scopes,
         page=graphiql_page if settings.graphiql else None,
         metrics=metrics,
     )
 
 
-def owned_issuers(settings: Settings, tables: Tables, published: PublishedKeys) -> OwnedIssuers:
-    return OwnedIssuers(
+def owned_issuers(settings: Settings, tables: Tables, published: JwksFetcher) -> TenantIssuers:
+    return TenantIssuers(
         Identities(tables.control(writes=False)).find,
         published.at,
         Budget(settings.issuer_lookups_per_second),
@@ -53,29 +53,29 @@ def owned_issuers(settings: Settings, tables: Tables, published: PublishedKeys) 
     )
 
 
-def turns_of(settings: Settings, tables: Tables) -> Turns:
+def turns_of(settings: Settings, tables: Tables) -> Admission:
     """One tenant takes at most half of the threads."""
-    allowances = Allowances(servers=settings.fleet, width=max(1, settings.data_threads // 2))
-    return Turns(allowances=allowances, ledger=Ledger(), total=tables.meter)
+    allowances = TenantLimitsCache(servers=settings.fleet, width=max(1, settings.data_threads // 2))
+    return Admission(allowances=allowances, ledger=UsageLedger(), total=tables.meter)
 
 
 def _admission(
-    settings: Settings, registry: Registry, owned: OwnedIssuers, turns: Turns
-) -> Callable[[str | None], Awaitable[Caller]]:
+    settings: Settings, registry: TenantCache, owned: TenantIssuers, turns: Admission
+) -> Callable[[str | None], Awaitable[TenantRequest]]:
     verifier = tenant_verifier(settings, owned=owned)
 
-    async def admit(authorization: str | None) -> Caller:
-        principal = await verifier.verify(bearer(authorization))
+    async def admit(authorization: str | None) -> TenantRequest:
+        principal = await verifier.verify(bearer_token(authorization))
         tenant = await registry.served(principal.tenant)
-        return Caller(principal, tenant, turns.begin(tenant), registry.home(tenant))
+        return TenantRequest(principal, tenant, turns.begin(tenant), registry.home(tenant))
 
     return admit
 
 
-def _sessions(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitable[None]]:
+def _sessions(settings: Settings, tables: Tables) -> Callable[[TenantRequest], Awaitable[None]]:
     """Read with what a query may do, and consistently, so that it holds from the next request on."""
 
-    def sessions(caller: Caller) -> RevokedSessions:
+    def sessions(caller: TenantRequest) -> RevokedSessions:
         table = tables.tenant(caller.home, writes=False, meter=caller.turn, lane=caller.turn.way)
         return RevokedSessions(replace(table, consistent=True))
 
@@ -83,8 +83,8 @@ def _sessions(settings: Settings, tables: Tables) -> Callable[[Caller], Awaitabl
     return lambda caller: standing.check(caller.tenant.id, caller.principal.token_id, partial(sessions, caller))
 
 
-def _contexts(tables: Tables) -> Callable[[Caller, RequestInfo], Context]:
-    def context(caller: Caller, request: RequestInfo) -> Context:
+def _contexts(tables: Tables) -> Callable[[TenantRequest, RequestInfo], Context]:
+    def context(caller: TenantRequest, request: RequestInfo) -> Context:
         writes, turn = request.mutates, caller.turn
         return Context(caller, tables.tenant(caller.home, writes=writes, meter=turn, lane=turn.way))
 

@@ -44,7 +44,7 @@ _RESERVED_V6 = tuple(
 """Inside of it: protocols (Teredo among them), documentation, 6to4, which carries an IPv4 address, AS112."""
 
 
-def is_public(text: str) -> bool:
+def is_public_address(text: str) -> bool:
     """A list of our own: what `ipaddress` calls global differs between versions, and counts multicast and 6to4 in."""
     try:
         address = ipaddress.ip_address(text)
@@ -60,12 +60,12 @@ def is_public(text: str) -> bool:
 MAX_ADDRESSES = 4
 
 
-class OutOfReach(Exception):
+class EgressDenied(Exception):
     """A place that is not called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FetchTarget:
     """Where something lies; `target` is the path and the query."""
 
     host: str
@@ -91,22 +91,22 @@ def trusted() -> ssl.SSLContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class EgressPolicy:
     """A name that stands for one address that is not allowed is called at none of its addresses."""
 
     allows: Callable[[str], bool]
     resolve: Callable[[str, int], Sequence[str]] = resolved
     tls: Callable[[], ssl.SSLContext] = trusted
 
-    def addresses(self, place: Place) -> Sequence[str]:
+    def addresses(self, place: FetchTarget) -> Sequence[str]:
         found = list(dict.fromkeys(self.resolve(place.host, place.port)))
         if not found or not all(map(self.allows, found)):
-            raise OutOfReach("its name stands for no address, or for one that is not called")
+            raise EgressDenied("its name stands for no address, or for one that is not called")
         return found[:MAX_ADDRESSES]
 
 
-ANYWHERE = Reach(allows=lambda _: True)
-PUBLIC = Reach(allows=is_public)
+ANYWHERE = EgressPolicy(allows=lambda _: True)
+PUBLIC = EgressPolicy(allows=is_public_address)
 
 
 MAX_URI = 1024
@@ -123,7 +123,7 @@ class BadJwksUri(ValueError):
     """An address that keys are not fetched from; the message says what is wrong with it."""
 
 
-def settings_place(uri: str) -> Place:
+def parse_operator_uri(uri: str) -> FetchTarget:
     """Whoever writes the settings may name any host, and this machine even without https."""
     url = _parsed(uri)
     if url is None or not url.host or url.auth is not None or not _is_settings_scheme(url.scheme, url.host):
@@ -131,7 +131,7 @@ def settings_place(uri: str) -> Place:
     return _place(url, url.host.strip("[]"))
 
 
-def tenants_place(uri: str) -> Place:
+def parse_tenant_uri(uri: str) -> FetchTarget:
     """Somebody else's words, which make this process call somewhere: read once, so that what was checked is called."""
     if len(uri) > MAX_URI or not _HTTPS.fullmatch(uri):
         raise BadJwksUri(
@@ -152,14 +152,14 @@ def _tenants_host(host: str) -> str:
         if not _NAME.fullmatch(host) or _NUMBER.fullmatch(host.rpartition(".")[2]):
             raise BadJwksUri("names no host") from None
         return host
-    if not is_public(literal):
+    if not is_public_address(literal):
         raise BadJwksUri("names no host of the public internet")
     return literal
 
 
-def _place(url: Url, host: str) -> Place:
+def _place(url: Url, host: str) -> FetchTarget:
     scheme = url.scheme or ""
-    return Place(host=host, port=url.port or _PORTS[scheme], target=url.request_uri, secure=scheme == "https")
+    return FetchTarget(host=host, port=url.port or _PORTS[scheme], target=url.request_uri, secure=scheme == "https")
 
 
 def _parsed(uri: str) -> Url | None:

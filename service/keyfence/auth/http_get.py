@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, cast
 
-from keyfence.auth.egress import OutOfReach, Place, Reach
+from keyfence.auth.egress import EgressDenied, EgressPolicy, FetchTarget
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -18,12 +18,12 @@ MAX_BODY = 64 * 1024
 _CHUNK = 8 * 1024
 
 
-class Unavailable(Exception):
+class FetchFailed(Exception):
     """It could not be had; the message is for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class FetchLimits:
     """`silence` is how long the other side may say nothing, `whole` how long all of it may take, in seconds."""
 
     silence: float = 2.0
@@ -31,10 +31,10 @@ class Bounds:
     body: int = MAX_BODY
 
 
-BOUNDS = Bounds()
+BOUNDS = FetchLimits()
 
 
-def bounded_get(place: Place, reach: Reach, bounds: Bounds = BOUNDS) -> bytes:
+def http_get(place: FetchTarget, reach: EgressPolicy, bounds: FetchLimits = BOUNDS) -> bytes:
     """The body of a plain 200. Blocks for as long as the bounds and the resolver allow: call it in a thread.
 
     Nothing is asked of a proxy, which would look the name up for itself, and no redirect is followed."""
@@ -43,10 +43,10 @@ def bounded_get(place: Place, reach: Reach, bounds: Bounds = BOUNDS) -> bytes:
         with _connection(place, reach, until) as sock:
             until.send(sock, _request(place))
             return _body(HTTPResponse(cast("socket.socket", _Timed(sock, until)), method="GET"), bounds.body)
-    except OutOfReach as error:
-        raise Unavailable(str(error)) from None
+    except EgressDenied as error:
+        raise FetchFailed(str(error)) from None
     except (OSError, HTTPException, ValueError) as error:
-        raise Unavailable(type(error).__name__) from error
+        raise FetchFailed(type(error).__name__) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class _Timed(io.RawIOBase):
 
 
 @contextmanager
-def _connection(place: Place, reach: Reach, until: _Until) -> Iterator[socket.socket]:
+def _connection(place: FetchTarget, reach: EgressPolicy, until: _Until) -> Iterator[socket.socket]:
     """To one of the very addresses that were checked; the certificate has to be the name's all the same."""
     with _dialled(reach.addresses(place), place.port, until) as plain:
         if not place.secure:
@@ -110,7 +110,7 @@ def _dial(address: str, port: int, until: _Until) -> socket.socket:
     return socket.create_connection((address, port), timeout=until.next_wait())
 
 
-def _request(place: Place) -> bytes:
+def _request(place: FetchTarget) -> bytes:
     lines = (
         f"GET {place.target} HTTP/1.1",
         f"Host: {place.authority}",
@@ -125,12 +125,12 @@ def _request(place: Place) -> bytes:
 def _body(response: HTTPResponse, most: int) -> bytes:
     response.begin()
     if response.status != 200:
-        raise Unavailable(f"answered {response.status}")
+        raise FetchFailed(f"answered {response.status}")
     body = bytearray()
     while chunk := response.read1(_CHUNK):
         body += chunk
         if len(body) > most:
-            raise Unavailable(f"more than {most} bytes")
+            raise FetchFailed(f"more than {most} bytes")
     if response.length:
-        raise Unavailable("ended too early")
+        raise FetchFailed("ended too early")
     return bytes(body)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from keyfence.auth.egress import settings_place
-from keyfence.auth.jwks import demanded_keys
-from keyfence.auth.key_sets import FetchedKeys, FixedKeys, JwksSource, KeySet
+from keyfence.auth.egress import parse_operator_uri
+from keyfence.auth.jwks import parse_jwks_strictly
+from keyfence.auth.key_sets import FetchedKeys, FixedKeys, JwksUrl, KeySet
 from keyfence.settings import IssuerSettings
-from keyfence_iam.tenant import TenantId, tenant_id
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 Clock = Callable[[], float]
 
@@ -24,7 +24,7 @@ class Issuer:
     tenant: TenantId | None = None
 
 
-class Issuers(Protocol):
+class IssuerLookup(Protocol):
     """Where issuers are found that no settings name."""
 
     async def find(self, url: str) -> Issuer | None: ...
@@ -33,7 +33,7 @@ class Issuers(Protocol):
 def issuer_of(settings: IssuerSettings, *, clock: Clock = time.monotonic) -> Issuer:
     """ValueError, naming the issuer, when the settings cannot be used."""
     try:
-        tenant = None if settings.tenant is None else tenant_id(settings.tenant)
+        tenant = None if settings.tenant is None else parse_tenant_id(settings.tenant)
         return Issuer(url=settings.issuer, keys=_keys(settings, clock), tenant=tenant)
     except ValueError as error:
         raise ValueError(f"issuer {settings.issuer}: {error}") from None
@@ -49,9 +49,9 @@ def issuers_by_url(issuers: Iterable[Issuer]) -> Mapping[str, Issuer]:
 
 def _keys(settings: IssuerSettings, clock: Clock) -> KeySet:
     if settings.jwks is not None and settings.jwks_uri is None:
-        return FixedKeys(demanded_keys(settings.jwks))
+        return FixedKeys(parse_jwks_strictly(settings.jwks))
     if settings.jwks_uri is not None and settings.jwks is None:
-        source = JwksSource(settings_place(settings.jwks_uri))
+        source = JwksUrl(parse_operator_uri(settings.jwks_uri))
         return FetchedKeys(source.fetch, clock=clock, issuer=settings.issuer)
     raise ValueError("give exactly one of jwks and jwks_uri")
 

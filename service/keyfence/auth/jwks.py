@@ -34,7 +34,7 @@ class UnusableKey(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SigningKey:
+class VerificationKey:
     kid: str
     public: AllowedPublicKeys
     algorithms: frozenset[str]
@@ -46,12 +46,12 @@ class SigningKey:
         return _JWS.get_algorithm_by_name(algorithm).verify(content, self.public, signature)
 
 
-def signing_key(jwk: object) -> SigningKey:
+def parse_jwk(jwk: object) -> VerificationKey:
     if not isinstance(jwk, dict):
         raise UnusableKey("a key is a JSON object")
     _demand_a_public_signing_key(jwk)
     algorithms = _algorithms(jwk)
-    return SigningKey(kid=_kid(jwk), public=_public(jwk, min(algorithms)), algorithms=algorithms)
+    return VerificationKey(kid=_kid(jwk), public=_public(jwk, min(algorithms)), algorithms=algorithms)
 
 
 def _kid(jwk: Mapping[str, object]) -> str:
@@ -105,16 +105,16 @@ class MalformedJwks(ValueError):
     """A document that is not a key set at all."""
 
 
-def usable_keys(document: object) -> Mapping[str, SigningKey]:
+def parse_jwks_leniently(document: object) -> Mapping[str, VerificationKey]:
     """What we can use of a set that somebody else publishes. A kid that stands for two keys stands for neither."""
     keys = [key for key in map(_find_signing_key, _entries(document)) if key is not None]
     shared = _shared_kids(keys)
     return {key.kid: key for key in keys if key.kid not in shared}
 
 
-def demanded_keys(document: object) -> Mapping[str, SigningKey]:
+def parse_jwks_strictly(document: object) -> Mapping[str, VerificationKey]:
     """A set that was written for us: every key in it must be usable, or its author is told why not."""
-    keys = [signing_key(entry) for entry in _entries(document)]
+    keys = [parse_jwk(entry) for entry in _entries(document)]
     if not keys:
         raise MalformedJwks("a JWKS has at least one key")
     if shared := _shared_kids(keys):
@@ -129,12 +129,12 @@ def _entries(document: object) -> list[object]:
     return entries
 
 
-def _find_signing_key(entry: object) -> SigningKey | None:
+def _find_signing_key(entry: object) -> VerificationKey | None:
     try:
-        return signing_key(entry)
+        return parse_jwk(entry)
     except UnusableKey:
         return None
 
 
-def _shared_kids(keys: Iterable[SigningKey]) -> frozenset[str]:
+def _shared_kids(keys: Iterable[VerificationKey]) -> frozenset[str]:
     return frozenset(kid for kid, count in Counter(key.kid for key in keys).items() if count > 1)

@@ -11,9 +11,9 @@ from typing import Protocol
 import orjson
 import structlog
 
-from keyfence.auth.egress import ANYWHERE, PUBLIC, Place, Reach, tenants_place
-from keyfence.auth.http_get import BOUNDS, Bounds, Unavailable, bounded_get
-from keyfence.auth.jwks import SigningKey, usable_keys
+from keyfence.auth.egress import ANYWHERE, PUBLIC, EgressPolicy, FetchTarget, parse_tenant_uri
+from keyfence.auth.http_get import BOUNDS, FetchFailed, FetchLimits, http_get
+from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
 from keyfence.errors import Throttled
 
 MAX_KEYS = 64
@@ -24,16 +24,16 @@ class JwksUnavailable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class JwksSource:
-    place: Place
-    reach: Reach = ANYWHERE
-    bounds: Bounds = BOUNDS
+class JwksUrl:
+    place: FetchTarget
+    reach: EgressPolicy = ANYWHERE
+    bounds: FetchLimits = BOUNDS
 
-    def fetch(self) -> Mapping[str, SigningKey]:
+    def fetch(self) -> Mapping[str, VerificationKey]:
         """Blocks for seconds at worst: call it in a thread."""
         try:
-            keys = usable_keys(orjson.loads(bounded_get(self.place, self.reach, self.bounds)))
-        except Unavailable as error:
+            keys = parse_jwks_leniently(orjson.loads(http_get(self.place, self.reach, self.bounds)))
+        except FetchFailed as error:
             raise JwksUnavailable(str(error)) from error
         except ValueError as error:
             raise JwksUnavailable(type(error).__name__) from error
@@ -42,7 +42,7 @@ class JwksSource:
         return keys
 
 
-Keys = Mapping[str, SigningKey]
+Keys = Mapping[str, VerificationKey]
 Run = Callable[[Callable[[], Keys]], Awaitable[Keys]]
 """Does what blocks, in a thread."""
 
@@ -51,15 +51,15 @@ FLIGHT = "jwks-refresh"
 log = structlog.get_logger(__name__)
 
 
-def carried(before: Keys, after: Keys) -> Keys:
+def keep_unchanged(before: Keys, after: Keys) -> Keys:
     """A key that did not change stays the same object, so that `holds` need not compare numbers."""
     return {kid: before[kid] if before.get(kid) == key else key for kid, key in after.items()}
 
 
 class KeySet(Protocol):
-    async def find(self, kid: str) -> SigningKey | None: ...
+    async def find(self, kid: str) -> VerificationKey | None: ...
 
-    def holds(self, key: SigningKey) -> bool:
+    def holds(self, key: VerificationKey) -> bool:
         """Whether `find` would still answer with this very key, without looking anywhere."""
         ...
 
@@ -68,15 +68,15 @@ class KeySet(Protocol):
 class FixedKeys:
     keys: Keys
 
-    async def find(self, kid: str) -> SigningKey | None:
+    async def find(self, kid: str) -> VerificationKey | None:
         return self.keys.get(kid)
 
-    def holds(self, key: SigningKey) -> bool:
+    def holds(self, key: VerificationKey) -> bool:
         return self.keys.get(key.kid) is key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class RefreshPolicy:
     """How often a set is fetched and how long it is believed, in seconds."""
 
     between_fetches: float = 10
@@ -98,24 +98,24 @@ class FetchedKeys:
         fetch: Callable[[], Keys],
         *,
         clock: Callable[[], float] = time.monotonic,
-        pace: Pace | None = None,
+        pace: RefreshPolicy | None = None,
         run: Run = asyncio.to_thread,
         issuer: str = "",
     ) -> None:
-        self._fetch, self._clock, self._pace, self._run = fetch, clock, pace or Pace(), run
+        self._fetch, self._clock, self._pace, self._run = fetch, clock, pace or RefreshPolicy(), run
         self._issuer = issuer
         self._keys: Keys = {}
         self._fetched_at = self._tried_at = -math.inf
         self._failing = False
         self._flight: asyncio.Task[None] | None = None
 
-    async def find(self, kid: str) -> SigningKey | None:
+    async def find(self, kid: str) -> VerificationKey | None:
         if kid not in self._keys or self._age() >= self._pace.fresh:
             self._depart_when_due()
             await self._land(known=kid in self._keys)
         return self._judged(kid)
 
-    def holds(self, key: SigningKey) -> bool:
+    def holds(self, key: VerificationKey) -> bool:
         return self._keys.get(key.kid) is key and self._age() < self._pace.usable
 
     def _age(self) -> float:
@@ -145,10 +145,10 @@ class FetchedKeys:
             self._failing = True
             log.warning("jwks_unavailable", issuer=self._issuer, reason=str(error))
         else:
-            self._keys = carried(self._keys, fetched)
+            self._keys = keep_unchanged(self._keys, fetched)
             self._fetched_at, self._failing = departed_at, False
 
-    def _judged(self, kid: str) -> SigningKey | None:
+    def _judged(self, kid: str) -> VerificationKey | None:
         key = self._keys.get(kid)
         unsure = key is None and (self._failing or self._in_flight())
         if unsure or self._age() >= self._pace.usable:
@@ -164,19 +164,24 @@ class FetchedKeys:
 THREADS = 16
 
 
-class PublishedKeys:
+class JwksFetcher:
     """One set is fetched by one thread at a time, so that a provider that is slow keeps no more than one busy.
 
     Nothing else of the process waits for these threads, however slow all of them are."""
 
     def __init__(
-        self, *, reach: Reach = PUBLIC, bounds: Bounds = BOUNDS, pace: Pace | None = None, threads: int = THREADS
+        self,
+        *,
+        reach: EgressPolicy = PUBLIC,
+        bounds: FetchLimits = BOUNDS,
+        pace: RefreshPolicy | None = None,
+        threads: int = THREADS,
     ) -> None:
         self._reach, self._bounds, self._pace = reach, bounds, pace
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="jwks")
 
     def at(self, uri: str, issuer: str) -> KeySet:
-        source = JwksSource(tenants_place(uri), self._reach, self._bounds)
+        source = JwksUrl(parse_tenant_uri(uri), self._reach, self._bounds)
         return FetchedKeys(source.fetch, pace=self._pace, run=self._run, issuer=issuer)
 
     def close(self) -> None:

@@ -11,16 +11,16 @@ from typing import Protocol, TypeVar
 import orjson
 
 from keyfence.auth.issuer import Issuer, is_issuer_url
-from keyfence.auth.jwks import SigningKey, usable_keys
-from keyfence.auth.key_sets import FixedKeys, KeySet, carried
+from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
+from keyfence.auth.key_sets import FixedKeys, KeySet, keep_unchanged
 from keyfence.errors import Throttled
 from keyfence_iam.tenant import TenantId
 
-LookAgain = Callable[["OwnedKeys"], Awaitable[None]]
+LookAgain = Callable[["TenantKeySet"], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class OwnedKeys:
+class TenantKeySet:
     """`seen_at` is when it was last asked whose they are.
 
     A kid that is unknown may be of a key that was given to us just now, so somebody looks again before it is called
@@ -32,13 +32,13 @@ class OwnedKeys:
     look_again: LookAgain
     seen_at: float = -math.inf
 
-    async def find(self, kid: str) -> SigningKey | None:
+    async def find(self, kid: str) -> VerificationKey | None:
         if (key := await self.keys.find(kid)) is not None:
             return key
         await self.look_again(self)
         return await self.keys.find(kid)
 
-    def holds(self, key: SigningKey) -> bool:
+    def holds(self, key: VerificationKey) -> bool:
         return self.is_fresh() and self.keys.holds(key)
 
     def is_fresh(self) -> bool:
@@ -49,7 +49,7 @@ class OwnedKeys:
         self.keys = FixedKeys({})
 
 
-class Owned(Protocol):
+class IssuerRecord(Protocol):
     """`jwks` is JSON text, `jwks_uri` an address; one of them is there."""
 
     @property
@@ -62,7 +62,7 @@ class Owned(Protocol):
     def jwks_uri(self) -> str | None: ...
 
 
-def imprint(owned: Owned) -> bytes:
+def keys_digest(owned: IssuerRecord) -> bytes:
     """By which it is seen whether the keys have changed, however long their text is."""
     return sha256(repr((owned.jwks, owned.jwks_uri)).encode()).digest()
 
@@ -75,7 +75,7 @@ LARGEST = 10_000
 V = TypeVar("V")
 
 
-class Allowance(Protocol):
+class LookupBudget(Protocol):
     """How many looks a second there may be; some of them are kept for renewals."""
 
     def take(self, now: float, *, renewal: bool = False) -> bool: ...
@@ -85,7 +85,7 @@ class Allowance(Protocol):
 @dataclass(slots=True, eq=False, kw_only=True)
 class _Known:
     issuer: Issuer
-    keys: OwnedKeys
+    keys: TenantKeySet
     imprint: bytes
     early_at: float = -math.inf
 
@@ -96,7 +96,7 @@ class _Look:
     task: "asyncio.Task[Issuer | None]"
 
 
-class OwnedIssuers:
+class TenantIssuers:
     """By their url, as they were at most `max_age` seconds ago; what cannot be looked up anew is not guessed.
 
     There is one look at a time for each url, however many wait for it. Looks for issuers that are not known, and those
@@ -104,9 +104,9 @@ class OwnedIssuers:
 
     def __init__(
         self,
-        look_up: Callable[[str], Awaitable[Owned | None]],
+        look_up: Callable[[str], Awaitable[IssuerRecord | None]],
         published: Callable[[str, str], KeySet],
-        allowance: Allowance,
+        allowance: LookupBudget,
         *,
         max_age: float = MAX_AGE,
         clock: Callable[[], float] = time.monotonic,
@@ -148,7 +148,7 @@ class OwnedIssuers:
             if look.began_at >= since:
                 return issuer
 
-    async def _look_again(self, url: str, keys: OwnedKeys) -> None:
+    async def _look_again(self, url: str, keys: TenantKeySet) -> None:
         """Those who come too soon after the last early look wait for the next one together."""
         known, asked_at = self._known.get(url), self._clock()
         if known is None or known.keys is not keys:
@@ -177,7 +177,7 @@ class OwnedIssuers:
             if self._looks.get(url) is look:
                 del self._looks[url]
 
-    def _take(self, url: str, owned: Owned | None, look: _Look) -> Issuer | None:
+    def _take(self, url: str, owned: IssuerRecord | None, look: _Look) -> Issuer | None:
         """What was seen later is not taken back by a look that took longer."""
         known = self._known.get(url)
         if known is not None and look.began_at < known.keys.seen_at:
@@ -195,26 +195,26 @@ class OwnedIssuers:
         _keep(self._known, url, kept, self._largest)
         return kept.issuer
 
-    def _new(self, owned: Owned) -> _Known:
-        keys = OwnedKeys(
+    def _new(self, owned: IssuerRecord) -> _Known:
+        keys = TenantKeySet(
             keys=self._keys(owned, FixedKeys({})),
             max_age=self._max_age,
             clock=self._clock,
             look_again=lambda keys: self._look_again(owned.issuer, keys),
         )
         issuer = Issuer(url=owned.issuer, keys=keys, tenant=owned.tenant)
-        return _Known(issuer=issuer, keys=keys, imprint=imprint(owned))
+        return _Known(issuer=issuer, keys=keys, imprint=keys_digest(owned))
 
-    def _renewed(self, known: _Known, owned: Owned) -> _Known:
-        if (now := imprint(owned)) != known.imprint:
+    def _renewed(self, known: _Known, owned: IssuerRecord) -> _Known:
+        if (now := keys_digest(owned)) != known.imprint:
             known.imprint, known.keys.keys = now, self._keys(owned, known.keys.keys)
         return known
 
-    def _keys(self, owned: Owned, before: KeySet) -> KeySet:
+    def _keys(self, owned: IssuerRecord, before: KeySet) -> KeySet:
         if owned.jwks is None:
             return self._published(owned.jwks_uri or "", owned.issuer)
-        given = usable_keys(orjson.loads(owned.jwks))
-        return FixedKeys(carried(before.keys, given) if isinstance(before, FixedKeys) else given)
+        given = parse_jwks_leniently(orjson.loads(owned.jwks))
+        return FixedKeys(keep_unchanged(before.keys, given) if isinstance(before, FixedKeys) else given)
 
 
 def _keep(memory: dict[str, V], url: str, value: V, largest: int) -> None:

@@ -12,10 +12,10 @@ from keyfence.auth.issuer import Issuer
 from keyfence.auth.jwks import ALGORITHMS, MAX_KID
 from keyfence.auth.principal import Operator, Principal, Role
 from keyfence.errors import Unauthenticated
-from keyfence_iam.tenant import BadTenantId, TenantId, tenant_id
+from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 
-def bearer(authorization: str | None) -> str:
+def bearer_token(authorization: str | None) -> str:
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("send a token: Authorization: Bearer <JWT>")
@@ -32,7 +32,7 @@ _JWS = PyJWS()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactToken:
+class UnverifiedToken:
     algorithm: str
     kid: str
     claims: Mapping[str, object]
@@ -40,11 +40,11 @@ class CompactToken:
     signature: bytes
 
 
-def read_compact(token: str) -> CompactToken:
+def parse_token(token: str) -> UnverifiedToken:
     header, claims, signature = _parts(token)
     if "crit" in header:
         raise Unauthenticated("the token asks for extensions (crit) that are not understood")
-    return CompactToken(
+    return UnverifiedToken(
         algorithm=_algorithm(header),
         kid=_kid(header),
         claims=claims,
@@ -80,8 +80,8 @@ def _kid(header: Mapping[str, object]) -> str:
     return kid
 
 
-LEEWAY = 10
-LONGEST_LIFE = 30 * 86_400
+CLOCK_SKEW = 10
+MAX_TOKEN_LIFETIME = 30 * 86_400
 """What is known of a revoked token is kept as long, so none may live longer."""
 MAX_TEXT = 256
 _LATEST = 2**53
@@ -124,14 +124,14 @@ def _demand_audience(document: Document, audience: str) -> None:
 
 def _demand_times(document: Document, now: float) -> int:
     expires_at = _instant(document, "exp")
-    if now >= expires_at + LEEWAY:
+    if now >= expires_at + CLOCK_SKEW:
         raise Unauthenticated("the token has expired")
     issued_at = _instant(document, "iat")
-    if issued_at > now + LEEWAY:
+    if issued_at > now + CLOCK_SKEW:
         raise Unauthenticated("the token was issued in the future")
-    if expires_at - issued_at > LONGEST_LIFE:
-        raise Unauthenticated(f"the token lives longer than {LONGEST_LIFE} seconds")
-    if document.get("nbf") is not None and _instant(document, "nbf") > now + LEEWAY:
+    if expires_at - issued_at > MAX_TOKEN_LIFETIME:
+        raise Unauthenticated(f"the token lives longer than {MAX_TOKEN_LIFETIME} seconds")
+    if document.get("nbf") is not None and _instant(document, "nbf") > now + CLOCK_SKEW:
         raise Unauthenticated("the token is not valid yet")
     return expires_at
 
@@ -166,7 +166,7 @@ def _scopes(document: Document) -> frozenset[str]:
     return frozenset(value.split(" "))
 
 
-def admit_principal(claims: Claims, issuer: Issuer) -> Principal:
+def principal_from(claims: Claims, issuer: Issuer) -> Principal:
     return Principal(
         tenant=_tenant(claims, issuer),
         subject=claims.subject,
@@ -177,7 +177,7 @@ def admit_principal(claims: Claims, issuer: Issuer) -> Principal:
     )
 
 
-def admit_operator(claims: Claims, issuer: Issuer) -> Operator:
+def operator_from(claims: Claims, issuer: Issuer) -> Operator:
     if claims.tenant is not None or issuer.tenant is not None:
         raise Unauthenticated("a tenant's token does not open the operators' door")
     return Operator(
@@ -187,8 +187,8 @@ def admit_operator(claims: Claims, issuer: Issuer) -> Operator:
 
 def _tenant(claims: Claims, issuer: Issuer) -> TenantId:
     try:
-        tenant = tenant_id(claims.tenant)
-    except BadTenantId:
+        tenant = parse_tenant_id(claims.tenant)
+    except InvalidTenantId:
         raise Unauthenticated("the token's tenant claim is not a tenant id") from None
     if issuer.tenant not in (None, tenant):
         raise Unauthenticated("the token's issuer does not speak for its tenant")

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Generic, TypeVar
 
-from keyfence.auth.issuer import Issuer, Issuers, issuer_of, issuers_by_url
-from keyfence.auth.jwks import SigningKey
+from keyfence.auth.issuer import Issuer, IssuerLookup, issuer_of, issuers_by_url
+from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.principal import Operator, Principal
 from keyfence.auth.token import (
-    LEEWAY,
+    CLOCK_SKEW,
     MAX_TOKEN,
     NOT_A_JWT,
     Claims,
-    CompactToken,
-    admit_operator,
-    admit_principal,
+    UnverifiedToken,
+    operator_from,
+    parse_token,
+    principal_from,
     read_claims,
-    read_compact,
 )
 from keyfence.errors import Unauthenticated
 from keyfence.settings import Settings
@@ -28,11 +28,11 @@ Caller = TypeVar("Caller")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verified(Generic[Caller]):
+class VerifiedToken(Generic[Caller]):
     """A caller, and all that must still hold for the token to be as good as when it was checked."""
 
     caller: Caller
-    key: SigningKey
+    key: VerificationKey
     issuer: Issuer
     checked_at: float
     good_until: float
@@ -50,12 +50,12 @@ class TokenCache(Generic[Caller]):
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._verified: OrderedDict[bytes, Verified[Caller]] = OrderedDict()
+        self._verified: OrderedDict[bytes, VerifiedToken[Caller]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._verified)
 
-    def find(self, digest: bytes, now: float) -> Verified[Caller] | None:
+    def find(self, digest: bytes, now: float) -> VerifiedToken[Caller] | None:
         verified = self._verified.get(digest)
         if verified is None:
             return None
@@ -68,7 +68,7 @@ class TokenCache(Generic[Caller]):
     def drop(self, digest: bytes) -> None:
         self._verified.pop(digest, None)
 
-    def put(self, digest: bytes, verified: Verified[Caller]) -> None:
+    def put(self, digest: bytes, verified: VerifiedToken[Caller]) -> None:
         self._verified[digest] = verified
         self._verified.move_to_end(digest)
         if len(self._verified) > self._size:
@@ -81,7 +81,7 @@ CACHED_TOKENS = 8192
 Clock = Callable[[], float]
 
 
-class Verifier(Generic[Caller]):
+class TokenVerifier(Generic[Caller]):
     """Accepts the tokens of its issuers for one audience; `others` is asked for issuers that are not among them.
 
     Every refusal is Unauthenticated, in words that say what to mend and nothing about keys. When the issuer's keys
@@ -96,7 +96,7 @@ class Verifier(Generic[Caller]):
         admit: Callable[[Claims, Issuer], Caller],
         clock: Clock = time.time,
         cached_tokens: int = CACHED_TOKENS,
-        others: Issuers | None = None,
+        others: IssuerLookup | None = None,
     ) -> None:
         self._issuers, self._others = issuers_by_url(issuers), others
         self._audience, self._admit, self._clock = audience, admit, clock
@@ -110,23 +110,25 @@ class Verifier(Generic[Caller]):
         self._cache.drop(digest)
         return await self._verify_anew(token, digest)
 
-    async def _is_proven_anew(self, verified: Verified[Caller]) -> bool:
+    async def _is_proven_anew(self, verified: VerifiedToken[Caller]) -> bool:
         """What is known of the issuer may merely be old; if its key is still there, the signature is not read again."""
         await self._find_issuer(verified.issuer.url)
         return verified.is_proven()
 
     async def _verify_anew(self, token: str, digest: bytes) -> Caller:
-        compact = read_compact(token)
+        compact = parse_token(token)
         issuer = await self._issuer(compact)
         key = await _proving_key(compact, issuer)
         now = self._clock()
         claims = read_claims(compact.claims, audience=self._audience, now=now)
         caller = self._admit(claims, issuer)
-        good_until = min(claims.expires_at + LEEWAY, now + RECHECK_SECONDS)
-        self._cache.put(digest, Verified(caller=caller, key=key, issuer=issuer, checked_at=now, good_until=good_until))
+        good_until = min(claims.expires_at + CLOCK_SKEW, now + RECHECK_SECONDS)
+        self._cache.put(
+            digest, VerifiedToken(caller=caller, key=key, issuer=issuer, checked_at=now, good_until=good_until)
+        )
         return caller
 
-    async def _issuer(self, compact: CompactToken) -> Issuer:
+    async def _issuer(self, compact: UnverifiedToken) -> Issuer:
         name = compact.claims.get("iss")
         issuer = await self._find_issuer(name) if isinstance(name, str) else None
         if issuer is None:
@@ -139,27 +141,27 @@ class Verifier(Generic[Caller]):
 
 
 def tenant_verifier(
-    settings: Settings, *, owned: Issuers | None = None, clock: Clock = time.time
-) -> Verifier[Principal]:
+    settings: Settings, *, owned: IssuerLookup | None = None, clock: Clock = time.time
+) -> TokenVerifier[Principal]:
     """The issuers of the settings come first; those that tenants own are found in `owned`."""
-    return Verifier(
+    return TokenVerifier(
         issuers=map(issuer_of, settings.issuers),
         audience=settings.audience,
-        admit=admit_principal,
+        admit=principal_from,
         clock=clock,
         others=owned,
     )
 
 
-def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> Verifier[Operator]:
+def operator_verifier(settings: Settings, *, clock: Clock = time.time) -> TokenVerifier[Operator]:
     if settings.admin_audience == settings.audience:
         raise ValueError("operators and tenants need different audiences")
     if any(issuer.tenant is not None for issuer in settings.admin_issuers):
         raise ValueError("an operators' issuer has no tenant")
-    return Verifier(
+    return TokenVerifier(
         issuers=map(issuer_of, settings.admin_issuers),
         audience=settings.admin_audience,
-        admit=admit_operator,
+        admit=operator_from,
         clock=clock,
     )
 
@@ -170,7 +172,7 @@ def _digest(token: str) -> bytes:
     return sha256(token.encode()).digest()
 
 
-async def _proving_key(compact: CompactToken, issuer: Issuer) -> SigningKey:
+async def _proving_key(compact: UnverifiedToken, issuer: Issuer) -> VerificationKey:
     key = await issuer.keys.find(compact.kid)
     if key is None:
         raise Unauthenticated("the token's signing key is not one of its issuer's")

@@ -20,7 +20,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Fields:
     """An object of a line; `where` leads to it, as in `items[2].`"""
 
     values: dict[str, Any]
@@ -37,14 +37,14 @@ class Given:
     def maybe(self, name: str, read: Callable[[Any], T], otherwise: T) -> T:
         return otherwise if self.values.get(name) is None else self.take(name, read)
 
-    def parts(self, name: str) -> list["Given"]:
+    def parts(self, name: str) -> list["Fields"]:
         """The objects of a list, none where nothing is given."""
         values: list[Any] = self.maybe(name, _list, [])
         return [
-            Given(_object(self, f"{name}[{at}]", part), f"{self.where}{name}[{at}].") for at, part in enumerate(values)
+            Fields(_object(self, f"{name}[{at}]", part), f"{self.where}{name}[{at}].") for at, part in enumerate(values)
         ]
 
-    def only(self, *names: str) -> "Given":
+    def only(self, *names: str) -> "Fields":
         if unknown := sorted(self.values.keys() - set(names)):
             raise self.bad(unknown[0], f"is unknown; known are {', '.join(names)}")
         return self
@@ -53,7 +53,7 @@ class Given:
         return BadInput(message, field=self.where + name)
 
 
-def _object(given: Given, name: str, value: object) -> dict[str, Any]:
+def _object(given: Fields, name: str, value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise given.bad(name, "must be an object")
     return value
@@ -71,7 +71,7 @@ def text(value: object) -> str:
     return value
 
 
-def somebody(value: object) -> str:
+def actor(value: object) -> str:
     """Who did something: the subject of a token, or any other name."""
     return checked_line(text(value), "it", NAME_LENGTH)
 
@@ -93,7 +93,7 @@ def amount(value: object) -> Decimal:
     raise BadInput('must be a number in quotes, like "19.90"')
 
 
-def moment(value: object) -> datetime:
+def timestamp(value: object) -> datetime:
     try:
         read = datetime.fromisoformat(text(value))
         if read.tzinfo is not None:

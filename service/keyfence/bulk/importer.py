@@ -11,23 +11,23 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from keyfence.bulk.fields import Given, text
-from keyfence.bulk.record_kind import IMPORTER, Kind, There, Writer, differing
-from keyfence.domains.activity.activity_log import journal
+from keyfence.bulk.fields import Fields, text
+from keyfence.bulk.record_kind import IMPORTER, AlreadyExists, RecordKind, RecordWriter, differing_fields
+from keyfence.domains.activity.activity_log import activity_log
 from keyfence.domains.categories import bulk as categories
 from keyfence.domains.customers import bulk as customers
 from keyfence.domains.orders import bulk as orders
-from keyfence.domains.orders.bulk_format import WholeOrder
+from keyfence.domains.orders.bulk_format import OrderRecord
 from keyfence.domains.orders.model import is_purged
 from keyfence.domains.products import bulk as products
 from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
 from keyfence.store import timestamps
-from keyfence.store.dynamodb.caller import Patience
-from keyfence.store.dynamodb.flow_control import Rate
+from keyfence.store.dynamodb.caller import RetryPolicy
+from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.table import Table
 
 
-class Lanes:
+class KeyedLocks:
     """Who touches what somebody before touches waits for them; everybody else does not."""
 
     def __init__(self, at_once: int) -> None:
@@ -48,23 +48,23 @@ class Lanes:
             done.set_result(None)
 
 
-KINDS: Mapping[str, Kind[Any]] = {
-    kind.name: kind for kind in (customers.KIND, categories.KIND, products.KIND, orders.KIND)
+KINDS: Mapping[str, RecordKind[Any]] = {
+    kind.name: kind for kind in (customers.RECORDS, categories.RECORDS, products.RECORDS, orders.RECORDS)
 }
 LONGEST = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ParsedLine:
     """A line that can be imported, by its number in the file."""
 
     number: int
-    kind: Kind[Any]
+    kind: RecordKind[Any]
     record: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LineError:
     """What is wrong with a line, and in which of its fields."""
 
     line: int
@@ -72,7 +72,7 @@ class Problem:
     message: str
 
     @classmethod
-    def of(cls, number: int, error: KeyfenceError) -> "Problem":
+    def of(cls, number: int, error: KeyfenceError) -> "LineError":
         field = error.extensions.get("field")
         return cls(number, None if field is None else str(field), error.message)
 
@@ -80,25 +80,25 @@ class Problem:
         return f"line {self.line}{f', {self.field}' if self.field else ''}: {self.message}"
 
 
-def lines(file: BinaryIO) -> Iterator[Line | Problem]:
+def lines(file: BinaryIO) -> Iterator[ParsedLine | LineError]:
     """Blank ones are passed over; after one that does not end, nothing can be told."""
     number = 0
     while raw := file.readline(LONGEST + 1):
         number += 1
         if len(raw) > LONGEST:
-            yield Problem(number, None, f"is longer than {LONGEST:,} bytes")
+            yield LineError(number, None, f"is longer than {LONGEST:,} bytes")
             return
         if raw.strip():
             yield _line(number, raw)
 
 
-def _line(number: int, raw: bytes) -> Line | Problem:
+def _line(number: int, raw: bytes) -> ParsedLine | LineError:
     try:
-        given = Given(_parsed(raw))
+        given = Fields(_parsed(raw))
         kind = given.take("type", _kind)
-        return Line(number, kind, kind.read(given))
+        return ParsedLine(number, kind, kind.read(given))
     except BadInput as refusal:
-        return Problem.of(number, refusal)
+        return LineError.of(number, refusal)
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     return document
 
 
-def _kind(value: object) -> Kind[Any]:
+def _kind(value: object) -> RecordKind[Any]:
     if (kind := KINDS.get(text(value))) is None:
         raise BadInput(f"must be one of {', '.join(KINDS)}")
     return kind
@@ -120,19 +120,19 @@ def _kind(value: object) -> Kind[Any]:
 TOGETHER = 100
 AT_ONCE = 16
 MOST_PROBLEMS = 20
-PATIENCE = Patience(attempts=12, first_pause=0.05, longest_pause=5.0)
+PATIENCE = RetryPolicy(attempts=12, first_pause=0.05, longest_pause=5.0)
 
 
 class BadLines(KeyfenceError):
     """Lines that cannot be imported, each with its number and its field."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[LineError]) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = problems
 
 
 @dataclass(slots=True)
-class Tally:
+class ImportCounts:
     """How many lines of each kind were written, and how many were there already or are past their time."""
 
     written: Counter[str] = field(default_factory=Counter)
@@ -148,12 +148,12 @@ def quiet(_lines: int) -> None:
     """Nobody follows."""
 
 
-def check(file: BinaryIO) -> int:
+def check_lines(file: BinaryIO) -> int:
     """How many lines there are, if every one of them is well formed."""
     count, problems = 0, []
     for one in lines(file):
         count += 1
-        if isinstance(one, Problem):
+        if isinstance(one, LineError):
             problems.append(one)
         if len(problems) == MOST_PROBLEMS:
             break
@@ -168,36 +168,41 @@ class Importer:
 
     A line may rely on what lines before it have brought if they are of another kind or touch the same things."""
 
-    writer: Writer
-    tally: Tally = field(default_factory=Tally)
+    writer: RecordWriter
+    tally: ImportCounts = field(default_factory=ImportCounts)
     tell: Callable[[int], None] = quiet
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     @classmethod
     def into(
-        cls, table: Table, *, rate: float | None = None, tally: Tally | None = None, tell: Callable[[int], None] = quiet
+        cls,
+        table: Table,
+        *,
+        rate: float | None = None,
+        tally: ImportCounts | None = None,
+        tell: Callable[[int], None] = quiet,
     ) -> "Importer":
         """With more patience than a request has, and an entry in the journal for every line."""
         patient = replace(table.caller, patience=PATIENCE)
-        noted = replace(table, caller=patient, journal=journal(IMPORTER))
-        return cls(Writer(noted, Rate(rate)), tally or Tally(), tell)
+        noted = replace(table, caller=patient, journal=activity_log(IMPORTER))
+        return cls(RecordWriter(noted, Pacer(rate)), tally or ImportCounts(), tell)
 
-    async def run(self, file: BinaryIO) -> Tally:
+    async def run(self, file: BinaryIO) -> ImportCounts:
         for group in _groups(lines(file)):
             if problems := await self._group(group):
                 raise BadLines(problems)
         return self.tally
 
-    async def _group(self, group: Sequence[Line]) -> list[Problem]:
+    async def _group(self, group: Sequence[ParsedLine]) -> list[LineError]:
         found = await group[0].kind.find(self.writer.table, [line.record for line in group])
-        lanes, problems = Lanes(AT_ONCE), list[Problem]()
+        lanes, problems = KeyedLocks(AT_ONCE), list[LineError]()
 
-        async def take(line: Line, there: Any) -> None:
+        async def take(line: ParsedLine, there: Any) -> None:
             async with lanes.turn(line.kind.touches(line.record)):
                 try:
                     await self._settle(line, there)
                 except (BadInput, Conflict, NotFound) as refusal:
-                    problems.append(Problem.of(line.number, refusal))
+                    problems.append(LineError.of(line.number, refusal))
 
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -207,7 +212,7 @@ class Importer:
             raise failures.exceptions[0] from failures
         return sorted(problems, key=lambda problem: problem.line)
 
-    async def _settle(self, line: Line, there: Any) -> None:
+    async def _settle(self, line: ParsedLine, there: Any) -> None:
         if there is None and _is_over(line.record, self.now()):
             counts = self.tally.expired
         elif there is None and await self._written(line):
@@ -218,25 +223,25 @@ class Importer:
         counts[line.kind.name] += 1
         self.tell(1)
 
-    async def _written(self, line: Line) -> bool:
+    async def _written(self, line: ParsedLine) -> bool:
         try:
             await line.kind.write(self.writer, line.record)
-        except There:
+        except AlreadyExists:
             return False
         return True
 
-    async def _found(self, line: Line) -> Any:
+    async def _found(self, line: ParsedLine) -> Any:
         (there,) = await line.kind.find(self.writer.table, [line.record])
         if there is None:
-            raise There()
+            raise AlreadyExists()
         return there
 
 
-def _groups(read: Iterable[Line | Problem]) -> Iterator[list[Line]]:
+def _groups(read: Iterable[ParsedLine | LineError]) -> Iterator[list[ParsedLine]]:
     """Lines of one kind that follow each other; a line that is not well formed ends it all."""
-    group: list[Line] = []
+    group: list[ParsedLine] = []
     for one in read:
-        if isinstance(one, Problem):
+        if isinstance(one, LineError):
             raise BadLines([one])
         if group and (len(group) == TOGETHER or group[0].kind != one.kind):
             yield group
@@ -247,12 +252,12 @@ def _groups(read: Iterable[Line | Problem]) -> Iterator[list[Line]]:
 
 
 def _is_over(record: object, now: datetime) -> bool:
-    return isinstance(record, WholeOrder) and is_purged(record.order, now)
+    return isinstance(record, OrderRecord) and is_purged(record.order, now)
 
 
-def _compare(line: Line, there: Any) -> None:
+def _compare(line: ParsedLine, there: Any) -> None:
     given, kept = line.kind.spell(line.record), line.kind.spell(there)
-    for where, wanted, found in islice(differing(given, kept), 1):
+    for where, wanted, found in islice(differing_fields(given, kept), 1):
         raise Conflict(
             f"the tenant has this {line.kind.name} already, with {found!r} instead of {wanted!r}", field=where
         )

@@ -19,7 +19,7 @@ from keyfence.cli.top import top
 from keyfence.errors import KeyfenceError
 
 
-class Boundary(TyperGroup):
+class ErrorBoundaryGroup(TyperGroup):
     """The group of all commands; an error that we do not know keeps its traceback."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -31,7 +31,7 @@ class Boundary(TyperGroup):
 
 
 app = typer.Typer(
-    cls=Boundary,
+    cls=ErrorBoundaryGroup,
     help="A multi-tenant GraphQL backend over one DynamoDB table, fenced by keys and by IAM.",
     no_args_is_help=True,
     add_completion=False,

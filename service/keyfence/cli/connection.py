@@ -10,13 +10,13 @@ import typer
 
 from keyfence.errors import BadInput, Internal
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
-from keyfence_iam.tenant import BadTenantId, TenantId, tenant_id
+from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 if TYPE_CHECKING:
     from keyfence.settings import Settings
     from keyfence.store.table import Table
-    from keyfence.tenancy.cache import Registry
-    from keyfence_iam.gate.account.session import Sessions
+    from keyfence.tenancy.cache import TenantCache
+    from keyfence_iam.gate.account.session import SessionIssuer
 
 
 GATE = "http://127.0.0.1:8001"
@@ -29,37 +29,37 @@ EndpointUrl = Annotated[
 
 
 @asynccontextmanager
-async def reached(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
+async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
     """On the tenant's own session, which reaches nobody else."""
     id = _checked(tenant)
-    settings = reach_settings(endpoint_url)
+    settings = command_settings(endpoint_url)
     sessions = None if settings.roles else local_sessions(settings, data)
-    from keyfence.app import handles
-    from keyfence.tenancy.cache import Registry, kept_fresh
-    from keyfence.usage.ledger import counted
+    from keyfence.app import connect
+    from keyfence.tenancy.cache import TenantCache, refreshed_location
+    from keyfence.usage.ledger import metered_tables
 
-    with handles(settings, sessions) as tables:
-        registry = Registry(tables.control(writes=False), max_age=settings.registry_seconds)
+    with connect(settings, sessions) as tables:
+        registry = TenantCache(tables.control(writes=False), max_age=settings.registry_seconds)
         await _require(id, registry, settings)
-        async with counted(tables) as metered, kept_fresh(registry, id) as home:
+        async with metered_tables(tables) as metered, refreshed_location(registry, id) as home:
             yield metered.tenant(home, writes=writes)
 
 
 def _checked(tenant: str) -> TenantId:
     try:
-        return tenant_id(tenant)
-    except BadTenantId as error:
+        return parse_tenant_id(tenant)
+    except InvalidTenantId as error:
         raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
 
 
-def reach_settings(endpoint_url: str | None) -> "Settings":
+def command_settings(endpoint_url: str | None) -> "Settings":
     """Cursors do not leave the command, so their key does not either."""
-    from keyfence.settings import BadSettings, read
+    from keyfence.settings import BadSettings, load
 
     key = secrets.token_urlsafe(32)
     try:
-        given = read(cursor_keys=(key,), **({"endpoint_url": endpoint_url} if endpoint_url else {}))
-        return given if given.roles else read(cursor_keys=(key,), **_local(given))
+        given = load(cursor_keys=(key,), **({"endpoint_url": endpoint_url} if endpoint_url else {}))
+        return given if given.roles else load(cursor_keys=(key,), **_local(given))
     except BadSettings as error:
         raise BadInput(str(error)) from error
 
@@ -69,18 +69,18 @@ def _local(given: "Settings") -> dict[str, Any]:
     return {"endpoint_url": gate, "sts_endpoint_url": gate, "region": LOCAL_REGION}
 
 
-def local_sessions(settings: "Settings", data: Path) -> "Sessions":
+def local_sessions(settings: "Settings", data: Path) -> "SessionIssuer":
     from keyfence.local import data_directory
     from keyfence_iam.gate.account.account import Account
-    from keyfence_iam.gate.account.session import Sessions
+    from keyfence_iam.gate.account.session import SessionIssuer
 
     if not (data / data_directory.GATE_KEY_FILE).is_file():
         hint = "name the directory of `keyfence dev` with --data, or set KEYFENCE_ROLES to be on AWS"
         raise BadInput(f"There is no gate's key in {data}: {hint}.")
-    return Sessions(Account.of(Deployment(table=settings.table)), data_directory.gate_key(data))
+    return SessionIssuer(Account.of(Deployment(table=settings.table)), data_directory.gate_key(data))
 
 
-async def _require(tenant: TenantId, registry: "Registry", settings: "Settings") -> None:
+async def _require(tenant: TenantId, registry: "TenantCache", settings: "Settings") -> None:
     try:
         found = await registry.find(tenant)
     except Internal as error:

@@ -12,10 +12,10 @@ from keyfence.cli.gate import RULES
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence_iam.deployment import LOCAL_ACCOUNT, Deployment
-from keyfence_iam.tenant import BadTenantId, tenant_id
+from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 if TYPE_CHECKING:
-    from keyfence_iam.gate.account.session import Issued, Sessions
+    from keyfence_iam.gate.account.session import IssuedSession, SessionIssuer
 
 
 SHORTEST, LONGEST = 900, 3600
@@ -73,32 +73,34 @@ def checked_account(account: str) -> None:
         raise BadInput(f"--account {account!r} must be {wanted}.")
 
 
-def sessions(data: Path, account: str) -> "Sessions":
+def sessions(data: Path, account: str) -> "SessionIssuer":
     """Those of every gate with this key and this account; a key that no gate has would open nothing."""
     from keyfence.local.data_directory import GATE_KEY_FILE, gate_key
     from keyfence_iam.gate.account.account import Account
-    from keyfence_iam.gate.account.session import Sessions
+    from keyfence_iam.gate.account.session import SessionIssuer
 
     if not (data / GATE_KEY_FILE).exists():
         raise BadInput(
             f"There is no gate key in {data}: start `keyfence dev` or `keyfence gate` on that directory first."
         )
-    return Sessions(Account.of(Deployment(account=account)), gate_key(data))
+    return SessionIssuer(Account.of(Deployment(account=account)), gate_key(data))
 
 
-def _issued(sessions: "Sessions", tenant: str | None, role: str | None, seconds: int, *, writes: bool) -> "Issued":
+def _issued(
+    sessions: "SessionIssuer", tenant: str | None, role: str | None, seconds: int, *, writes: bool
+) -> "IssuedSession":
     from keyfence.local import gate_access
 
     if role is not None:
-        return gate_access.as_role(sessions, role, seconds=seconds)
+        return gate_access.role_session(sessions, role, seconds=seconds)
     try:
-        return gate_access.as_tenant(sessions, tenant_id(tenant), writes=writes, seconds=seconds)
-    except BadTenantId as error:
+        return gate_access.tenant_session(sessions, parse_tenant_id(tenant), writes=writes, seconds=seconds)
+    except InvalidTenantId as error:
         raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
 
 
-def _printed(issued: "Issued") -> str:
-    from keyfence_iam.gate.account.session_token import iso
+def _printed(issued: "IssuedSession") -> str:
+    from keyfence_iam.gate.account.session_token import iso_seconds
 
     return json.dumps(
         {
@@ -106,7 +108,7 @@ def _printed(issued: "Issued") -> str:
             "AccessKeyId": issued.credentials.access_key,
             "SecretAccessKey": issued.credentials.secret_key,
             "SessionToken": issued.credentials.token,
-            "Expiration": iso(issued.session.expires_at),
+            "Expiration": iso_seconds(issued.session.expires_at),
         }
     )
 
@@ -162,8 +164,8 @@ def _check_token(*, tenant: str | None, admin: bool, user: str | None, ttl: int)
 
 def _check_tenant(tenant: str) -> None:
     try:
-        tenant_id(tenant)
-    except BadTenantId as error:
+        parse_tenant_id(tenant)
+    except InvalidTenantId as error:
         raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
 
 

@@ -38,7 +38,7 @@ def dev(
     """
     import contextlib
 
-    from keyfence.cli.dev_server import HOST, run
+    from keyfence.cli.dev_server import HOST, run_dev
     from keyfence.cli.process import interruptible, listen
 
     limits = partition_limits(limited, burst_seconds)
@@ -48,4 +48,4 @@ def dev(
         listen(HOST, port) as listener,
         listen(HOST, gate_port, "--gate-port") as gate,
     ):
-        run(listener, gate, engine, data, limits)
+        run_dev(listener, gate, engine, data, limits)

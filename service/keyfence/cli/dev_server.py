@@ -14,8 +14,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from keyfence.auth.principal import INTROSPECT, Role
-from keyfence.cli.output import progress
-from keyfence.cli.process import undisturbed
+from keyfence.cli.output import status_line
+from keyfence.cli.process import ignoring_signals
 from keyfence.errors import BadInput
 from keyfence.local import role_policies
 from keyfence.local.data_directory import EXPORTS, cursor_key, data_directory, gate_key, signing_key
@@ -23,11 +23,11 @@ from keyfence.local.demo.tenants import TENANTS, DemoTenant
 from keyfence.local.engines import choice
 from keyfence.local.engines.engine import Engine, EngineFailed
 from keyfence.local.issuer import ADMIN_AUDIENCE, AUDIENCE, LocalIssuer, local_issuer
-from keyfence.settings import BadSettings, IssuerSettings, Settings, read
+from keyfence.settings import BadSettings, IssuerSettings, Settings, load
 from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 SHUTDOWN_SECONDS = 3
 
@@ -115,33 +115,42 @@ SETTLE_SECONDS = 6.0
 """The gate shuts a tenant out at once, and a server forgets within five."""
 
 
-def run(
-    listener: socket.socket, gate: socket.socket, name: choice.EngineName, data: Path, limits: Limits | None = None
+def run_dev(
+    listener: socket.socket,
+    gate: socket.socket,
+    name: choice.EngineName,
+    data: Path,
+    limits: PartitionLimits | None = None,
 ) -> None:
     """What is cheap and may be refused comes first, so that nothing has to be undone."""
     directory = data_directory(data)
     issuer, key = local_issuer(directory), gate_key(directory)
     settings = _settings(issuer, directory, listener.getsockname()[1], _url(gate))
-    with progress() as tell:
-        chosen = choice.start(name, directory, tell)
+    with status_line() as tell:
+        chosen = choice.start_engine(name, directory, tell)
     welcome = Welcome(url=_url(listener), gate=_url(gate), remark=chosen.remark, issuer=issuer, data=directory)
     try:
         with _gate(chosen.engine, settings.table, key, gate, directory, limits) as running:
             asyncio.run(_serve(listener, chosen.engine, running, settings, welcome))
     finally:
-        with undisturbed():
+        with ignoring_signals():
             chosen.engine.stop()
 
 
 def _gate(
-    engine: Engine, table: str, key: bytes, listener: socket.socket, directory: Path, limits: Limits | None = None
+    engine: Engine,
+    table: str,
+    key: bytes,
+    listener: socket.socket,
+    directory: Path,
+    limits: PartitionLimits | None = None,
 ) -> Gate:
     """Who is suspended is kept as long as the register that says so: over the end where the engine's data is."""
     account = Account.of(Deployment(table=table))
     start = partial(Gate.start, engine_url=engine.url, key=key, listener=listener, limits=limits)
     if not engine.persistent:
         return start(account=account)
-    return start(account=role_policies.kept_in(directory, account), keep=partial(role_policies.keep, directory))
+    return start(account=role_policies.load(directory, account), keep=partial(role_policies.save, directory))
 
 
 def _url(listener: socket.socket) -> str:
@@ -151,7 +160,7 @@ def _url(listener: socket.socket) -> str:
 def _settings(issuer: LocalIssuer, directory: Path, port: int, gate: str) -> Settings:
     issuers = (IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),)
     try:
-        return read(
+        return load(
             region=LOCAL_REGION,
             endpoint_url=gate,
             sts_endpoint_url=gate,
@@ -175,13 +184,13 @@ def _settings(issuer: LocalIssuer, directory: Path, port: int, gate: str) -> Set
 
 
 async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: Settings, welcome: Welcome) -> None:
-    with progress() as tell:
+    with status_line() as tell:
         tell("loading the service")
-        from keyfence.app import local, set_up
+        from keyfence.app import local, prepare_table
         from keyfence.store.dynamodb.table_definition import TableDiffers
 
         try:
-            await _or_engine_failure(set_up(settings, gate.sessions, tell), engine)
+            await _or_engine_failure(prepare_table(settings, gate.sessions, tell), engine)
         except TableDiffers as error:
             raise BadInput(f"{error.message}\n{_advice(welcome.data)}") from error
     await DevelopmentServer(local(settings, gate.sessions), engine, lambda: typer.echo(welcome)).run_on(listener)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keyfence_iam.gate.denials import Listener
     from keyfence_iam.gate.faults import Fault
     from keyfence_iam.gate.gate import Gate
-    from keyfence_iam.gate.throughput.partition_limits import Limits
+    from keyfence_iam.gate.throughput.partition_limits import PartitionLimits as Limits
 
 
 LONGEST = 300.0
@@ -35,14 +35,14 @@ BurstSeconds = Annotated[
 
 
 def partition_limits(wanted: bool, burst_seconds: float | None) -> "Limits | None":
-    from keyfence_iam.gate.throughput.partition_buckets import Rates
-    from keyfence_iam.gate.throughput.partition_limits import Limits
+    from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+    from keyfence_iam.gate.throughput.partition_limits import PartitionLimits as Limits
 
     if burst_seconds is not None and not wanted:
         raise BadInput("--burst-seconds has a meaning only with --partition-limits.")
     if burst_seconds is not None and not 0 < burst_seconds <= LONGEST:
         raise BadInput(f"--burst-seconds must be more than 0 and at most {LONGEST:g}.")
-    rates = Rates() if burst_seconds is None else Rates(burst_seconds=burst_seconds)
+    rates = PartitionRates() if burst_seconds is None else PartitionRates(burst_seconds=burst_seconds)
     return Limits(rates) if wanted else None
 
 
@@ -104,7 +104,7 @@ def gate(
     import contextlib
 
     from keyfence.cli.gate_output import output
-    from keyfence.cli.process import interruptible, listen, undisturbed
+    from keyfence.cli.process import ignoring_signals, interruptible, listen
     from keyfence_iam.gate.gate import HOST
 
     _check(table=table, region=region, account=account)
@@ -117,7 +117,7 @@ def gate(
             say.ready(running.url, engine_url)
             running.wait()
         finally:
-            with undisturbed():
+            with ignoring_signals():
                 running.stop()
 
 
@@ -142,34 +142,34 @@ def _start(
     from functools import partial
 
     from keyfence.local.data_directory import data_directory, gate_key
-    from keyfence.local.role_policies import keep, kept_in
+    from keyfence.local.role_policies import load, save
     from keyfence_iam.gate.account.account import Account
-    from keyfence_iam.gate.engine.client import BadEngineUrl
+    from keyfence_iam.gate.engine.client import InvalidEngineUrl
     from keyfence_iam.gate.gate import Gate
 
     directory = data_directory(data)
     try:
         return Gate.start(
             engine_url=engine_url,
-            account=kept_in(directory, Account.of(deployment)),
+            account=load(directory, Account.of(deployment)),
             key=gate_key(directory),
-            keep=partial(keep, directory),
+            keep=partial(save, directory),
             strict=strict,
             faults=faults,
             on_denied=on_denied,
             limits=limits,
             listener=listener,
         )
-    except BadEngineUrl as error:
+    except InvalidEngineUrl as error:
         raise BadInput(f"--engine-url: {error}.") from error
 
 
 def _read(file: Path | None) -> "tuple[Fault, ...]":
-    from keyfence_iam.gate.faults import BadFault, parse_text
+    from keyfence_iam.gate.faults import InvalidFault, parse_text
 
     try:
         return () if file is None else parse_text(file.read_bytes())
     except OSError as error:
         raise BadInput(f"--faults {file} cannot be read: {error.strerror or error}.") from error
-    except BadFault as error:
+    except InvalidFault as error:
         raise BadInput(f"--faults {file}: {error}.") from error

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from keyfence_iam.gate.account.session_token import iso
-from keyfence_iam.gate.denials import Denial
+from keyfence_iam.gate.account.session_token import iso_seconds
+from keyfence_iam.gate.denials import DeniedCall
 
 
 class Output(Protocol):
@@ -15,7 +15,7 @@ class Output(Protocol):
 
     def ready(self, url: str, engine_url: str) -> None: ...
 
-    def denied(self, denial: Denial) -> None: ...
+    def denied(self, denial: DeniedCall) -> None: ...
 
 
 def output(*, as_json: bool, data: Path) -> Output:
@@ -32,11 +32,11 @@ class Lines:
     def ready(self, url: str, engine_url: str) -> None:
         self._print({"event": "ready", "endpoint": url, "engine": engine_url, "credentials": self.credentials})
 
-    def denied(self, denial: Denial) -> None:
+    def denied(self, denial: DeniedCall) -> None:
         self._print(
             {
                 "event": "denied",
-                "at": iso(denial.at),
+                "at": iso_seconds(denial.at),
                 "session": denial.session_arn,
                 "operation": denial.operation,
                 "action": denial.action,
@@ -68,5 +68,5 @@ class Sentences:
             flush=True,
         )
 
-    def denied(self, denial: Denial) -> None:
-        print(f"{iso(denial.at)} {denial.operation} denied: {denial.message} [{denial.reason}]", flush=True)
+    def denied(self, denial: DeniedCall) -> None:
+        print(f"{iso_seconds(denial.at)} {denial.operation} denied: {denial.message} [{denial.reason}]", flush=True)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.operator import Desk, Json
+from keyfence.cli.operator import Json, OperatorSession
 from keyfence.local.data_directory import DEFAULT
-from keyfence.store.pagination import LARGEST
+from keyfence.store.pagination import MAX_PAGE_SIZE
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context
@@ -18,7 +18,7 @@ HEADINGS = ("TENANT", "COLLECTION", "READ/S", "WRITE/S", "OF LIMIT", "THROTTLED"
 NUMBERS = HEADINGS[2:7]
 FULL, WARM = 0.8, 0.5
 
-First = Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="The hottest N.")]
+First = Annotated[int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="The hottest N.")]
 
 
 def hot(
@@ -41,7 +41,7 @@ def hot(
     async def work(desk: "Context") -> "list[HotPartition]":
         return await desk.hot.hottest(first=first)
 
-    found = Desk(data, endpoint_url).read(work)
+    found = OperatorSession(data, endpoint_url).read(work)
     if json:
         echo({"hotPartitions": [_json(one) for one in found]})
     elif found:
@@ -66,9 +66,9 @@ def _json(one: "HotPartition") -> dict[str, Any]:
 
 
 def _print(found: "Sequence[HotPartition]") -> None:
-    from keyfence.cli.output import console, lay
+    from keyfence.cli.output import console, print_table
 
-    lay(console(), HEADINGS, [_row(one) for one in found], numbers=NUMBERS)
+    print_table(console(), HEADINGS, [_row(one) for one in found], numbers=NUMBERS)
 
 
 def _row(one: "HotPartition") -> tuple[str, ...]:

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Tenant, reached
+from keyfence.cli.connection import Data, EndpointUrl, Tenant, connected_table
 from keyfence.errors import BadInput, KeyfenceError
 from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
-    from keyfence.bulk.importer import BadLines, Tally
+    from keyfence.bulk.importer import BadLines, ImportCounts
     from keyfence.store.table import Table
 
 
 PLURALS = {"customer": "customers", "category": "categories", "product": "products", "order": "orders"}
 
 
-def done(tally: "Tally", tenant: str, seconds: float, *, as_json: bool) -> None:
+def done(tally: "ImportCounts", tenant: str, seconds: float, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"tenant": tenant, **_counts(tally), "seconds": round(seconds, 3)}))
         return
@@ -37,7 +37,7 @@ def done(tally: "Tally", tenant: str, seconds: float, *, as_json: bool) -> None:
         typer.echo(f"Left out, since their time in the recycle bin is over: {counts_text(tally.expired)}.")
 
 
-def refused(bad: "BadLines", tally: "Tally", *, as_json: bool) -> None:
+def refused(bad: "BadLines", tally: "ImportCounts", *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({**_counts(tally), "errors": [asdict(problem) for problem in bad.problems]}))
     else:
@@ -46,7 +46,7 @@ def refused(bad: "BadLines", tally: "Tally", *, as_json: bool) -> None:
         typer.echo(before, err=True)
 
 
-def stopped(why: str, tally: "Tally", lines: int) -> str:
+def stopped(why: str, tally: "ImportCounts", lines: int) -> str:
     return f"{why.rstrip('.')}. {tally.lines:,} of {lines:,} lines are done; the same command goes on from there."
 
 
@@ -55,7 +55,7 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def _counts(tally: "Tally") -> dict[str, Any]:
+def _counts(tally: "ImportCounts") -> dict[str, Any]:
     return {"written": dict(tally.written), "found": dict(tally.found), "expired": dict(tally.expired)}
 
 
@@ -86,12 +86,12 @@ def import_(
 
     [bold]Example:[/bold] keyfence export --tenant acme | keyfence import - --tenant globex --rate 200
     """
-    from keyfence.bulk.importer import BadLines, Tally, check
+    from keyfence.bulk.importer import BadLines, ImportCounts, check_lines
 
-    tally, begun = Tally(), time.monotonic()
+    tally, begun = ImportCounts(), time.monotonic()
     try:
         with _opened(file) as content:
-            lines = check(content)
+            lines = check_lines(content)
             content.seek(0)
             _run(content, lines, tally, tenant=tenant, rate=rate, data=data, endpoint_url=endpoint_url)
     except BadLines as bad:
@@ -117,17 +117,24 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 
 def _run(
-    content: BinaryIO, lines: int, tally: "Tally", *, tenant: str, rate: float, data: Path, endpoint_url: str | None
+    content: BinaryIO,
+    lines: int,
+    tally: "ImportCounts",
+    *,
+    tenant: str,
+    rate: float,
+    data: Path,
+    endpoint_url: str | None,
 ) -> None:
     import asyncio
 
     from keyfence.bulk.importer import BadLines, Importer
-    from keyfence.cli.output import counted
+    from keyfence.cli.output import progress_bar
     from keyfence.cli.process import interruptible
 
     async def work() -> None:
-        async with reached(tenant, data, endpoint_url, writes=True) as table:
-            with counted(f"importing {lines:,} lines into {tenant}", lines) as tell:
+        async with connected_table(tenant, data, endpoint_url, writes=True) as table:
+            with progress_bar(f"importing {lines:,} lines into {tenant}", lines) as tell:
                 await Importer.into(table, rate=rate, tally=tally, tell=tell).run(content)
 
     try:
@@ -158,13 +165,13 @@ def export(tenant: Tenant, out: Out = None, data: Data = DEFAULT, endpoint_url: 
     """
     import asyncio
 
-    from keyfence.cli.output import counted
+    from keyfence.cli.output import progress_bar
 
     counts: Counter[str] = Counter()
 
     async def work(file: BinaryIO) -> None:
-        async with reached(tenant, data, endpoint_url, writes=False) as table:
-            with counted(f"exporting {tenant}") as tell:
+        async with connected_table(tenant, data, endpoint_url, writes=False) as table:
+            with progress_bar(f"exporting {tenant}") as tell:
                 async for kind, line in _lines(table):
                     file.write(line)
                     counts[kind] += 1

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import local_sessions, reach_settings
+from keyfence.cli.connection import command_settings, local_sessions
 from keyfence.errors import BadInput, KeyfenceError
 
 if TYPE_CHECKING:
-    from keyfence.jobs.job import Migration
-    from keyfence.jobs.migrator import Migrator
-    from keyfence.jobs.offboard.certificate import Signer
-    from keyfence.jobs.runner import Means
+    from keyfence.jobs.job import Job
+    from keyfence.jobs.migrator import MigratorAccess
+    from keyfence.jobs.offboard.certificate import CertificateSigner
+    from keyfence.jobs.runner import JobResources
     from keyfence.settings import Settings
 
 
@@ -32,17 +32,17 @@ LOCAL_SETTLE_SECONDS = 6.0
 
 
 @contextmanager
-def migrating(data: Path, endpoint_url: str | None) -> Iterator[tuple["Migrator", "Settings"]]:
+def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["MigratorAccess", "Settings"]]:
     """As the migrator, who is the caller's own role on AWS."""
-    settings = reach_settings(endpoint_url)
+    settings = command_settings(endpoint_url)
     sessions = None if settings.roles else local_sessions(settings, data)
     from keyfence import app
 
-    with app.migrating(settings, sessions) as migrator:
+    with app.migrator(settings, sessions) as migrator:
         yield migrator, settings
 
 
-def exports_of(settings: "Settings", data: Path, given: Path | None) -> Path:
+def export_directory(settings: "Settings", data: Path, given: Path | None) -> Path:
     """Where exports are kept; only this machine's own tenants have a place without being told."""
     from keyfence.local.data_directory import EXPORTS
 
@@ -53,7 +53,7 @@ def exports_of(settings: "Settings", data: Path, given: Path | None) -> Path:
     return data / EXPORTS
 
 
-def signing(settings: "Settings", data: Path) -> "Signer":
+def certificate_signer(settings: "Settings", data: Path) -> "CertificateSigner":
     from keyfence.jobs.offboard.certificate import signer
     from keyfence.local.data_directory import signing_key
 
@@ -71,7 +71,7 @@ def settling(settings: "Settings") -> float:
 
 
 @contextmanager
-def followed() -> Iterator[Callable[["Migration"], None]]:
+def progress_bar() -> Iterator[Callable[["Job"], None]]:
     """A bar on a terminal; elsewhere a line for each phase."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -84,7 +84,7 @@ def followed() -> Iterator[Callable[["Migration"], None]]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("migrating", total=None)
 
-        def tell(now: "Migration") -> None:
+        def tell(now: "Job") -> None:
             completed, total = place(now)
             bar.tasks[task].total = total  # `update` takes None for "as before"
             bar.update(task, description=doing(now), completed=completed)
@@ -92,7 +92,7 @@ def followed() -> Iterator[Callable[["Migration"], None]]:
         yield tell
 
 
-def place(migration: "Migration") -> tuple[int, int | None]:
+def place(migration: "Job") -> tuple[int, int | None]:
     """How many of a tenant's items are copied or, where nobody knows how many there are, what has been looked at.
 
     A pass scans what others have in the same table too, so its total is not that of the tenant."""
@@ -106,23 +106,23 @@ class _Lines:
     def __init__(self) -> None:
         self._said = ""
 
-    def tell(self, migration: "Migration") -> None:
+    def tell(self, migration: "Job") -> None:
         if (now := f"{migration.id}: {migration.phase.lower()}") != self._said:
             self._said = now
             print(f"{now} ...", file=sys.stderr, flush=True)
 
 
-def doing(migration: "Migration") -> str:
+def doing(migration: "Job") -> str:
     return f"{migration.id}: {migration.phase.lower()}, {migration.items_copied:,} changed"
 
 
-def stopped(why: str, migration: "Migration | None") -> str:
+def interrupted_message(why: str, migration: "Job | None") -> str:
     if migration is None:
         return why
     return f"{why.rstrip('.')}. {migration.items_copied:,} items are changed; keyfence migrate resume {migration.id}"
 
 
-def told(migration: "Migration | None", *, as_json: bool, nothing: str = "There is nothing to do.") -> None:
+def print_job(migration: "Job | None", *, as_json: bool, nothing: str = "There is nothing to do.") -> None:
     if migration is None:
         typer.echo(json.dumps({"id": None}) if as_json else nothing)
         return
@@ -136,7 +136,7 @@ def told(migration: "Migration | None", *, as_json: bool, nothing: str = "There 
         typer.echo(f"{count:,} {what}")
 
 
-def _json(migration: "Migration") -> dict[str, object]:
+def _json(migration: "Job") -> dict[str, object]:
     finished = migration.finished_at
     return {
         "id": migration.id,
@@ -157,55 +157,55 @@ def _json(migration: "Migration") -> dict[str, object]:
 
 INTERRUPTED = 130
 
-Begin = Callable[["Migrator"], "Awaitable[Migration | None]"]
+Begin = Callable[["MigratorAccess"], "Awaitable[Job | None]"]
 """Finds the migration or begins it; None where there is nothing to do."""
 
 
-def carried(begin: Begin, data: Path, endpoint_url: str | None, rate: float | None) -> "Migration | None":
+def run_job_command(begin: Begin, data: Path, endpoint_url: str | None, rate: float | None) -> "Job | None":
     """To its end, as the migrator."""
-    with migrating(data, endpoint_url) as (migrator, settings):
+    with migrator_access(data, endpoint_url) as (migrator, settings):
         means = migrator.migrations(rate=rate or settings.migration_units_per_second)
         return _followed(means, migrator, job_settling(settings), begin)
 
 
 def job_settling(settings: "Settings") -> float:
     """Servers on this machine go by what they know for no longer than that, whatever the setting for AWS is."""
-    from keyfence.settings import GRACE_SECONDS
+    from keyfence.settings import LOCATION_GRACE_SECONDS
 
     said = settings.roles or "settle_seconds" in settings.model_fields_set
-    return settings.settle_seconds if said else settings.registry_seconds + GRACE_SECONDS + 1
+    return settings.settle_seconds if said else settings.registry_seconds + LOCATION_GRACE_SECONDS + 1
 
 
-def _followed(means: "Means", migrator: "Migrator", settle: float, begin: Begin) -> "Migration | None":
+def _followed(means: "JobResources", migrator: "MigratorAccess", settle: float, begin: Begin) -> "Job | None":
     import asyncio
     from dataclasses import replace
 
     from keyfence.cli.process import interruptible
 
-    last: Migration | None = None
+    last: Job | None = None
 
-    def heard(migration: "Migration") -> None:
+    def heard(migration: "Job") -> None:
         nonlocal last
         last = migration
         tell(migration)
 
     try:
-        with interruptible(), followed() as tell:
+        with interruptible(), progress_bar() as tell:
             return asyncio.run(_work(replace(means, tell=heard), migrator, settle, begin))
     except KeyboardInterrupt:
-        typer.echo(stopped("Interrupted", last), err=True)
+        typer.echo(interrupted_message("Interrupted", last), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except KeyfenceError as error:
-        raise KeyfenceError(stopped(error.message, last)) if last else error from error
+        raise KeyfenceError(interrupted_message(error.message, last)) if last else error from error
 
 
-async def _work(means: "Means", migrator: "Migrator", settle: float, begin: Begin) -> "Migration | None":
+async def _work(means: "JobResources", migrator: "MigratorAccess", settle: float, begin: Begin) -> "Job | None":
     from datetime import timedelta
 
-    from keyfence.jobs.migrator import program_of
-    from keyfence.jobs.runner import carry_on
+    from keyfence.jobs.migrator import program_for
+    from keyfence.jobs.runner import run_job
 
     if (found := await begin(migrator)) is None:
         return None
     means.tell(found)
-    return await carry_on(means, found.id, program_of(found, migrator, settle=timedelta(seconds=settle)))
+    return await run_job(means, found.id, program_for(found, migrator, settle=timedelta(seconds=settle)))

@@ -6,14 +6,14 @@ import typer
 
 from keyfence.cli import job_progress
 from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.job_progress import AsJson, UnitRate, carried, migrating
-from keyfence.cli.operator import By, operator
+from keyfence.cli.job_progress import AsJson, UnitRate, migrator_access, run_job_command
+from keyfence.cli.operator import By, operator_name
 from keyfence.local.data_directory import DEFAULT
 from keyfence.tenancy.tenant import Placement
 
 if TYPE_CHECKING:
-    from keyfence.jobs.job import Migration, MigrationId
-    from keyfence.jobs.migrator import Migrator
+    from keyfence.jobs.job import Job, JobId
+    from keyfence.jobs.migrator import MigratorAccess
 
 
 Only = Annotated[str | None, typer.Option("--tenant", metavar="TENANT", help="Of one tenant, not of all.")]
@@ -43,17 +43,17 @@ def keys(
 
     [bold]Example:[/bold] keyfence migrate keys --tenant acme --type User --rate 200 --json
     """
-    from keyfence.jobs.lease import Records
-    from keyfence.jobs.rekey import keys_migration
-    from keyfence.tenancy.repository import checked_tenant
+    from keyfence.jobs.lease import JobStore
+    from keyfence.jobs.rekey import new_rekey_job
+    from keyfence.tenancy.repository import parse_tenant_id
 
-    whose = checked_tenant(tenant, "tenant") if tenant else None
-    made = keys_migration(whose, by=operator(by), type=type, segments=segments, dry_run=dry_run)
+    whose = parse_tenant_id(tenant, "tenant") if tenant else None
+    made = new_rekey_job(whose, by=operator_name(by), type=type, segments=segments, dry_run=dry_run)
 
-    async def begin(migrator: "Migrator") -> "Migration":
-        return await Records(migrator.control).add(made)
+    async def begin(migrator: "MigratorAccess") -> "Job":
+        return await JobStore(migrator.control).add(made)
 
-    job_progress.told(carried(begin, data, endpoint_url, rate), as_json=json)
+    job_progress.print_job(run_job_command(begin, data, endpoint_url, rate), as_json=json)
 
 
 def resume(
@@ -63,14 +63,14 @@ def resume(
 
     [bold]Example:[/bold] keyfence migrate resume mig_01M7HHHGKHN6S6V7032B0W8CKZ
     """
-    from keyfence.jobs.lease import Records, checked_migration
+    from keyfence.jobs.lease import JobStore, parse_job_id
 
-    wanted = checked_migration(id)
+    wanted = parse_job_id(id)
 
-    async def find(migrator: "Migrator") -> "Migration":
-        return await Records(migrator.control).get(wanted)
+    async def find(migrator: "MigratorAccess") -> "Job":
+        return await JobStore(migrator.control).get(wanted)
 
-    job_progress.told(carried(find, data, endpoint_url, rate), as_json=json)
+    job_progress.print_job(run_job_command(find, data, endpoint_url, rate), as_json=json)
 
 
 def show(id: Id, json: AsJson = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
@@ -80,18 +80,18 @@ def show(id: Id, json: AsJson = False, data: Data = DEFAULT, endpoint_url: Endpo
     """
     import asyncio
 
-    from keyfence.jobs.lease import checked_migration
+    from keyfence.jobs.lease import parse_job_id
 
-    wanted = checked_migration(id)
-    with migrating(data, endpoint_url) as (migrator, _):
+    wanted = parse_job_id(id)
+    with migrator_access(data, endpoint_url) as (migrator, _):
         found = asyncio.run(_found(migrator, wanted))
-    job_progress.told(found, as_json=json)
+    job_progress.print_job(found, as_json=json)
 
 
-async def _found(migrator: "Migrator", id: "MigrationId") -> "Migration":
-    from keyfence.jobs.lease import Records
+async def _found(migrator: "MigratorAccess", id: "JobId") -> "Job":
+    from keyfence.jobs.lease import JobStore
 
-    return await Records(migrator.control).get(id)
+    return await JobStore(migrator.control).get(id)
 
 
 migrate = typer.Typer(
@@ -132,21 +132,21 @@ def reshard(
 
     [bold]Example:[/bold] keyfence reshard acme users 2 --rate 200 --json
     """
-    from keyfence.tenancy.repository import checked_tenant
+    from keyfence.tenancy.repository import parse_tenant_id
 
-    id = checked_tenant(tenant, "tenant")
+    id = parse_tenant_id(tenant, "tenant")
 
-    async def begin(migrator: "Migrator") -> "Migration | None":
-        from keyfence.jobs.reshard.start import Reshards
-        from keyfence.tenancy.repository import Register
+    async def begin(migrator: "MigratorAccess") -> "Job | None":
+        from keyfence.jobs.reshard.start import StartReshard
+        from keyfence.tenancy.repository import TenantRepository
 
-        found: list[Migration] = []
-        reshards = Reshards(Register(migrator.control, operator(by)), carry_on=found.append)
+        found: list[Job] = []
+        reshards = StartReshard(TenantRepository(migrator.control, operator_name(by)), carry_on=found.append)
         await reshards(id, collection, shards, rebalance=rebalance)
         return found[0] if found else None
 
     words = f"{collection} of {id} has {shards} {'shard' if shards == 1 else 'shards'} already."
-    job_progress.told(carried(begin, data, endpoint_url, rate), as_json=json, nothing=words)
+    job_progress.print_job(run_job_command(begin, data, endpoint_url, rate), as_json=json, nothing=words)
 
 
 MovingTenant = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant that moves.")]
@@ -172,18 +172,20 @@ def move(
 
     [bold]Example:[/bold] keyfence move acme pool --rate 500 --json
     """
-    from keyfence.tenancy.repository import checked_tenant
+    from keyfence.tenancy.repository import parse_tenant_id
 
-    id = checked_tenant(tenant, "tenant")
+    id = parse_tenant_id(tenant, "tenant")
 
-    async def begin(migrator: "Migrator") -> "Migration | None":
-        from keyfence.jobs.move.start import Moves
-        from keyfence.tenancy.repository import Register
+    async def begin(migrator: "MigratorAccess") -> "Job | None":
+        from keyfence.jobs.move.start import StartMove
+        from keyfence.tenancy.repository import TenantRepository
 
-        register = Register(migrator.control, operator(by))
+        register = TenantRepository(migrator.control, operator_name(by))
         found = await register.get(id)
         if found.move is None and found.placement is to:
             return None
-        return await Moves(register)(id, to)
+        return await StartMove(register)(id, to)
 
-    job_progress.told(carried(begin, data, endpoint_url, rate), as_json=json, nothing=f"{id} is in the {to} already.")
+    job_progress.print_job(
+        run_job_command(begin, data, endpoint_url, rate), as_json=json, nothing=f"{id} is in the {to} already."
+    )

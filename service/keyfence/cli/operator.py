@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from keyfence.cli.connection import local_sessions, reach_settings
+from keyfence.cli.connection import command_settings, local_sessions
 from keyfence.errors import BadInput, Internal, NotFound
-from keyfence_iam.tenant import BadTenantId, TenantId, tenant_id
+from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context
@@ -28,7 +28,7 @@ By = Annotated[
 ]
 
 
-def operator(given: str | None) -> str:
+def operator_name(given: str | None) -> str:
     """No token proves it, so it is never spelled like the subject of one."""
     name = _account() if given is None else given
     if not (0 < len(name) <= LONGEST and name.isprintable()):
@@ -54,7 +54,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document to compute
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class OperatorSession:
     """Where it stands: at the gate of a data directory, or on AWS."""
 
     data: Path
@@ -65,7 +65,7 @@ class Desk:
 
     def change(self, by: str | None, tenant: TenantId, work: "Callable[[Context], Awaitable[T]]") -> T:
         try:
-            return self._run(work, operator(by), writes=True)
+            return self._run(work, operator_name(by), writes=True)
         except NotFound:
             raise unknown(tenant) from None
 
@@ -74,12 +74,12 @@ class Desk:
 
         from keyfence.cli.process import interruptible
 
-        settings = reach_settings(self.endpoint_url)
+        settings = command_settings(self.endpoint_url)
         sessions = None if settings.roles else local_sessions(settings, self.data)
-        from keyfence.app import desk
+        from keyfence.app import operator_context
 
         async def seated() -> T:
-            with desk(settings, sessions, by, writes=writes) as held:
+            with operator_context(settings, sessions, by, writes=writes) as held:
                 return await work(held)
 
         try:
@@ -96,8 +96,8 @@ class Desk:
 
 def checked_id(text: str) -> TenantId:
     try:
-        return tenant_id(text)
-    except BadTenantId as error:
+        return parse_tenant_id(text)
+    except InvalidTenantId as error:
         raise BadInput(f"{text!r} is not a tenant id: {error}.") from error
 
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from keyfence.tenancy.tenant import Move, Tenant, TenantEvent
+    from keyfence.tenancy.tenant import TableMove, Tenant, TenantEvent
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
+def status_line() -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.markup import escape
 
@@ -34,7 +34,7 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def counted(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A bar that grows on a terminal, and elsewhere one line that says what begins."""
     from rich.console import Console
     from rich.markup import escape
@@ -72,7 +72,7 @@ def console() -> "Console":
     return made if made.is_terminal else Console(highlight=False, width=WIDE)
 
 
-def lay(
+def print_table(
     out: "Console", headings: Row, rows: Iterable[Row], *, widths: Sequence[int] = (), numbers: Sequence[str] = ()
 ) -> None:
     out.print(columns(headings, rows, room=out.width, widths=widths, numbers=numbers))
@@ -145,7 +145,7 @@ def tenant_json(tenant: "Tenant") -> dict[str, Any]:
     }
 
 
-def move_json(move: "Move") -> dict[str, Any]:
+def move_json(move: "TableMove") -> dict[str, Any]:
     return {"to": move.goal, "phase": move.phase, "migration": move.migration, "back": move.back}
 
 

@@ -18,13 +18,13 @@ from keyfence.cli.policy_render import (
     render,
 )
 from keyfence.errors import BadInput
-from keyfence_iam.tenant import BadTenantId, tenant_id
+from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 if TYPE_CHECKING:
-    from keyfence.cli.policy_verdict import Verdict
+    from keyfence.cli.policy_verdict import PolicyDecision
     from keyfence_iam.evaluator.decision import Decision
     from keyfence_iam.lint import Finding
-    from keyfence_iam.policy import Kind
+    from keyfence_iam.policy import DocumentKind
 
 
 Role = Annotated[str, typer.Option(metavar="ROLE", help="Whose session makes the call, such as tenant-read.")]
@@ -59,11 +59,11 @@ def explain(
     """
     import json
 
-    from keyfence.cli.policy_verdict import Asker, verdict
+    from keyfence.cli.policy_verdict import ExplainedSession, verdict
 
     where = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
     operation, parameters = _call(call)
-    asker = Asker(role=known(role), tenant=_tenant(tenant), deployment=where)
+    asker = ExplainedSession(role=known(role), tenant=_tenant(tenant), deployment=where)
     decided = verdict(asker, operation, parameters)
     if as_json:
         typer.echo(json.dumps(decided.as_json(), indent=2))
@@ -75,10 +75,10 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
     """Read as strictly as the gate reads a body: what two readers could take for two calls is none."""
     import sys
 
-    from keyfence_iam.strict_json import parameters
+    from keyfence_iam.strict_json import parse_object
 
     try:
-        read = parameters((sys.stdin.read() if text == "-" else text).encode())
+        read = parse_object((sys.stdin.read() if text == "-" else text).encode())
     except ValueError as error:
         raise BadInput(f"--call cannot be read: {error}.") from error
     if len(read) != 1 or not all(isinstance(value, dict) for value in read.values()):
@@ -88,12 +88,12 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
 
 def _tenant(text: str | None) -> str | None:
     try:
-        return None if text is None else tenant_id(text)
-    except BadTenantId as error:
+        return None if text is None else parse_tenant_id(text)
+    except InvalidTenantId as error:
         raise BadInput(f"--tenant {text!r} is not a tenant id: {error}.") from error
 
 
-def _print(decided: "Verdict") -> None:
+def _print(decided: "PolicyDecision") -> None:
     from rich.console import Console
 
     console = Console(soft_wrap=True, highlight=False)
@@ -119,7 +119,7 @@ def lint(files: Files, as_json: AsJson = False, trust: Trust = False, resource: 
 
     if trust and resource:
         raise BadInput("Say --trust or --resource, not both.")
-    kind: Kind | None = "trust" if trust else "resource" if resource else None
+    kind: DocumentKind | None = "trust" if trust else "resource" if resource else None
     found = {name: lint_text(_text(name), kind) for name in files}
     (_print_json if as_json else _print_findings)(found)
     if any(found.values()):
@@ -185,23 +185,23 @@ def _answer(line: bytes) -> bytes:
     import orjson
 
     from keyfence_iam.evaluator.evaluate import evaluate as decide
-    from keyfence_iam.evaluator.json_lines import BadLine, read_line
+    from keyfence_iam.evaluator.json_lines import InvalidLine, parse_json_line
 
     try:
-        policies, asked = read_line(line)
-    except BadLine as error:
+        policies, asked = parse_json_line(line)
+    except InvalidLine as error:
         return orjson.dumps({"decision": "invalid", "by": str(error)})
     return orjson.dumps(shown(decide(policies, asked)))
 
 
 def shown(decision: "Decision") -> dict[str, str]:
-    from keyfence_iam.evaluator.decision import NAMES, Allowed
+    from keyfence_iam.evaluator.decision import POLICY_TYPE_NAMES, Allowed
 
     if isinstance(decision, Allowed):
         return {"decision": "allowed", "by": str(decision.by)}
     if decision.by is not None:
         return {"decision": "explicit_deny", "by": str(decision.by)}
-    return {"decision": "implicit_deny", "by": f"no {NAMES[decision.kind]} allows it"}
+    return {"decision": "implicit_deny", "by": f"no {POLICY_TYPE_NAMES[decision.kind]} allows it"}
 
 
 policy = typer.Typer(

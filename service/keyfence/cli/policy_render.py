@@ -69,10 +69,10 @@ def render(
 
     [bold]Example:[/bold] keyfence policy render --out iam/rendered
     """
-    from keyfence_iam.roles.rendering import files
+    from keyfence_iam.roles.rendering import policy_files
 
     where = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
-    rendered = files(where, *([known(role)] if role else []))
+    rendered = policy_files(where, *([known(role)] if role else []))
     if out is not None:
         _write(out, rendered)
     elif role is not None:

@@ -7,21 +7,21 @@ from typing import Any
 from rich.markup import escape
 
 from keyfence.store.dynamodb.table_definition import definition
-from keyfence_iam.authorization import NotUnderstood, Place, TableKeys, expand, tables_named
+from keyfence_iam.authorization import ArnScope, TableKeys, UnsupportedRequest, authorizations_for, tables_needed
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.evaluator.decision import Allowed, denial
+from keyfence_iam.evaluator.decision import Allowed, access_denied_message
 from keyfence_iam.evaluator.evaluate import Policies
-from keyfence_iam.evaluator.explain import Explained, Explanation, Finding, explain
-from keyfence_iam.evaluator.request import Authorisation, Principal
+from keyfence_iam.evaluator.explain import ElementMatch, Explanation, StatementExplanation, explain
+from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
 from keyfence_iam.roles import ROLES
-from keyfence_iam.tenant import TENANT_TAG
+from keyfence_iam.tenant import SESSION_TAG
 
 _YES, _NO = "[green]✓[/green]", "[red]✗[/red]"
 _ON_ONE_TABLE = frozenset({"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "DescribeTable"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
+class ExplainedSession:
     """A session of a role, with or without a tenant."""
 
     role: str
@@ -37,17 +37,17 @@ class Asker:
         )
 
     def context(self) -> dict[str, str]:
-        tag = {f"aws:PrincipalTag/{TENANT_TAG}": self.tenant} if self.tenant is not None else {}
+        tag = {f"aws:PrincipalTag/{SESSION_TAG}": self.tenant} if self.tenant is not None else {}
         return {"aws:PrincipalArn": self.principal.role_arn, "aws:PrincipalAccount": self.deployment.account, **tag}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class PolicyDecision:
     """The answers to all that a call asks; it is allowed if each of them is, and never if it is not understood."""
 
-    asker: Asker
+    asker: ExplainedSession
     operation: str
-    answers: tuple[tuple[Authorisation, Explanation], ...]
+    answers: tuple[tuple[AuthorizationRequest, Explanation], ...]
     not_understood: str | None = None
 
     @property
@@ -60,7 +60,7 @@ class Verdict:
         decision = "allowed" if self.allowed else "denied"
         return {**said, "decision": decision, "notUnderstood": self.not_understood, "authorisations": answers}
 
-    def _answer(self, asked: Authorisation, found: Explanation) -> dict[str, Any]:
+    def _answer(self, asked: AuthorizationRequest, found: Explanation) -> dict[str, Any]:
         return {
             "action": asked.action,
             "resource": asked.resource,
@@ -71,9 +71,9 @@ class Verdict:
             "statements": [asdict(statement) for statement in found.statements],
         }
 
-    def _message(self, asked: Authorisation, found: Explanation) -> str | None:
+    def _message(self, asked: AuthorizationRequest, found: Explanation) -> str | None:
         session = self.asker.principal.session_arn
-        return None if isinstance(found.decision, Allowed) else denial(found.decision, asked, session)
+        return None if isinstance(found.decision, Allowed) else access_denied_message(found.decision, asked, session)
 
     def lines(self) -> Iterator[str]:
         """As rich text: the decision first, then each question with its statements."""
@@ -90,41 +90,43 @@ class Verdict:
                 yield from _statement(statement)
 
 
-def verdict(asker: Asker, operation: str, parameters: Mapping[str, Any]) -> Verdict:
+def verdict(asker: ExplainedSession, operation: str, parameters: Mapping[str, Any]) -> PolicyDecision:
     table = asker.deployment.table
     named = {"TableName": table, **parameters} if operation in _ON_ONE_TABLE else parameters
     try:
-        questions = expand(operation, named, Place.of(asker.deployment), _keys(asker.deployment, operation, named))
-    except NotUnderstood as error:
-        return Verdict(asker=asker, operation=operation, answers=(), not_understood=str(error))
-    return Verdict(asker=asker, operation=operation, answers=tuple(_decided(asker, one) for one in questions))
+        questions = authorizations_for(
+            operation, named, ArnScope.of(asker.deployment), _keys(asker.deployment, operation, named)
+        )
+    except UnsupportedRequest as error:
+        return PolicyDecision(asker=asker, operation=operation, answers=(), not_understood=str(error))
+    return PolicyDecision(asker=asker, operation=operation, answers=tuple(_decided(asker, one) for one in questions))
 
 
 def _keys(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableKeys]:
     """Silos have the keys of the pool, whosever they are."""
-    silos = (name for name in tables_named(operation, parameters) if name.startswith(deployment.silo_table("")))
+    silos = (name for name in tables_needed(operation, parameters) if name.startswith(deployment.silo_table("")))
     return dict.fromkeys((deployment.table, *silos), TableKeys.described(definition(deployment.table)))
 
 
-def _decided(asker: Asker, asked: Authorisation) -> tuple[Authorisation, Explanation]:
-    complete = Authorisation(asked.action, asked.resource, {**asker.context(), **asked.context})
+def _decided(asker: ExplainedSession, asked: AuthorizationRequest) -> tuple[AuthorizationRequest, Explanation]:
+    complete = AuthorizationRequest(asked.action, asked.resource, {**asker.context(), **asked.context})
     policies = Policies((ROLES[asker.role].identity(asker.deployment),))
     return complete, explain(policies, complete, asker.principal)
 
 
-def _statement(statement: Explained) -> Iterator[str]:
+def _statement(statement: StatementExplanation) -> Iterator[str]:
     sid = statement.origin.sid or f"Statement[{statement.origin.statement}]"
     applies = f"{_YES} applies" if statement.applies else f"{_NO} does not apply"
     yield f"  {statement.effect} {escape(sid)}: {applies}"
     yield from (_finding(finding) for finding in statement.findings)
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: ElementMatch) -> str:
     found = f"{escape(finding.element)}: {escape(_shown(finding.found))}"
     return f"    {_YES} {found}" if finding.matched else f"    {_NO} {found}; wanted: {escape(_wanted(finding))}"
 
 
-def _wanted(finding: Finding) -> str:
+def _wanted(finding: ElementMatch) -> str:
     if finding.element.startswith("Null "):
         return "a value" if finding.wanted == ("false",) else "no value"
     first, rest = finding.wanted[:3], len(finding.wanted) - 3

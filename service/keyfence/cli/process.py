@@ -51,7 +51,7 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def ignoring_signals() -> Iterator[None]:
     """Impatience is not heard while something short has to be finished."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDINGS}
     try:

@@ -8,7 +8,7 @@ from keyfence.errors import BadInput
 
 if TYPE_CHECKING:
     from keyfence.settings import Settings
-    from keyfence.store.dynamodb.table_definition import Administration
+    from keyfence.store.dynamodb.table_definition import TableAdmin
 
 
 APPLICATION = "keyfence.app:production"
@@ -35,9 +35,9 @@ def serve(check: Check = False) -> None:
 
 
 def _examined() -> "Settings":
-    from keyfence.settings import examine
+    from keyfence.settings import load_and_check
 
-    settings, problems = examine()
+    settings, problems = load_and_check()
     if not _has_region(settings):
         problems.append("KEYFENCE_REGION is missing, and AWS's own configuration names no region either")
     problems = problems or _obstacles(settings)
@@ -54,9 +54,9 @@ def _has_region(settings: "Settings") -> bool:
 
 def _obstacles(settings: "Settings") -> list[str]:
     """Only settings that are good in themselves are tried: the rest would be named twice."""
-    from keyfence.app import obstacles
+    from keyfence.app import startup_problems
 
-    return obstacles(settings)
+    return startup_problems(settings)
 
 
 def _run(settings: "Settings") -> None:
@@ -114,14 +114,14 @@ def table(create: Create = False) -> None:
     typer.echo(f"The table {administration.table} is as defined.")
 
 
-def _administration() -> "Administration":
-    from keyfence.settings import BadSettings, read
-    from keyfence.store.dynamodb.client import Wire
-    from keyfence.store.dynamodb.table_definition import Administration, Unreachable
+def _administration() -> "TableAdmin":
+    from keyfence.settings import BadSettings, load
+    from keyfence.store.dynamodb.client import ConnectionOptions
+    from keyfence.store.dynamodb.table_definition import TableAdmin, Unreachable
 
     try:
-        settings = read()
-        wire = Wire(region=settings.region, endpoint_url=settings.endpoint_url)
-        return Administration.connect(wire, settings.table)
+        settings = load()
+        wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
+        return TableAdmin.connect(wire, settings.table)
     except (BadSettings, *Unreachable) as error:
         raise BadInput(str(error)) from error

@@ -8,39 +8,39 @@ from functools import cached_property
 from strawberry.dataloader import DataLoader
 from strawberry.types import Info as StrawberryInfo
 
-from keyfence.admission.admission import Turn
+from keyfence.admission.admission import AdmittedRequest
 from keyfence.auth.principal import Principal, Role
-from keyfence.domains.activity.activity_log import Activities, journal
-from keyfence.domains.categories.move import Moves
-from keyfence.domains.categories.repository import Categories
-from keyfence.domains.counters.counter import Counters
+from keyfence.domains.activity.activity_log import ActivityRepository, activity_log
+from keyfence.domains.categories.move import CategoryMoves
+from keyfence.domains.categories.repository import CategoryRepository
+from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.customers.model import Customer, CustomerId
-from keyfence.domains.customers.repository import Customers
-from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.customers.repository import CustomerRepository
+from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import Group, GroupId
-from keyfence.domains.groups.repository import Groups
-from keyfence.domains.orders.line_items import LineItem, Priced
+from keyfence.domains.groups.repository import GroupRepository
+from keyfence.domains.orders.line_items import LineItem, PricedProduct
 from keyfence.domains.orders.line_items import ProductId as WantedId
 from keyfence.domains.orders.model import Order, OrderEvent, OrderId, OrderRow
-from keyfence.domains.orders.place_order import Placing
+from keyfence.domains.orders.place_order import OrderPlacement
 from keyfence.domains.orders.recycle_bin import RecycleBin
-from keyfence.domains.orders.repository import Orders, Parts
-from keyfence.domains.orders.review_queue import Reviews
-from keyfence.domains.products.category_products import Shelves
+from keyfence.domains.orders.repository import OrderDetails, OrderRepository
+from keyfence.domains.orders.review_queue import ReviewQueue
+from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import Product, ProductId
-from keyfence.domains.products.repository import Products
-from keyfence.domains.sales.sales import Sales
-from keyfence.domains.sessions.revocation import Sessions
+from keyfence.domains.products.repository import ProductRepository
+from keyfence.domains.sales.sales import SalesRepository
+from keyfence.domains.sessions.revocation import RevocationRepository
 from keyfence.domains.stores.model import Store, StoreId
-from keyfence.domains.stores.repository import Stores
+from keyfence.domains.stores.repository import StoreRepository
 from keyfence.domains.users.model import Setting, User, UserId
-from keyfence.domains.users.repository import Users
+from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Forbidden, QuotaExceeded
 from keyfence.graphql.executor import RequestInfo
-from keyfence.store.location import Home
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence.tenancy.tenant import Tenant
-from keyfence.usage.hourly_usage import SEVERAL, UNKNOWN, Prices
+from keyfence.usage.hourly_usage import SEVERAL, UNKNOWN, PriceTable
 
 
 class Loaders:
@@ -48,14 +48,14 @@ class Loaders:
 
     def __init__(
         self,
-        users: Users,
-        groups: Groups,
-        stores: Stores,
-        products: Products,
-        counters: Counters,
-        customers: Customers,
-        orders: Orders,
-        parts: Parts,
+        users: UserRepository,
+        groups: GroupRepository,
+        stores: StoreRepository,
+        products: ProductRepository,
+        counters: CounterRepository,
+        customers: CustomerRepository,
+        orders: OrderRepository,
+        parts: OrderDetails,
     ) -> None:
         self._users = users
         self._groups = groups
@@ -121,101 +121,101 @@ MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class TenantRequest:
     """Somebody whose token is good and whose tenant is registered."""
 
     principal: Principal
     tenant: Tenant
-    turn: Turn
-    home: Home
+    turn: AdmittedRequest
+    home: TenantLocation
 
 
 @dataclass(frozen=True)
 class Context:
     """One request's view of one tenant. There is no other way to data than through its table."""
 
-    caller: Caller
+    caller: TenantRequest
     fenced: Table
 
     @cached_property
     def table(self) -> Table:
         """The tenant's, with a journal in which the caller's changes are noted."""
-        return replace(self.fenced, journal=journal(self.principal.subject))
+        return replace(self.fenced, journal=activity_log(self.principal.subject))
 
     @property
     def principal(self) -> Principal:
         return self.caller.principal
 
     @cached_property
-    def users(self) -> Users:
-        return Users(self.table, quota=self.caller.tenant.quotas.users)
+    def users(self) -> UserRepository:
+        return UserRepository(self.table, quota=self.caller.tenant.quotas.users)
 
     @cached_property
-    def groups(self) -> Groups:
-        return Groups(self.table)
+    def groups(self) -> GroupRepository:
+        return GroupRepository(self.table)
 
     @cached_property
-    def memberships(self) -> Memberships:
-        return Memberships(self.table)
+    def memberships(self) -> MembershipRepository:
+        return MembershipRepository(self.table)
 
     @cached_property
-    def customers(self) -> Customers:
-        return Customers(self.table)
+    def customers(self) -> CustomerRepository:
+        return CustomerRepository(self.table)
 
     @cached_property
-    def orders(self) -> Orders:
-        return Orders(self.table, self.principal.subject)
+    def orders(self) -> OrderRepository:
+        return OrderRepository(self.table, self.principal.subject)
 
     @cached_property
-    def parts(self) -> Parts:
-        return Parts(self.table)
+    def parts(self) -> OrderDetails:
+        return OrderDetails(self.table)
 
     @cached_property
-    def placing(self) -> Placing:
-        return Placing(self.table, self.principal.subject, self._prices)
+    def placing(self) -> OrderPlacement:
+        return OrderPlacement(self.table, self.principal.subject, self._prices)
 
-    async def _prices(self, wanted: Sequence[WantedId]) -> Sequence[Priced | None]:
+    async def _prices(self, wanted: Sequence[WantedId]) -> Sequence[PricedProduct | None]:
         return await self.products.find_many([ProductId(id) for id in wanted])
 
     @cached_property
-    def reviews(self) -> Reviews:
-        return Reviews(self.orders)
+    def reviews(self) -> ReviewQueue:
+        return ReviewQueue(self.orders)
 
     @cached_property
     def recycle_bin(self) -> RecycleBin:
         return RecycleBin(self.orders)
 
     @cached_property
-    def stores(self) -> Stores:
-        return Stores(self.table)
+    def stores(self) -> StoreRepository:
+        return StoreRepository(self.table)
 
     @cached_property
-    def sessions(self) -> Sessions:
-        return Sessions(self.table)
+    def sessions(self) -> RevocationRepository:
+        return RevocationRepository(self.table)
 
     @cached_property
-    def products(self) -> Products:
-        return Products(self.table, self.principal.subject)
+    def products(self) -> ProductRepository:
+        return ProductRepository(self.table, self.principal.subject)
 
     @cached_property
-    def categories(self) -> Categories:
-        return Categories(self.table)
+    def categories(self) -> CategoryRepository:
+        return CategoryRepository(self.table)
 
     @cached_property
-    def moves(self) -> Moves:
-        return Moves(self.table, Shelves(self.table).carry)
+    def moves(self) -> CategoryMoves:
+        return CategoryMoves(self.table, CategoryProducts(self.table).carry)
 
     @cached_property
-    def counters(self) -> Counters:
-        return Counters(self.table)
+    def counters(self) -> CounterRepository:
+        return CounterRepository(self.table)
 
     @cached_property
-    def sales(self) -> Sales:
-        return Sales(self.table)
+    def sales(self) -> SalesRepository:
+        return SalesRepository(self.table)
 
     @cached_property
-    def activity(self) -> Activities:
-        return Activities(self.table)
+    def activity(self) -> ActivityRepository:
+        return ActivityRepository(self.table)
 
     @cached_property
     def loaders(self) -> Loaders:
@@ -248,14 +248,14 @@ class Context:
 Info = StrawberryInfo[Context, None]
 
 
-def turn_of(caller: Caller, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
+def turn_of(caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
     """A request that is not understood has a turn too, since its caller is looked at all the same."""
     if request is None:
         return caller.turn.taken(UNKNOWN, writes=False)
     return caller.turn.taken(request.root or SEVERAL, writes=request.mutates)
 
 
-def cost_of(prices: Prices, caller: Caller) -> Mapping[str, object]:
+def request_cost(prices: PriceTable, caller: TenantRequest) -> Mapping[str, object]:
     """So far: the calls of this request, the look at its token included."""
     spent = caller.turn
     usd = float(prices.of(spent.read_units, spent.write_units))

@@ -17,9 +17,9 @@ from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRul
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from keyfence.errors import BadInput
-from keyfence.graphql.errors import Refused, Rendered, render, render_request_error
-from keyfence.graphql.query_cost import Price, price_of
-from keyfence.graphql.query_limits import Limits, check_document, check_text, introspects
+from keyfence.graphql.errors import InvalidRequest, Rendered, render, render_request_error
+from keyfence.graphql.query_cost import CostExpression, cost_of_operation
+from keyfence.graphql.query_limits import QueryLimits, check_document, check_text, introspects
 from keyfence.graphql.selections import Fragments, fields, fragments_of
 
 RULES = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
@@ -35,7 +35,7 @@ class Operation:
     """The one field that it asks the root for, by which its usage is counted; names of operations are anybody's."""
     kind: OperationType
     introspects: bool
-    price: Price
+    price: CostExpression
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Document:
         raise BadInput("the document has several operations: say which with operationName", field="operationName")
 
 
-class Documents:
+class DocumentCache:
     """The documents read last, bounded by the characters of their texts; a text over the limit is not kept."""
 
-    def __init__(self, schema: GraphQLSchema, *, limits: Limits, capacity: int = 262_144) -> None:
+    def __init__(self, schema: GraphQLSchema, *, limits: QueryLimits, capacity: int = 262_144) -> None:
         self._schema = schema
         self._limits = limits
         self._room = capacity
@@ -71,7 +71,7 @@ class Documents:
             self._known.move_to_end(text)
         if isinstance(known, Document):
             return known
-        raise Refused(known)
+        raise InvalidRequest(known)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -102,7 +102,7 @@ class Documents:
             root=_root(node, fragments),
             kind=node.operation,
             introspects=introspects(node, fragments),
-            price=price_of(node, self._schema, fragments, self._limits),
+            price=cost_of_operation(node, self._schema, fragments, self._limits),
         )
 
     def _keep(self, text: str, known: Document | tuple[Rendered, ...]) -> Document | tuple[Rendered, ...]:

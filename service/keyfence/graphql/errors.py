@@ -15,7 +15,7 @@ LONGEST_MESSAGE = 500
 _log = structlog.get_logger("keyfence.graphql")
 
 
-class Refused(Exception):
+class InvalidRequest(Exception):
     """A request that is not executed: its text, its variables or what it asks for will not do."""
 
     def __init__(self, errors: Iterable[Rendered]) -> None:
@@ -25,11 +25,11 @@ class Refused(Exception):
 
 def render(error: KeyfenceError, request_id: str) -> Rendered:
     if isinstance(error, Internal):
-        return masked(error, request_id)
+        return mask_internal_error(error, request_id)
     return {"message": error.message, "extensions": {**error.extensions, "code": error.code.value}}
 
 
-def masked(error: BaseException, request_id: str, **where: object) -> Rendered:
+def mask_internal_error(error: BaseException, request_id: str, **where: object) -> Rendered:
     """The log gets the error, the caller gets the id to ask about it."""
     _log.error("internal error", request_id=request_id, exc_info=error, **where)
     return {"message": "internal error", "extensions": {"code": Code.INTERNAL.value, "requestId": request_id}}
@@ -43,12 +43,12 @@ def render_request_error(error: GraphQLError) -> Rendered:
 def render_field_error(error: GraphQLError, request_id: str) -> Rendered:
     cause = _cause(error)
     if isinstance(cause, Internal) or not isinstance(cause, KeyfenceError | GraphQLError):
-        return masked(cause, request_id, path=error.path) | _place(error)
+        return mask_internal_error(cause, request_id, path=error.path) | _place(error)
     if isinstance(cause, KeyfenceError):
         return render(cause, request_id) | _place(error)
     if isinstance(cause, StrawberryInputCoercionError) or cause.nodes:
         return _of_the_caller(error, error.message)
-    return masked(cause, request_id, path=error.path) | _place(error)
+    return mask_internal_error(cause, request_id, path=error.path) | _place(error)
 
 
 def codes(errors: Iterable[Rendered]) -> Iterator[str]:

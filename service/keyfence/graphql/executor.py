@@ -27,10 +27,10 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 from keyfence.errors import BadInput, KeyfenceError
-from keyfence.graphql.document_cache import Documents, Operation
-from keyfence.graphql.errors import Refused, Rendered, render, render_field_error, render_request_error
+from keyfence.graphql.document_cache import DocumentCache, Operation
+from keyfence.graphql.errors import InvalidRequest, Rendered, render, render_field_error, render_request_error
 from keyfence.graphql.query_cost import check_cost
-from keyfence.graphql.query_limits import Limits, introspection_refused
+from keyfence.graphql.query_limits import QueryLimits, introspection_refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ _is_awaitable = cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedOperation:
     """A request found good: it only lacks its context."""
 
     operation: Operation
@@ -88,27 +88,27 @@ class GraphQLExecutor:
     look up again what `prepare` already holds.
     """
 
-    def __init__(self, schema: strawberry.Schema, *, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-        self.documents = Documents(schema._schema, limits=self.limits)
+    def __init__(self, schema: strawberry.Schema, *, limits: QueryLimits | None = None) -> None:
+        self.limits = limits or QueryLimits()
+        self.documents = DocumentCache(schema._schema, limits=self.limits)
         self._schema = schema._schema
         self._executor_class = schema.execution_context_class
 
-    def prepare(self, request: GraphQLRequest, *, introspection: bool = False) -> Prepared:
+    def prepare(self, request: GraphQLRequest, *, introspection: bool = False) -> PreparedOperation:
         """Raises Refused with the errors of a request that cannot run."""
         try:
             return self._prepare(request, introspection)
         except KeyfenceError as error:
-            raise Refused([render(error, request_id="")]) from error
+            raise InvalidRequest([render(error, request_id="")]) from error
 
-    async def execute(self, prepared: Prepared, context: object, *, request_id: str) -> Answer:
+    async def execute(self, prepared: PreparedOperation, context: object, *, request_id: str) -> Answer:
         prepared.executor.context_value = context
         outcome = prepared.executor.execute_operation()
         result = await outcome if isawaitable(outcome) else outcome
         assert isinstance(result, ExecutionResult)
         return Answer(result.data, tuple(render_field_error(error, request_id) for error in result.errors or ()))
 
-    def _prepare(self, request: GraphQLRequest, introspection: bool) -> Prepared:
+    def _prepare(self, request: GraphQLRequest, introspection: bool) -> PreparedOperation:
         document = self.documents.get(request.query)
         operation = document.operation(request.operation_name)
         if operation.kind is OperationType.SUBSCRIPTION:
@@ -125,21 +125,21 @@ class GraphQLExecutor:
             operation_extensions=dict(request.extensions),
         )
         if isinstance(executor, list):
-            raise Refused(map(render_request_error, executor))
+            raise InvalidRequest(map(render_request_error, executor))
         check_cost(operation.price, executor.variable_values.coerced, self.limits)
-        return Prepared(operation, executor)
+        return PreparedOperation(operation, executor)
 
 
 Leaf = Callable[[Any], Any]
 
 
-class LeafExecutor(StrawberryGraphQLCoreExecutionContext):
+class LeafFieldExecutor(StrawberryGraphQLCoreExecutionContext):
     """An executor that reads leaves at once; whatever is null or fails goes the long way, which knows what to do."""
 
     def execute_field(
         self, parent_type: GraphQLObjectType, source: Any, field_details_list: Any, path: Any, position_context: Any
     ) -> Any:
-        leaf = leaves(self.schema).get((parent_type.name, field_details_list[0].node.name.value))
+        leaf = leaf_readers(self.schema).get((parent_type.name, field_details_list[0].node.name.value))
         if leaf is not None:
             try:
                 value = leaf(source)
@@ -151,7 +151,7 @@ class LeafExecutor(StrawberryGraphQLCoreExecutionContext):
 
 
 @cache
-def leaves(schema: GraphQLSchema) -> Mapping[tuple[str, str], Leaf]:
+def leaf_readers(schema: GraphQLSchema) -> Mapping[tuple[str, str], Leaf]:
     """By type and field, how to read and to spell the value."""
     types = [type_ for type_ in schema.type_map.values() if isinstance(type_, GraphQLObjectType)]
     return {(type_.name, name): leaf for type_ in types for name, leaf in _leaves(type_)}

@@ -9,7 +9,7 @@ from keyfence.graphql.context import Info
 from keyfence.graphql.selections import children, fields
 
 
-def selected(info: Info, name: str) -> list[Mapping[str, Any]]:
+def requested_subfields(info: Info, name: str) -> list[Mapping[str, Any]]:
     """The arguments of each selection of this field, numbers as text where they stand in the document."""
     raw = info._raw_info
     below = fields(children(raw.field_nodes), raw.fragments)

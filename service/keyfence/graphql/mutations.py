@@ -35,7 +35,7 @@ def mutation(*, needs: Role, description: str, frees: bool = False) -> Callable[
     return declared
 
 
-def changes(given: Any, *, clearable: frozenset[str] = frozenset()) -> dict[str, Any]:
+def given_fields(given: Any, *, clearable: frozenset[str] = frozenset()) -> dict[str, Any]:
     """The fields that the caller named. Null clears a field that may be empty and is refused for the others."""
     named = {field.name: getattr(given, field.name) for field in fields(given)}
     wanted = {name: value for name, value in named.items() if value is not strawberry.UNSET}

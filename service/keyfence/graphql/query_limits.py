@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphql import DocumentNode, FieldNode, FragmentDefinitionNode, OperationDefinitionNode, SelectionNode
 
 from keyfence.errors import BadInput, Forbidden
-from keyfence.graphql.selections import Fragments, children, fields, fragments_of, opened, response_name
+from keyfence.graphql.selections import Fragments, children, fields, flatten_fragments, fragments_of, response_name
 
 INTROSPECTION = frozenset({"__schema", "__type"})
 
@@ -22,7 +22,7 @@ def introspection_refused() -> Forbidden:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class QueryLimits:
     """Counts are of the whole document, with fragments counted wherever they are spread."""
 
     document: int = 16_384
@@ -49,12 +49,12 @@ class _Place:
     deepest: int
 
 
-def check_text(text: str, limits: Limits) -> None:
+def check_text(text: str, limits: QueryLimits) -> None:
     if len(text) > limits.document or (not text.isascii() and len(text.encode()) > limits.document):
         raise _exceeded("document", limits.document, "bytes")
 
 
-def check_document(document: DocumentNode, limits: Limits) -> None:
+def check_document(document: DocumentNode, limits: QueryLimits) -> None:
     """Runs before validation, whose time grows with the square of what is bounded here.
 
     Validation looks into every fragment, spread or not, so each is measured for itself too."""
@@ -73,7 +73,7 @@ def check_document(document: DocumentNode, limits: Limits) -> None:
 class _Measure:
     """One pass over a document, which stops at the first limit that is exceeded; so a fragment cycle ends too."""
 
-    def __init__(self, limits: Limits, fragments: Fragments) -> None:
+    def __init__(self, limits: QueryLimits, fragments: Fragments) -> None:
         self.limits = limits
         self.fragments = fragments
         self.aliases = self.directives = self.fields = 0
@@ -100,7 +100,7 @@ class _Measure:
 
     def _merged(self, place: _Place) -> list[list[FieldNode]]:
         merged: defaultdict[str, list[FieldNode]] = defaultdict(list)
-        for _, node in opened(place.selections, self.fragments):
+        for _, node in flatten_fragments(place.selections, self.fragments):
             self._count_directives(len(node.directives or ()))
             if isinstance(node, FieldNode):
                 self._count_field(node)

@@ -10,7 +10,7 @@ from keyfence.store.pagination import Page
 
 T = TypeVar("T")
 U = TypeVar("U")
-USUAL = 20
+DEFAULT_PAGE_SIZE = 20
 
 
 @strawberry.type(description="Where a page stands in its list.")
@@ -50,9 +50,9 @@ class Connection(Generic[T]):
     page_info: PageInfo
 
 
-def size(first: int | None) -> int:
+def page_size(first: int | None) -> int:
     """The page size that was asked for; null asks for the usual one."""
-    return USUAL if first is None else first
+    return DEFAULT_PAGE_SIZE if first is None else first
 
 
 def page_info(page: Page[Any]) -> PageInfo:

@@ -10,8 +10,8 @@ from strawberry.scalars import JSON
 from strawberry.types.scalar import ScalarDefinition
 
 from keyfence.errors import BadInput
-from keyfence.store.codec import money
-from keyfence.store.timestamps import instant, universal
+from keyfence.store.codec import amount_text
+from keyfence.store.timestamps import timestamp_text, to_utc
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,18})?")
 """What DynamoDB keeps exactly: 38 digits in all."""
@@ -24,7 +24,7 @@ def _datetime(value: object) -> datetime:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise BadInput("a DateTime is ISO 8601 with a zone, like 2026-11-16T08:30:00Z")
-    return universal(moment)
+    return to_utc(moment)
 
 
 def _date(value: object) -> date:
@@ -51,13 +51,13 @@ def _same(value: object) -> object:
 
 SCALARS: Mapping[object, ScalarDefinition] = {
     datetime: strawberry.scalar(
-        name="DateTime", description="ISO 8601 in UTC.", serialize=instant, parse_value=_datetime
+        name="DateTime", description="ISO 8601 in UTC.", serialize=timestamp_text, parse_value=_datetime
     ),
     date: strawberry.scalar(name="Date", description="A day in ISO 8601.", serialize=date.isoformat, parse_value=_date),
     Decimal: strawberry.scalar(
         name="Decimal",
         description='An exact number as a string, with two decimals or as many as it takes, like "149.90".',
-        serialize=money,
+        serialize=amount_text,
         parse_value=_decimal,
     ),
     JSON: strawberry.scalar(name="JSON", description="Any JSON value.", serialize=_same, parse_value=_same),

@@ -23,7 +23,7 @@ from keyfence.domains.stores.model import StoreId
 from keyfence.domains.users.graphql import User, UserMutations, UserQueries, ViewerQueries
 from keyfence.domains.users.model import UserId
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.executor import LeafExecutor
+from keyfence.graphql.executor import LeafFieldExecutor
 from keyfence.graphql.relay import Node
 from keyfence.graphql.scalars import SCALARS
 from keyfence.store.ids import prefix_of
@@ -110,6 +110,6 @@ schema = strawberry.Schema(
     query=Query,
     mutation=Mutation,
     types=[User, Group, Customer, Order, Store, Product],
-    execution_context_class=LeafExecutor,
+    execution_context_class=LeafFieldExecutor,
     config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
 )

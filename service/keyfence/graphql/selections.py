@@ -19,7 +19,7 @@ def fragments_of(document: DocumentNode) -> Fragments:
     return {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
 
 
-def opened(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[Selected]:
+def flatten_fragments(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[Selected]:
     """Each selection of one place with the name of the type it is conditioned on; a fragment is opened once."""
     waiting = _conditioned(selections, None)
     seen: set[str] = set()
@@ -30,7 +30,9 @@ def opened(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterato
 
 
 def fields(selections: Iterable[SelectionNode], fragments: Fragments) -> Iterator[tuple[str | None, FieldNode]]:
-    return ((condition, node) for condition, node in opened(selections, fragments) if isinstance(node, FieldNode))
+    return (
+        (condition, node) for condition, node in flatten_fragments(selections, fragments) if isinstance(node, FieldNode)
+    )
 
 
 def response_name(field: FieldNode) -> str:

@@ -9,25 +9,25 @@ from typing import Any, Literal
 import structlog
 
 from keyfence.errors import Conflict, KeyfenceError
-from keyfence.hot_partitions.fleet import Advised, advice, advice_for_collection
-from keyfence.hot_partitions.hottest import Hot
+from keyfence.hot_partitions.fleet import ShardAdvice, advice, advice_for_collection
+from keyfence.hot_partitions.hottest import HotPartitionReport
 from keyfence.hot_partitions.partition_load import WINDOW
-from keyfence.hot_partitions.recommendation import Need, needs, within
+from keyfence.hot_partitions.recommendation import ShardNeed, capped_by_tier, needs
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.shards import ONE, ShardCounts
-from keyfence.store.writes import Write, put, revise
-from keyfence.tenancy.repository import Register
+from keyfence.store.writes import Write, put, update_model
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId
 
-LASTING = timedelta(seconds=WINDOW)
+SUSTAINED_FOR = timedelta(seconds=WINDOW)
 """Two windows in a row that have no moment in common say the same: a burst is over by then."""
 
-BREAK = timedelta(seconds=WINDOW)
+RESET_AFTER = timedelta(seconds=WINDOW)
 """Not seen for longer than this, it begins anew."""
 
-QUIET = timedelta(minutes=10)
+REPEAT_AFTER = timedelta(minutes=10)
 """The same is not told, or tried, again before."""
 
 BETWEEN = timedelta(seconds=WINDOW / 3)
@@ -37,17 +37,17 @@ KEPT = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AdviceUpdate:
     """What is known after a look, and what it calls for; `worth` the writing if anything."""
 
-    after: Advised
+    after: ShardAdvice
     advise: bool
     grow: bool
     worth: bool = True
 
 
-def first_seen(tenant: TenantId, collection: str, shards: int, now: datetime) -> Turn:
-    made = Advised(
+def first_seen(tenant: TenantId, collection: str, shards: int, now: datetime) -> AdviceUpdate:
+    made = ShardAdvice(
         tenant=tenant,
         collection=collection,
         shards=shards,
@@ -57,14 +57,14 @@ def first_seen(tenant: TenantId, collection: str, shards: int, now: datetime) ->
         created_at=now,
         updated_at=now,
     )
-    return Turn(made, advise=True, grow=False)
+    return AdviceUpdate(made, advise=True, grow=False)
 
 
-def seen_again(before: Advised, shards: int, now: datetime) -> Turn:
+def seen_again(before: ShardAdvice, shards: int, now: datetime) -> AdviceUpdate:
     """More than was advised is news at once; growth waits until it has lasted, whatever its size."""
-    since = before.since if now - before.updated_at <= BREAK else now
-    advise = shards > before.shards or now - before.advised_at >= QUIET
-    grow = now - since >= LASTING and (before.grown_at is None or now - before.grown_at >= QUIET)
+    since = before.since if now - before.updated_at <= RESET_AFTER else now
+    advise = shards > before.shards or now - before.advised_at >= REPEAT_AFTER
+    grow = now - since >= SUSTAINED_FOR and (before.grown_at is None or now - before.grown_at >= REPEAT_AFTER)
     after = replace(
         before,
         shards=shards if advise else before.shards,
@@ -75,7 +75,7 @@ def seen_again(before: Advised, shards: int, now: datetime) -> Turn:
         updated_at=now,
         version=before.version + 1,
     )
-    return Turn(after, advise=advise, grow=grow, worth=advise or grow or now - before.updated_at >= BETWEEN)
+    return AdviceUpdate(after, advise=advise, grow=grow, worth=advise or grow or now - before.updated_at >= BETWEEN)
 
 
 Mode = Literal["off", "dry-run", "on"]
@@ -96,13 +96,13 @@ class Autopilot:
 
     Without a way to grow, it says what it would have done. Slots never become fewer."""
 
-    register: Register
+    register: TenantRepository
     mode: Mode = "dry-run"
     grow: Grow | None = None
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
     _growing: "set[asyncio.Task[None]]" = field(default_factory=set)
 
-    async def look(self, hot: Hot) -> None:
+    async def look(self, hot: HotPartitionReport) -> None:
         for need in needs(hot.lists):
             tenant = await self._find(need)
             if tenant:
@@ -114,14 +114,14 @@ class Autopilot:
             task.cancel()
         await asyncio.gather(*self._growing, return_exceptions=True)
 
-    async def _find(self, need: Need) -> Tenant | None:
+    async def _find(self, need: ShardNeed) -> Tenant | None:
         """Nobody is asked about those whose lists are far from full with one slot."""
         if need.recommended(1) == 1:
             return None
         tenant = await self.register.find(need.tenant)
         return tenant if tenant and tenant.status is TenantStatus.ACTIVE else None
 
-    async def _attend(self, tenant: Tenant, need: Need) -> None:
+    async def _attend(self, tenant: Tenant, need: ShardNeed) -> None:
         counts = tenant.shards.get(need.collection, ONE)
         wanted = need.recommended(counts.read_shards)
         if counts.migration is not None:
@@ -133,25 +133,27 @@ class Autopilot:
         if turn.worth and await self._won(before, turn, self._events(tenant, need, counts, turn, wanted)):
             self._act(tenant, need, counts, turn, wanted)
 
-    def _turn(self, before: Advised | None, need: Need, wanted: int) -> Turn:
+    def _turn(self, before: ShardAdvice | None, need: ShardNeed, wanted: int) -> AdviceUpdate:
         if before is None:
             return first_seen(need.tenant, need.collection, wanted, self.now())
         return seen_again(before, wanted, self.now())
 
-    async def _won(self, before: Advised | None, turn: Turn, events: Sequence[Write[Any]]) -> bool:
-        kept = put(advice, turn.after, when=absent()) if before is None else revise(advice, before, turn.after)
+    async def _won(self, before: ShardAdvice | None, turn: AdviceUpdate, events: Sequence[Write[Any]]) -> bool:
+        kept = put(advice, turn.after, when=absent()) if before is None else update_model(advice, before, turn.after)
         try:
             await self.register.table.write(kept, *events)
         except Conflict:
             return False
         return True
 
-    def _events(self, tenant: Tenant, need: Need, counts: ShardCounts, turn: Turn, wanted: int) -> Sequence[Write[Any]]:
+    def _events(
+        self, tenant: Tenant, need: ShardNeed, counts: ShardCounts, turn: AdviceUpdate, wanted: int
+    ) -> Sequence[Write[Any]]:
         found = []
         told = {"collection": need.collection, "from": counts.read_shards, **need.peak}
         if turn.advise:
             found.append(self.register.event(tenant.id, "shards.advised", {**told, "to": wanted}))
-        target = within(tenant.tier, counts.read_shards, wanted)
+        target = capped_by_tier(tenant.tier, counts.read_shards, wanted)
         if turn.grow and target > counts.read_shards and self._is_dry:
             found.append(self.register.event(tenant.id, "shards.would_grow", {**told, "to": target}))
         return found
@@ -170,8 +172,8 @@ class Autopilot:
         self._growing.add(task)
         task.add_done_callback(self._growing.discard)
 
-    def _act(self, tenant: Tenant, need: Need, counts: ShardCounts, turn: Turn, wanted: int) -> None:
-        target = within(tenant.tier, counts.read_shards, wanted)
+    def _act(self, tenant: Tenant, need: ShardNeed, counts: ShardCounts, turn: AdviceUpdate, wanted: int) -> None:
+        target = capped_by_tier(tenant.tier, counts.read_shards, wanted)
         if self.mode == "on" and self.grow and turn.grow and target > counts.read_shards:
             self._start(self._grown(self.grow, tenant.id, need.collection, target))
 

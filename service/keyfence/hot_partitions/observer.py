@@ -7,16 +7,16 @@ from typing import Any
 import orjson
 import structlog
 
-from keyfence.hot_partitions.partition_load import TABLE, Place, place_of
-from keyfence.hot_partitions.window import Tally, Window
+from keyfence.hot_partitions.partition_load import TABLE, Partition, place_of
+from keyfence.hot_partitions.window import SketchEntry, TrafficWindow
 from keyfence.store.codec import OVERHEAD, item_bytes
-from keyfence.store.dynamodb.caller import Asked
+from keyfence.store.dynamodb.caller import ObservedCall
 from keyfence.store.dynamodb.capacity import WRITES
-from keyfence.store.dynamodb.errors import BUSY, CONTENDED, Refused
+from keyfence.store.dynamodb.errors import BUSY, CONTENDED, DynamoDbError
 from keyfence.store.dynamodb.table_definition import INDEXES, PROJECTED
 from keyfence.store.entity import key_names
 from keyfence.usage.hourly_usage import CONTROL_PLANE
-from keyfence_iam.dynamodb.capacity import TRANSACTED, WRITE_BYTES, write_units
+from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, WRITE_BYTES, write_units
 from keyfence_iam.tenant import TenantId
 
 Item = Mapping[str, Any]
@@ -27,16 +27,16 @@ CARRIED = {index.upper(): frozenset({*key_names("table"), *key_names(index), *PR
 TURNED_AWAY = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
-Claim = tuple[str, str, str, float, float]
+CapacityRequest = tuple[str, str, str, float, float]
 """A table, itself or its index of that name, a partition of it, and the read and write units that are asked of it."""
 
-Member = tuple[Claim, ...]
+Member = tuple[CapacityRequest, ...]
 """One item's part of a call: DynamoDB takes all of it, or none."""
 
 Keyed = tuple[str, str, str]
 
 
-def members(operation: str, call: Mapping[str, Any], units: float) -> Sequence[Member]:
+def capacity_requests(operation: str, call: Mapping[str, Any], units: float) -> Sequence[Member]:
     """`units` are what each key or page that is read takes. Of other calls nothing is known."""
     if operation == "Query":
         return _query(call, units)
@@ -44,7 +44,7 @@ def members(operation: str, call: Mapping[str, Any], units: float) -> Sequence[M
     return () if reader is None else [*reader(call, units)]
 
 
-def turned_away(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[int]:
+def unprocessed(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[int]:
     """The members of a batch that the answer leaves over, by their numbers."""
     left = answer.get("UnprocessedItems") or answer.get("UnprocessedKeys")
     if not left:
@@ -53,7 +53,7 @@ def turned_away(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[
     return [number for number, one in enumerate(_requests(call["RequestItems"])) if _key(one) in over]
 
 
-def blamed(refusal: Refused, count: int) -> Sequence[int]:
+def throttled_members(refusal: DynamoDbError, count: int) -> Sequence[int]:
     """The members that a refusal for want of units is about: of a transaction, those that it names."""
     if not refusal.reasons:
         return range(count)
@@ -92,11 +92,11 @@ def _transact_write(call: Mapping[str, Any], _: float) -> Iterator[Member]:
         for verb, write in one.items():
             table = write["TableName"]
             if verb == "Put":
-                yield _put(table, write["Item"], TRANSACTED)
+                yield _put(table, write["Item"], TRANSACTION_FACTOR)
             elif verb == "Update":
-                yield *_plain(table, write["Key"], TRANSACTED), *_moved(table, write)
+                yield *_plain(table, write["Key"], TRANSACTION_FACTOR), *_moved(table, write)
             else:
-                yield _plain(table, write["Key"], TRANSACTED)
+                yield _plain(table, write["Key"], TRANSACTION_FACTOR)
 
 
 def _put(table: str, item: Item, factor: int) -> Member:
@@ -114,7 +114,7 @@ def _plain(table: str, key: Item, factor: int) -> Member:
     return ((table, TABLE, key["PK"]["S"], 0.0, factor),)
 
 
-def _moved(table: str, update: Mapping[str, Any]) -> Iterator[Claim]:
+def _moved(table: str, update: Mapping[str, Any]) -> Iterator[CapacityRequest]:
     """The index partitions that it puts the item into."""
     for placeholder, name in update.get("ExpressionAttributeNames", {}).items():
         if name in PARTITIONS:
@@ -163,42 +163,44 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Traffic:
+class PartitionObserver:
     """The watcher of a server. A call must not fail because nobody could make sense of it here."""
 
-    window: Window = field(default_factory=Window)
+    window: TrafficWindow = field(default_factory=TrafficWindow)
 
-    def answered(self, asked: Asked, answer: Mapping[str, Any]) -> None:
+    def answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None:
         try:
             self._answered(asked, answer)
         except Exception:
             log.exception("traffic_not_understood", operation=asked.operation)
 
-    def refused(self, asked: Asked, refusal: Refused) -> None:
+    def refused(self, asked: ObservedCall, refusal: DynamoDbError) -> None:
         meaning = refusal.meaning
         if meaning not in (BUSY, CONTENDED) and refusal.code not in CONDITIONS:
             return
         try:
-            wanted = members(asked.operation, asked.parameters, LEAST_READ)
-            away = blamed(refusal, len(wanted)) if meaning is BUSY else ()
+            wanted = capacity_requests(asked.operation, asked.parameters, LEAST_READ)
+            away = throttled_members(refusal, len(wanted)) if meaning is BUSY else ()
             self._count(asked, wanted, away, in_vain=True)
         except Exception:
             log.exception("traffic_not_understood", operation=asked.operation)
 
-    def _answered(self, asked: Asked, answer: Mapping[str, Any]) -> None:
+    def _answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None:
         """A page's units are its partition's; those of several keys are taken to be shared alike."""
         operation, call = asked.operation, asked.parameters
         if operation in WRITES:
-            self._count(asked, members(operation, call, 0.0), turned_away(call, answer))
+            self._count(asked, capacity_requests(operation, call, 0.0), unprocessed(call, answer))
             return
         units = _consumed_units(answer.get("ConsumedCapacity") or ())
         if operation in SINGLE:
-            self._count(asked, members(operation, call, units), ())
+            self._count(asked, capacity_requests(operation, call, units), ())
             return
-        away, several = turned_away(call, answer), len(members(operation, call, 0.0))
-        self._count(asked, members(operation, call, units / max(1, several - len(away))), away)
+        away, several = unprocessed(call, answer), len(capacity_requests(operation, call, 0.0))
+        self._count(asked, capacity_requests(operation, call, units / max(1, several - len(away))), away)
 
-    def _count(self, asked: Asked, wanted: Sequence[Member], away: Sequence[int], *, in_vain: bool = False) -> None:
+    def _count(
+        self, asked: ObservedCall, wanted: Sequence[Member], away: Sequence[int], *, in_vain: bool = False
+    ) -> None:
         tenant = asked.tenant or CONTROL_PLANE
         if not asked.again:
             for member in wanted:
@@ -207,7 +209,7 @@ class Traffic:
         for number in away:
             self._busiest(tenant, wanted[number]).throttled += 1
 
-    def _add(self, tenant: TenantId, claim: Claim, *, in_vain: bool) -> None:
+    def _add(self, tenant: TenantId, claim: CapacityRequest, *, in_vain: bool) -> None:
         table, where, partition, read, write = claim
         place = place_of(tenant, where, partition, table)
         if read:
@@ -216,12 +218,12 @@ class Traffic:
         else:
             self.window.add(place, read, write)
 
-    def _usual(self, place: Place) -> float:
+    def _usual(self, place: Partition) -> float:
         """What a read in vain would have taken: as much as those that were answered."""
         known = self.window.now.find(place)
         return max(LEAST_READ, known.read / known.reads) if known and known.reads else LEAST_READ
 
-    def _busiest(self, tenant: TenantId, member: Member) -> Tally:
+    def _busiest(self, tenant: TenantId, member: Member) -> SketchEntry:
         """A refusal does not say which of an item's partitions had no units left."""
         places = [place_of(tenant, where, partition, table) for table, where, partition, _, _ in member]
         return self.window.add(max(places, key=self.window.load), 0.0, 0.0)

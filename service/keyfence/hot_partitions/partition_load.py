@@ -11,16 +11,16 @@ from keyfence_iam.tenant import TenantId
 READ_LIMIT = 3_000.0
 WRITE_LIMIT = 1_000.0
 
-STEP = 10
+STEP_SECONDS = 10
 """Seconds that are summed up."""
 
-STEPS = 6
+STEPS_PER_WINDOW = 6
 """So many steps are a window."""
 
-WINDOW = STEP * STEPS
+WINDOW = STEP_SECONDS * STEPS_PER_WINDOW
 
 
-class Units(NamedTuple):
+class CapacityUnits(NamedTuple):
     """What was asked for, also in vain; `reads` are the calls that read, `throttled` those that were turned away."""
 
     read: float = 0.0
@@ -28,8 +28,8 @@ class Units(NamedTuple):
     reads: int = 0
     throttled: int = 0
 
-    def plus(self, other: "Units") -> "Units":
-        return Units(
+    def plus(self, other: "CapacityUnits") -> "CapacityUnits":
+        return CapacityUnits(
             self.read + other.read,
             self.write + other.write,
             self.reads + other.reads,
@@ -44,13 +44,13 @@ def load(read: float, write: float) -> float:
 
 def step_of(moment: float) -> int:
     """Steps are the same on all servers."""
-    return int(moment // STEP)
+    return int(moment // STEP_SECONDS)
 
 
 TABLE = "table"
 
 
-class Place(NamedTuple):
+class Partition(NamedTuple):
     """One partition key value of a table, or of its index of that name; whose it is.
 
     A tenant has two tables while it is moved from one to the other."""
@@ -61,30 +61,30 @@ class Place(NamedTuple):
     table: str = ""
 
 
-def place_of(tenant: TenantId, where: str, partition: str, table: str) -> Place:
+def place_of(tenant: TenantId, where: str, partition: str, table: str) -> Partition:
     """Made for every call, and in a third of the time that Place itself takes."""
-    return tuple.__new__(Place, (tenant, where, partition, table))
+    return tuple.__new__(Partition, (tenant, where, partition, table))
 
 
-Steps = Mapping[int, Units]
+Steps = Mapping[int, CapacityUnits]
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class PartitionLoad:
     """`collection` is empty where there are no slots."""
 
-    place: Place
+    place: Partition
     collection: str
     steps: Steps
 
     @property
     def read(self) -> float:
         """Units a second, in the step that had most of them."""
-        return max((one.read for one in self.steps.values()), default=0.0) / STEP
+        return max((one.read for one in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
     def write(self) -> float:
-        return max((one.write for one in self.steps.values()), default=0.0) / STEP
+        return max((one.write for one in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
     def throttled(self) -> int:
@@ -100,13 +100,13 @@ class Spot:
         """Of what one partition gives."""
         return max(self.read / READ_LIMIT, self.write / WRITE_LIMIT)
 
-    def since(self, step: int) -> "Spot":
+    def since(self, step: int) -> "PartitionLoad":
         return replace(self, steps={at: units for at, units in self.steps.items() if at >= step})
 
 
-def summed(spots: Iterable[Spot]) -> tuple[Spot, ...]:
+def sum_by_partition(spots: Iterable[PartitionLoad]) -> tuple[PartitionLoad, ...]:
     """One for each place."""
-    found: dict[Place, Spot] = {}
+    found: dict[Partition, PartitionLoad] = {}
     for spot in spots:
         known = found.get(spot.place)
         found[spot.place] = spot if known is None else replace(known, steps=added(known.steps, spot.steps))
@@ -115,19 +115,21 @@ def summed(spots: Iterable[Spot]) -> tuple[Spot, ...]:
 
 def added(one: Steps, other: Steps) -> Steps:
     """Of the same moments, so that the highest sum is of what was asked at once."""
-    return {step: one.get(step, Units()).plus(other.get(step, Units())) for step in {**one, **other}}
+    return {step: one.get(step, CapacityUnits()).plus(other.get(step, CapacityUnits())) for step in {**one, **other}}
 
 
-def written(spots: Iterable[Spot]) -> str:
+def to_json(spots: Iterable[PartitionLoad]) -> str:
     """As JSON, in which it is small."""
     lines = [[*spot.place, spot.collection, [[step, *units] for step, units in spot.steps.items()]] for spot in spots]
     return orjson.dumps(lines).decode()
 
 
-def read(text: str) -> tuple[Spot, ...]:
+def from_json(text: str) -> tuple[PartitionLoad, ...]:
     return tuple(_read(*line) for line in orjson.loads(text))
 
 
-def _read(tenant: str, where: str, partition: str, table: str, collection: str, steps: list[list[Any]]) -> Spot:
-    place = Place(TenantId(tenant), where, partition, table)
-    return Spot(place, collection, {step: Units(*units) for step, *units in steps})
+def _read(
+    tenant: str, where: str, partition: str, table: str, collection: str, steps: list[list[Any]]
+) -> PartitionLoad:
+    place = Partition(TenantId(tenant), where, partition, table)
+    return PartitionLoad(place, collection, {step: CapacityUnits(*units) for step, *units in steps})

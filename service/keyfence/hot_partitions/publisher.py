@@ -10,16 +10,16 @@ from ulid import ULID
 from keyfence.errors import KeyfenceError
 from keyfence.hot_partitions.autopilot import Autopilot
 from keyfence.hot_partitions.fleet import FleetTraffic
-from keyfence.hot_partitions.hottest import Hot, Hottest
+from keyfence.hot_partitions.hottest import HotPartitionFinder, HotPartitionReport
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Flushing:
+class TrafficPublisher:
     """Whoever has something hot also looks at what all of them have, and has it attended to."""
 
-    hottest: Hottest
+    hottest: HotPartitionFinder
     fleet: FleetTraffic
     autopilot: Autopilot
     seconds: float = 10.0
@@ -33,7 +33,7 @@ class Flushing:
             if hot := self.hottest.now():
                 await self._tell(hot)
 
-    async def _tell(self, hot: Hot) -> None:
+    async def _tell(self, hot: HotPartitionReport) -> None:
         try:
             self._told = True
             await self.fleet.put(self.server, hot)

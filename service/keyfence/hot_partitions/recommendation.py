@@ -4,38 +4,38 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from keyfence.hot_partitions.partition_load import READ_LIMIT, WRITE_LIMIT, Spot
+from keyfence.hot_partitions.partition_load import READ_LIMIT, WRITE_LIMIT, PartitionLoad
 from keyfence.jobs.reshard.start import most_of
 from keyfence.store.shards import LIMIT
 from keyfence.tenancy.quotas import Tier
 from keyfence_iam.tenant import TenantId
 
-FULL = 0.7
+GROW_AT = 0.7
 """Slots that are asked for more than this part of what they carry are too few."""
 
-AIM = 0.5
+GROW_TO = 0.5
 """The part that is asked of them after growth. It is less than FULL, so that the next growth is a good way off."""
 
 LEAST_QUERY = 0.5
 """Units that a Query costs however little it finds."""
 
-BOUNDS: Mapping[Tier, int] = {Tier.FREE: 1, Tier.STANDARD: 4, Tier.PREMIUM: 32, Tier.ENTERPRISE: LIMIT}
+AUTOPILOT_MAX_SHARDS: Mapping[Tier, int] = {Tier.FREE: 1, Tier.STANDARD: 4, Tier.PREMIUM: 32, Tier.ENTERPRISE: LIMIT}
 """So many slots a collection may get without an operator."""
 
 
-def least(peak_units_per_second: float, limit: float) -> int:
+def min_shards(peak_units_per_second: float, limit: float) -> int:
     """The fewest slots that carry the peak, if it falls on all of them alike."""
     return max(1, ceil(peak_units_per_second / limit))
 
 
-def recommended(peak_units_per_second: float, limit: float, current: int) -> int:
+def recommended_shards(peak_units_per_second: float, limit: float, current: int) -> int:
     """As many as there are while they are not full, and never fewer.
 
     The peak is of what was asked for, also in vain: a full slot gives out its limit and no more, so that what was
     consumed would never say that it is too little."""
-    if peak_units_per_second <= FULL * current * limit:
+    if peak_units_per_second <= GROW_AT * current * limit:
         return current
-    return max(current, least(peak_units_per_second, AIM * limit))
+    return max(current, min_shards(peak_units_per_second, GROW_TO * limit))
 
 
 def recommended_for_reads(peak_units_per_second: float, limit: float, current: int, units_per_query: float) -> int:
@@ -43,16 +43,16 @@ def recommended_for_reads(peak_units_per_second: float, limit: float, current: i
 
     Else growth would feed itself: at the least that a Query costs, twice the slots are twice the units."""
     cheaper = current * max(1, int(units_per_query / LEAST_QUERY))
-    return min(cheaper, recommended(peak_units_per_second, limit, current))
+    return min(cheaper, recommended_shards(peak_units_per_second, limit, current))
 
 
-def within(tier: Tier, current: int, wanted: int) -> int:
+def capped_by_tier(tier: Tier, current: int, wanted: int) -> int:
     """What of it may be done without an operator; what an operator gave beyond the bound stays."""
-    return max(current, min(wanted, BOUNDS[tier]))
+    return max(current, min(wanted, AUTOPILOT_MAX_SHARDS[tier]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class ShardNeed:
     """Units a second of the busiest list of a collection, all of its slots together."""
 
     tenant: TenantId
@@ -62,7 +62,7 @@ class Need:
     units_per_read: float
 
     @classmethod
-    def of(cls, spot: Spot) -> "Need":
+    def of(cls, spot: PartitionLoad) -> "ShardNeed":
         return cls(
             tenant=spot.place.tenant,
             collection=spot.collection,
@@ -76,13 +76,13 @@ class Need:
         reads = recommended_for_reads(self.read, READ_LIMIT, current, self.units_per_read)
         return min(
             most_of(self.collection),
-            max(current, least(self.write, WRITE_LIMIT), min(reads, least(self.read, READ_LIMIT))),
+            max(current, min_shards(self.write, WRITE_LIMIT), min(reads, min_shards(self.read, READ_LIMIT))),
         )
 
     def recommended(self, current: int) -> int:
         """With room to spare, and as many as there are while they are not full."""
         reads = recommended_for_reads(self.read, READ_LIMIT, current, self.units_per_read)
-        return min(most_of(self.collection), max(recommended(self.write, WRITE_LIMIT, current), reads))
+        return min(most_of(self.collection), max(recommended_shards(self.write, WRITE_LIMIT, current), reads))
 
     @property
     def peak(self) -> dict[str, object]:
@@ -91,14 +91,14 @@ class Need:
         return {"peak": self.write if written else self.read, "units": "write" if written else "read"}
 
 
-def needs(lists: Iterable[Spot]) -> list[Need]:
+def needs(lists: Iterable[PartitionLoad]) -> list[ShardNeed]:
     """Slots are a collection's: it needs what that of its lists needs which needs most."""
-    found: dict[tuple[TenantId, str], Need] = {}
+    found: dict[tuple[TenantId, str], ShardNeed] = {}
     for spot in lists:
-        one = Need.of(spot)
+        one = ShardNeed.of(spot)
         key = (one.tenant, one.collection)
         known = found.get(key, one)
-        found[key] = Need(
+        found[key] = ShardNeed(
             tenant=one.tenant,
             collection=one.collection,
             read=max(one.read, known.read),

@@ -11,13 +11,21 @@ from graphql import OperationType
 from starlette.types import Receive, Scope, Send
 
 from keyfence.errors import KeyfenceError, Throttled, Unauthenticated
-from keyfence.graphql.errors import Refused, Rendered, codes, render
-from keyfence.graphql.executor import Answer, GraphQLExecutor, GraphQLRequest, Prepared, RequestInfo
-from keyfence.http.media_types import Media, is_json, negotiated, prefers_html
+from keyfence.graphql.errors import InvalidRequest, Rendered, codes, render
+from keyfence.graphql.executor import Answer, GraphQLExecutor, GraphQLRequest, PreparedOperation, RequestInfo
+from keyfence.http.media_types import MediaType, is_json, negotiate, prefers_html
 from keyfence.http.metrics import Metrics
-from keyfence.http.middleware import header, hush, request_id_of
+from keyfence.http.middleware import header, request_id_of, skip_access_log
 from keyfence.http.request import BODY_LIMIT, from_body, from_query_string, read_body
-from keyfence.http.response import STATUS, Headers, HttpRefusal, Reply, error_reply, json_reply, method_not_allowed
+from keyfence.http.response import (
+    STATUS_BY_CODE,
+    Headers,
+    HttpError,
+    HttpResponse,
+    error_response,
+    json_response,
+    method_not_allowed,
+)
 
 P = TypeVar("P")
 C = TypeVar("C")
@@ -35,11 +43,11 @@ def _at_once(_: object, __: object) -> Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedRequest:
     """A request that was read and found good."""
 
     request: GraphQLRequest
-    prepared: Prepared
+    prepared: PreparedOperation
     info: RequestInfo
 
 
@@ -81,39 +89,39 @@ class GraphQLEndpoint(Generic[P, C]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accept = header(scope, b"accept")
         if self._page and scope["method"] == "GET" and prefers_html(accept):
-            reply = Reply(body=self._page().encode(), content_type="text/html; charset=utf-8")
+            reply = HttpResponse(body=self._page().encode(), content_type="text/html; charset=utf-8")
         else:
-            reply = await self._reply(scope, receive, negotiated(accept))
+            reply = await self._reply(scope, receive, negotiate(accept))
         await reply.send(send)
 
-    async def _reply(self, scope: Scope, receive: Receive, media: Media | None) -> Reply:
+    async def _reply(self, scope: Scope, receive: Receive, media: MediaType | None) -> HttpResponse:
         try:
             return await self._answer(scope, receive, media or _not_acceptable())
-        except HttpRefusal as refusal:
+        except HttpError as refusal:
             return self._failure(refusal.errors, refusal.status, media, refusal.headers)
-        except Refused as refused:
-            return self._failure(refused.errors, 400 if media is Media.GRAPHQL else 200, media)
+        except InvalidRequest as refused:
+            return self._failure(refused.errors, 400 if media is MediaType.GRAPHQL else 200, media)
         except KeyfenceError as error:
             if isinstance(error, Throttled):
-                hush(scope)
+                skip_access_log(scope)
             errors = (render(error, request_id_of(scope)),)
-            return self._failure(errors, STATUS[error.code], media, _advice(scope, error))
+            return self._failure(errors, STATUS_BY_CODE[error.code], media, _advice(scope, error))
 
-    async def _answer(self, scope: Scope, receive: Receive, media: Media) -> Reply:
+    async def _answer(self, scope: Scope, receive: Receive, media: MediaType) -> HttpResponse:
         _check_method(scope)
         principal = await self._authenticate(header(scope, b"authorization"))
         try:
             asked = await self._asked(scope, receive, principal)
-        except (HttpRefusal, Refused):
+        except (HttpError, InvalidRequest):
             async with self._turn(principal, None):
                 await self._confirm(principal)
             raise
         async with self._turn(principal, asked.info):
             answer = await self._executed(asked, principal)
         self._metrics.errors(codes(answer.errors))
-        return json_reply(answer.body(self._extensions(asked.request, principal)), media=media)
+        return json_response(answer.body(self._extensions(asked.request, principal)), media=media)
 
-    async def _asked(self, scope: Scope, receive: Receive, principal: P) -> Asked:
+    async def _asked(self, scope: Scope, receive: Receive, principal: P) -> ParsedRequest:
         request = await self._request(scope, receive)
         prepared = self._executor.prepare(request, introspection=self._introspection(principal))
         operation = prepared.operation
@@ -121,9 +129,9 @@ class GraphQLEndpoint(Generic[P, C]):
         info = RequestInfo(
             request_id=request_id_of(scope), kind=operation.kind, operation_name=operation.name, root=operation.root
         )
-        return Asked(request, prepared, info)
+        return ParsedRequest(request, prepared, info)
 
-    async def _executed(self, asked: Asked, principal: P) -> Answer:
+    async def _executed(self, asked: ParsedRequest, principal: P) -> Answer:
         confirmed = asyncio.ensure_future(self._confirm(principal))
         try:
             if asked.info.mutates:
@@ -141,16 +149,18 @@ class GraphQLEndpoint(Generic[P, C]):
             return from_query_string(scope["query_string"])
         return from_body(await read_body(scope, receive, self._body_limit))
 
-    def _failure(self, errors: tuple[Rendered, ...], status: int, media: Media | None, headers: Headers = ()) -> Reply:
+    def _failure(
+        self, errors: tuple[Rendered, ...], status: int, media: MediaType | None, headers: Headers = ()
+    ) -> HttpResponse:
         self._metrics.errors(codes(errors))
-        return error_reply(*errors, status=status, media=media or Media.JSON, headers=headers)
+        return error_response(*errors, status=status, media=media or MediaType.JSON, headers=headers)
 
 
 def _check_method(scope: Scope) -> None:
     if scope["method"] not in {"GET", "POST"}:
         raise method_not_allowed("GraphQL is served by GET and POST", "GET", "POST")
     if scope["method"] == "POST" and not is_json(header(scope, b"content-type")):
-        raise HttpRefusal(415, "the body must be application/json in UTF-8", headers=[(b"accept", b"application/json")])
+        raise HttpError(415, "the body must be application/json in UTF-8", headers=[(b"accept", b"application/json")])
 
 
 def _check_kind(scope: Scope, kind: OperationType) -> None:
@@ -158,8 +168,8 @@ def _check_kind(scope: Scope, kind: OperationType) -> None:
         raise method_not_allowed("only queries are served by GET", "POST")
 
 
-def _not_acceptable() -> Media:
-    raise HttpRefusal(406, f"the answer can be {Media.GRAPHQL} or {Media.JSON}")
+def _not_acceptable() -> MediaType:
+    raise HttpError(406, f"the answer can be {MediaType.GRAPHQL} or {MediaType.JSON}")
 
 
 def _advice(scope: Scope, error: KeyfenceError) -> Headers:

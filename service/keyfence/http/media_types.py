@@ -3,19 +3,19 @@
 from enum import StrEnum
 from functools import lru_cache
 
-MEMORY = 256
+CACHE_SIZE = 256
 LONGEST = 1_000
 """Characters of a header that are read, so that what is remembered stays small."""
 
 
-class Media(StrEnum):
+class MediaType(StrEnum):
     """What an answer can be. The first is preferred by those who name it, the second serves everyone else."""
 
     GRAPHQL = "application/graphql-response+json"
     JSON = "application/json"
 
 
-def negotiated(accept: str | None) -> Media | None:
+def negotiate(accept: str | None) -> MediaType | None:
     """None if the caller takes neither."""
     return _negotiated((accept or "*/*")[:LONGEST])
 
@@ -29,28 +29,28 @@ def is_json(content_type: str | None) -> bool:
     return _is_json((content_type or "")[:LONGEST])
 
 
-@lru_cache(MEMORY)
-def _negotiated(accept: str) -> Media | None:
-    rank, media = max((_rank(accept, media), media) for media in Media)
+@lru_cache(CACHE_SIZE)
+def _negotiated(accept: str) -> MediaType | None:
+    rank, media = max((_rank(accept, media), media) for media in MediaType)
     return media if rank[0] > 0 else None
 
 
-@lru_cache(MEMORY)
+@lru_cache(CACHE_SIZE)
 def _prefers_html(accept: str) -> bool:
     html = _quality(accept, "text/html")
-    return html[0] > 0 and html > max(_quality(accept, media) for media in Media)
+    return html[0] > 0 and html > max(_quality(accept, media) for media in MediaType)
 
 
-@lru_cache(MEMORY)
+@lru_cache(CACHE_SIZE)
 def _is_json(content_type: str) -> bool:
     essence, *parameters = [part.strip().lower() for part in content_type.split(";")]
     charsets = {value for name, value in map(_parameter, parameters) if name == "charset"}
-    return essence == Media.JSON and charsets <= {"utf-8", "utf8"}
+    return essence == MediaType.JSON and charsets <= {"utf-8", "utf8"}
 
 
-def _rank(accept: str, media: Media) -> tuple[float, int, bool]:
+def _rank(accept: str, media: MediaType) -> tuple[float, int, bool]:
     quality, precision = _quality(accept, media)
-    return quality, precision, (media is Media.GRAPHQL) is (precision == 2)
+    return quality, precision, (media is MediaType.GRAPHQL) is (precision == 2)
 
 
 def _quality(accept: str, media: str) -> tuple[float, int]:

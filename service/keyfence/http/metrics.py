@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.capacity import CapacityMeter
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -17,12 +17,12 @@ class Metrics:
 
     def __init__(
         self,
-        meter: Meter | None = None,
+        meter: CapacityMeter | None = None,
         sessions: Mapping[str, int] | None = None,
         usage: Mapping[str, int] | None = None,
         refusals: Mapping[str, int] | None = None,
     ) -> None:
-        self._meter = meter or Meter()
+        self._meter = meter or CapacityMeter()
         self._sessions = {} if sessions is None else sessions
         self._usage = {} if usage is None else usage
         self._refusals = {} if refusals is None else refusals

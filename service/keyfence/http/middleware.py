@@ -9,14 +9,14 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from keyfence.graphql.errors import masked
+from keyfence.graphql.errors import mask_internal_error
 from keyfence.http.metrics import Metrics
-from keyfence.http.response import error_reply
+from keyfence.http.response import error_response
 
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
-class SecurityHeaders:
+class SecurityHeadersMiddleware:
     """No guessing of types, no keeping of answers: each is for one caller, once."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -56,7 +56,7 @@ def _new() -> str:
     return f"{getrandbits(128):032x}"
 
 
-class RequestIds:
+class RequestIdMiddleware:
     """Gives every request its id and every answer the same one."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -77,7 +77,7 @@ class RequestIds:
             return await self.app(scope, receive, send_with_id)
 
 
-GONE = 499
+CLIENT_CLOSED_REQUEST = 499
 """The caller went away before there was an answer."""
 
 HUSHED = "keyfence.hushed"
@@ -85,12 +85,12 @@ HUSHED = "keyfence.hushed"
 _log = structlog.get_logger("keyfence.http")
 
 
-def hush(scope: Scope) -> None:
+def skip_access_log(scope: Scope) -> None:
     """No line for this request: refusing many must not cost much, and whoever refuses them tells of it once."""
     scope[HUSHED] = True
 
 
-class AccessLog:
+class AccessLogMiddleware:
     """Probes ask often and say nothing: their paths are `quiet`."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, quiet: frozenset[str] = frozenset()) -> None:
@@ -101,7 +101,7 @@ class AccessLog:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in self.quiet:
             return await self.app(scope, receive, send)
-        status, start = GONE, perf_counter()
+        status, start = CLIENT_CLOSED_REQUEST, perf_counter()
 
         async def send_and_note(message: Message) -> None:
             nonlocal status
@@ -127,7 +127,7 @@ class AccessLog:
         )
 
 
-class ErrorBoundary:
+class ErrorMiddleware:
     """Answers 500 without a word of what happened; that is in the log, under the request's id."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -148,7 +148,7 @@ class ErrorBoundary:
         except ClientDisconnect:
             return None
         except Exception as error:
-            answer = error_reply(masked(error, request_id_of(scope)), status=500)
+            answer = error_response(mask_internal_error(error, request_id_of(scope)), status=500)
             if started:
                 raise
             await answer.send(send)

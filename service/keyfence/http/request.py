@@ -9,14 +9,14 @@ from starlette.types import Receive, Scope
 
 from keyfence.graphql.executor import GraphQLRequest
 from keyfence.http.middleware import header
-from keyfence.http.response import HttpRefusal
+from keyfence.http.response import HttpError
 
 BODY_LIMIT = 262_144
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int = BODY_LIMIT) -> bytes:
     if (header(scope, b"content-encoding") or "identity").lower() != "identity":
-        raise HttpRefusal(415, "the body must not be compressed", headers=[(b"accept-encoding", b"identity")])
+        raise HttpError(415, "the body must not be compressed", headers=[(b"accept-encoding", b"identity")])
     announced = header(scope, b"content-length") or ""
     if announced.isdecimal() and int(announced) > limit:
         raise _too_large(limit)
@@ -36,8 +36,8 @@ async def _read(receive: Receive, limit: int) -> bytes:
     return body
 
 
-def _too_large(limit: int) -> HttpRefusal:
-    return HttpRefusal(413, f"the body is larger than {limit} bytes")
+def _too_large(limit: int) -> HttpError:
+    return HttpError(413, f"the body is larger than {limit} bytes")
 
 
 MOST_FIELDS = 16
@@ -46,9 +46,9 @@ MOST_FIELDS = 16
 def from_body(body: bytes) -> GraphQLRequest:
     parameters = _json(body, "the body is not JSON in UTF-8")
     if isinstance(parameters, list):
-        raise HttpRefusal(400, "batches are not served: send one request at a time")
+        raise HttpError(400, "batches are not served: send one request at a time")
     if not isinstance(parameters, dict):
-        raise HttpRefusal(400, "the body must be a JSON object")
+        raise HttpError(400, "the body must be a JSON object")
     return _request(parameters)
 
 
@@ -56,10 +56,10 @@ def from_query_string(query_string: bytes) -> GraphQLRequest:
     try:
         pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError:
-        raise HttpRefusal(400, "the query string cannot be read") from None
+        raise HttpError(400, "the query string cannot be read") from None
     parameters: dict[str, object] = dict(pairs)
     if len(parameters) < len(pairs):
-        raise HttpRefusal(400, "the query string has a parameter twice")
+        raise HttpError(400, "the query string has a parameter twice")
     for name in ("variables", "extensions"):
         if text := parameters.get(name):
             parameters[name] = _json(str(text), f"{name} is not JSON")
@@ -69,9 +69,9 @@ def from_query_string(query_string: bytes) -> GraphQLRequest:
 def _request(parameters: Mapping[str, object]) -> GraphQLRequest:
     query, operation_name = parameters.get("query"), parameters.get("operationName")
     if not isinstance(query, str) or not query:
-        raise HttpRefusal(400, "query must be a string that is not empty")
+        raise HttpError(400, "query must be a string that is not empty")
     if operation_name is not None and not isinstance(operation_name, str):
-        raise HttpRefusal(400, "operationName must be a string")
+        raise HttpError(400, "operationName must be a string")
     return GraphQLRequest(
         query=query,
         operation_name=operation_name or None,
@@ -85,7 +85,7 @@ def _map(parameters: Mapping[str, object], name: str) -> dict[str, object]:
     if value is None or value == "":
         return {}
     if not isinstance(value, dict):
-        raise HttpRefusal(400, f"{name} must be a JSON object")
+        raise HttpError(400, f"{name} must be a JSON object")
     return value
 
 
@@ -93,4 +93,4 @@ def _json(text: bytes | str, complaint: str) -> object:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise HttpRefusal(400, complaint) from None
+        raise HttpError(400, complaint) from None

@@ -9,11 +9,11 @@ from starlette.types import Send
 
 from keyfence.errors import Code
 from keyfence.graphql.errors import Rendered
-from keyfence.http.media_types import Media
+from keyfence.http.media_types import MediaType
 
 Headers = Sequence[tuple[bytes, bytes]]
 
-STATUS = {
+STATUS_BY_CODE = {
     Code.UNAUTHENTICATED: 401,
     Code.FORBIDDEN: 403,
     Code.NOT_FOUND: 404,
@@ -25,7 +25,7 @@ STATUS = {
 }
 
 
-class HttpRefusal(Exception):
+class HttpError(Exception):
     """Answered with this status and one error."""
 
     def __init__(self, status: int, message: str, *, code: Code = Code.BAD_USER_INPUT, headers: Headers = ()) -> None:
@@ -35,12 +35,12 @@ class HttpRefusal(Exception):
         self.errors: tuple[Rendered, ...] = ({"message": message, "extensions": {"code": code.value}},)
 
 
-def method_not_allowed(message: str, *allowed: str) -> HttpRefusal:
-    return HttpRefusal(405, message, headers=[(b"allow", ", ".join(allowed).encode())])
+def method_not_allowed(message: str, *allowed: str) -> HttpError:
+    return HttpError(405, message, headers=[(b"allow", ", ".join(allowed).encode())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class HttpResponse:
     """A status, a body and what is said about it."""
 
     status: int = 200
@@ -58,15 +58,19 @@ class Reply:
         await send({"type": "http.response.body", "body": self.body})
 
 
-def json_reply(body: object, *, status: int = 200, media: Media = Media.JSON, headers: Headers = ()) -> Reply:
-    return Reply(status=status, body=encoded(body), content_type=f"{media}; charset=utf-8", headers=headers)
+def json_response(
+    body: object, *, status: int = 200, media: MediaType = MediaType.JSON, headers: Headers = ()
+) -> HttpResponse:
+    return HttpResponse(status=status, body=encode_json(body), content_type=f"{media}; charset=utf-8", headers=headers)
 
 
-def error_reply(*errors: Rendered, status: int, media: Media = Media.JSON, headers: Headers = ()) -> Reply:
-    return json_reply({"errors": errors}, status=status, media=media, headers=headers)
+def error_response(
+    *errors: Rendered, status: int, media: MediaType = MediaType.JSON, headers: Headers = ()
+) -> HttpResponse:
+    return json_response({"errors": errors}, status=status, media=media, headers=headers)
 
 
-def encoded(body: object) -> bytes:
+def encode_json(body: object) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError:

@@ -13,8 +13,13 @@ from starlette.types import ASGIApp, Lifespan
 
 from keyfence.errors import Code
 from keyfence.http.metrics import CONTENT_TYPE, Metrics
-from keyfence.http.middleware import AccessLog, ErrorBoundary, RequestIds, SecurityHeaders
-from keyfence.http.response import encoded
+from keyfence.http.middleware import (
+    AccessLogMiddleware,
+    ErrorMiddleware,
+    RequestIdMiddleware,
+    SecurityHeadersMiddleware,
+)
+from keyfence.http.response import encode_json
 
 Ready = Callable[[], Awaitable[str | None]]
 """Answers None when requests can be served, otherwise the reason why not, for everyone to read."""
@@ -44,7 +49,7 @@ async def _reason(ready: Ready) -> str | None:
         return "the readiness check failed"
 
 
-def routes(
+def build_app(
     *,
     endpoints: Mapping[str, ASGIApp],
     ready: Ready,
@@ -56,10 +61,10 @@ def routes(
     app = Starlette(
         routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *asked],
         middleware=[
-            Middleware(RequestIds),
-            Middleware(AccessLog, metrics=metrics, quiet=frozenset(route.path for route in asked)),
-            Middleware(SecurityHeaders),
-            Middleware(ErrorBoundary),
+            Middleware(RequestIdMiddleware),
+            Middleware(AccessLogMiddleware, metrics=metrics, quiet=frozenset(route.path for route in asked)),
+            Middleware(SecurityHeadersMiddleware),
+            Middleware(ErrorMiddleware),
         ],
         exception_handlers={HTTPException: _as_json},
         lifespan=lifespan,
@@ -74,4 +79,4 @@ def _as_json(_: Request, error: Exception) -> Response:
     code = Code.NOT_FOUND if error.status_code == 404 else Code.BAD_USER_INPUT
     body = {"errors": [{"message": error.detail, "extensions": {"code": code.value}}]}
     headers = {**(error.headers or {}), "content-type": "application/json; charset=utf-8"}
-    return Response(encoded(body), error.status_code, headers)
+    return Response(encode_json(body), error.status_code, headers)

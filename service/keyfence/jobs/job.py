@@ -1,4 +1,4 @@
-"""`Job` record, `ScanCheckpoint`, kinds, keys and patterns."""
+"""`OffboardingState` record, `ScanCheckpoint`, kinds, keys and patterns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from keyfence.store.ids import new_id
 from keyfence.store.keys import ControlKey
 from keyfence_iam.tenant import TenantId
 
-MigrationId = NewType("MigrationId", str)
+JobId = NewType("JobId", str)
 
 PREFIX = "mig"
 MOST_SEGMENTS = 64
@@ -24,7 +24,7 @@ EVERY_TENANT = TenantId("*")
 """Whose a migration is that goes over all of them."""
 
 
-class Kind(StrEnum):
+class JobKind(StrEnum):
     """What a migration is for."""
 
     RESHARD = "RESHARD"
@@ -33,12 +33,12 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Migration:
+class Job:
     """`phase` is what is under way, in the words of its kind; a pass over items is a phase by its own name."""
 
-    id: MigrationId
+    id: JobId
     tenant: TenantId
-    kind: Kind
+    kind: JobKind
     by: str
     phase: str
     segments: int
@@ -61,8 +61,8 @@ class Migration:
     version: int = 1
 
 
-def new_migration(
-    kind: Kind,
+def new_job(
+    kind: JobKind,
     tenant: TenantId,
     *,
     by: str,
@@ -70,11 +70,11 @@ def new_migration(
     phase: str = "BEGUN",
     segments: int = 1,
     detail: Mapping[str, object] | None = None,
-) -> Migration:
+) -> Job:
     if not 1 <= segments <= MOST_SEGMENTS:
         raise BadInput(f"a migration has 1 to {MOST_SEGMENTS} segments", field="segments")
-    return Migration(
-        id=MigrationId(new_id(PREFIX)),
+    return Job(
+        id=JobId(new_id(PREFIX)),
         tenant=tenant,
         kind=kind,
         by=by,
@@ -87,10 +87,10 @@ def new_migration(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class ScanCheckpoint:
     """A part of a pass, as far as its items were dealt with."""
 
-    migration: MigrationId
+    migration: JobId
     name: str
     """Of the pass."""
     number: int
@@ -110,7 +110,9 @@ class Segment:
     """0 before it was ever kept."""
 
 
-migrations = entity(Migration, table=ControlKey("MIGRATION#{id}", "METADATA"))
-segments = entity(Segment, table=ControlKey("MIGRATION#{migration}", "SEGMENT#{name}#{number:03d}"))
+migrations = entity(Job, type="Migration", table=ControlKey("MIGRATION#{id}", "METADATA"))
+segments = entity(
+    ScanCheckpoint, type="Segment", table=ControlKey("MIGRATION#{migration}", "SEGMENT#{name}#{number:03d}")
+)
 migration_by_id = migrations.get()
 segment_by_number = segments.get()

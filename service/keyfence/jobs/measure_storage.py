@@ -5,18 +5,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from keyfence.store.codec import Item, item_bytes
-from keyfence.store.dynamodb.flow_control import Rate
-from keyfence.store.expressions import Change
-from keyfence.store.scan import Sweep, Swept, owner_of
+from keyfence.store.dynamodb.flow_control import Pacer
+from keyfence.store.expressions import UpdateExpression
+from keyfence.store.scan import ScanPage, TableScan, tenant_of_partition
 from keyfence.store.table import Table
-from keyfence.store.writes import change
+from keyfence.store.writes import update_attributes
 from keyfence.tenancy.access import tenants
 from keyfence.tenancy.tenant import Placement, Tenant
 from keyfence_iam.tenant import TenantId
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class TenantStorage:
     """What the items of a tenant come to."""
 
     items: int
@@ -24,7 +24,7 @@ class Weight:
 
 
 @dataclass(slots=True)
-class Scales:
+class StorageTotals:
     """What was met so far: items by owner, and the registered tenants with what was known of each."""
 
     items: Counter[TenantId] = field(default_factory=Counter)
@@ -34,7 +34,7 @@ class Scales:
     """Whose items are in a table of their own, whatever else was met of them."""
 
     def add(self, item: Item) -> None:
-        if owner := owner_of(item["PK"]["S"]):
+        if owner := tenant_of_partition(item["PK"]["S"]):
             self.items[owner] += 1
             self.bytes[owner] += item_bytes(item)
         elif item.get("type") == {"S": tenants.type}:
@@ -43,45 +43,45 @@ class Scales:
             if tenant.reads is Placement.SILO:
                 self.silos.add(tenant.id)
 
-    def take(self, tenant: TenantId, other: "Scales") -> None:
+    def take(self, tenant: TenantId, other: "StorageTotals") -> None:
         """What others say of a tenant, and no longer what is here."""
         self.items[tenant], self.bytes[tenant] = other.items[tenant], other.bytes[tenant]
 
-    def weights(self) -> dict[TenantId, Weight]:
+    def weights(self) -> dict[TenantId, TenantStorage]:
         """Of every tenant that is registered, or has items though it is not."""
-        return {one: Weight(self.items[one], self.bytes[one]) for one in sorted({*self.known, *self.items})}
+        return {one: TenantStorage(self.items[one], self.bytes[one]) for one in sorted({*self.known, *self.items})}
 
 
 @dataclass(frozen=True, slots=True)
-class Weighing:
+class StorageMeasurement:
     """One scan of each table. The register is told where it differs, and no event is made of it."""
 
-    sweep: Sweep
-    sweep_of: Callable[[TenantId], Sweep]
+    sweep: TableScan
+    sweep_of: Callable[[TenantId], TableScan]
     """Over the table of a tenant's own."""
     control: Table
     rate: float
     tell: Callable[[int], None] = lambda _: None
     page: int | None = None
 
-    async def __call__(self) -> Mapping[TenantId, Weight]:
-        scales, rate = Scales(), Rate(self.rate)
+    async def __call__(self) -> Mapping[TenantId, TenantStorage]:
+        scales, rate = StorageTotals(), Pacer(self.rate)
         await self._scan(self.sweep, scales, rate)
         for tenant in sorted(scales.silos):
-            own = Scales()
+            own = StorageTotals()
             await self._scan(self.sweep_of(tenant), own, rate)
             scales.take(tenant, own)
         weights = scales.weights()
         for tenant, before in scales.known.items():
             if weights[tenant].bytes != before:
-                now = Change(sets={("storedBytes",): weights[tenant].bytes})
-                await self.control.write(change(tenants, {"id": tenant}, now))
+                now = UpdateExpression(sets={("storedBytes",): weights[tenant].bytes})
+                await self.control.write(update_attributes(tenants, {"id": tenant}, now))
         return weights
 
-    async def _scan(self, sweep: Sweep, scales: Scales, rate: Rate) -> None:
+    async def _scan(self, sweep: TableScan, scales: StorageTotals, rate: Pacer) -> None:
         limit, after = self.page or max(1, int(self.rate)), None
         while True:
-            page: Swept = await sweep.page(inside=None, after=after, limit=limit)
+            page: ScanPage = await sweep.page(inside=None, after=after, limit=limit)
             for item in page.items:
                 scales.add(item)
             self.tell(page.scanned)

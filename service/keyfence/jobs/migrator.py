@@ -6,43 +6,43 @@ from datetime import timedelta
 from pathlib import Path
 
 from keyfence.jobs import runner
-from keyfence.jobs.job import Kind, Migration
-from keyfence.jobs.lease import Records
-from keyfence.jobs.move.differences import Differences
-from keyfence.jobs.move.job import Moving
-from keyfence.jobs.offboard.certificate import Signer
-from keyfence.jobs.offboard.job import Means
-from keyfence.jobs.rekey import Rekeying
-from keyfence.jobs.reshard.job import Resharding
-from keyfence.jobs.runner import Program
-from keyfence.store.dynamodb.caller import CredentialSource, Patience
-from keyfence.store.dynamodb.table_definition import Silos
-from keyfence.store.location import Home
-from keyfence.store.pagination import LARGEST
-from keyfence.store.scan import Sweep
+from keyfence.jobs.job import Job, JobKind
+from keyfence.jobs.lease import JobStore
+from keyfence.jobs.move.differences import ShadowDifferences
+from keyfence.jobs.move.job import MoveJob
+from keyfence.jobs.offboard.certificate import CertificateSigner
+from keyfence.jobs.offboard.job import OffboardResources
+from keyfence.jobs.rekey import RekeyJob
+from keyfence.jobs.reshard.job import ReshardJob
+from keyfence.jobs.runner import JobProgram
+from keyfence.store.dynamodb.caller import CredentialSource, RetryPolicy
+from keyfence.store.dynamodb.table_definition import SiloTables
+from keyfence.store.location import TenantLocation
+from keyfence.store.pagination import MAX_PAGE_SIZE
+from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.tables import Accounts, Tables
-from keyfence.tenancy.cache import Registry, home_of
-from keyfence.tenancy.repository import Register
-from keyfence.tenancy.suspensions import Shut, Suspensions
+from keyfence.tenancy.cache import TenantCache, location_of
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher
 from keyfence.tenancy.tenant import Placement, Tenant
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.session_spec import Placement as SessionPlacement
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.session_spec import TableAccess as SessionPlacement
 from keyfence_iam.tenant import TenantId
 
-PATIENCE = Patience(attempts=12, first_pause=0.05, longest_pause=5.0)
+PATIENCE = RetryPolicy(attempts=12, first_pause=0.05, longest_pause=5.0)
 """Nobody waits for an answer, and an hour's work should not end for a busy minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Migrator:
+class MigratorAccess:
     """`tables` gives tenants by the migrator's role for them; `own` are the credentials that may scan."""
 
     tables: Tables
     own: CredentialSource
-    silos: Silos
-    shut: Shut
-    vending: Vending
+    silos: SiloTables
+    shut: PublishSuspensions
+    vending: SessionCache
 
     def close(self) -> None:
         self.tables.client.close()
@@ -53,28 +53,28 @@ class Migrator:
         return _patient(self.tables.control(writes=True))
 
     @property
-    def sweep(self) -> Sweep:
+    def sweep(self) -> TableScan:
         """Charged to the control plane, whoever's items it meets."""
-        return Sweep(replace(self.control.caller, credentials=self.own))
+        return TableScan(replace(self.control.caller, credentials=self.own))
 
-    def sweep_of(self, tenant: TenantId) -> Sweep:
+    def sweep_of(self, tenant: TenantId) -> TableScan:
         """Over the table of its own."""
         sweep = self.sweep
         return replace(sweep, caller=replace(sweep.caller, table=self.table_of(tenant, Placement.SILO)))
 
-    def charged(self, accounts: Accounts) -> "Migrator":
+    def charged(self, accounts: Accounts) -> "MigratorAccess":
         return replace(self, tables=replace(self.tables, accounts=accounts))
 
     def tenant(self, tenant: TenantId) -> Table:
         """It goes by the keys that items have, not by where they would be put."""
-        return self.at(Home(tenant=tenant))
+        return self.at(TenantLocation(tenant=tenant))
 
-    def at(self, home: Home) -> Table:
+    def at(self, home: TenantLocation) -> Table:
         return _patient(self.tables.tenant(home, writes=True))
 
     def placed(self, tenant: TenantId, placement: Placement) -> Table:
         """At the one table or at the other, wherever the tenant is."""
-        return self.at(Home(tenant=tenant, reads=SessionPlacement[placement]))
+        return self.at(TenantLocation(tenant=tenant, reads=SessionPlacement[placement]))
 
     def at_both(self, tenant: TenantId) -> Table:
         """Asks one table at a time, on credentials that reach both."""
@@ -85,37 +85,39 @@ class Migrator:
     def table_of(self, tenant: TenantId, placement: Placement) -> str:
         return self.tables.table_of(tenant, SessionPlacement[placement])
 
-    def migrations(self, *, rate: float) -> runner.Means:
-        return runner.Means(records=Records(self.control), sweep=self.sweep, rate=rate)
+    def migrations(self, *, rate: float) -> runner.JobResources:
+        return runner.JobResources(records=JobStore(self.control), sweep=self.sweep, rate=rate)
 
-    async def home(self, tenant: TenantId) -> Home:
+    async def home(self, tenant: TenantId) -> TenantLocation:
         """Where a tenant's items are now, and for good: whoever migrates them sees to it."""
-        return home_of(await Registry(self.control).get(tenant))
+        return location_of(await TenantCache(self.control).get(tenant))
 
     @property
-    def rekeying(self) -> Rekeying:
-        registry = Registry(self.control, clock=self.tables.clock)
+    def rekeying(self) -> RekeyJob:
+        registry = TenantCache(self.control, clock=self.tables.clock)
 
-        async def home(tenant: TenantId) -> Home:
+        async def home(tenant: TenantId) -> TenantLocation:
             return registry.home(await registry.get(tenant))
 
-        return Rekeying(home=home, as_tenant=self.at, silos=self.in_silos)
+        return RekeyJob(home=home, as_tenant=self.at, silos=self.in_silos)
 
     async def in_silos(self) -> list[TenantId]:
         """Those whose items are in a table of their own, the newest first."""
-        register, after, found = Register(self.control, ""), None, list[TenantId]()
+        register, after, found = TenantRepository(self.control, ""), None, list[TenantId]()
         while True:
-            page = await register.newest(status=None, first=LARGEST, after=after)
+            page = await register.newest(status=None, first=MAX_PAGE_SIZE, after=after)
             found += [one.id for one in page.items if one.reads is Placement.SILO]
             if not page.has_next:
                 return found
             after = page.edges[-1].cursor()
 
-    def means(self, *, by: str, exports: Path, signer: Signer, settle: float, rate: float) -> Means:
+    def means(
+        self, *, by: str, exports: Path, signer: CertificateSigner, settle: float, rate: float
+    ) -> OffboardResources:
         control = self.control
-        return Means(
-            register=Register(control, by),
-            suspensions=Suspensions(control, self.shut),
+        return OffboardResources(
+            register=TenantRepository(control, by),
+            suspensions=SuspensionPublisher(control, self.shut),
             sweep=self.sweep,
             as_tenant=self.placed,
             drop=self.silos.drop,
@@ -130,21 +132,21 @@ def _patient(table: Table) -> Table:
     return replace(table, caller=replace(table.caller, patience=PATIENCE))
 
 
-def program_of(
-    migration: Migration, migrator: Migrator, *, settle: timedelta, told: Callable[[Tenant], None] = lambda _: None
-) -> Program:
+def program_for(
+    migration: Job, migrator: MigratorAccess, *, settle: timedelta, told: Callable[[Tenant], None] = lambda _: None
+) -> JobProgram:
     """`settle` is how long after a change of the register somebody may still act on what it said."""
     match migration.kind:
-        case Kind.KEYS:
+        case JobKind.KEYS:
             return migrator.rekeying
-        case Kind.RESHARD:
-            register = Register(migrator.control, migration.by)
-            return Resharding(register=register, home=migrator.home, as_tenant=migrator.at, settle=settle, told=told)
-        case Kind.MOVE:
-            register = Register(migrator.control, migration.by)
-            return Moving(
+        case JobKind.RESHARD:
+            register = TenantRepository(migrator.control, migration.by)
+            return ReshardJob(register=register, home=migrator.home, as_tenant=migrator.at, settle=settle, told=told)
+        case JobKind.MOVE:
+            register = TenantRepository(migrator.control, migration.by)
+            return MoveJob(
                 register=register,
-                differences=Differences(migrator.control),
+                differences=ShadowDifferences(migrator.control),
                 silos=migrator.silos,
                 table_of=migrator.table_of,
                 at=migrator.placed,

@@ -14,23 +14,23 @@ import structlog
 
 from keyfence.access_patterns import entities
 from keyfence.errors import BadInput, Unauthenticated
-from keyfence.jobs.job import EVERY_TENANT, Kind, Migration, new_migration
-from keyfence.jobs.runner import Run
-from keyfence.jobs.scan_pass import Done, Pass, fingerprint
+from keyfence.jobs.job import EVERY_TENANT, Job, JobKind, new_job
+from keyfence.jobs.runner import JobRun
+from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
 from keyfence.store import timestamps
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.keys import Fence, Key, KeyPair
-from keyfence.store.location import Home
-from keyfence.store.raw_items import Keys, rekey
-from keyfence.store.scan import INDEXES, owner_of
-from keyfence.store.shards import ShardMap, slot_text
+from keyfence.store.location import TenantLocation
+from keyfence.store.raw_items import Keys, update_index_keys
+from keyfence.store.scan import INDEXES, tenant_of_partition
+from keyfence.store.shards import ShardMap, shard_suffix
 from keyfence.store.table import Table
-from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 
-class Unreadable(Exception):
+class UnreadableItem(Exception):
     """An item that is not what its type says, and that only somebody who looks at it can put right."""
 
     def __init__(self, message: str, reason: str = "unreadable") -> None:
@@ -38,16 +38,16 @@ class Unreadable(Exception):
         self.reason = reason
 
 
-def wrong_keys(entity: Entity[Any], item: Item, fence: Fence, shards: ShardMap) -> dict[str, str | None]:
+def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: ShardMap) -> dict[str, str | None]:
     """Those that differ, with what they should be."""
     try:
         model = entity.read(item)
         pairs = {index: entity.pair(index, model, fence, shards) for index in entity.keys}
         int(item["version"]["N"])
     except Exception as error:
-        raise Unreadable(f"{type(error).__name__}: {error}") from error
+        raise UnreadableItem(f"{type(error).__name__}: {error}") from error
     if pairs["table"] is None or _kept(entity.keys["table"], pairs["table"], item, "table", shards) != _held(item):
-        raise Unreadable("it is not where its type is kept")
+        raise UnreadableItem("it is not where its type is kept")
     wanted = [_wanted(entity, index, pairs.get(index), item, shards) for index in INDEXES]
     return {name: value for keys in wanted for name, value in keys.items() if _text(item, name) != value}
 
@@ -71,7 +71,7 @@ def _kept(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -
 
 
 def _slots(collection: str, shards: ShardMap) -> frozenset[str]:
-    return frozenset(slot_text(slot) for slot in range(shards.of(collection).read_shards))
+    return frozenset(shard_suffix(slot) for slot in range(shards.of(collection).read_shards))
 
 
 def _held(item: Item) -> KeyPair:
@@ -83,42 +83,42 @@ def _text(item: Item, name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ScanTarget:
     """A table, the items in it that are meant, and what a pass over them is called besides its own name."""
 
-    at: Placement = Placement.POOL
+    at: TableAccess = TableAccess.POOL
     inside: Fence | None = None
     table: str | None = None
     called: str = ""
 
-    def over(self, one: Pass) -> Pass:
+    def over(self, one: ScanPass) -> ScanPass:
         return replace(one, name=f"{one.name}{self.called}", inside=self.inside, table=self.table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class ScanTargets:
     """By what the register says when it is asked."""
 
-    home: Callable[[TenantId], Awaitable[Home]]
-    as_tenant: Callable[[Home], Table]
+    home: Callable[[TenantId], Awaitable[TenantLocation]]
+    as_tenant: Callable[[TenantLocation], Table]
     silos: Callable[[], Awaitable[Sequence[TenantId]]]
 
-    async def of(self, whose: TenantId) -> list[Place]:
+    async def of(self, whose: TenantId) -> list[ScanTarget]:
         if whose != EVERY_TENANT:
-            silo = await self._reads(whose) is Placement.SILO
-            return [self._own(whose) if silo else Place(inside=Fence.around(whose))]
-        return [Place(), *(replace(self._own(one), called=f"-{one}") for one in await self.silos())]
+            silo = await self._reads(whose) is TableAccess.SILO
+            return [self._own(whose) if silo else ScanTarget(inside=Fence.around(whose))]
+        return [ScanTarget(), *(replace(self._own(one), called=f"-{one}") for one in await self.silos())]
 
-    async def _reads(self, whose: TenantId) -> Placement:
+    async def _reads(self, whose: TenantId) -> TableAccess:
         """Who is not registered has nothing but what lies among the others'."""
         try:
             return (await self.home(whose)).reads
         except Unauthenticated:
-            return Placement.POOL
+            return TableAccess.POOL
 
-    def _own(self, whose: TenantId) -> Place:
-        table = self.as_tenant(Home(tenant=whose, reads=Placement.SILO)).caller.table
-        return Place(at=Placement.SILO, inside=Fence.around(whose), table=table)
+    def _own(self, whose: TenantId) -> ScanTarget:
+        table = self.as_tenant(TenantLocation(tenant=whose, reads=TableAccess.SILO)).caller.table
+        return ScanTarget(at=TableAccess.SILO, inside=Fence.around(whose), table=table)
 
 
 AT_ONCE = 8
@@ -132,52 +132,52 @@ def declared() -> Mapping[str, Entity[Any]]:
     return {one.type: one for one in entities() if one.keys["table"].realm == "tenant"}
 
 
-def keys_migration(
+def new_rekey_job(
     tenant: TenantId | None,
     *,
     by: str,
     type: str | None = None,
     segments: int = 4,
     dry_run: bool = False,
-    now: Callable[[], datetime] = timestamps.now,
-) -> Migration:
+    now: Callable[[], datetime] = timestamps.utc_now,
+) -> Job:
     if type is not None and type not in declared():
         raise BadInput(f"there is no type {type}; there are {', '.join(sorted(declared()))}", field="type")
     detail = {"type": type, "dryRun": dry_run}
-    return new_migration(Kind.KEYS, tenant or EVERY_TENANT, by=by, at=now(), segments=segments, detail=detail)
+    return new_job(JobKind.KEYS, tenant or EVERY_TENANT, by=by, at=now(), segments=segments, detail=detail)
 
 
-class Wrong(NamedTuple):
+class WrongKeys(NamedTuple):
     """An item whose keys are not what they should be, and what they should be."""
 
     item: Item
-    home: Home
+    home: TenantLocation
     keys: Keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rekeying:
+class RekeyJob:
     """The program. Items that it does not understand are counted, and not touched."""
 
-    home: Callable[[TenantId], Awaitable[Home]]
+    home: Callable[[TenantId], Awaitable[TenantLocation]]
     """Where a tenant's items are by now; Unauthenticated of a tenant that is not registered."""
-    as_tenant: Callable[[Home], Table]
+    as_tenant: Callable[[TenantLocation], Table]
     silos: Callable[[], Awaitable[Sequence[TenantId]]]
     """Who has a table of its own."""
     entities: Mapping[str, Entity[Any]] = field(default_factory=declared)
 
-    async def __call__(self, run: Run) -> None:
+    async def __call__(self, run: JobRun) -> None:
         asked = orjson.loads(run.migration.detail)
         types = {asked["type"]} if asked["type"] else set(self.entities)
-        places = await Places(home=self.home, as_tenant=self.as_tenant, silos=self.silos).of(run.migration.tenant)
+        places = await ScanTargets(home=self.home, as_tenant=self.as_tenant, silos=self.silos).of(run.migration.tenant)
         found = [await self._over(run, place, types, count_only=asked["dryRun"]) for place in places]
-        await run.keep(counts=sum(found, start=Done()).told)
+        await run.keep(counts=sum(found, start=PassResult()).told)
 
-    async def _over(self, run: Run, place: Place, types: set[str], *, count_only: bool) -> Done:
+    async def _over(self, run: JobRun, place: ScanTarget, types: set[str], *, count_only: bool) -> PassResult:
         steps = _Steps(self, types, place.at)
         if count_only:
-            return await run.over(place.over(Pass(name="COUNTING", step=steps.count)))
-        change, verify = Pass(name="DERIVING", step=steps.change), Pass(name="VERIFYING", step=steps.count)
+            return await run.over(place.over(ScanPass(name="COUNTING", step=steps.count)))
+        change, verify = ScanPass(name="DERIVING", step=steps.change), ScanPass(name="VERIFYING", step=steps.count)
         return await run.until_right(place.over(change), place.over(verify))
 
 
@@ -185,43 +185,45 @@ class Rekeying:
 class _Steps:
     """What is done to a page."""
 
-    given: Rekeying
+    given: RekeyJob
     types: set[str]
-    at: Placement
+    at: TableAccess
 
-    async def count(self, items: Sequence[Item]) -> Done:
+    async def count(self, items: Sequence[Item]) -> PassResult:
         wrong, others = await self._sorted(items)
-        return Done(wrong=len(wrong), counts=others)
+        return PassResult(wrong=len(wrong), counts=others)
 
-    async def change(self, items: Sequence[Item]) -> Done:
+    async def change(self, items: Sequence[Item]) -> PassResult:
         wrong, others = await self._sorted(items)
         turns = asyncio.Semaphore(AT_ONCE)
         done = await asyncio.gather(*(self._change(one.item, turns) for one in wrong))
-        return sum(done, start=Done(counts=others))
+        return sum(done, start=PassResult(counts=others))
 
-    async def _change(self, item: Item, turns: asyncio.Semaphore) -> Done:
+    async def _change(self, item: Item, turns: asyncio.Semaphore) -> PassResult:
         """By where the tenant's items are when it is this one's turn: a page can take longer than that is known for."""
         async with turns:
             found = await self._look(item)
-            return await self._rekey(found) if isinstance(found, Wrong) else Done()
+            return await self._rekey(found) if isinstance(found, WrongKeys) else PassResult()
 
-    async def _rekey(self, one: Wrong) -> Done:
+    async def _rekey(self, one: WrongKeys) -> PassResult:
         table = self.given.as_tenant(one.home)
-        changed = await rekey(table, one.item, one.keys)
+        changed = await update_index_keys(table, one.item, one.keys)
         units = max(1.0, table.caller.meter.units["UpdateItem"])
         if not changed:
-            return Done(counts={"contended": 1}, units=units)
+            return PassResult(counts={"contended": 1}, units=units)
         keys = {name: {"S": value} for name, value in one.keys.items() if value}
-        return Done(changed=1, digest=fingerprint({"PK": one.item["PK"], "SK": one.item["SK"], **keys}), units=units)
+        return PassResult(
+            changed=1, digest=item_digest({"PK": one.item["PK"], "SK": one.item["SK"], **keys}), units=units
+        )
 
-    async def _sorted(self, items: Sequence[Item]) -> tuple[list[Wrong], Counter[str]]:
+    async def _sorted(self, items: Sequence[Item]) -> tuple[list[WrongKeys], Counter[str]]:
         """Those that are wrong, and how many of the others are not understood, and why."""
         looked = [await self._look(item) for item in items]
         reasons = Counter(one for one in looked if isinstance(one, str))
-        return [one for one in looked if isinstance(one, Wrong)], reasons
+        return [one for one in looked if isinstance(one, WrongKeys)], reasons
 
-    async def _look(self, item: Item) -> Wrong | str | None:
-        owner, type = owner_of(item["PK"]["S"]), item.get("type", {}).get("S", "")
+    async def _look(self, item: Item) -> WrongKeys | str | None:
+        owner, type = tenant_of_partition(item["PK"]["S"]), item.get("type", {}).get("S", "")
         if owner is None or (type in self.given.entities and type not in self.types):
             return None
         if type not in self.given.entities:
@@ -231,18 +233,18 @@ class _Steps:
             if home.reads is not self.at:
                 return None
             _refuse_moving(home)
-            keys = wrong_keys(self.given.entities[type], item, Fence.around(owner), home.shards)
+            keys = differing_index_keys(self.given.entities[type], item, Fence.around(owner), home.shards)
         except Unauthenticated:
             return _passed_over(item, "ownerless", f"there is no tenant {owner}")
-        except Unreadable as error:
+        except UnreadableItem as error:
             return _passed_over(item, error.reason, str(error))
-        return Wrong(item, home, keys) if keys else None
+        return WrongKeys(item, home, keys) if keys else None
 
 
-def _refuse_moving(home: Home) -> None:
+def _refuse_moving(home: TenantLocation) -> None:
     """What is in two tables would have to be changed in both at once."""
     if home.also is not None:
-        raise Unreadable(f"{home.tenant} is being moved", "moving")
+        raise UnreadableItem(f"{home.tenant} is being moved", "moving")
 
 
 def _passed_over(item: Item, reason: str, why: str) -> str:

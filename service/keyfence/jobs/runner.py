@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import structlog
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
-from keyfence.jobs.job import Migration, MigrationId, Segment
-from keyfence.jobs.lease import Records
-from keyfence.jobs.scan_pass import Done, Pass, advanced, place, total
-from keyfence.store.dynamodb.caller import Caller
+from keyfence.jobs.job import Job, JobId, ScanCheckpoint
+from keyfence.jobs.lease import JobStore
+from keyfence.jobs.scan_pass import PassResult, ScanPass, advance_checkpoint, resume_key, sum_checkpoints
+from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
-from keyfence.store.dynamodb.flow_control import Rate
+from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.location import LOST
-from keyfence.store.scan import Part, Sweep
+from keyfence.store.scan import ScanSegment, TableScan
 from keyfence.store.table import Table
 
 
@@ -32,11 +32,11 @@ def nothing(_: object) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class JobResources:
     """The sweep reads; what changes items is the business of steps."""
 
-    records: Records
-    sweep: Sweep
+    records: JobStore
+    sweep: TableScan
     rate: float | None = None
     """Units a second, of reads and writes together, over all segments."""
     page: int | None = None
@@ -46,7 +46,7 @@ class Means:
     """Asked between pages."""
     seam: Callable[[str], None] = nothing
     """Called between any two things that could be torn apart."""
-    tell: Callable[[Migration], None] = nothing
+    tell: Callable[[Job], None] = nothing
 
 
 DEFAULT_PAGE = 500
@@ -59,30 +59,30 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-class Paused(Exception):
+class JobPaused(Exception):
     """It was told to stop, and goes on from here when it is run again."""
 
 
 @dataclass(slots=True)
-class Run:
+class JobRun:
     """A program is run from its beginning every time: what was done before is known by the record and passed over."""
 
-    means: Means
-    migration: Migration
+    means: JobResources
+    migration: Job
     taken_at: float
-    rate: Rate = field(init=False)
-    _leased: list[Caller] = field(default_factory=list)
+    rate: Pacer = field(init=False)
+    _leased: list[DynamoDbCaller] = field(default_factory=list)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        self.rate = Rate(self.means.rate)
+        self.rate = Pacer(self.means.rate)
 
-    async def keep(self, moved: Sequence[tuple[Segment, Segment]] = (), **changes: Any) -> None:
+    async def keep(self, moved: Sequence[tuple[ScanCheckpoint, ScanCheckpoint]] = (), **changes: Any) -> None:
         """What the program wants to be known of the next worker; it renews the lease."""
         await self._keep(moved, **changes)
         self.means.tell(self.migration)
 
-    async def _keep(self, moved: Sequence[tuple[Segment, Segment]] = (), **changes: Any) -> None:
+    async def _keep(self, moved: Sequence[tuple[ScanCheckpoint, ScanCheckpoint]] = (), **changes: Any) -> None:
         async with self._turn:
             asked_at, after = time.monotonic(), replace(self.migration, **changes)
             self.migration = await self.means.records.keep(self.migration, after, moved)
@@ -127,9 +127,9 @@ class Run:
             except KeyfenceError as error:
                 log.warning("lease_not_kept", migration=self.migration.id, why=error.message)
 
-    async def over(self, one: Pass) -> Done:
+    async def over(self, one: ScanPass) -> PassResult:
         """Page by page in all segments at once, each page kept when its step is done; nothing where all are done."""
-        segments: Sequence[Segment] = await self.means.records.segments(
+        segments: Sequence[ScanCheckpoint] = await self.means.records.segments(
             self.migration, one.name, 1 if one.whole else self.migration.segments
         )
         if self.migration.phase != one.name and not all(segment.done for segment in segments):
@@ -137,9 +137,9 @@ class Run:
         while not all(segment.done for segment in segments):
             self.check()
             segments = await _undisturbed(self._beat(one, segments))
-        return total(segments)
+        return sum_checkpoints(segments)
 
-    async def until_right(self, change: Pass, verify: Pass) -> Done:
+    async def until_right(self, change: ScanPass, verify: ScanPass) -> PassResult:
         """Both, again and again until verifying finds nothing wrong; not for ever where a run comes no nearer to it."""
         least, idle = inf, 0
         while True:
@@ -169,42 +169,42 @@ class Run:
 
     def check(self) -> None:
         if self.means.stop():
-            raise Paused
+            raise JobPaused
 
-    async def _beat(self, one: Pass, segments: Sequence[Segment]) -> Sequence[Segment]:
+    async def _beat(self, one: ScanPass, segments: Sequence[ScanCheckpoint]) -> Sequence[ScanCheckpoint]:
         """A page of each segment. Where some fail, what the others did is kept all the same."""
         self.means.seam(f"before {one.name}")
         due = [segment for segment in segments if not segment.done]
         came = await asyncio.gather(*(self._page(one, segment) for segment in due), return_exceptions=True)
         self.means.seam(f"stepped {one.name}")
-        moved = [(old, new) for old, new in zip(due, came, strict=True) if isinstance(new, Segment)]
+        moved = [(old, new) for old, new in zip(due, came, strict=True) if isinstance(new, ScanCheckpoint)]
         newest = {segment.number: segment for segment in (*segments, *(new for _, new in moved))}
-        await self._keep_page(moved, total(newest.values()))
+        await self._keep_page(moved, sum_checkpoints(newest.values()))
         self.means.seam(f"kept {one.name}")
         for failure in came:
             if isinstance(failure, BaseException):
                 raise failure
         return list(newest.values())
 
-    async def _keep_page(self, moved: Sequence[tuple[Segment, Segment]], so_far: Done) -> None:
+    async def _keep_page(self, moved: Sequence[tuple[ScanCheckpoint, ScanCheckpoint]], so_far: PassResult) -> None:
         copied = self.migration.items_copied + sum(new.changed - old.changed for old, new in moved)
         await self.keep(moved, items_scanned=so_far.scanned, items_copied=copied, counts=so_far.told)
 
-    async def _page(self, one: Pass, segment: Segment) -> Segment:
+    async def _page(self, one: ScanPass, segment: ScanCheckpoint) -> ScanCheckpoint:
         page = await self._sweep(one).page(
             inside=one.inside,
             index=one.index,
-            after=place(segment),
+            after=resume_key(segment),
             limit=self._limit,
-            part=Part(segment.number, segment.of),
+            part=ScanSegment(segment.number, segment.of),
         )
         await self.rate.wait(page.units)
         own = [item for item in page.items if one.inside is None or one.inside.holds(item["PK"]["S"])]
-        done = await one.step(own) if own else Done()
+        done = await one.step(own) if own else PassResult()
         await self.rate.wait(done.units)
-        return advanced(segment, page, done, self.means.records.now())
+        return advance_checkpoint(segment, page, done, self.means.records.now())
 
-    def _sweep(self, one: Pass) -> Sweep:
+    def _sweep(self, one: ScanPass) -> TableScan:
         sweep = self.means.sweep
         return replace(sweep, caller=replace(sweep.caller, table=one.table or sweep.caller.table))
 
@@ -231,41 +231,41 @@ async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-Program = Callable[[Run], Awaitable[None]]
+JobProgram = Callable[[JobRun], Awaitable[None]]
 
 
-async def carry_on(means: Means, id: MigrationId, program: Program) -> Migration:
+async def run_job(means: JobResources, id: JobId, program: JobProgram) -> Job:
     """Until it is finished or told to stop; the migration as far as it has come."""
     found = await means.records.get(id)
     if found.finished_at:
         return found
     asked_at = time.monotonic()
     async with means.records.held(found) as taken:
-        run = Run(means, taken, asked_at)
+        run = JobRun(means, taken, asked_at)
         means.tell(taken)
-        with suppress(Paused):
+        with suppress(JobPaused):
             async with run.held():
                 await program(run)
             await run.finish()
     return await means.records.get(id)
 
 
-CarryOn = Callable[[Migration], Awaitable[object]]
+CarryOn = Callable[[Job], Awaitable[object]]
 
 
-class Attendant:
+class BackgroundJobs:
     """Each once at a time. What ends before its time waits for somebody who asks for the same again."""
 
     def __init__(self, carry_on: CarryOn) -> None:
         self._carry_on = carry_on
-        self._tasks: dict[MigrationId, asyncio.Task[None]] = {}
+        self._tasks: dict[JobId, asyncio.Task[None]] = {}
 
-    def __call__(self, migration: Migration) -> None:
+    def __call__(self, migration: Job) -> None:
         if migration.id not in self._tasks:
             task = self._tasks[migration.id] = asyncio.ensure_future(self._attend(migration))
             task.add_done_callback(lambda _: self._tasks.pop(migration.id, None))
 
-    async def _attend(self, migration: Migration) -> None:
+    async def _attend(self, migration: Job) -> None:
         try:
             await self._carry_on(migration)
         except KeyfenceError as error:

@@ -9,17 +9,17 @@ from typing import Any
 
 import orjson
 
-from keyfence.jobs.job import Segment
+from keyfence.jobs.job import ScanCheckpoint
 from keyfence.store.codec import Item
 from keyfence.store.entity import Index
 from keyfence.store.keys import Fence
-from keyfence.store.scan import Swept
+from keyfence.store.scan import ScanPage
 
 _SUMS = 2**128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class PassResult:
     """Adds up, in whatever order."""
 
     scanned: int = 0
@@ -34,8 +34,8 @@ class Done:
     units: float = 0.0
     """What its calls consumed."""
 
-    def __add__(self, other: "Done") -> "Done":
-        return Done(
+    def __add__(self, other: "PassResult") -> "PassResult":
+        return PassResult(
             scanned=self.scanned + other.scanned,
             changed=self.changed + other.changed,
             wrong=self.wrong + other.wrong,
@@ -50,7 +50,7 @@ class Done:
         return {**self.counts, **({"wrong": self.wrong} if self.wrong else {})}
 
 
-def fingerprint(item: Item) -> int:
+def item_digest(item: Item) -> int:
     """The same for items that are the same; a sum of them tells sets apart, and how often each item is in one."""
     text = orjson.dumps(_ordered(item), option=orjson.OPT_SORT_KEYS)
     return int.from_bytes(blake2b(text, digest_size=16).digest())
@@ -68,11 +68,11 @@ def _ordered(value: Any) -> Any:
     return value
 
 
-Step = Callable[[Sequence[Item]], Awaitable[Done]]
+Step = Callable[[Sequence[Item]], Awaitable[PassResult]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class ScanPass:
     """Every item that is there throughout is given to `step`, once, and again where a worker died before it counted.
 
     So a step does nothing a second time to an item that it has dealt with."""
@@ -88,7 +88,7 @@ class Pass:
     """In one piece: for steps that take items away, since an engine may lose its place in a segment by that."""
 
 
-def advanced(segment: Segment, page: Swept, done: Done, at: datetime) -> Segment:
+def advance_checkpoint(segment: ScanCheckpoint, page: ScanPage, done: PassResult, at: datetime) -> ScanCheckpoint:
     """By one page whose items were dealt with."""
     sum_ = _done(segment) + replace(done, scanned=page.scanned)
     return replace(
@@ -105,17 +105,17 @@ def advanced(segment: Segment, page: Swept, done: Done, at: datetime) -> Segment
     )
 
 
-def place(segment: Segment) -> Item | None:
+def resume_key(segment: ScanCheckpoint) -> Item | None:
     """Where its scan goes on."""
     return orjson.loads(segment.after) if segment.after else None
 
 
-def total(segments: Iterable[Segment]) -> Done:
-    return sum((_done(segment) for segment in segments), start=Done())
+def sum_checkpoints(segments: Iterable[ScanCheckpoint]) -> PassResult:
+    return sum((_done(segment) for segment in segments), start=PassResult())
 
 
-def _done(segment: Segment) -> Done:
-    return Done(
+def _done(segment: ScanCheckpoint) -> PassResult:
+    return PassResult(
         scanned=segment.scanned,
         changed=segment.changed,
         wrong=segment.wrong,

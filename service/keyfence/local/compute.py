@@ -6,17 +6,17 @@ import boto3
 import botocore.session
 from botocore.credentials import CredentialProvider, CredentialResolver, RefreshableCredentials
 
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.gate.account.session_token import iso
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.gate.account.session_token import iso_seconds
 
 
-class Handed(CredentialProvider):
+class RoleCredentialProvider(CredentialProvider):
     """Sessions of one role, each followed by the next before it ends."""
 
     METHOD = "keyfence"
     CANONICAL_NAME = "Keyfence"
 
-    def __init__(self, sessions: Sessions, role: str) -> None:
+    def __init__(self, sessions: SessionIssuer, role: str) -> None:
         super().__init__()
         self._sessions = sessions
         self._role = role
@@ -32,13 +32,13 @@ class Handed(CredentialProvider):
             "access_key": issued.credentials.access_key,
             "secret_key": issued.credentials.secret_key,
             "token": issued.credentials.token,
-            "expiry_time": iso(issued.session.expires_at),
+            "expiry_time": iso_seconds(issued.session.expires_at),
         }
 
 
-def running_as(role: str, sessions: Sessions) -> boto3.Session:
+def boto_session_for(role: str, sessions: SessionIssuer) -> boto3.Session:
     """Nothing but these: neither the environment's credentials nor a profile that it names are looked at."""
     nowhere: Any = {"profile": (None, None, None, None)}
     session = botocore.session.Session(session_vars=nowhere)
-    session.register_component("credential_provider", CredentialResolver([Handed(sessions, role)]))
+    session.register_component("credential_provider", CredentialResolver([RoleCredentialProvider(sessions, role)]))
     return boto3.Session(botocore_session=session)

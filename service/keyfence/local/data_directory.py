@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from keyfence.development import MARK
+from keyfence.development import DEVELOPMENT_KEY_PREFIX
 from keyfence.errors import KeyfenceError
 
 DEFAULT = Path(".keyfence")
@@ -40,7 +40,7 @@ class SecretUnusable(KeyfenceError):
     """A secret's file that cannot be read, written or understood."""
 
 
-def keep(path: Path, make: Callable[[], bytes]) -> bytes:
+def load_or_create_secret(path: Path, make: Callable[[], bytes]) -> bytes:
     """The secret in `path`, made when there is none; of two processes that make it at once, both get the first."""
     try:
         if not path.exists():
@@ -72,14 +72,14 @@ CURSOR_KEY_FILE = "cursor-key"
 def cursor_key(directory: Path) -> str:
     """The directory's own key, with the mark by which production recognises and refuses it."""
     path = directory / CURSOR_KEY_FILE
-    text = keep(path, _make_cursor_key).decode("ascii", errors="replace").strip()
-    if not re.fullmatch(rf"{MARK}[A-Za-z0-9_-]{{43}}", text):
+    text = load_or_create_secret(path, _make_cursor_key).decode("ascii", errors="replace").strip()
+    if not re.fullmatch(rf"{DEVELOPMENT_KEY_PREFIX}[A-Za-z0-9_-]{{43}}", text):
         raise corrupt(path, "a cursor key")
     return text
 
 
 def _make_cursor_key() -> bytes:
-    return f"{MARK}{secrets.token_urlsafe(32)}\n".encode()
+    return f"{DEVELOPMENT_KEY_PREFIX}{secrets.token_urlsafe(32)}\n".encode()
 
 
 GATE_KEY_FILE = "gate-key"
@@ -88,7 +88,7 @@ GATE_KEY_FILE = "gate-key"
 def gate_key(directory: Path) -> bytes:
     """The directory's own 32 bytes: sessions of one gate are good at the next one that is started on it."""
     path = directory / GATE_KEY_FILE
-    text = keep(path, _make_gate_key).decode("ascii", errors="replace").strip()
+    text = load_or_create_secret(path, _make_gate_key).decode("ascii", errors="replace").strip()
     if not re.fullmatch("[0-9a-f]{64}", text):
         raise corrupt(path, "a gate key")
     return bytes.fromhex(text)
@@ -104,11 +104,11 @@ SIGNING_KEY_FILE = "signing-key"
 def signing_key(directory: Path) -> str:
     """The directory's own key, with the mark that shows in every certificate that it signs."""
     path = directory / SIGNING_KEY_FILE
-    text = keep(path, _make_signing_key).decode("ascii", errors="replace").strip()
-    if not re.fullmatch(rf"{MARK}[A-Za-z0-9_-]{{43}}", text):
+    text = load_or_create_secret(path, _make_signing_key).decode("ascii", errors="replace").strip()
+    if not re.fullmatch(rf"{DEVELOPMENT_KEY_PREFIX}[A-Za-z0-9_-]{{43}}", text):
         raise corrupt(path, "a signing key")
     return text
 
 
 def _make_signing_key() -> bytes:
-    return f"{MARK}{secrets.token_urlsafe(32)}\n".encode()
+    return f"{DEVELOPMENT_KEY_PREFIX}{secrets.token_urlsafe(32)}\n".encode()

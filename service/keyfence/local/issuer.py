@@ -19,8 +19,8 @@ from jwt.algorithms import ECAlgorithm
 from ulid import ULID
 
 from keyfence.auth.principal import Role
-from keyfence.development import LOCAL_ISSUER, MARK
-from keyfence.local.data_directory import corrupt, keep
+from keyfence.development import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
+from keyfence.local.data_directory import corrupt, load_or_create_secret
 
 AUDIENCE = "keyfence"
 ADMIN_AUDIENCE = "keyfence-admin"
@@ -38,7 +38,7 @@ class LocalIssuer:
     def kid(self) -> str:
         required = {name: self._public()[name] for name in ("crv", "kty", "x", "y")}
         canonical = json.dumps(required, sort_keys=True, separators=(",", ":")).encode()
-        return f"{MARK}{hashlib.sha256(canonical).hexdigest()[:24]}"
+        return f"{DEVELOPMENT_KEY_PREFIX}{hashlib.sha256(canonical).hexdigest()[:24]}"
 
     def jwks(self) -> dict[str, object]:
         return {"keys": [{**self._public(), "kid": self.kid, "alg": "ES256", "use": "sig"}]}
@@ -65,7 +65,7 @@ def local_issuer(directory: Path) -> LocalIssuer:
     """The issuer of this data directory; its key is made on first use."""
     path = directory / FILE
     try:
-        key = load_pem_private_key(keep(path, _make), password=None)
+        key = load_pem_private_key(load_or_create_secret(path, _make), password=None)
     except ValueError as error:
         raise corrupt(path, "a private key") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keyfence.errors import KeyfenceError
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.policy import BadPolicy
+from keyfence_iam.policy import InvalidPolicy
 
 FILE = "role-policies.json"
 
@@ -20,19 +20,19 @@ class PoliciesUnusable(KeyfenceError):
     """A file of policies that cannot be read or understood: nobody is let in on a guess."""
 
 
-def kept_in(directory: Path, account: Account) -> Account:
+def load(directory: Path, account: Account) -> Account:
     """The account with what was kept in the directory."""
     path = directory / FILE
     try:
         return account.with_inline(_checked(json.loads(path.read_bytes()))) if path.exists() else account
-    except (OSError, ValueError, RecursionError, BadPolicy) as error:
+    except (OSError, ValueError, RecursionError, InvalidPolicy) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PoliciesUnusable(
             f"The policies in {path} cannot be used: {reason}. Without the file nobody is suspended."
         ) from error
 
 
-def keep(directory: Path, policies: Texts) -> None:
+def save(directory: Path, policies: Texts) -> None:
     """Moved into place when complete and on the disk: the old ones or the new ones are there, never half of them."""
     descriptor, draft = tempfile.mkstemp(dir=directory, prefix=f".{FILE}-")
     try:

@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import URLLib3Session
 
 from keyfence.errors import BadInput
-from keyfence.local.gate_access import as_role
-from keyfence_iam.gate.account.session import Sessions
+from keyfence.local.gate_access import role_session
+from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles.names import PROVISIONER
 
 
@@ -22,7 +22,7 @@ class GateTraffic:
 
     url: str
     region: str
-    sessions: Sessions
+    sessions: SessionIssuer
     http: URLLib3Session = field(default_factory=lambda: URLLib3Session(proxies={}, timeout=5))
 
     def look(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class GateTraffic:
 
     def _request(self) -> AWSRequest:
         request = AWSRequest("GET", f"{self.url.rstrip('/')}/traffic")
-        given = as_role(self.sessions, PROVISIONER).credentials
+        given = role_session(self.sessions, PROVISIONER).credentials
         signer = ReadOnlyCredentials(given.access_key, given.secret_key, given.token)
         SigV4Auth(signer, "dynamodb", self.region).add_auth(request)
         return request

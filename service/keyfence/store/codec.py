@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from keyfence.errors import BadInput
-from keyfence.store.timestamps import instant
+from keyfence.store.timestamps import timestamp_text
 
 Value = dict[str, Any]
 Item = dict[str, Value]
@@ -41,7 +41,7 @@ def encode(value: object) -> Value:  # noqa: PLR0911  (one line per kind of valu
         case int() | Decimal():
             return {"N": _number(value)}
         case datetime():
-            return {"S": instant(value)}
+            return {"S": timestamp_text(value)}
         case date():
             return {"S": value.isoformat()}
         case frozenset():
@@ -149,7 +149,7 @@ def _number(value: int | Decimal) -> str:
     return format(exact, "f")
 
 
-def money(amount: Decimal) -> str:
+def amount_text(amount: Decimal) -> str:
     """With two decimals, or as many as it takes: equal amounts are equal texts, though DynamoDB, which keeps no
     trailing zeros, returns 10 for 10.00."""
     whole, _, rest = format(amount, "f").partition(".")

@@ -18,7 +18,7 @@ LONGEST = 12_288
 _FORMAT = b"keyfence-cursor-1"
 
 
-class Position(NamedTuple):
+class CursorPosition(NamedTuple):
     """The sort key of an item in the list, its table key where the list is an index, its bucket where it has some."""
 
     sort: str
@@ -28,7 +28,7 @@ class Position(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CursorScope:
     """What a cursor belongs to."""
 
     fence: str
@@ -39,7 +39,7 @@ class Scope:
         return [_FORMAT, self.fence.encode(), self.pattern.encode(), self.arguments.encode()]
 
 
-class Sealer:
+class CursorCodec:
     """Seals with the first key and opens with any, so that keys can be rotated without breaking a page in progress."""
 
     def __init__(self, keys: Sequence[bytes], *, clock: Callable[[], float] = time.time) -> None:
@@ -48,18 +48,18 @@ class Sealer:
         self._ciphers = [AESSIV(key) for key in keys]
         self._clock = clock
 
-    def seal(self, position: Position, scope: Scope) -> str:
+    def seal(self, position: CursorPosition, scope: CursorScope) -> str:
         """Deterministic within the hour: the same item of the same list keeps its cursor."""
         plain = orjson.dumps([self._hour(), *position])
         return urlsafe_b64encode(self._ciphers[0].encrypt(plain, scope.associated())).rstrip(b"=").decode()
 
-    def open(self, cursor: str, scope: Scope) -> Position:
+    def open(self, cursor: str, scope: CursorScope) -> CursorPosition:
         hour, *parts = orjson.loads(self._plain(cursor, scope))
         if not 0 <= self._hour() - hour <= LIFETIME_HOURS:
             raise BadInput("the cursor is too old; start again from the first page", field="after")
-        return Position(*parts)
+        return CursorPosition(*parts)
 
-    def _plain(self, cursor: str, scope: Scope) -> bytes:
+    def _plain(self, cursor: str, scope: CursorScope) -> bytes:
         sealed = _decoded(cursor)
         for cipher in self._ciphers:
             try:

@@ -6,9 +6,19 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from keyfence.store.codec import Item, attribute, decode_model, encode_model
-from keyfence.store.key_template import Field as Segment
-from keyfence.store.key_template import Template
-from keyfence.store.keys import NEXT, ControlKey, Fence, Key, KeyPair, Span, Stretch, TenantKey, after_all
+from keyfence.store.key_template import KeyField as Segment
+from keyfence.store.key_template import KeyTemplate
+from keyfence.store.keys import (
+    NEXT,
+    ControlKey,
+    Fence,
+    Key,
+    KeyPair,
+    SortKeyRange,
+    TenantKey,
+    ValueRange,
+    end_of_prefix,
+)
 from keyfence.store.shards import ShardMap
 
 Index = Literal["table", "gsi1", "gsi2", "gsi3"]
@@ -41,10 +51,12 @@ class Entity(Generic[M]):
 
     model: type[M]
     keys: Mapping[Index, Key]
+    stored_type: str | None = None
 
     @property
     def type(self) -> str:
-        return self.model.__name__
+        """As items carry it: the name of the class, unless the class was renamed."""
+        return self.stored_type or self.model.__name__
 
     def item(self, model: M, fence: Fence, shards: ShardMap) -> Item:
         return {**encode_model(model), **self.index_item(model, fence, shards), "type": {"S": self.type}}
@@ -117,12 +129,12 @@ class Query(Generic[M]):
     def takes(self) -> tuple[str, ...]:
         return self.key.partition.fields
 
-    def stretch(self, span: Span | None = None) -> Stretch:
+    def stretch(self, span: ValueRange | None = None) -> SortKeyRange:
         if span is None:
-            return Stretch(self.begins_with)
+            return SortKeyRange(self.begins_with)
         low = self.begins_with if span.low is None else self._bound(span.low)
-        high = after_all(self.begins_with) if span.high is None else self._bound(span.high) + NEXT
-        return Stretch(self.begins_with, low, high)
+        high = end_of_prefix(self.begins_with) if span.high is None else self._bound(span.high) + NEXT
+        return SortKeyRange(self.begins_with, low, high)
 
     def _bound(self, value: object) -> str:
         (field,) = (one for one in self.key.sort.segments if _name(one) == self.ranged)
@@ -143,13 +155,19 @@ Pattern = Get[Any] | Query[Any]
 
 
 def entity(
-    model: type[M], *, table: Key, gsi1: Key | None = None, gsi2: Key | None = None, gsi3: Key | None = None
+    model: type[M],
+    *,
+    type: str | None = None,
+    table: Key,
+    gsi1: Key | None = None,
+    gsi2: Key | None = None,
+    gsi3: Key | None = None,
 ) -> Entity[M]:
     given: dict[Index, Key | None] = {"table": table, "gsi1": gsi1, "gsi2": gsi2, "gsi3": gsi3}
     keys = {index: key for index, key in given.items() if key is not None}
     for check in (_kinds, _fields, _carried):
         check(model, keys)
-    return Entity(model, keys)
+    return Entity(model, keys, type)
 
 
 def _kinds(model: type[Model], keys: Mapping[Index, Key]) -> None:
@@ -190,7 +208,7 @@ P = TypeVar("P", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
-class Family(Generic[P, M]):
+class ItemCollection(Generic[P, M]):
     """A parent and its children, read in one Query since they are neighbours in one partition."""
 
     parent: Entity[P]
@@ -205,7 +223,7 @@ class Family(Generic[P, M]):
             raise BadEntity(f"in the order of {self.children.entity.type} its {self.parent.type} does not come first")
 
     @property
-    def parent_sort(self) -> Template:
+    def parent_sort(self) -> KeyTemplate:
         return self.parent.keys["table"].sort
 
     @staticmethod
@@ -216,7 +234,7 @@ class Family(Generic[P, M]):
     def takes(self) -> tuple[str, ...]:
         return self.parent.keys["table"].partition.fields
 
-    def stretch(self) -> Stretch:
+    def stretch(self) -> SortKeyRange:
         """From the parent to the last of the children, whichever way round they lie."""
         prefix, sort = self.children.begins_with, self.parent_sort.text
-        return Stretch(low=min(prefix, sort), high=sort if sort > prefix else after_all(prefix))
+        return SortKeyRange(low=min(prefix, sort), high=sort if sort > prefix else end_of_prefix(prefix))

@@ -34,7 +34,7 @@ class Placeholders:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ConditionTerm:
     """One comparison: `{path}` and `{value}` in `form` are filled with placeholders."""
 
     form: str
@@ -46,7 +46,7 @@ class Term:
 class Condition:
     """What must hold for a write to happen: all of its terms."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[ConditionTerm, ...]
 
     def __and__(self, other: "Condition") -> "Condition":
         return Condition(self.terms + other.terms)
@@ -55,13 +55,13 @@ class Condition:
         return " AND ".join(_term(term, placeholders) for term in self.terms)
 
 
-def _term(term: Term, placeholders: Placeholders) -> str:
+def _term(term: ConditionTerm, placeholders: Placeholders) -> str:
     value = placeholders.value(term.operand) if "{value}" in term.form else ""
     return term.form.format(path=placeholders.path(term.path), value=value)
 
 
 def _condition(form: str, path: tuple[str, ...], operand: object = None) -> Condition:
-    return Condition((Term(form, path, operand),))
+    return Condition((ConditionTerm(form, path, operand),))
 
 
 def absent(*path: str) -> Condition:
@@ -77,18 +77,18 @@ def equals(path: str | Path, value: object) -> Condition:
     return _condition("{path} = {value}", (path,) if isinstance(path, str) else path, value)
 
 
-def fewer_than(limit: int, name: str) -> Condition:
+def size_below(limit: int, name: str) -> Condition:
     """The set or map has room for one more."""
     return _condition("(attribute_not_exists({path}) OR size({path}) < {value})", (name,), limit)
 
 
-def below(limit: int, name: str) -> Condition:
+def number_below(limit: int, name: str) -> Condition:
     """The number has room for one more."""
     return _condition("(attribute_not_exists({path}) OR {path} < {value})", (name,), limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class UpdateExpression:
     """What an update does: sets, sets what is not there yet, removes, and adds to numbers and sets."""
 
     sets: Mapping[Path, object] = field(default_factory=dict)
@@ -99,8 +99,8 @@ class Change:
     def __bool__(self) -> bool:
         return bool(self.sets or self.defaults or self.removes or self.adds)
 
-    def __or__(self, other: "Change") -> "Change":
-        return Change(
+    def __or__(self, other: "UpdateExpression") -> "UpdateExpression":
+        return UpdateExpression(
             sets={**self.sets, **other.sets},
             defaults={**self.defaults, **other.defaults},
             removes=self.removes + other.removes,

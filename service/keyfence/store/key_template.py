@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from keyfence.errors import BadInput
-from keyfence.store.timestamps import instant
+from keyfence.store.timestamps import timestamp_text
 from keyfence.validation import checked_line
 
 # Everything up to and including '%' is escaped, not only '#' and '%': the escapes then sort among themselves and below
@@ -40,7 +40,7 @@ class BadTemplate(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class KeyField:
     """One value's place in a template, with the width of a number or the bucket of a time."""
 
     name: str
@@ -52,19 +52,19 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class KeyTemplate:
     """The parsed form of a text like 'USER#{user_id}'."""
 
     text: str
-    segments: tuple[str | Field, ...]
+    segments: tuple[str | KeyField, ...]
     fields: tuple[str, ...]
 
     @classmethod
-    def parse(cls, text: str) -> "Template":
+    def parse(cls, text: str) -> "KeyTemplate":
         segments = tuple(_segment(part, text) for part in text.split("#"))
-        if any(isinstance(segment, Field) and segment.spec == _PATH for segment in segments[:-1]):
+        if any(isinstance(segment, KeyField) and segment.spec == _PATH for segment in segments[:-1]):
             raise BadTemplate(f"{text!r} goes on after a path, whose end could not be told")
-        return cls(text, segments, tuple(segment.name for segment in segments if isinstance(segment, Field)))
+        return cls(text, segments, tuple(segment.name for segment in segments if isinstance(segment, KeyField)))
 
     def render(self, values: Mapping[str, object]) -> str:
         return "#".join(
@@ -72,12 +72,12 @@ class Template:
         )
 
 
-def _segment(part: str, whole: str) -> str | Field:
+def _segment(part: str, whole: str) -> str | KeyField:
     if _TAG.fullmatch(part):
         return part
     match = _FIELD.fullmatch(part)
     if match and (match["spec"] in {None, _PATH, *_BUCKETS} or _WIDTH.fullmatch(match["spec"])):
-        return Field(match["name"], match["spec"] or "", match["tag"])
+        return KeyField(match["name"], match["spec"] or "", match["tag"])
     raise BadTemplate(f"{part!r} in {whole!r} is neither a tag nor one field; write TAG, {{field}} or {{number:05d}}")
 
 
@@ -86,7 +86,7 @@ def _render(name: str, spec: str, value: object) -> str:
         case bool():
             raise TypeError(f"{name}: a key cannot hold a bool")
         case datetime():
-            return instant(value)[: _BUCKETS.get(spec)]
+            return timestamp_text(value)[: _BUCKETS.get(spec)]
         case date():
             return value.isoformat()[: _BUCKETS.get(spec)]
         case int() | Decimal():
@@ -116,14 +116,14 @@ def _number(name: str, spec: str, value: int | Decimal) -> str:
     raise BadInput(f"{name} must be from 0 to the largest number of the form {0:0{width}.{places}f}", field=name)
 
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 NAME_LENGTH = 200
 PATH_BYTES = 1_000
 """What a sort key has room for besides the tag before it."""
 
 
-def checked_path(names: Sequence[str], field: str) -> Path:
+def checked_path(names: Sequence[str], field: str) -> KeyPath:
     if not names:
         raise BadInput(f"{field} must have at least one name", field=field)
     path = tuple(checked_line(name, field, NAME_LENGTH) for name in names)
@@ -132,5 +132,5 @@ def checked_path(names: Sequence[str], field: str) -> Path:
     return path
 
 
-def is_within(path: Path, root: Path) -> bool:
+def is_within(path: KeyPath, root: KeyPath) -> bool:
     return path[: len(root)] == root

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 
 from keyfence.errors import BadInput
 from keyfence.store.codec import Value
-from keyfence.store.key_template import BadTemplate, Template
-from keyfence.store.shards import Shard, ShardMap, slot_of, slot_text
-from keyfence_iam.tenant import CONTROL, TenantId, tenant_boundary, tenant_id
+from keyfence.store.key_template import BadTemplate, KeyTemplate
+from keyfence.store.shards import Shard, ShardMap, shard_of, shard_suffix
+from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, TenantId, parse_tenant_id, tenant_key_prefix
 
 Realm = Literal["tenant", "control"]
 
@@ -29,11 +29,11 @@ class Fence:
 
     @classmethod
     def around(cls, tenant: TenantId) -> "Fence":
-        return cls("tenant", tenant_boundary(tenant_id(tenant)))
+        return cls("tenant", tenant_key_prefix(parse_tenant_id(tenant)))
 
     @classmethod
     def control(cls) -> "Fence":
-        return cls("control", CONTROL)
+        return cls("control", CONTROL_PLANE_PREFIX)
 
     def holds(self, partition: str) -> bool:
         return partition.startswith(self.prefix)
@@ -51,8 +51,8 @@ class _Key:
     """What the two kinds of key share; which boundary they stand in is their type."""
 
     realm: Realm
-    partition: Template
-    sort: Template
+    partition: KeyTemplate
+    sort: KeyTemplate
     shard: Shard | None
     when: Callable[[Any], bool] | None
     fields: frozenset[str]
@@ -67,7 +67,7 @@ class _Key:
     ) -> None:
         object.__setattr__(self, "realm", self._realm())
         object.__setattr__(self, "partition", _inside(self.realm, partition))
-        object.__setattr__(self, "sort", Template.parse(sort))
+        object.__setattr__(self, "sort", KeyTemplate.parse(sort))
         object.__setattr__(self, "shard", shard)
         object.__setattr__(self, "when", when)
         by = {shard.by} if shard else set()
@@ -124,10 +124,10 @@ class _Key:
         if self.shard is None:
             return ""
         count = shards.of(self.shard.collection).write_shards
-        return _in_slot("", slot_of(str(values[self.shard.by]), count))
+        return _in_slot("", shard_of(str(values[self.shard.by]), count))
 
     def __str__(self) -> str:
-        start = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL
+        start = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL_PLANE_PREFIX
         return f"{start}{self.partition.text}{'#<slot>' if self.shard else ''} / {self.sort.text}"
 
 
@@ -154,9 +154,9 @@ class ControlKey(_Key):
 Key = TenantKey | ControlKey
 
 
-def _inside(realm: Realm, text: str) -> Template:
+def _inside(realm: Realm, text: str) -> KeyTemplate:
     """A partition begins with a tag of its own: its boundary is added, and may not be spelled or evaded here."""
-    template = Template.parse(text)
+    template = KeyTemplate.parse(text)
     first = template.segments[0]
     if not isinstance(first, str) or not first.isupper() or first in SPELLED[realm]:
         raise BadTemplate(f"partition {text!r} must begin with an upper-case tag; the boundary before it is added")
@@ -164,10 +164,10 @@ def _inside(realm: Realm, text: str) -> Template:
 
 
 def _in_slot(plain: str, slot: int) -> str:
-    return f"{plain}#{slot_text(slot)}"
+    return f"{plain}#{shard_suffix(slot)}"
 
 
-def _blame(template: Template) -> str:
+def _blame(template: KeyTemplate) -> str:
     return " and ".join(template.fields) or template.text
 
 
@@ -176,7 +176,7 @@ NEXT = chr(ord("#") + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class ValueRange:
     """From one value to another, both included; an end that is not given is open."""
 
     low: object = None
@@ -184,7 +184,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SortKeyRange:
     """Everything that begins with a text, or lies between two texts where one of them is given."""
 
     prefix: str = ""
@@ -209,6 +209,6 @@ class Stretch:
         return "", {}
 
 
-def after_all(prefix: str) -> str:
+def end_of_prefix(prefix: str) -> str:
     """The first text behind everything that begins with this prefix, which ends in '#' or is empty."""
     return prefix[:-1] + NEXT if prefix else ""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import inf
 
 from keyfence.store.shards import UNSHARDED, ShardMap
-from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 TOO_OLD = "this took too long to be sure where its items are; retry"
@@ -12,7 +12,7 @@ LOST = "this worker could not keep its lease, and another may have taken over; r
 
 
 @dataclass(slots=True, kw_only=True)
-class Home:
+class TenantLocation:
     """The table that a tenant's items are read from and the slots of its collections; after `until`, by the clock of
     its caller, nobody acts on it any more.
 
@@ -20,8 +20,8 @@ class Home:
     what they were when the handle was made."""
 
     tenant: TenantId | None = None
-    reads: Placement = Placement.POOL
-    also: Placement | None = None
+    reads: TableAccess = TableAccess.POOL
+    also: TableAccess | None = None
     """What is written is written there too: the tenant is being moved."""
     shadow: bool = False
     """What is read is read there too, and compared."""
@@ -33,5 +33,5 @@ class Home:
     """Until when whoever migrates the items may count on doing so alone; it is kept up while calls are under way."""
 
     @property
-    def placement(self) -> Placement:
-        return Placement.BOTH if self.also else self.reads
+    def placement(self) -> TableAccess:
+        return TableAccess.BOTH if self.also else self.reads

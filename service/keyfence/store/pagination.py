@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from keyfence.errors import BadInput
 
 T = TypeVar("T")
-LARGEST = 100
+MAX_PAGE_SIZE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Page(Generic[T]):
         return tuple(edge.node for edge in self.edges)
 
 
-def checked_size(first: int) -> int:
-    if not 1 <= first <= LARGEST:
-        raise BadInput(f"first must be from 1 to {LARGEST}", field="first")
+def check_page_size(first: int) -> int:
+    if not 1 <= first <= MAX_PAGE_SIZE:
+        raise BadInput(f"first must be from 1 to {MAX_PAGE_SIZE}", field="first")
     return first

@@ -10,15 +10,15 @@ from typing import Any
 from keyfence.errors import Forbidden
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.caller import WRITES, delete_many
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.entity import Entity
-from keyfence.store.expressions import Change, Condition, Placeholders, absent, equals
+from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
-from keyfence.store.writes import tally
+from keyfence.store.writes import increment
 
 
-async def purge(table: Table, keys: Sequence[Item]) -> float:
+async def delete_items(table: Table, keys: Sequence[Item]) -> float:
     """What it cost in units. A key outside the table's fence keeps all of them."""
     if not all(table.fence.holds(key["PK"]["S"]) for key in keys):
         raise Forbidden("a key that is to be purged lies outside the fence")
@@ -26,7 +26,7 @@ async def purge(table: Table, keys: Sequence[Item]) -> float:
     batches = (keys[start : start + WRITES] for start in range(0, len(keys), WRITES))
     try:
         await asyncio.gather(*(delete_many(table.caller, batch) for batch in batches))
-    except Refused as refusal:
+    except DynamoDbError as refusal:
         raise refusal.error() from refusal
     return max(float(len(keys)), table.caller.meter.write_units - before)
 
@@ -37,7 +37,7 @@ Keys = Mapping[str, str | None]
 FAILED = "ConditionalCheckFailedException"
 
 
-async def rekey(table: Table, item: Item, keys: Keys) -> bool:
+async def update_index_keys(table: Table, item: Item, keys: Keys) -> bool:
     """Whether the item still was as it is given here: in its version, and in these keys.
 
     Its version stays, since nothing that anybody can read of it changes."""
@@ -46,7 +46,7 @@ async def rekey(table: Table, item: Item, keys: Keys) -> bool:
         raise Forbidden("a key that is to be changed lies outside the fence")
     try:
         await table.caller.call("UpdateItem", {"TableName": table.caller.table, **_update(item, keys)})
-    except Refused as refusal:
+    except DynamoDbError as refusal:
         if refusal.code == FAILED:
             return False
         raise refusal.error() from refusal
@@ -55,7 +55,7 @@ async def rekey(table: Table, item: Item, keys: Keys) -> bool:
 
 def _update(item: Item, keys: Keys) -> dict[str, object]:
     placeholders = Placeholders()
-    change = Change(
+    change = UpdateExpression(
         sets={(name,): value for name, value in keys.items() if value is not None},
         removes=tuple((name,) for name, value in keys.items() if value is None),
     )
@@ -75,17 +75,19 @@ def _same(item: Item, name: str) -> Condition:
 MOVE_FAILED = "ConditionalCheckFailed"
 
 
-async def relocate(table: Table, item: Item, partition: str) -> bool:
+async def move_item(table: Table, item: Item, partition: str) -> bool:
     """Into another partition under the same sort key; False where the item is not as given any more."""
     there = Placeholders()
     body = {"Item": {**item, "PK": {"S": partition}}, "ConditionExpression": absent().render(there)}
     return await _leave(table, item, partition, {"Put": _in(table, body | there.parameters())})
 
 
-async def fold(table: Table, item: Item, partition: str, entity: Entity[Any], field: str, shards: ShardMap) -> bool:
+async def add_and_delete(
+    table: Table, item: Item, partition: str, entity: Entity[Any], field: str, shards: ShardMap
+) -> bool:
     """The same for a part of a number, which is added to the part that is there."""
     part = entity.read(item)
-    added = tally(entity, part, field, getattr(part, field)).render(table.caller.table, table.fence, shards)
+    added = increment(entity, part, field, getattr(part, field)).render(table.caller.table, table.fence, shards)
     return await _leave(table, item, partition, added)
 
 
@@ -96,7 +98,7 @@ async def _leave(table: Table, item: Item, partition: str, arrival: dict[str, An
     asked = {"TransactItems": members, "ClientRequestToken": uuid.uuid4().hex}
     try:
         await table.caller.call("TransactWriteItems", asked)
-    except Refused as refusal:
+    except DynamoDbError as refusal:
         if MOVE_FAILED in refusal.reasons:
             return False
         raise refusal.error() from refusal

@@ -5,27 +5,27 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.caller import Caller
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.caller import DynamoDbCaller
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.entity import Index, key_names
 from keyfence.store.keys import Fence
-from keyfence_iam.tenant import BadTenantId, TenantId, tenant_id
+from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
 
 
-class Part(NamedTuple):
+class ScanSegment(NamedTuple):
     """One of so many parts of equal right, which together are the whole and can be scanned at once."""
 
     number: int
     of: int
 
 
-WHOLE = Part(0, 1)
+WHOLE = ScanSegment(0, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class ScanPage:
     """One page of a scan. It may hold nothing though the scan is not over."""
 
     items: Sequence[Item]
@@ -36,10 +36,10 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class TableScan:
     """Scans on the migrator's own credentials; it reads and cannot write."""
 
-    caller: Caller
+    caller: DynamoDbCaller
 
     async def page(
         self,
@@ -48,16 +48,16 @@ class Sweep:
         index: Index = "table",
         after: Item | None,
         limit: int,
-        part: Part = WHOLE,
-    ) -> Swept:
+        part: ScanSegment = WHOLE,
+    ) -> ScanPage:
         """Of the items that have a key inside the fence, be it the table's or an index's; of all where it is None."""
         place = {"TableName": self.caller.table, **_place(index), **_part(part)}
         asked = {**place, "Limit": limit, **_filter(index, inside)}
         try:
             answer = await self.caller.call("Scan", asked | ({"ExclusiveStartKey": after} if after else {}))
-        except Refused as refusal:
+        except DynamoDbError as refusal:
             raise refusal.error() from refusal
-        return Swept(
+        return ScanPage(
             items=answer["Items"],
             scanned=answer["ScannedCount"],
             units=_units(answer),
@@ -70,7 +70,7 @@ def _place(index: Index) -> dict[str, Any]:
     return {"ConsistentRead": True} if index == "table" else {"IndexName": index.upper()}
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: ScanSegment) -> dict[str, Any]:
     return {} if part == WHOLE else {"Segment": part.number, "TotalSegments": part.of}
 
 
@@ -92,10 +92,10 @@ def _units(answer: dict[str, Any]) -> float:
     return float(answer["ScannedCount"] if consumed is None else consumed)
 
 
-def owner_of(partition: str) -> TenantId | None:
+def tenant_of_partition(partition: str) -> TenantId | None:
     """Whose a partition is, if it is a tenant's."""
     realm, _, rest = partition.partition("#")
     try:
-        return tenant_id(rest.partition("#")[0]) if realm == "TENANT" else None
-    except BadTenantId:
+        return parse_tenant_id(rest.partition("#")[0]) if realm == "TENANT" else None
+    except InvalidTenantId:
         return None

@@ -7,9 +7,9 @@ from math import ceil, sqrt
 from typing import Any, Generic
 
 from keyfence.store.codec import Item
-from keyfence.store.cursor import Position, Scope
+from keyfence.store.cursor import CursorPosition, CursorScope
 from keyfence.store.entity import M, Query, key_names
-from keyfence.store.keys import Fence, Stretch
+from keyfence.store.keys import Fence, SortKeyRange
 from keyfence.store.shards import ShardMap
 
 AT_ONCE = 32
@@ -17,7 +17,7 @@ AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SortOrder:
     """The order of a list: by the texts of one attribute."""
 
     attribute: str
@@ -36,7 +36,7 @@ class Order:
 
 
 @dataclass(slots=True)
-class Slot:
+class ShardReader:
     """One partition of a list, read from its beginning or from a place on."""
 
     partition: str
@@ -46,15 +46,15 @@ class Slot:
     items: list[Item] = field(default_factory=list)
     ended: bool = False
 
-    def new(self, items: Sequence[Item], order: Order) -> Sequence[Item]:
+    def new(self, items: Sequence[Item], order: SortOrder) -> Sequence[Item]:
         return items if self.passed is None else [one for one in items if order.key(one) != self.passed]
 
 
-Fetch = Callable[[Slot, int], Awaitable[None]]
+Fetch = Callable[[ShardReader, int], Awaitable[None]]
 """Reads so many more items into the slot, or what is left of it."""
 
 
-async def merged(slots: Sequence[Slot], order: Order, limit: int, fetch: Fetch) -> list[Item]:
+async def merge_shards(slots: Sequence[ShardReader], order: SortOrder, limit: int, fetch: Fetch) -> list[Item]:
     """The first `limit` items of all slots together, where items do not move from one slot to another.
 
     A slot that is not read to its end hides what follows its last item: it is read on while that could still come
@@ -62,7 +62,7 @@ async def merged(slots: Sequence[Slot], order: Order, limit: int, fetch: Fetch) 
     found: list[Item] = []
     dry, need = list(slots), limit
     while dry:
-        await together(fetch, dry, share(need, len(dry)))
+        await fetch_all(fetch, dry, share(need, len(dry)))
         found = order.sorted(item for slot in slots for item in slot.items)
         last = found[limit - 1] if len(found) >= limit else None
         dry = [slot for slot in slots if not slot.ended and (last is None or order.precedes(slot.items[-1], last))]
@@ -70,25 +70,27 @@ async def merged(slots: Sequence[Slot], order: Order, limit: int, fetch: Fetch) 
     return found[:limit]
 
 
-def _sure(found: Sequence[Item], dry: Sequence[Slot], order: Order) -> int:
+def _sure(found: Sequence[Item], dry: Sequence[ShardReader], order: SortOrder) -> int:
     """How many of these nothing can come before any more."""
     ends = order.sorted(slot.items[-1] for slot in dry)
     return sum(not order.precedes(ends[0], item) for item in found) if ends else len(found)
 
 
-async def swept(waves: Iterable[Sequence[Slot]], order: Order, limit: int, fetch: Fetch) -> list[Item]:
+async def merge_moving_shards(
+    waves: Iterable[Sequence[ShardReader]], order: SortOrder, limit: int, fetch: Fetch
+) -> list[Item]:
     """The same where items move from slots of earlier waves to slots of later ones.
 
     Every slot gives all that the answer could need before the next wave is asked, so that an item that has left is met
     where it went; one that is met twice counts once."""
     found: dict[tuple[str, ...], Item] = {}
     for wave in waves:
-        await together(fetch, wave, limit)
+        await fetch_all(fetch, wave, limit)
         found |= {_identity(item, order): item for slot in wave for item in slot.items}
     return order.sorted(found.values())[:limit]
 
 
-def _identity(item: Item, order: Order) -> tuple[str, ...]:
+def _identity(item: Item, order: SortOrder) -> tuple[str, ...]:
     """The table's key, without the slot where that is what changes."""
     return (item["SK"]["S"],) if order.attribute == "SK" else (item["PK"]["S"], item["SK"]["S"])
 
@@ -99,14 +101,14 @@ def share(need: int, slots: int) -> int:
     return need if slots == 1 else ceil(mean + sqrt(mean))
 
 
-async def together(fetch: Fetch, slots: Sequence[Slot], count: int) -> None:
+async def fetch_all(fetch: Fetch, slots: Sequence[ShardReader], count: int) -> None:
     """A slot that fails fails them all; nobody waits for the others."""
     if len(slots) == 1:
         await fetch(slots[0], count)
         return
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def one(slot: Slot) -> None:
+    async def one(slot: ShardReader) -> None:
         async with turns:
             await fetch(slot, count)
 
@@ -119,22 +121,22 @@ async def together(fetch: Fetch, slots: Sequence[Slot], count: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[M]):
+class BoundQuery(Generic[M]):
     """A pattern with its values, inside one fence; a cursor belongs to exactly one of these."""
 
     pattern: Query[M]
     fence: Fence
     values: Mapping[str, object]
-    stretch: Stretch
+    stretch: SortKeyRange
 
     def partitions(self, shards: ShardMap) -> Iterator[str]:
         return self.pattern.key.partitions(self.fence, shards, self.values)
 
-    def waves(self, shards: ShardMap, start: Position | None) -> list[list[Slot]]:
+    def waves(self, shards: ShardMap, start: CursorPosition | None) -> list[list[ShardReader]]:
         """The slots to read from this place on, those first that have to be read first."""
         waves = self.pattern.key.waves(self.fence, shards, self.values)
         passed = start.sort if start and self._changes_keys else None
-        return [[Slot(one, start and self.resume(one, start), passed) for one in wave] for wave in waves]
+        return [[ShardReader(one, start and self.resume(one, start), passed) for one in wave] for wave in waves]
 
     @property
     def _changes_keys(self) -> bool:
@@ -142,12 +144,12 @@ class Reading(Generic[M]):
         return self.pattern.index != "table" and self.pattern.entity.keys["table"].shard is not None
 
     @property
-    def order(self) -> Order:
-        return Order(key_names(self.pattern.index).sort, self.pattern.newest_first)
+    def order(self) -> SortOrder:
+        return SortOrder(key_names(self.pattern.index).sort, self.pattern.newest_first)
 
-    def scope(self) -> Scope:
+    def scope(self) -> CursorScope:
         arguments = "|".join((self.pattern.key.partition.render(self.values), self.stretch.low, self.stretch.high))
-        return Scope(self.fence.prefix, self.pattern.identity, arguments)
+        return CursorScope(self.fence.prefix, self.pattern.identity, arguments)
 
     def query(self, partition: str, limit: int, start: Item | None, *, consistent: bool) -> dict[str, Any]:
         names = key_names(self.pattern.index)
@@ -165,13 +167,13 @@ class Reading(Generic[M]):
             parameters["IndexName"] = self.pattern.index.upper()
         return parameters | ({"ExclusiveStartKey": start} if start else {})
 
-    def position(self, item: Item) -> Position:
+    def position(self, item: Item) -> CursorPosition:
         sort = item[key_names(self.pattern.index).sort]["S"]
         if self.pattern.index == "table":
-            return Position(sort)
-        return Position(sort, item["PK"]["S"].removeprefix(self.fence.prefix), item["SK"]["S"])
+            return CursorPosition(sort)
+        return CursorPosition(sort, item["PK"]["S"].removeprefix(self.fence.prefix), item["SK"]["S"])
 
-    def resume(self, partition: str, position: Position) -> Item:
+    def resume(self, partition: str, position: CursorPosition) -> Item:
         """The place after which to go on, in any slot: order is by sort key, and the place need not exist there."""
         names = key_names(self.pattern.index)
         start: Item = {names.partition: {"S": partition}, names.sort: {"S": position.sort}}

@@ -22,7 +22,7 @@ class Shard:
     """The field of a number of which every slot has a part; parts of slots that go are added to others."""
 
 
-class Moving(StrEnum):
+class MoveDirection(StrEnum):
     """Where a mover takes items to: UP to the slots that came last, DOWN from those that are to go."""
 
     UP = "UP"
@@ -38,7 +38,7 @@ class ShardCounts:
     generation: int = 1
     former: tuple[int, ...] = ()
     """The earlier `write_shards`, rising, by which items may still lie where they lie."""
-    moving: Moving | None = None
+    moving: MoveDirection | None = None
     migration: str | None = None
     """The migration that is changing it."""
 
@@ -54,17 +54,17 @@ class ShardCounts:
         match self.moving:
             case None:
                 return (range(self.read_shards),)
-            case Moving.UP:
+            case MoveDirection.UP:
                 bounds = sorted({0, *self.former, self.write_shards, self.read_shards})
                 return tuple(range(low, high) for low, high in pairwise(bounds))
-            case Moving.DOWN:
+            case MoveDirection.DOWN:
                 return range(self.write_shards, self.read_shards), range(self.write_shards)
 
     def live(self, value: str) -> tuple[int, ...]:
         """The slots that an item with this value may be in: by every count that somebody may write with.
 
         That need not be one that this map knows of: where slots are to go, others may know of fewer already."""
-        return slots_of(value, self.read_shards)
+        return candidate_shards(value, self.read_shards)
 
 
 ONE = ShardCounts()
@@ -88,12 +88,12 @@ class ShardMap:
 UNSHARDED = ShardMap()
 
 
-def slot_of(value: str, count: int) -> int:
+def shard_of(value: str, count: int) -> int:
     """By jump consistent hashing (Lamping and Veach): with one slot more, an item stays or goes into the new one."""
-    return 0 if count == 1 else slots_of(value, count)[-1]
+    return 0 if count == 1 else candidate_shards(value, count)[-1]
 
 
-def slots_of(value: str, count: int) -> tuple[int, ...]:
+def candidate_shards(value: str, count: int) -> tuple[int, ...]:
     """By each of the counts up to this one, rising: of 8 slots about 3, of 256 about 6."""
     state = int.from_bytes(blake2b(value.encode(), digest_size=8).digest())
     slots, ahead = list[int](), 0
@@ -104,5 +104,5 @@ def slots_of(value: str, count: int) -> tuple[int, ...]:
     return tuple(slots)
 
 
-def slot_text(slot: int) -> str:
+def shard_suffix(slot: int) -> str:
     return f"{slot:02x}"

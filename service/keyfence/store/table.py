@@ -11,15 +11,15 @@ import structlog
 
 from keyfence.errors import Internal
 from keyfence.store.codec import Item
-from keyfence.store.cursor import Position, Sealer
-from keyfence.store.dynamodb.caller import Caller, delete_many, get_many, get_together, put_many
-from keyfence.store.dynamodb.errors import Refused
-from keyfence.store.entity import Entity, Family, Get, M, P, Query
-from keyfence.store.keys import Fence, Span, Stretch
-from keyfence.store.pagination import Edge, Page, checked_size
-from keyfence.store.sharded_query import Reading, Slot, merged, swept
+from keyfence.store.cursor import CursorCodec, CursorPosition
+from keyfence.store.dynamodb.caller import DynamoDbCaller, delete_many, get_many, put_many, transact_get
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.entity import Entity, Get, ItemCollection, M, P, Query
+from keyfence.store.keys import Fence, SortKeyRange, ValueRange
+from keyfence.store.pagination import Edge, Page, check_page_size
+from keyfence.store.sharded_query import BoundQuery, ShardReader, merge_moving_shards, merge_shards
 from keyfence.store.shards import ShardMap
-from keyfence.store.writes import Journal, Note, Write, table_key
+from keyfence.store.writes import ActivityLog, ActivityNote, Write, table_key
 
 TRANSACTION = 100
 PORTION = 50
@@ -33,11 +33,11 @@ class Table:
     """Reads and writes inside one fence, on credentials that reach no further."""
 
     fence: Fence
-    caller: Caller
-    sealer: Sealer
+    caller: DynamoDbCaller
+    sealer: CursorCodec
     consistent: bool = False
     on_foreign: Callable[[], None] = lambda: None
-    journal: Journal | None = None
+    journal: ActivityLog | None = None
     """Where notes on writes go; without one, nobody acts in whose name they could be kept."""
 
     @property
@@ -73,7 +73,7 @@ class Table:
         """What moves between two reads would be met twice or not at all: while it may, a moment's state is read."""
         if not pattern.entity.keys["table"].moving(self.shards):
             return await get_many(self.caller, [key for some in keys for key in some], consistent=self.consistent)
-        return [item for some in keys for item in await get_together(self.caller, some)]
+        return [item for some in keys for item in await transact_get(self.caller, some)]
 
     def _everywhere(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:
         for pair in pattern.entity.keys["table"].pairs(self.fence, self.shards, values):
@@ -84,10 +84,16 @@ class Table:
         return pattern.entity.read(items[0]) if items else None
 
     async def page(
-        self, pattern: Query[M], *, first: int, after: str | None = None, span: Span | None = None, **values: object
+        self,
+        pattern: Query[M],
+        *,
+        first: int,
+        after: str | None = None,
+        span: ValueRange | None = None,
+        **values: object,
     ) -> Page[M]:
         """One more item than asked for is read, so that `has_next` is a fact and not a guess."""
-        checked_size(first)
+        check_page_size(first)
         reading = self._reading(pattern, values, pattern.stretch(span))
         start = None if after is None else self.sealer.open(after, reading.scope())
         items = [] if reading.stretch.empty else await self.read(reading, first + 1, start)
@@ -102,9 +108,9 @@ class Table:
         edges = tuple(Edge(node, partial(self._cursor_of, reading, node)) for node in nodes)
         return Page(edges=edges, has_next=has_next, has_previous=has_previous)
 
-    async def family(self, pattern: Family[P, M], *, first: int, **values: object) -> tuple[P | None, Page[M]]:
+    async def family(self, pattern: ItemCollection[P, M], *, first: int, **values: object) -> tuple[P | None, Page[M]]:
         """The parent and the first page of its children, for one Query."""
-        checked_size(first)
+        check_page_size(first)
         children, parent = pattern.children.entity, pattern.parent
         reading = self._reading(pattern.children, values, pattern.stretch())
         items = await self.read(reading, first + 2, None)
@@ -114,18 +120,18 @@ class Table:
         page = self.paged(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
         return next(iter(parents), None), page
 
-    async def every(self, pattern: Query[M], *, span: Span | None = None, **values: object) -> AsyncIterator[M]:
+    async def every(self, pattern: Query[M], *, span: ValueRange | None = None, **values: object) -> AsyncIterator[M]:
         """Slot by slot; an item that moved meanwhile may come twice."""
         reading = self._reading(pattern, values, pattern.stretch(span))
         for partition in reading.partitions(self.shards):
-            slot = Slot(partition)
+            slot = ShardReader(partition)
             while not slot.ended:
                 slot.items.clear()
                 await self._fetch(reading, slot, 100)
                 for item in slot.items:
                     yield pattern.entity.read(item)
 
-    async def write(self, *writes: Write[Any], note: Note | None = None) -> None:
+    async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
         """All of it and the note on it, or nothing; a retry after a lost answer does nothing twice."""
         if note and self.journal:
             writes = (*writes, self.journal(note))
@@ -135,7 +141,7 @@ class Table:
         token = uuid.uuid4().hex
         try:
             await self.caller.call("TransactWriteItems", {"TransactItems": members, "ClientRequestToken": token})
-        except Refused as refusal:
+        except DynamoDbError as refusal:
             raise _blamed(refusal, writes) from refusal
 
     async def put_many(self, entity: Entity[M], models: Sequence[M]) -> None:
@@ -148,17 +154,19 @@ class Table:
         with _meanings():
             await delete_many(self.caller, list({_address(key): key for key in keys}.values()))
 
-    def _reading(self, pattern: Query[M], values: Mapping[str, object], stretch: Stretch | None = None) -> Reading[M]:
-        return Reading(pattern, self.fence, values, stretch or pattern.stretch())
+    def _reading(
+        self, pattern: Query[M], values: Mapping[str, object], stretch: SortKeyRange | None = None
+    ) -> BoundQuery[M]:
+        return BoundQuery(pattern, self.fence, values, stretch or pattern.stretch())
 
-    async def read(self, reading: Reading[M], limit: int, start: Position | None) -> list[Item]:
+    async def read(self, reading: BoundQuery[M], limit: int, start: CursorPosition | None) -> list[Item]:
         """The next items of every slot, merged in sort order."""
         waves, fetch = reading.waves(self.shards, start), partial(self._fetch, reading)
         if reading.pattern.key.moving(self.shards):
-            return await swept(waves, reading.order, limit, fetch)
-        return await merged([slot for wave in waves for slot in wave], reading.order, limit, fetch)
+            return await merge_moving_shards(waves, reading.order, limit, fetch)
+        return await merge_shards([slot for wave in waves for slot in wave], reading.order, limit, fetch)
 
-    async def _fetch(self, reading: Reading[M], slot: Slot, count: int) -> None:
+    async def _fetch(self, reading: BoundQuery[M], slot: ShardReader, count: int) -> None:
         """What moves is read as it is now, where that can be had: an older state might know of it in no slot."""
         wanted, consistent = len(slot.items) + count, self.consistent or reading.pattern.key.moving(self.shards)
         while not slot.ended and len(slot.items) < wanted:
@@ -176,10 +184,10 @@ class Table:
             self.on_foreign()
         return own
 
-    def _cursor(self, reading: Reading[M], item: Item) -> str:
+    def _cursor(self, reading: BoundQuery[M], item: Item) -> str:
         return self.sealer.seal(reading.position(item), reading.scope())
 
-    def _cursor_of(self, reading: Reading[M], node: M) -> str:
+    def _cursor_of(self, reading: BoundQuery[M], node: M) -> str:
         return self._cursor(reading, reading.pattern.entity.index_item(node, self.fence, self.shards))
 
     async def _call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,11 +199,11 @@ class Table:
 def _meanings() -> Iterator[None]:
     try:
         yield
-    except Refused as refusal:
+    except DynamoDbError as refusal:
         raise refusal.error() from refusal
 
 
-def _blamed(refusal: Refused, writes: Sequence[Write[Any]]) -> Exception:
+def _blamed(refusal: DynamoDbError, writes: Sequence[Write[Any]]) -> Exception:
     """The error of the first write whose condition failed."""
     for reason, write in zip(refusal.reasons, writes, strict=False):
         if reason == "ConditionalCheckFailed":

@@ -5,25 +5,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
-from keyfence.store.cursor import Sealer
-from keyfence.store.dual_write.caller import Mirror, OnDifference, unheard
-from keyfence.store.dynamodb.caller import FREE, NOBODY, Caller, CredentialSource, Lane, Watcher
-from keyfence.store.dynamodb.capacity import Account, Meter
-from keyfence.store.dynamodb.client import Client
+from keyfence.store.cursor import CursorCodec
+from keyfence.store.dual_write.caller import DualWriteCaller, OnDifference, unheard
+from keyfence.store.dynamodb.caller import FREE, NOBODY, CallLimit, CallObserver, CredentialSource, DynamoDbCaller
+from keyfence.store.dynamodb.capacity import CapacityAccount, CapacityMeter
+from keyfence.store.dynamodb.client import DynamoDb
 from keyfence.store.keys import Fence
-from keyfence.store.location import Home
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence_iam.deployment import silo_table
-from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
-Accounts = Callable[[TenantId | None], tuple[Account, ...]]
+Accounts = Callable[[TenantId | None], tuple[CapacityAccount, ...]]
 
 
-class Credentialed(Protocol):
+class CredentialProvider(Protocol):
     """Where the credentials of a fence come from."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource: ...
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess) -> CredentialSource: ...
     def control(self, *, writes: bool) -> CredentialSource: ...
 
 
@@ -31,13 +31,13 @@ class Credentialed(Protocol):
 class Tables:
     """Everything that handles share."""
 
-    client: Client
+    client: DynamoDb
     name: str
-    sealer: Sealer
-    credentials: Credentialed
+    sealer: CursorCodec
+    credentials: CredentialProvider
     on_foreign: Callable[[], None] = lambda: None
     on_denied: Callable[[], None] = lambda: None
-    meter: Meter = field(default_factory=Meter)
+    meter: CapacityMeter = field(default_factory=CapacityMeter)
     """What all handles together have asked of DynamoDB."""
     accounts: Accounts = lambda _: ()
     """Whom a tenant's calls, or the control plane's own, are charged to where no request is."""
@@ -45,10 +45,12 @@ class Tables:
     """By which homes can be relied on."""
     on_difference: OnDifference = unheard
     """Hears of the tenant and the operation where the two tables of a move do not say the same."""
-    watcher: Watcher = NOBODY
+    watcher: CallObserver = NOBODY
     """Is shown the calls of all handles."""
 
-    def tenant(self, home: Home, *, writes: bool, meter: Meter | None = None, lane: Lane | None = None) -> Table:
+    def tenant(
+        self, home: TenantLocation, *, writes: bool, meter: CapacityMeter | None = None, lane: CallLimit | None = None
+    ) -> Table:
         """A request that writes also reads consistently, since it decides on what it reads."""
         if home.tenant is None:
             raise TypeError("this is no tenant's home")
@@ -63,27 +65,29 @@ class Tables:
 
     def control(self, *, writes: bool) -> Table:
         """Read consistently: how old what servers know of tenants may be is a promise."""
-        caller = self._caller(self.credentials.control(writes=writes), self._meter(None), Home())
+        caller = self._caller(self.credentials.control(writes=writes), self._meter(None), TenantLocation())
         return Table(fence=Fence.control(), caller=caller, sealer=self.sealer, consistent=True)
 
-    def table_of(self, tenant: TenantId, placement: Placement) -> str:
-        if placement is Placement.BOTH:
+    def table_of(self, tenant: TenantId, placement: TableAccess) -> str:
+        if placement is TableAccess.BOTH:
             raise TypeError("that is two tables")
-        return self.name if placement is Placement.POOL else silo_table(self.name, tenant)
+        return self.name if placement is TableAccess.POOL else silo_table(self.name, tenant)
 
-    def _placed(self, tenant: TenantId, caller: Caller) -> Caller:
+    def _placed(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
         """At the table that its home says, or at both while the tenant moves."""
         placed, also = replace(caller, table=self.table_of(tenant, caller.home.reads)), caller.home.also
         if also is None:
             return placed
         shared = {one.name: getattr(placed, one.name) for one in fields(placed)}
-        return Mirror(**shared, also=self.table_of(tenant, also), on_difference=self.on_difference)
+        return DualWriteCaller(**shared, also=self.table_of(tenant, also), on_difference=self.on_difference)
 
-    def _meter(self, tenant: TenantId | None) -> Meter:
-        return Meter(accounts=(self.meter, *self.accounts(tenant)))
+    def _meter(self, tenant: TenantId | None) -> CapacityMeter:
+        return CapacityMeter(accounts=(self.meter, *self.accounts(tenant)))
 
-    def _caller(self, credentials: CredentialSource, meter: Meter, home: Home, lane: Lane | None = None) -> Caller:
-        return Caller(
+    def _caller(
+        self, credentials: CredentialSource, meter: CapacityMeter, home: TenantLocation, lane: CallLimit | None = None
+    ) -> DynamoDbCaller:
+        return DynamoDbCaller(
             client=self.client,
             table=self.name,
             credentials=credentials,

@@ -8,21 +8,21 @@ from functools import partial
 from itertools import islice
 
 from keyfence.store.codec import Item
-from keyfence.store.cursor import Position, Scope
+from keyfence.store.cursor import CursorPosition, CursorScope
 from keyfence.store.entity import M, Query
-from keyfence.store.key_template import Field
-from keyfence.store.keys import Span, Stretch
-from keyfence.store.pagination import Edge, Page, checked_size
-from keyfence.store.sharded_query import Reading
+from keyfence.store.key_template import KeyField
+from keyfence.store.keys import SortKeyRange, ValueRange
+from keyfence.store.pagination import Edge, Page, check_page_size
+from keyfence.store.sharded_query import BoundQuery
 from keyfence.store.table import Table
-from keyfence.store.timestamps import universal
+from keyfence.store.timestamps import to_utc
 
 
-async def timeline(
+async def page_over_time_buckets(
     table: Table,
     pattern: Query[M],
     *,
-    span: Span,
+    span: ValueRange,
     oldest: datetime,
     newest: datetime,
     first: int,
@@ -33,13 +33,15 @@ async def timeline(
 
     A cursor belongs to the span as it was given, since the other two move with the clock. Partitions are read a few at
     a time, each time twice as many, so that busy days cost one Query and empty ones few rounds."""
-    checked_size(first)
+    check_page_size(first)
     asked = pattern.stretch(span)
-    scope = Scope(table.fence.prefix, pattern.identity, "|".join((*map(str, values.values()), asked.low, asked.high)))
+    scope = CursorScope(
+        table.fence.prefix, pattern.identity, "|".join((*map(str, values.values()), asked.low, asked.high))
+    )
     start = None if after is None else table.sealer.open(after, scope)
-    ends = (max(_or(span.low, oldest), universal(oldest)), min(_or(span.high, newest), universal(newest)))
+    ends = (max(_or(span.low, oldest), to_utc(oldest)), min(_or(span.high, newest), to_utc(newest)))
     readings = [
-        Reading(pattern, table.fence, {**values, _bucket(pattern).name: moment}, _clipped(pattern, span, ends[0]))
+        BoundQuery(pattern, table.fence, {**values, _bucket(pattern).name: moment}, _clipped(pattern, span, ends[0]))
         for moment in _moments(_bucket(pattern).spec, *ends)
     ]
     found = await _filled(table, _from(readings, start), first + 1, start)
@@ -51,16 +53,16 @@ async def timeline(
 
 
 def _or(given: object, otherwise: datetime) -> datetime:
-    return universal(given if isinstance(given, datetime) else otherwise)
+    return to_utc(given if isinstance(given, datetime) else otherwise)
 
 
-def _clipped(pattern: Query[M], span: Span, low: datetime) -> Stretch:
+def _clipped(pattern: Query[M], span: ValueRange, low: datetime) -> SortKeyRange:
     """Without what is too old and lies in the oldest bucket all the same, where the list is in the order of time."""
     return pattern.stretch(replace(span, low=low) if pattern.ranged else span)
 
 
-def _bucket(pattern: Query[M]) -> Field:
-    (bucket,) = (one for one in pattern.key.partition.segments if isinstance(one, Field) and one.spec in _STEPS)
+def _bucket(pattern: Query[M]) -> KeyField:
+    (bucket,) = (one for one in pattern.key.partition.segments if isinstance(one, KeyField) and one.spec in _STEPS)
     return bucket
 
 
@@ -83,25 +85,25 @@ def _month(moment: datetime) -> datetime:
 _STEPS = {"day": _day, "month": _month}
 
 
-def _from(readings: Sequence[Reading[M]], start: Position | None) -> list[Reading[M]]:
+def _from(readings: Sequence[BoundQuery[M]], start: CursorPosition | None) -> list[BoundQuery[M]]:
     """Without the partitions that earlier pages have read to their end, or to what has become too old since."""
     if start is None:
         return list(readings)
     return [one for one in readings if _name(one) <= start.bucket and one.stretch.low <= start.sort]
 
 
-def _name(reading: Reading[M]) -> str:
+def _name(reading: BoundQuery[M]) -> str:
     return reading.pattern.key.partition.render(reading.values)
 
 
-def _position(reading: Reading[M], item: Item) -> Position:
+def _position(reading: BoundQuery[M], item: Item) -> CursorPosition:
     return reading.position(item)._replace(bucket=_name(reading))
 
 
 async def _filled(
-    table: Table, readings: Sequence[Reading[M]], limit: int, start: Position | None
-) -> list[tuple[Reading[M], Item]]:
-    found: list[tuple[Reading[M], Item]] = []
+    table: Table, readings: Sequence[BoundQuery[M]], limit: int, start: CursorPosition | None
+) -> list[tuple[BoundQuery[M], Item]]:
+    found: list[tuple[BoundQuery[M], Item]] = []
     ahead, width = iter(readings), 1
     while len(found) < limit and (some := list(islice(ahead, width))):
         parts = await asyncio.gather(*(table.read(one, limit, start) for one in some))

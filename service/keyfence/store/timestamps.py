@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 from keyfence.errors import BadInput
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def instant(moment: datetime) -> str:
+def timestamp_text(moment: datetime) -> str:
     """ISO 8601 in UTC with a fixed width, so that text order is time order."""
-    return universal(moment).isoformat(timespec="microseconds")[:-6] + "Z"
+    return to_utc(moment).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def universal(moment: datetime) -> datetime:
+def to_utc(moment: datetime) -> datetime:
     """The same moment in UTC, whose days and months are those of all keys."""
     if moment.tzinfo is None:
         raise TypeError("a time without a zone cannot be ordered")

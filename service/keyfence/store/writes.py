@@ -10,12 +10,12 @@ from keyfence.errors import Conflict, KeyfenceError, Throttled
 from keyfence.store.codec import Item, attribute
 from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
 from keyfence.store.entity import Entity, M, Model
-from keyfence.store.expressions import Change, Condition, Path, Placeholders, equals, present
+from keyfence.store.expressions import Condition, Path, Placeholders, UpdateExpression, equals, present
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardMap
 
 
-class Stale(Conflict):
+class StaleWrite(Conflict):
     """Somebody else was faster; a fresh read tells what is to be done now."""
 
     def __init__(self) -> None:
@@ -33,10 +33,10 @@ class Write(Generic[M]):
     entity: Entity[M]
     model: M | None = None
     key: Mapping[str, object] = field(default_factory=dict)
-    change: Change | None = None
+    change: UpdateExpression | None = None
     rekeyed: tuple[M, M] | None = None
     when: Condition | None = None
-    otherwise: Otherwise = Stale
+    otherwise: Otherwise = StaleWrite
 
     def render(self, table: str, fence: Fence, shards: ShardMap) -> dict[str, Any]:
         """The member of TransactItems that this write becomes."""
@@ -55,28 +55,28 @@ class Write(Generic[M]):
             return {"Item": self.entity.item(self.model, fence, shards)}
         return {"Key": table_key(self.entity, fence, shards, self.key)}
 
-    def _change(self, fence: Fence, shards: ShardMap) -> Change | None:
+    def _change(self, fence: Fence, shards: ShardMap) -> UpdateExpression | None:
         if self.rekeyed is None:
             return self.change
         before, after = (self.entity.index_item(model, fence, shards) for model in self.rekeyed)
-        moved = Change(
+        moved = UpdateExpression(
             sets={(name,): value["S"] for name, value in after.items() if before.get(name) != value},
             removes=tuple((name,) for name in before if name not in after),
         )
-        return (self.change or Change()) | moved
+        return (self.change or UpdateExpression()) | moved
 
 
-def put(entity: Entity[M], model: M, *, when: Condition | None = None, otherwise: Otherwise = Stale) -> Write[M]:
+def put(entity: Entity[M], model: M, *, when: Condition | None = None, otherwise: Otherwise = StaleWrite) -> Write[M]:
     return Write(verb="Put", entity=entity, model=model, when=when, otherwise=otherwise)
 
 
-def change(
+def update_attributes(
     entity: Entity[M],
     key: Mapping[str, object],
-    change: Change,
+    change: UpdateExpression,
     *,
     when: Condition | None = None,
-    otherwise: Otherwise = Stale,
+    otherwise: Otherwise = StaleWrite,
 ) -> Write[M]:
     """A change of plain attributes of an item that must exist; none of them may be part of an index key.
 
@@ -86,14 +86,14 @@ def change(
     return Write(verb="Update", entity=entity, key=key, change=change, when=condition, otherwise=otherwise)
 
 
-def tally(
+def increment(
     entity: Entity[M],
     model: M,
     field: str,
     by: int,
     *,
     when: Condition | None = None,
-    otherwise: Otherwise = Stale,
+    otherwise: Otherwise = StaleWrite,
 ) -> Write[M]:
     """Add to a number of an item, which is made from `model` where it is not there yet."""
     if set(entity.keys) != {"table"}:
@@ -103,17 +103,17 @@ def tally(
         (attribute(name),): getattr(model, name) for name in constant if getattr(model, name) is not None
     }
     adds: dict[Path, int] = {(attribute(field),): by, ("version",): 1}
-    made = Change(defaults={**given, ("type",): entity.type}, adds=adds)
+    made = UpdateExpression(defaults={**given, ("type",): entity.type}, adds=adds)
     return Write(verb="Update", entity=entity, key=_key_of(entity, model), change=made, when=when, otherwise=otherwise)
 
 
-def revise(
+def update_model(
     entity: Entity[M],
     before: M,
     after: M,
     *,
     when: Condition | None = None,
-    otherwise: Otherwise = Stale,
+    otherwise: Otherwise = StaleWrite,
 ) -> Write[M]:
     """What differs between two states of one item, its index keys included, if nobody revised it in between.
 
@@ -137,7 +137,7 @@ def delete(
     key: Mapping[str, object],
     *,
     when: Condition | None = None,
-    otherwise: Otherwise = Stale,
+    otherwise: Otherwise = StaleWrite,
 ) -> Write[M]:
     return Write(verb="Delete", entity=entity, key=key, when=when, otherwise=otherwise)
 
@@ -155,7 +155,7 @@ def _key_of(entity: Entity[M], model: M) -> dict[str, object]:
     return {name: getattr(model, name) for name in entity.keys["table"].fields}
 
 
-def _difference(before: Model, after: Model) -> Change:
+def _difference(before: Model, after: Model) -> UpdateExpression:
     sets: dict[Path, object] = {}
     removes: list[Path] = []
     for one in fields(before):
@@ -166,10 +166,10 @@ def _difference(before: Model, after: Model) -> Change:
             removes.append((attribute(one.name),))
         else:
             sets[attribute(one.name),] = new
-    return Change(sets=sets, removes=tuple(removes))
+    return UpdateExpression(sets=sets, removes=tuple(removes))
 
 
-def _refuse_key_fields(entity: Entity[Any], change: Change) -> None:
+def _refuse_key_fields(entity: Entity[Any], change: UpdateExpression) -> None:
     keyed = {attribute(name) for key in entity.keys.values() for name in key.fields}
     touched = {path[0] for path in (*change.sets, *change.defaults, *change.removes, *change.adds)}
     if wrong := sorted(keyed & touched):
@@ -177,7 +177,7 @@ def _refuse_key_fields(entity: Entity[Any], change: Change) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ActivityNote:
     """What was done, as `noun.verb`, to which thing, with the values that changed."""
 
     kind: str
@@ -185,11 +185,11 @@ class Note:
     detail: Mapping[str, object] = field(default_factory=dict)
 
 
-Journal = Callable[[Note], Write[Any]]
+ActivityLog = Callable[[ActivityNote], Write[Any]]
 """Turns a note into the write that keeps it, in the name of whoever acts."""
 
 
-def differences(before: Model, after: Model, *shown: str) -> dict[str, object]:
+def changed_fields(before: Model, after: Model, *shown: str) -> dict[str, object]:
     """Of these fields, what each was and is now, where that differs; no other field ever leaves the item."""
     known = {one.name for one in fields(after)}
     changed = [name for name in shown if name in known and getattr(before, name) != getattr(after, name)]
@@ -206,18 +206,18 @@ FIRST_PAUSE = 0.005
 LONGEST_PAUSE = 0.5
 
 
-def pause(tries: int) -> float:
+def backoff(tries: int) -> float:
     """Seconds, left to chance up to a ceiling that doubles with every try."""
     return random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2**tries))  # noqa: S311
 
 
-async def unless_stale(attempt: Callable[[], Awaitable[T]], expected_version: int | None = None) -> T:
+async def retry_if_stale(attempt: Callable[[], Awaitable[T]], expected_version: int | None = None) -> T:
     """A caller who named a version hears of the conflict at once; for the others a fresh read decides."""
     if expected_version is not None:
         return await attempt()
     for tries in range(ATTEMPTS):
         try:
             return await attempt()
-        except Stale:
-            await asyncio.sleep(pause(tries))
+        except StaleWrite:
+            await asyncio.sleep(backoff(tries))
     raise Throttled("others are changing the same thing just now; retry shortly", retryAfterMs=RETRY_AFTER_MS)

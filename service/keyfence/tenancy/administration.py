@@ -11,22 +11,22 @@ from keyfence.errors import Conflict
 from keyfence.store import timestamps
 from keyfence.store.codec import attribute
 from keyfence.store.table import Table
-from keyfence.store.writes import revise, unless_stale
+from keyfence.store.writes import retry_if_stale, update_model
 from keyfence.tenancy.access import identities, identity_by_digest, tenants
-from keyfence.tenancy.issuers import Identity, KeyPlace, checked_keys, issuer_digest
-from keyfence.tenancy.quotas import Tier, overridden
-from keyfence.tenancy.repository import Register
-from keyfence.tenancy.suspensions import Suspensions
-from keyfence.tenancy.tenant import Tenant, TenantStatus, check_step, checked_name, checked_reason
+from keyfence.tenancy.issuers import IssuerKeys, TenantIssuer, checked_keys, issuer_digest
+from keyfence.tenancy.quotas import Tier, with_overrides
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.suspensions import SuspensionPublisher
+from keyfence.tenancy.tenant import Tenant, TenantStatus, check_transition, checked_name, checked_reason
 from keyfence_iam.tenant import TenantId
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TenantAdministration:
     """`told` hears of every tenant as it is after the change, before the operator does."""
 
-    register: Register
-    suspensions: Suspensions
+    register: TenantRepository
+    suspensions: SuspensionPublisher
     told: Callable[[Tenant], None] = lambda _: None
 
     async def rename(self, id: TenantId, name: str, *, expected_version: int | None) -> Tenant:
@@ -35,7 +35,7 @@ class Standing:
             await self.register.change(
                 id,
                 "tenant.renamed",
-                lambda tenant: replace(present(tenant), name=wanted),
+                lambda tenant: replace(require_not_leaving(tenant), name=wanted),
                 detail={"name": wanted},
                 expected_version=expected_version,
             )
@@ -43,7 +43,7 @@ class Standing:
 
     async def set_tier(self, id: TenantId, tier: Tier) -> Tenant:
         changed = await self.register.change(
-            id, "tenant.tier", lambda tenant: replace(present(tenant), tier=tier), detail={"tier": tier}
+            id, "tenant.tier", lambda tenant: replace(require_not_leaving(tenant), tier=tier), detail={"tier": tier}
         )
         return self._tell(changed)
 
@@ -51,7 +51,7 @@ class Standing:
         changed = await self.register.change(
             id,
             "tenant.quotas",
-            lambda tenant: replace(present(tenant), overrides=overridden(tenant.overrides, changes)),
+            lambda tenant: replace(require_not_leaving(tenant), overrides=with_overrides(tenant.overrides, changes)),
             detail={attribute(name): value for name, value in changes.items()},
         )
         return self._tell(changed)
@@ -83,16 +83,16 @@ class Standing:
         return tenant
 
 
-def present(tenant: Tenant) -> Tenant:
+def require_not_leaving(tenant: Tenant) -> Tenant:
     """One that is leaving, or has left, changes no more."""
     if tenant.status in {TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED}:
-        check_step(tenant.status, TenantStatus.ACTIVE)
+        check_transition(tenant.status, TenantStatus.ACTIVE)
     return tenant
 
 
 def suspended(tenant: Tenant, reason: str) -> Tenant:
     if tenant.status is not TenantStatus.SUSPENDED:
-        check_step(tenant.status, TenantStatus.SUSPENDED)
+        check_transition(tenant.status, TenantStatus.SUSPENDED)
     return replace(tenant, status=TenantStatus.SUSPENDED, reason=reason)
 
 
@@ -101,7 +101,7 @@ def resumed(tenant: Tenant) -> Tenant:
         return tenant
     if tenant.status is TenantStatus.PROVISIONING:
         raise Conflict("the tenant is still being set up: send the request that onboards it again")
-    check_step(tenant.status, TenantStatus.ACTIVE)
+    check_transition(tenant.status, TenantStatus.ACTIVE)
     return replace(tenant, status=TenantStatus.ACTIVE, reason=None)
 
 
@@ -114,29 +114,29 @@ class Identities:
 
     table: Table
 
-    async def find(self, issuer: str) -> Identity | None:
+    async def find(self, issuer: str) -> TenantIssuer | None:
         return await self.table.find(identity_by_digest, digest=issuer_digest(issuer))
 
 
 @dataclass(frozen=True, slots=True)
-class Rotation:
+class IssuerKeyRotation:
     """Other keys for a tenant's issuer, in one step with the event; the issuer itself stays."""
 
-    register: Register
+    register: TenantRepository
     told: Callable[[Tenant], None] = lambda _: None
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def __call__(self, id: TenantId, jwks: object, jwks_uri: str | None) -> Tenant:
         place = checked_keys(jwks, jwks_uri)
-        tenant = await unless_stale(lambda: self._set(id, place))
+        tenant = await retry_if_stale(lambda: self._set(id, place))
         self.told(tenant)
         return tenant
 
-    async def _set(self, id: TenantId, place: KeyPlace) -> Tenant:
+    async def _set(self, id: TenantId, place: IssuerKeys) -> Tenant:
         """Of a tenant that is as it was read, so that none gets keys while it leaves. The same keys are no change."""
-        tenant = present(await self.register.get(id))
+        tenant = require_not_leaving(await self.register.get(id))
         before = await self._identity(tenant)
-        if place != KeyPlace(jwks=before.jwks, jwks_uri=before.jwks_uri):
+        if place != IssuerKeys(jwks=before.jwks, jwks_uri=before.jwks_uri):
             after = replace(
                 before,
                 jwks=place.jwks,
@@ -145,20 +145,20 @@ class Rotation:
                 updated_at=self.now(),
             )
             await self.register.table.write(
-                revise(identities, before, after),
-                revise(tenants, tenant, tenant),
+                update_model(identities, before, after),
+                update_model(tenants, tenant, tenant),
                 self.register.event(id, "tenant.identity", _detail(after)),
             )
         return tenant
 
-    async def _identity(self, tenant: Tenant) -> Identity:
+    async def _identity(self, tenant: Tenant) -> TenantIssuer:
         identity = await self.register.find_identity(tenant.issuer) if tenant.issuer else None
         if identity is None or identity.tenant != tenant.id:
             raise UNOWNED()
         return identity
 
 
-def _detail(identity: Identity) -> dict[str, object]:
+def _detail(identity: TenantIssuer) -> dict[str, object]:
     if identity.jwks is None:
         return {"issuer": identity.issuer, "jwksUri": identity.jwks_uri}
     return {"issuer": identity.issuer, "kids": [key["kid"] for key in orjson.loads(identity.jwks)["keys"]]}

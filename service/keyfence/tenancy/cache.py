@@ -9,29 +9,29 @@ from math import inf
 from typing import Protocol
 
 from keyfence.errors import Forbidden, KeyfenceError, Unauthenticated
-from keyfence.settings import GRACE_SECONDS
-from keyfence.store.location import Home
+from keyfence.settings import LOCATION_GRACE_SECONDS
+from keyfence.store.location import TenantLocation
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.tenancy.access import tenant_by_id
 from keyfence.tenancy.tenant import MovePhase, Tenant, TenantStatus
-from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 MOVED = "the tenant's items are being moved to another table; run the command again"
 
 
-def home_of(tenant: Tenant, *, until: float = inf) -> Home:
+def location_of(tenant: Tenant, *, until: float = inf) -> TenantLocation:
     """While it moves, what is written goes to both tables, so that either of them can be read."""
-    home = Home(tenant=tenant.id, reads=_session(tenant.reads), shards=ShardMap(tenant.shards), until=until)
+    home = TenantLocation(tenant=tenant.id, reads=_session(tenant.reads), shards=ShardMap(tenant.shards), until=until)
     if (move := tenant.move) is not None:
         home.also = _session(move.reads.other) if move.writes_both else None
         home.shadow = move.phase is MovePhase.SHADOW
     return home
 
 
-def _session(placement: str) -> Placement:
-    return Placement[placement]
+def _session(placement: str) -> TableAccess:
+    return TableAccess[placement]
 
 
 class Source(Protocol):
@@ -40,11 +40,11 @@ class Source(Protocol):
     max_age: float
 
     async def served(self, tenant: TenantId) -> Tenant: ...
-    def home(self, tenant: Tenant) -> Home: ...
+    def home(self, tenant: Tenant) -> TenantLocation: ...
 
 
 @asynccontextmanager
-async def kept_fresh(registry: Source, tenant: TenantId) -> AsyncIterator[Home]:
+async def refreshed_location(registry: Source, tenant: TenantId) -> AsyncIterator[TenantLocation]:
     """For work that takes longer than what is known of the tenant lasts. What cannot be read anew runs out."""
     home = registry.home(await registry.served(tenant))
     keeper = asyncio.ensure_future(_keep_fresh(registry, tenant, home))
@@ -56,7 +56,7 @@ async def kept_fresh(registry: Source, tenant: TenantId) -> AsyncIterator[Home]:
             await keeper
 
 
-async def _keep_fresh(registry: Source, tenant: TenantId, home: Home) -> None:
+async def _keep_fresh(registry: Source, tenant: TenantId, home: TenantLocation) -> None:
     while True:
         await asyncio.sleep(registry.max_age / 2)
         with suppress(KeyfenceError):
@@ -64,7 +64,7 @@ async def _keep_fresh(registry: Source, tenant: TenantId, home: Home) -> None:
             _renew(home, newest)
 
 
-def _renew(home: Home, newest: Home) -> None:
+def _renew(home: TenantLocation, newest: TenantLocation) -> None:
     """A handle is bound to its tables: where others are to be used, it is of no use any more."""
     if (home.reads, home.also) != (newest.reads, newest.also):
         home.until, home.ended = -inf, MOVED
@@ -85,7 +85,7 @@ Told = Callable[[TenantId], None]
 
 
 @dataclass(slots=True)
-class Registry:
+class TenantCache:
     """Tenants by id, no older than `max_age` seconds; only tenants that exist are remembered.
 
     What cannot be read anew is not guessed: the request fails. `on_shut` hears of tenants that are not served."""
@@ -134,10 +134,10 @@ class Registry:
             raise Unauthenticated("the token's tenant is not accepted")
         return self._remember(found, asked_at)
 
-    def home(self, tenant: Tenant) -> Home:
+    def home(self, tenant: Tenant) -> TenantLocation:
         """For a request that begins now. Of one that is not remembered any more, what is known is as old as can be."""
         read_at, _ = self._known.get(tenant.id, (self.clock() - self.max_age, None))
-        return home_of(tenant, until=read_at + self.max_age + GRACE_SECONDS)
+        return location_of(tenant, until=read_at + self.max_age + LOCATION_GRACE_SECONDS)
 
     async def find(self, tenant: TenantId) -> Tenant | None:
         return await self.table.find(tenant_by_id, id=tenant)

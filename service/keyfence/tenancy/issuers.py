@@ -7,9 +7,9 @@ from datetime import datetime
 
 import orjson
 
-from keyfence.auth.egress import BadJwksUri, tenants_place
+from keyfence.auth.egress import BadJwksUri, parse_tenant_uri
 from keyfence.auth.issuer import MAX_ISSUER, is_issuer_url
-from keyfence.auth.jwks import MalformedJwks, UnusableKey, demanded_keys
+from keyfence.auth.jwks import MalformedJwks, UnusableKey, parse_jwks_strictly
 from keyfence.development import LOCAL_ISSUER
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
@@ -21,7 +21,7 @@ PUBLISHED = frozenset({"kty", "kid", "use", "alg", "crv", "x", "y", "n", "e"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class TenantIssuer:
     """The one item that can hold an issuer. Exactly one of `jwks`, which is JSON text, and `jwks_uri` is there."""
 
     digest: str
@@ -35,14 +35,14 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyPlace:
+class IssuerKeys:
     """Where an issuer's keys are: here, or there."""
 
     jwks: str | None = None
     jwks_uri: str | None = None
 
 
-def identity_of(
+def new_tenant_issuer(
     tenant: TenantId,
     issuer: str,
     jwks: object,
@@ -50,10 +50,10 @@ def identity_of(
     now: datetime,
     *,
     reserved: Container[str] = (),
-) -> Identity:
+) -> TenantIssuer:
     """What a tenant is to be known by, if it can be; `reserved` are the issuers that no tenant may claim."""
     place = checked_keys(jwks, jwks_uri)
-    return Identity(
+    return TenantIssuer(
         digest=issuer_digest(issuer),
         issuer=checked_issuer(issuer, reserved),
         tenant=tenant,
@@ -81,15 +81,15 @@ def checked_issuer(issuer: str, reserved: Container[str] = ()) -> str:
     return issuer
 
 
-def checked_keys(jwks: object, jwks_uri: str | None) -> KeyPlace:
+def checked_keys(jwks: object, jwks_uri: str | None) -> IssuerKeys:
     if (jwks is None) == (jwks_uri is None):
         raise BadInput("give exactly one of jwks and jwksUri", field="jwks" if jwks_uri is None else "jwksUri")
-    return KeyPlace(jwks=_checked_jwks(jwks)) if jwks_uri is None else KeyPlace(jwks_uri=_checked_uri(jwks_uri))
+    return IssuerKeys(jwks=_checked_jwks(jwks)) if jwks_uri is None else IssuerKeys(jwks_uri=_checked_uri(jwks_uri))
 
 
 def _checked_uri(uri: str) -> str:
     try:
-        tenants_place(uri)
+        parse_tenant_uri(uri)
     except BadJwksUri as error:
         raise BadInput(f"jwksUri {error}", field="jwksUri") from None
     return uri
@@ -100,7 +100,7 @@ def _checked_jwks(jwks: object) -> str:
     if not isinstance(jwks, dict) or _size(jwks) > MAX_JWKS:
         raise BadInput(f'jwks must be a JSON object like {{"keys": [...]}} of at most {MAX_JWKS:,} bytes', field="jwks")
     try:
-        keys = demanded_keys(jwks)
+        keys = parse_jwks_strictly(jwks)
     except (MalformedJwks, UnusableKey) as error:
         raise BadInput(f"jwks: {error}", field="jwks") from None
     if len(keys) > MAX_KEYS:

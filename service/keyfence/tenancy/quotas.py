@@ -31,7 +31,7 @@ class Quotas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
+class QuotaOverrides:
     """Where a tenant's quotas differ from its tier's; they stay when the tier changes."""
 
     requests_per_second: int | None = None
@@ -41,9 +41,9 @@ class Overrides:
     storage_mb: int | None = None
 
 
-NO_OVERRIDES = Overrides()
+NO_OVERRIDES = QuotaOverrides()
 
-ALLOWANCES: Mapping[Tier, Quotas] = {
+TIER_QUOTAS: Mapping[Tier, Quotas] = {
     Tier.FREE: Quotas(
         requests_per_second=20, read_units_per_second=100, write_units_per_second=50, users=10, storage_mb=100
     ),
@@ -67,11 +67,11 @@ ALLOWANCES: Mapping[Tier, Quotas] = {
 }
 
 
-def quotas_of(tier: Tier, overrides: Overrides) -> Quotas:
-    return replace(ALLOWANCES[tier], **_given(overrides))
+def quotas_of(tier: Tier, overrides: QuotaOverrides) -> Quotas:
+    return replace(TIER_QUOTAS[tier], **_given(overrides))
 
 
-def overridden(overrides: Overrides, changes: Mapping[str, int]) -> Overrides:
+def with_overrides(overrides: QuotaOverrides, changes: Mapping[str, int]) -> QuotaOverrides:
     """`changes` by the names of the fields; each has to be a number that a tenant can live with."""
     for name, value in changes.items():
         if not 1 <= value <= LARGEST:
@@ -79,6 +79,6 @@ def overridden(overrides: Overrides, changes: Mapping[str, int]) -> Overrides:
     return replace(overrides, **changes)
 
 
-def _given(overrides: Overrides) -> dict[str, int]:
+def _given(overrides: QuotaOverrides) -> dict[str, int]:
     values = {one.name: getattr(overrides, one.name) for one in fields(overrides)}
     return {name: value for name, value in values.items() if value is not None}

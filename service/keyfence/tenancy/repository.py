@@ -9,11 +9,11 @@ from typing import Any
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
-from keyfence.store.keys import Span
+from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Edge, Page
 from keyfence.store.table import Table
-from keyfence.store.time_buckets import timeline
-from keyfence.store.writes import Write, put, revise, unless_stale
+from keyfence.store.time_buckets import page_over_time_buckets
+from keyfence.store.writes import Write, put, retry_if_stale, update_model
 from keyfence.tenancy.access import (
     events,
     events_of_tenant,
@@ -24,9 +24,10 @@ from keyfence.tenancy.access import (
     tenants,
     tenants_by_status,
 )
-from keyfence.tenancy.issuers import Identity, issuer_digest
-from keyfence.tenancy.tenant import Listed, Tenant, TenantEvent, TenantStatus, event
-from keyfence_iam.tenant import BadTenantId, TenantId, tenant_id
+from keyfence.tenancy.issuers import TenantIssuer, issuer_digest
+from keyfence.tenancy.tenant import Tenant, TenantEvent, TenantStatus, TenantSummary, new_event
+from keyfence_iam.tenant import InvalidTenantId, TenantId
+from keyfence_iam.tenant import parse_tenant_id as tenant_id
 
 FIRST_MONTH = datetime(2026, 1, 1, tzinfo=UTC)
 """No tenant is older than that."""
@@ -43,20 +44,20 @@ async def _nothing() -> Sequence[Write[Any]]:
     return ()
 
 
-def checked_tenant(text: str, field: str = "id") -> TenantId:
+def parse_tenant_id(text: str, field: str = "id") -> TenantId:
     try:
         return tenant_id(text)
-    except BadTenantId as error:
+    except InvalidTenantId as error:
         raise BadInput(f"{field}: {error}", field=field) from None
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
+class TenantRepository:
     """What one operator reads and changes of it."""
 
     table: Table
     by: str
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: TenantId) -> Tenant | None:
         return await self.table.find(tenant_by_id, id=id)
@@ -68,10 +69,10 @@ class Register:
 
     async def newest(self, *, status: TenantStatus | None, first: int, after: str | None) -> Page[Tenant]:
         pattern, values = (newest_tenants, {}) if status is None else (tenants_by_status, {"status": status})
-        page = await timeline(
+        page = await page_over_time_buckets(
             self.table,
             pattern,
-            span=Span(),
+            span=ValueRange(),
             oldest=FIRST_MONTH,
             newest=self.now(),
             first=first,
@@ -83,10 +84,10 @@ class Register:
     async def events(self, id: TenantId, *, first: int, after: str | None) -> Page[TenantEvent]:
         return await self.table.page(events_of_tenant, first=first, after=after, tenant=id)
 
-    async def find_identity(self, issuer: str) -> Identity | None:
+    async def find_identity(self, issuer: str) -> TenantIssuer | None:
         return await self.table.find(identity_by_digest, digest=issuer_digest(issuer))
 
-    async def claim(self, tenant: Tenant, identity: Identity, detail: Detail) -> None:
+    async def claim(self, tenant: Tenant, identity: TenantIssuer, detail: Detail) -> None:
         """The id and the issuer, both or neither."""
         await self.table.write(
             put(tenants, tenant, when=absent(), otherwise=ID_TAKEN),
@@ -112,7 +113,7 @@ class Register:
         """`changed` sees the tenant as it is now; where it changes nothing, nothing is written.
 
         What has to change with it is asked of `also`, anew for every attempt."""
-        return await unless_stale(
+        return await retry_if_stale(
             lambda: self._change(id, kind, changed, also, detail, expected_version), expected_version
         )
 
@@ -132,13 +133,13 @@ class Register:
         if after == before:
             return before
         after = replace(after, version=before.version + 1, updated_at=self.now())
-        await self.table.write(revise(tenants, before, after), *await also(), self.event(id, kind, detail))
+        await self.table.write(update_model(tenants, before, after), *await also(), self.event(id, kind, detail))
         return after
 
     def event(self, id: TenantId, kind: str, detail: Detail) -> Write[TenantEvent]:
-        return put(events, event(id, kind, by=self.by, at=self.now(), detail=detail))
+        return put(events, new_event(id, kind, by=self.by, at=self.now(), detail=detail))
 
-    async def _whole(self, page: Page[Listed]) -> Page[Tenant]:
+    async def _whole(self, page: Page[TenantSummary]) -> Page[Tenant]:
         """A tenant that was listed is never gone; one of another status than listed has just changed, and is shown."""
         found = await self.table.find_many(tenant_by_id, [{"id": edge.node.id} for edge in page.edges])
         edges = tuple(Edge(tenant, edge.cursor) for tenant, edge in zip(found, page.edges, strict=True) if tenant)

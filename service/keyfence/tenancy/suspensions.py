@@ -11,8 +11,8 @@ from keyfence.store.entity import entity
 from keyfence.store.expressions import absent
 from keyfence.store.keys import ControlKey
 from keyfence.store.table import Table
-from keyfence.store.writes import Write, put, revise
-from keyfence_iam.suspension.policy import BadSuspension, suspended
+from keyfence.store.writes import Write, put, update_model
+from keyfence_iam.suspension.policy import InvalidSuspension, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 
 SESSION = timedelta(seconds=3_900)
@@ -20,7 +20,7 @@ SESSION = timedelta(seconds=3_900)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suspended:
+class SuspensionList:
     """The tenants whose sessions IAM is told to refuse."""
 
     since: Mapping[str, datetime] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Suspended:
         return [TenantId(name) for name in sorted(self.since)]
 
 
-def fitting(since: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
+def drop_oldest_to_fit(since: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
     """As many as IAM has room for: those who have been shut out longest leave first, but none who may have sessions."""
     newest_first = sorted(since, key=lambda name: since[name], reverse=True)
     while not _fits(newest_first):
@@ -49,30 +49,30 @@ def fitting(since: Mapping[str, datetime], now: datetime) -> dict[str, datetime]
 
 def _fits(tenants: Sequence[str]) -> bool:
     try:
-        suspended(map(TenantId, tenants))
-    except BadSuspension:
+        deny_tenants_policy(map(TenantId, tenants))
+    except InvalidSuspension:
         return False
     return True
 
 
-suspensions = entity(Suspended, table=ControlKey("SUSPENSIONS", "METADATA"))
+suspensions = entity(SuspensionList, type="Suspended", table=ControlKey("SUSPENSIONS", "METADATA"))
 suspended_tenants = suspensions.get()
 
 
-Shut = Callable[[Sequence[TenantId]], Awaitable[None]]
+PublishSuspensions = Callable[[Sequence[TenantId]], Awaitable[None]]
 """Makes IAM refuse the sessions of these tenants and of no others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Suspensions:
+class SuspensionPublisher:
     """Changes of the list are writes for the transaction that suspends or resumes; then it is published."""
 
     table: Table
-    shut: Shut
-    now: Callable[[], datetime] = timestamps.now
+    shut: PublishSuspensions
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def with_tenant(self, tenant: TenantId) -> Sequence[Write[Any]]:
-        return await self._changed(lambda since: fitting({tenant: self.now(), **since}, self.now()))
+        return await self._changed(lambda since: drop_oldest_to_fit({tenant: self.now(), **since}, self.now()))
 
     async def without(self, tenant: TenantId) -> Sequence[Write[Any]]:
         return await self._changed(lambda since: {name: at for name, at in since.items() if name != tenant})
@@ -90,6 +90,6 @@ class Suspensions:
         before, now = await self.table.find(suspended_tenants), self.now()
         since = change(before.since if before else {})
         if before is None:
-            return (put(suspensions, Suspended(since=since, created_at=now, updated_at=now), when=absent()),)
+            return (put(suspensions, SuspensionList(since=since, created_at=now, updated_at=now), when=absent()),)
         after = replace(before, since=since, updated_at=now, version=before.version + 1)
-        return (revise(suspensions, before, after),)
+        return (update_model(suspensions, before, after),)

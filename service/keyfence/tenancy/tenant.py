@@ -11,7 +11,7 @@ import orjson
 from keyfence.errors import Conflict
 from keyfence.store.ids import new_id
 from keyfence.store.shards import ShardCounts
-from keyfence.tenancy.quotas import NO_OVERRIDES, Overrides, Quotas, Tier, quotas_of
+from keyfence.tenancy.quotas import NO_OVERRIDES, QuotaOverrides, Quotas, Tier, quotas_of
 from keyfence.validation import checked_line
 from keyfence_iam.tenant import TenantId
 
@@ -26,7 +26,7 @@ class TenantStatus(StrEnum):
     OFFBOARDED = "OFFBOARDED"
 
 
-NEXT: Mapping[TenantStatus, frozenset[TenantStatus]] = {
+TRANSITIONS: Mapping[TenantStatus, frozenset[TenantStatus]] = {
     TenantStatus.PROVISIONING: frozenset({TenantStatus.ACTIVE, TenantStatus.OFFBOARDING}),
     TenantStatus.ACTIVE: frozenset({TenantStatus.SUSPENDED, TenantStatus.OFFBOARDING}),
     TenantStatus.SUSPENDED: frozenset({TenantStatus.ACTIVE, TenantStatus.OFFBOARDING}),
@@ -35,9 +35,9 @@ NEXT: Mapping[TenantStatus, frozenset[TenantStatus]] = {
 }
 
 
-def check_step(before: TenantStatus, after: TenantStatus) -> None:
-    if after not in NEXT[before]:
-        allowed = sorted(NEXT[before])
+def check_transition(before: TenantStatus, after: TenantStatus) -> None:
+    if after not in TRANSITIONS[before]:
+        allowed = sorted(TRANSITIONS[before])
         ways = f"it can become {' or '.join(allowed)}" if allowed else "that is the end"
         raise Conflict(f"the tenant is {before} and cannot become {after}: {ways}", allowed=allowed)
 
@@ -65,7 +65,7 @@ class MovePhase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class TableMove:
     """Under way from the other placement to `target`; `migration` is the record of what carries it out."""
 
     target: Placement
@@ -107,12 +107,12 @@ class Tenant:
     updated_at: datetime
     version: int = 1
     placement: Placement = Placement.POOL
-    move: Move | None = None
+    move: TableMove | None = None
     """To where its items are being moved."""
     issuer: str = ""
     owner_id: str = ""
     request: str = ""
-    overrides: Overrides = NO_OVERRIDES
+    overrides: QuotaOverrides = NO_OVERRIDES
     shards: Mapping[str, ShardCounts] = field(default_factory=dict)
     reason: str | None = None
     """Why it is suspended."""
@@ -130,7 +130,7 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class TenantSummary:
     """What the lists of tenants carry of each."""
 
     id: TenantId
@@ -165,7 +165,7 @@ class TenantEvent:
     version: int = 1
 
 
-def event(tenant: TenantId, kind: str, *, by: str, at: datetime, detail: Mapping[str, object]) -> TenantEvent:
+def new_event(tenant: TenantId, kind: str, *, by: str, at: datetime, detail: Mapping[str, object]) -> TenantEvent:
     return TenantEvent(
         id=EventId(new_id("tev")),
         tenant=tenant,

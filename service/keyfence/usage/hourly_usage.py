@@ -9,7 +9,7 @@ from decimal import Decimal
 from keyfence.errors import BadInput
 from keyfence.settings import Settings
 from keyfence.store.entity import entity
-from keyfence.store.keys import ControlKey, Span
+from keyfence.store.keys import ControlKey, ValueRange
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 
@@ -25,7 +25,7 @@ OUTSIDE = "outside"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class UsageCounts:
     """Requests that were served and those that a rate refused; units, and calls that DynamoDB throttled."""
 
     requests: int = 0
@@ -34,8 +34,8 @@ class Counts:
     write_units: Decimal = Decimal(0)
     throttled_calls: int = 0
 
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
+    def __add__(self, other: "UsageCounts") -> "UsageCounts":
+        return UsageCounts(
             requests=self.requests + other.requests,
             refused=self.refused + other.refused,
             read_units=self.read_units + other.read_units,
@@ -56,7 +56,7 @@ class UsageHour:
     ttl: int
     created_at: datetime
     updated_at: datetime
-    operations: Mapping[str, Counts] = field(default_factory=dict)
+    operations: Mapping[str, UsageCounts] = field(default_factory=dict)
     version: int = 1
 
 
@@ -67,11 +67,11 @@ class Usage:
     tenant: TenantId
     start: datetime
     end: datetime
-    operations: Mapping[str, Counts] = field(default_factory=dict)
+    operations: Mapping[str, UsageCounts] = field(default_factory=dict)
 
     @property
-    def total(self) -> Counts:
-        return sum(self.operations.values(), Counts())
+    def total(self) -> UsageCounts:
+        return sum(self.operations.values(), UsageCounts())
 
 
 def hour_of(moment: datetime) -> datetime:
@@ -88,7 +88,7 @@ LAST_YEAR = 9_000
 
 
 @dataclass(frozen=True, slots=True)
-class Usages:
+class UsageRepository:
     """Written and read by the control plane; no tenant reaches it."""
 
     table: Table
@@ -99,9 +99,9 @@ class Usages:
     async def between(self, tenant: TenantId, start: datetime, end: datetime) -> Usage:
         """Every hour that the span touches: the answer tells from when to when that is."""
         start, end = _whole_hours(start, end)
-        found: defaultdict[str, Counts] = defaultdict(Counts)
+        found: defaultdict[str, UsageCounts] = defaultdict(UsageCounts)
         for month in _months(start, end):
-            span = Span(low=start, high=end - HOUR)
+            span = ValueRange(low=start, high=end - HOUR)
             async for hour in self.table.every(usage_of_month, span=span, tenant=tenant, hour=month):
                 for operation, counts in hour.operations.items():
                     found[operation] += counts
@@ -130,7 +130,7 @@ MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
+class PriceTable:
     """US dollars for a million request units, on demand, standard table class."""
 
     region: str
@@ -142,9 +142,9 @@ class Prices:
         return (Decimal(read_units) * self.read + Decimal(write_units) * self.write) / MILLION
 
 
-LISTED = Prices(region="us-east-1", as_of=date(2024, 11, 1), read=Decimal("0.125"), write=Decimal("0.625"))
+LISTED = PriceTable(region="us-east-1", as_of=date(2024, 11, 1), read=Decimal("0.125"), write=Decimal("0.625"))
 """As listed since DynamoDB's on-demand throughput became cheaper."""
 
 
-def prices_in(settings: Settings) -> Prices:
-    return Prices(**settings.prices.model_dump()) if settings.prices else LISTED
+def price_table(settings: Settings) -> PriceTable:
+    return PriceTable(**settings.prices.model_dump()) if settings.prices else LISTED

@@ -12,9 +12,9 @@ import structlog
 from ulid import ULID
 
 from keyfence.errors import KeyfenceError
-from keyfence.store.dynamodb.capacity import Spent
+from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.store.tables import Tables
-from keyfence.usage.hourly_usage import CONTROL_PLANE, OUTSIDE, RETENTION, Counts, UsageHour, Usages
+from keyfence.usage.hourly_usage import CONTROL_PLANE, OUTSIDE, RETENTION, UsageCounts, UsageHour, UsageRepository
 from keyfence_iam.tenant import TenantId
 
 SECONDS = 3600
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Line:
+class OperationCounter:
     """The counts of one operation while they grow. Units come in halves, which floats add exactly."""
 
     requests: int = 0
@@ -33,8 +33,8 @@ class Line:
     write_units: float = 0.0
     throttled_calls: int = 0
 
-    def counts(self) -> Counts:
-        return Counts(
+    def counts(self) -> UsageCounts:
+        return UsageCounts(
             requests=self.requests,
             refused=self.refused,
             read_units=Decimal(self.read_units),
@@ -44,21 +44,21 @@ class Line:
 
 
 @dataclass(slots=True)
-class Leaf:
+class HourEntry:
     """What this part of this process has counted for a tenant in an hour."""
 
     tenant: TenantId
     hour: int
     part: str
-    lines: dict[str, Line] = field(default_factory=dict)
+    lines: dict[str, OperationCounter] = field(default_factory=dict)
     changes: int = 0
     written: int = 0
 
-    def line(self, operation: str) -> Line:
+    def line(self, operation: str) -> OperationCounter:
         self.changes += 1
         found = self.lines.get(operation)
         if found is None:
-            found = self.lines[operation] = Line()
+            found = self.lines[operation] = OperationCounter()
         return found
 
     @property
@@ -80,7 +80,7 @@ class Leaf:
 
 
 @dataclass(slots=True)
-class Ledger:
+class UsageLedger:
     """Counts by tenant, hour and operation; nothing leaves it before it was written, unless there is too much of it.
 
     A part is named anew whenever leaves have left while their hour went on, so that no later leaf overwrites them."""
@@ -91,35 +91,35 @@ class Ledger:
     """Leaves, by what became of them."""
     _part: str = field(default_factory=lambda: str(ULID()))
     _hour: int = 0
-    _open: dict[TenantId, Leaf] = field(default_factory=dict)
-    _closed: list[Leaf] = field(default_factory=list)
+    _open: dict[TenantId, HourEntry] = field(default_factory=dict)
+    _closed: list[HourEntry] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._open) + len(self._closed)
 
-    def line(self, tenant: TenantId, operation: str) -> Line:
+    def line(self, tenant: TenantId, operation: str) -> OperationCounter:
         hour = int(self.clock() // SECONDS)
         if hour > self._hour:
             self._turn_to(hour)
         leaf = self._open.get(tenant)
         if leaf is None:
-            leaf = self._open[tenant] = Leaf(tenant, self._hour, self._part)
+            leaf = self._open[tenant] = HourEntry(tenant, self._hour, self._part)
         return leaf.line(operation)
 
-    def add(self, tenant: TenantId, operation: str, spent: Spent) -> None:
+    def add(self, tenant: TenantId, operation: str, spent: ConsumedCapacity) -> None:
         line = self.line(tenant, operation)
         line.read_units += spent.read_units
         line.write_units += spent.write_units
         line.throttled_calls += spent.throttled
 
-    def accounts(self, tenant: TenantId | None) -> tuple["Outside"]:
+    def accounts(self, tenant: TenantId | None) -> tuple["NonRequestAccount"]:
         """For calls that no request of a tenant makes."""
-        return (Outside(self, CONTROL_PLANE if tenant is None else tenant),)
+        return (NonRequestAccount(self, CONTROL_PLANE if tenant is None else tenant),)
 
-    def due(self) -> list[Leaf]:
+    def due(self) -> list[HourEntry]:
         return [leaf for leaf in self._leaves() if leaf.due]
 
-    def settle(self, written: Sequence[tuple[Leaf, int]]) -> None:
+    def settle(self, written: Sequence[tuple[HourEntry, int]]) -> None:
         """After these have been written, each as it was after so many changes."""
         self.counts["written"] += len(written)
         for leaf, changes in written:
@@ -146,28 +146,28 @@ class Ledger:
             self.counts["lost"] += excess
             log.error("usage_lost", leaves=excess)
 
-    def _leaves(self) -> Iterator[Leaf]:
+    def _leaves(self) -> Iterator[HourEntry]:
         yield from self._closed
         yield from self._open.values()
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class NonRequestAccount:
     """The account of a tenant, or of the control plane, outside requests."""
 
-    ledger: Ledger
+    ledger: UsageLedger
     tenant: TenantId
 
-    def add(self, spent: Spent) -> None:
+    def add(self, spent: ConsumedCapacity) -> None:
         self.ledger.add(self.tenant, OUTSIDE, spent)
 
 
 @dataclass(slots=True)
-class Flushing:
+class UsageFlusher:
     """What could not be written stays in the ledger and is written with the next."""
 
-    ledger: Ledger
-    usages: Usages
+    ledger: UsageLedger
+    usages: UsageRepository
     seconds: float = 10.0
     _running: "asyncio.Task[None] | None" = None
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -206,11 +206,11 @@ class Flushing:
 
 
 @asynccontextmanager
-async def counted(tables: Tables) -> AsyncIterator[Tables]:
+async def metered_tables(tables: Tables) -> AsyncIterator[Tables]:
     """These tables for a command, whose calls are written down when it ends."""
-    ledger = Ledger()
+    ledger = UsageLedger()
     metered = replace(tables, accounts=ledger.accounts)
     try:
         yield metered
     finally:
-        await Flushing(ledger, Usages(metered.control(writes=True))).flush()
+        await UsageFlusher(ledger, UsageRepository(metered.control(writes=True))).flush()

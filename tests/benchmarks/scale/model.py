@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from keyfence.hot_partitions.recommendation import BOUNDS
-from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from tests.benchmarks.scale.outcome import STEP, Outcome
 from tests.benchmarks.scale.policy import POLICIES, Policy
 from tests.benchmarks.scale.population import UNITS_OF_A_WRITE, World
@@ -34,7 +34,7 @@ class Chances:
 EVEN = Chances(demand=None, hashes=None)
 
 
-def run(world: World, tenants: Sequence[Tenant], policy: str, rates: Rates) -> Outcome:
+def run(world: World, tenants: Sequence[Tenant], policy: str, rates: PartitionRates) -> Outcome:
     outcome = begun(policy, world.seconds, rates)
     for number, tenant in enumerate(tenants):
         given = POLICIES[policy](tenant, rates)
@@ -47,7 +47,7 @@ def run(world: World, tenants: Sequence[Tenant], policy: str, rates: Rates) -> O
     return outcome
 
 
-def begun(policy: str, seconds: int, rates: Rates) -> Outcome:
+def begun(policy: str, seconds: int, rates: PartitionRates) -> Outcome:
     steps = -(-seconds // STEP)
     return Outcome(
         policy=policy,
@@ -58,7 +58,7 @@ def begun(policy: str, seconds: int, rates: Rates) -> Outcome:
     )
 
 
-def is_near(tenant: Tenant, rates: Rates) -> bool:
+def is_near(tenant: Tenant, rates: PartitionRates) -> bool:
     reads = rates.read / (PAGES_OF_A_WRITE * query_units(1))
     return tenant.highest > min(tenant.most, NEAR * min(rates.write, reads))
 
@@ -71,7 +71,7 @@ def close(tenant: Tenant, given: Policy, outcome: Outcome) -> None:
     outcome.extra_of_quiet += outcome.extra_read_units - before
 
 
-def step(tenant: Tenant, given: Policy, rates: Rates, outcome: Outcome, chances: Chances = EVEN) -> None:
+def step(tenant: Tenant, given: Policy, rates: PartitionRates, outcome: Outcome, chances: Chances = EVEN) -> None:
     slots = Slots(rates, given.write_slots, tenant.writes(0), tenant.writes(0) * PAGES_OF_A_WRITE)
     before = settled = outcome.throttled
     for second in range(outcome.seconds):
@@ -88,7 +88,7 @@ def step(tenant: Tenant, given: Policy, rates: Rates, outcome: Outcome, chances:
             settled = outcome.throttled
     outcome.stepped += 1
     outcome.tenants_throttled += outcome.throttled - before >= 1
-    if given.write_slots >= BOUNDS[tenant.tier]:
+    if given.write_slots >= AUTOPILOT_MAX_SHARDS[tenant.tier]:
         outcome.throttled_at_bound += outcome.throttled - settled
     else:
         outcome.throttled_with_slots += outcome.throttled - settled
@@ -120,4 +120,6 @@ def _spread(asked: float, slots: int, chance: Random | None) -> list[float]:
 
 
 def runs(world: World, tenants: Sequence[Tenant], bursts: Iterable[float]) -> list[Outcome]:
-    return [run(world, tenants, policy, Rates(burst_seconds=seconds)) for seconds in bursts for policy in POLICIES]
+    return [
+        run(world, tenants, policy, PartitionRates(burst_seconds=seconds)) for seconds in bursts for policy in POLICIES
+    ]

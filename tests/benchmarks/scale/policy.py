@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from keyfence.hot_partitions.recommendation import recommended, recommended_for_reads, within
-from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence.hot_partitions.recommendation import capped_by_tier, recommended_for_reads, recommended_shards
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from tests.benchmarks.scale.slots import page_units, query_units
 from tests.benchmarks.scale.tenant import Tenant
 
@@ -35,7 +35,7 @@ class Fixed:
 class Autopilot:
     """Begins with one slot. Reads widen at once, writes when every server certainly knows of it."""
 
-    def __init__(self, tenant: Tenant, rates: Rates) -> None:
+    def __init__(self, tenant: Tenant, rates: PartitionRates) -> None:
         self.read_slots = self.write_slots = 1
         self._tier, self._rates, self._settled_at = tenant.tier, rates, 0
         self._writes, self._pages = 0.0, 0.0
@@ -51,7 +51,7 @@ class Autopilot:
     def _look(self, now: int) -> None:
         self._peaks.append((self._writes / WINDOW_SECONDS, self._pages / WINDOW_SECONDS))
         self._writes = self._pages = 0.0
-        wanted = within(self._tier, self.read_slots, self._wanted())
+        wanted = capped_by_tier(self._tier, self.read_slots, self._wanted())
         if self.write_slots == self.read_slots < wanted:
             self.read_slots, self._settled_at = wanted, now + SETTLE_SECONDS
 
@@ -60,12 +60,12 @@ class Autopilot:
         writes, pages = (max(column) for column in zip(*self._peaks, strict=True))
         read = pages * page_units(slots)
         return max(
-            recommended(writes, self._rates.write, slots),
+            recommended_shards(writes, self._rates.write, slots),
             recommended_for_reads(read, self._rates.read, slots, query_units(slots)),
         )
 
 
-POLICIES: dict[str, Callable[[Tenant, Rates], Policy]] = {
+POLICIES: dict[str, Callable[[Tenant, PartitionRates], Policy]] = {
     "fixed N=1": lambda tenant, rates: Fixed(1),
     "fixed N=10": lambda tenant, rates: Fixed(10),
     "autopilot": Autopilot,

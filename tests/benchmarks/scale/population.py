@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from keyfence.tenancy.quotas import ALLOWANCES, Tier
+from keyfence.tenancy.quotas import TIER_QUOTAS, Tier
 from tests.benchmarks.scale.tenant import Tenant
 
 UNITS_OF_A_WRITE = 2
@@ -64,7 +64,7 @@ def _tenants(world: World, chance: Random) -> Iterator[Tenant]:
         yield Tenant(
             tier=tier,
             base=world.writes * share / whole,
-            most=ALLOWANCES[tier].write_units_per_second / UNITS_OF_A_WRITE,
+            most=TIER_QUOTAS[tier].write_units_per_second / UNITS_OF_A_WRITE,
             phase=chance.random(),
             burst_at=chance.randrange(world.seconds) if bursts else None,
         )

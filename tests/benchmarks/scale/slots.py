@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from keyfence_iam.dynamodb.capacity import read_units
-from keyfence_iam.gate.throughput.partition_buckets import Rates
-from keyfence_iam.token_bucket import Bucket
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.token_bucket import TokenBucket
 
 ITEMS, ITEM_BYTES = 20, 400
 """A page, and what one of its items weighs in the index."""
@@ -22,7 +22,7 @@ def page_units(slots: int) -> float:
 class Slots:
     """What the index turns away is not written to the table either, and costs nothing."""
 
-    def __init__(self, rates: Rates, count: int, writes: float, pages: float) -> None:
+    def __init__(self, rates: PartitionRates, count: int, writes: float, pages: float) -> None:
         """As if it had asked for so much all day: what each saved up is all or nothing."""
         self._rates = rates
         self._writes = [_begun(rates.write, rates.burst_seconds, writes / count) for _ in range(count)]
@@ -35,7 +35,7 @@ class Slots:
         """A new slot has its rate and has saved up nothing."""
         rate, burst = self._rates.write, self._rates.write * self._rates.burst_seconds
         more = range(len(self), count)
-        self._writes += [Bucket(rate=rate, burst=burst, balance=rate, filled_at=now) for _ in more]
+        self._writes += [TokenBucket(rate=rate, burst=burst, balance=rate, filled_at=now) for _ in more]
 
     def write(self, asked: Sequence[float], now: float) -> float:
         """How many of the writes, given by slot, are carried out."""
@@ -47,12 +47,12 @@ class Slots:
         return _taken(self._reads, pages * cost, now) / cost
 
 
-def _begun(rate: float, burst_seconds: float, asked: float) -> Bucket:
+def _begun(rate: float, burst_seconds: float, asked: float) -> TokenBucket:
     burst = rate * burst_seconds
-    return Bucket(rate=rate, burst=burst, balance=burst if asked < rate else 0.0, filled_at=-1.0)
+    return TokenBucket(rate=rate, burst=burst, balance=burst if asked < rate else 0.0, filled_at=-1.0)
 
 
-def _taken(bucket: Bucket, wanted: float, now: float) -> float:
+def _taken(bucket: TokenBucket, wanted: float, now: float) -> float:
     taken = min(wanted, max(0.0, bucket.left(now)))
     bucket.take(taken, now)
     return taken

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from keyfence.auth.principal import Operator, Principal
-from keyfence.auth.token import admit_operator, admit_principal
-from keyfence.auth.verifier import Verifier
+from keyfence.auth.token import operator_from, principal_from
+from keyfence.auth.verifier import TokenVerifier
 
 from .clock import FakeClock
 from .identity_provider import IdentityProvider
@@ -29,13 +29,13 @@ def provider(clock: FakeClock) -> IdentityProvider:
 
 
 @pytest.fixture
-def verifier(provider: IdentityProvider, clock: FakeClock) -> Verifier[Principal]:
-    return Verifier(issuers=[provider.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+def verifier(provider: IdentityProvider, clock: FakeClock) -> TokenVerifier[Principal]:
+    return TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
 
 
 @pytest.fixture
-def operators(provider: IdentityProvider, clock: FakeClock) -> Verifier[Operator]:
-    return Verifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=admit_operator, clock=clock)
+def operators(provider: IdentityProvider, clock: FakeClock) -> TokenVerifier[Operator]:
+    return TokenVerifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=operator_from, clock=clock)
 
 
 @pytest.fixture

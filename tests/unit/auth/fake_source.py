@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from threading import Event
 
-from keyfence.auth.jwks import SigningKey, usable_keys
+from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
 from keyfence.auth.key_sets import JwksUnavailable
 
 
@@ -15,9 +15,9 @@ class FakeSource:
         self.open = Event()
         self.open.set()
 
-    def fetch(self) -> Mapping[str, SigningKey]:
+    def fetch(self) -> Mapping[str, VerificationKey]:
         self.fetches += 1
         self.open.wait(timeout=10)
         if self.down:
             raise JwksUnavailable("down")
-        return usable_keys(self.document)
+        return parse_jwks_leniently(self.document)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from keyfence.auth.egress import settings_place
-from keyfence.auth.http_get import BOUNDS, MAX_BODY, Bounds
+from keyfence.auth.egress import parse_operator_uri
+from keyfence.auth.http_get import BOUNDS, MAX_BODY, FetchLimits
 from keyfence.auth.issuer import issuer_of
-from keyfence.auth.key_sets import JwksSource, JwksUnavailable, Pace
-from keyfence.auth.token import admit_principal
-from keyfence.auth.verifier import Verifier
+from keyfence.auth.key_sets import JwksUnavailable, JwksUrl, RefreshPolicy
+from keyfence.auth.token import principal_from
+from keyfence.auth.verifier import TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
 from keyfence.settings import IssuerSettings
 
@@ -16,8 +16,8 @@ from .identity_provider import URL, IdentityProvider
 from .jwks_server import JwksServer
 
 
-def source(server: JwksServer, bounds: Bounds = BOUNDS) -> JwksSource:
-    return JwksSource(settings_place(server.url()), bounds=bounds)
+def source(server: JwksServer, bounds: FetchLimits = BOUNDS) -> JwksUrl:
+    return JwksUrl(parse_operator_uri(server.url()), bounds=bounds)
 
 
 def test_a_published_key_is_fetched(jwks_server: JwksServer, provider: IdentityProvider) -> None:
@@ -78,34 +78,34 @@ def test_a_source_that_says_nothing_counts_as_an_outage(jwks_server: JwksServer,
     jwks_server.publish(provider.jwks())
     jwks_server.answers.clear()
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(jwks_server, Bounds(silence=0.05)).fetch()
+        source(jwks_server, FetchLimits(silence=0.05)).fetch()
 
 
 def test_a_body_that_drips_counts_as_an_outage(jwks_server: JwksServer, provider: IdentityProvider) -> None:
     jwks_server.publish(provider.jwks())
     jwks_server.pause = 0.005
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(jwks_server, Bounds(whole=0.05)).fetch()
+        source(jwks_server, FetchLimits(whole=0.05)).fetch()
 
 
 def test_nobody_at_the_address_counts_as_an_outage() -> None:
     with pytest.raises(JwksUnavailable):
-        JwksSource(settings_place("http://127.0.0.1:1/jwks")).fetch()
+        JwksUrl(parse_operator_uri("http://127.0.0.1:1/jwks")).fetch()
 
 
 async def test_a_verifier_follows_a_rotation_and_an_outage_over_http(
     jwks_server: JwksServer, provider: IdentityProvider, clock: FakeClock
 ) -> None:
     issuer = issuer_of(IssuerSettings(issuer=URL, jwks_uri=jwks_server.url()), clock=clock)
-    verifier = Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=clock)
+    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock)
     rotated = IdentityProvider(clock, kid="k2", key_name="second")
     jwks_server.status = 503
     with pytest.raises(Throttled):
         await verifier.verify(provider.token())
-    clock.advance(Pace().between_fetches)
+    clock.advance(RefreshPolicy().between_fetches)
     jwks_server.publish(provider.jwks())
     assert (await verifier.verify(provider.token())).tenant == "acme"
-    clock.advance(Pace().between_fetches)
+    clock.advance(RefreshPolicy().between_fetches)
     jwks_server.publish(rotated.jwks())
     assert (await verifier.verify(rotated.token())).tenant == "acme"
     with pytest.raises(Unauthenticated):

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.auth.jwks import SigningKey
-from keyfence.auth.key_sets import FLIGHT, FetchedKeys, Pace
+from keyfence.auth.jwks import VerificationKey
+from keyfence.auth.key_sets import FLIGHT, FetchedKeys, RefreshPolicy
 from keyfence.errors import Throttled
 
 from .clock import FakeClock
@@ -15,7 +15,7 @@ from .identity_provider import jwk, private_key
 
 OLD = jwk(private_key("ES256", "old"), "old")
 NEW = jwk(private_key("ES256", "new"), "new")
-PACE = Pace()
+PACE = RefreshPolicy()
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def keys(source: FakeSource, clock: FakeClock) -> FetchedKeys:
     return FetchedKeys(source.fetch, clock=clock)
 
 
-async def known(keys: FetchedKeys, kid: str = "old") -> SigningKey:
+async def known(keys: FetchedKeys, kid: str = "old") -> VerificationKey:
     key = await keys.find(kid)
     assert key is not None
     return key
 
 
-async def known_at_once(keys: FetchedKeys) -> SigningKey:
+async def known_at_once(keys: FetchedKeys) -> VerificationKey:
     """Without waiting for anything but its turn."""
     question = asyncio.create_task(known(keys))
     for _ in range(5):
@@ -215,7 +215,7 @@ async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
 
 
 async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(source: FakeSource, clock: FakeClock) -> None:
-    keys = FetchedKeys(source.fetch, clock=clock, pace=Pace(patience=0.01))
+    keys = FetchedKeys(source.fetch, clock=clock, pace=RefreshPolicy(patience=0.01))
     key = await known(keys)
     source.open.clear()
     clock.advance(PACE.fresh)

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from keyfence.auth.issuer import MAX_ISSUER, Issuer
-from keyfence.auth.jwks import SigningKey
+from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.key_sets import FetchedKeys, KeySet
-from keyfence.auth.tenant_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, OwnedIssuers
+from keyfence.auth.tenant_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, TenantIssuers
 from keyfence.errors import Internal, Throttled
 from keyfence_iam.token_bucket import Budget
 
@@ -36,23 +36,23 @@ def sleeper(clock: FakeClock) -> Sleeper:
 
 
 @pytest.fixture
-def owned(plane: ControlPlane, clock: FakeClock, sleeper: Sleeper) -> OwnedIssuers:
-    return OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=sleeper)
+def owned(plane: ControlPlane, clock: FakeClock, sleeper: Sleeper) -> TenantIssuers:
+    return TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=sleeper)
 
 
-async def known(owned: OwnedIssuers, url: str = A1) -> Issuer:
+async def known(owned: TenantIssuers, url: str = A1) -> Issuer:
     issuer = await owned.find(url)
     assert issuer is not None
     return issuer
 
 
-async def key_of(owned: OwnedIssuers, kid: str = "old", url: str = A1) -> SigningKey:
+async def key_of(owned: TenantIssuers, kid: str = "old", url: str = A1) -> VerificationKey:
     key = await (await known(owned, url)).keys.find(kid)
     assert key is not None
     return key
 
 
-async def test_neighbours_with_a_common_beginning_are_two_issuers_of_two_tenants(owned: OwnedIssuers) -> None:
+async def test_neighbours_with_a_common_beginning_are_two_issuers_of_two_tenants(owned: TenantIssuers) -> None:
     first, tenth = await known(owned, A1), await known(owned, A10)
     assert (first.tenant, tenth.tenant) == ("a1", "a10")
     assert await first.keys.find("new") is None
@@ -69,12 +69,12 @@ async def test_neighbours_with_a_common_beginning_are_two_issuers_of_two_tenants
         "https://id.example/a100",
     ],
 )
-async def test_an_issuer_is_found_by_every_letter_of_its_url(owned: OwnedIssuers, url: str) -> None:
+async def test_an_issuer_is_found_by_every_letter_of_its_url(owned: TenantIssuers, url: str) -> None:
     assert await owned.find(url) is None
 
 
 async def test_a_fresh_issuer_is_read_once_however_often_it_is_asked(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     issuer = await known(owned)
     clock.advance(MAX_AGE - 0.1)
@@ -83,7 +83,7 @@ async def test_a_fresh_issuer_is_read_once_however_often_it_is_asked(
 
 
 async def test_a_thousand_callers_at_once_cause_one_read_also_when_it_is_old(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     await asyncio.gather(*(owned.find(A1) for _ in range(1000)))
     assert len(plane.asked) == 1
@@ -92,7 +92,7 @@ async def test_a_thousand_callers_at_once_cause_one_read_also_when_it_is_old(
     assert len(plane.asked) == 2
 
 
-async def test_a_caller_who_leaves_does_not_take_the_read_with_it(owned: OwnedIssuers, plane: ControlPlane) -> None:
+async def test_a_caller_who_leaves_does_not_take_the_read_with_it(owned: TenantIssuers, plane: ControlPlane) -> None:
     plane.open.clear()
     first, second = asyncio.create_task(owned.find(A1)), asyncio.create_task(owned.find(A1))
     await asyncio.sleep(0)
@@ -105,7 +105,7 @@ async def test_a_caller_who_leaves_does_not_take_the_read_with_it(owned: OwnedIs
 
 
 async def test_what_was_read_too_long_ago_when_it_came_is_read_again(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     plane.open.clear()
     first = asyncio.create_task(owned.find(A1))
@@ -120,7 +120,7 @@ async def test_what_was_read_too_long_ago_when_it_came_is_read_again(
     assert (await second).kid == "new"
 
 
-async def test_age_is_counted_from_before_the_read(owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock) -> None:
+async def test_age_is_counted_from_before_the_read(owned: TenantIssuers, plane: ControlPlane, clock: FakeClock) -> None:
     plane.open.clear()
     slow = asyncio.create_task(known(owned))
     await asyncio.sleep(0)
@@ -134,7 +134,7 @@ async def test_age_is_counted_from_before_the_read(owned: OwnedIssuers, plane: C
     assert not issuer.keys.holds(key)
 
 
-async def test_what_cannot_be_read_is_not_guessed(owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock) -> None:
+async def test_what_cannot_be_read_is_not_guessed(owned: TenantIssuers, plane: ControlPlane, clock: FakeClock) -> None:
     key = await key_of(owned)
     issuer = await known(owned)
     plane.down = True
@@ -147,7 +147,7 @@ async def test_what_cannot_be_read_is_not_guessed(owned: OwnedIssuers, plane: Co
     assert issuer.keys.holds(key)
 
 
-async def test_an_error_that_nobody_waits_for_any_more_is_nobodys(owned: OwnedIssuers, plane: ControlPlane) -> None:
+async def test_an_error_that_nobody_waits_for_any_more_is_nobodys(owned: TenantIssuers, plane: ControlPlane) -> None:
     plane.open.clear()
     plane.down = True
     gone = asyncio.create_task(owned.find(A1))
@@ -160,7 +160,7 @@ async def test_an_error_that_nobody_waits_for_any_more_is_nobodys(owned: OwnedIs
 
 
 async def test_an_unchanged_key_is_the_same_object_after_a_read(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.keep(A1, "a1", {"keys": [OLD, NEW]})
@@ -172,7 +172,7 @@ async def test_an_unchanged_key_is_the_same_object_after_a_read(
 
 
 async def test_a_dropped_key_is_not_held_once_it_has_been_seen_or_the_time_is_over(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.keep(A1, "a1", {"keys": [NEW]})
@@ -184,7 +184,7 @@ async def test_a_dropped_key_is_not_held_once_it_has_been_seen_or_the_time_is_ov
 
 
 async def test_an_issuer_that_was_freed_is_gone_within_the_time(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
     del plane.kept[A1]
@@ -195,7 +195,7 @@ async def test_an_issuer_that_was_freed_is_gone_within_the_time(
 
 
 async def test_an_issuer_that_became_another_tenants_holds_none_of_the_first_ones_keys(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.keep(A1, "globex", {"keys": [OLD]})
@@ -205,7 +205,7 @@ async def test_an_issuer_that_became_another_tenants_holds_none_of_the_first_one
     assert await key_of(owned) is not key
 
 
-async def test_an_unknown_kid_is_looked_for_at_once(owned: OwnedIssuers, plane: ControlPlane) -> None:
+async def test_an_unknown_kid_is_looked_for_at_once(owned: TenantIssuers, plane: ControlPlane) -> None:
     issuer = await known(owned)
     plane.keep(A1, "a1", {"keys": [OLD, NEW]})
     assert await issuer.keys.find("new") is not None
@@ -213,7 +213,7 @@ async def test_an_unknown_kid_is_looked_for_at_once(owned: OwnedIssuers, plane: 
 
 
 async def test_unknown_kids_are_looked_for_once_a_second_and_wait_for_that(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock, sleeper: Sleeper
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock, sleeper: Sleeper
 ) -> None:
     issuer = await known(owned)
     began_at = clock.now
@@ -225,7 +225,7 @@ async def test_unknown_kids_are_looked_for_once_a_second_and_wait_for_that(
     assert await issuer.keys.find("new") is not None
 
 
-async def test_those_with_unknown_kids_wait_together(owned: OwnedIssuers, plane: ControlPlane) -> None:
+async def test_those_with_unknown_kids_wait_together(owned: TenantIssuers, plane: ControlPlane) -> None:
     issuer = await known(owned)
     assert await issuer.keys.find("random") is None
     plane.keep(A1, "a1", {"keys": [NEW]})
@@ -235,7 +235,7 @@ async def test_those_with_unknown_kids_wait_together(owned: OwnedIssuers, plane:
 
 
 async def test_a_kid_is_not_called_wrong_by_a_look_that_began_before_it_came(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     issuer = await known(owned)
     plane.open.clear()
@@ -256,14 +256,14 @@ async def test_who_waited_while_others_read_does_not_read_again(plane: ControlPl
         clock.advance(MAX_AGE)
         await issuers.find(A1)
 
-    issuers = OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=long_sleep)
+    issuers = TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=long_sleep)
     issuer = await known(issuers)
     for _ in range(2):
         assert await issuer.keys.find("random") is None
     assert len(plane.asked) == 3
 
 
-async def test_known_kids_do_not_wait_for_unknown_ones(owned: OwnedIssuers, plane: ControlPlane) -> None:
+async def test_known_kids_do_not_wait_for_unknown_ones(owned: TenantIssuers, plane: ControlPlane) -> None:
     issuer = await known(owned)
     plane.open.clear()
     stranger = asyncio.create_task(issuer.keys.find("random"))
@@ -275,7 +275,7 @@ async def test_known_kids_do_not_wait_for_unknown_ones(owned: OwnedIssuers, plan
 
 
 async def test_an_issuer_that_does_not_exist_is_not_asked_for_again_at_once(
-    owned: OwnedIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
 ) -> None:
     nobody = "https://id.example/nobody"
     for _ in range(5):
@@ -290,13 +290,13 @@ async def test_an_issuer_that_does_not_exist_is_not_asked_for_again_at_once(
     "url",
     ["", "id.example", "http://id.example/a1", "https://id.example/a1?x", "https://id.example/".ljust(MAX_ISSUER + 1)],
 )
-async def test_what_no_tenant_can_own_is_never_looked_up(owned: OwnedIssuers, plane: ControlPlane, url: str) -> None:
+async def test_what_no_tenant_can_own_is_never_looked_up(owned: TenantIssuers, plane: ControlPlane, url: str) -> None:
     assert await owned.find(url) is None
     assert plane.asked == []
 
 
 async def test_made_up_issuers_are_throttled_while_known_ones_are_served(plane: ControlPlane, clock: FakeClock) -> None:
-    owned = OwnedIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    owned = TenantIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
     await known(owned)
     refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(100)]
     assert all(refusals[20:])
@@ -310,7 +310,7 @@ async def test_made_up_issuers_are_throttled_while_known_ones_are_served(plane: 
 
 async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(plane: ControlPlane, clock: FakeClock) -> None:
     spent = Budget(1e-9)
-    owned = OwnedIssuers(plane.look_up, unpublished, spent, clock=clock)
+    owned = TenantIssuers(plane.look_up, unpublished, spent, clock=clock)
     await known(owned)
     clock.advance(MAX_AGE)
     await known(owned)
@@ -319,7 +319,7 @@ async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(plane: Co
 
 
 async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, clock: FakeClock) -> None:
-    owned = OwnedIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    owned = TenantIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
     refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(20)]
     refusal = refusals[-1]
     assert refusal is not None
@@ -332,7 +332,7 @@ async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, 
 async def test_a_new_key_of_a_known_issuer_is_found_in_the_middle_of_made_up_issuers(
     plane: ControlPlane, clock: FakeClock
 ) -> None:
-    owned = OwnedIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    owned = TenantIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
     issuer = await known(owned)
     for number in range(100):
         await _refusal(owned, f"https://id.example/made-up-{number}")
@@ -340,7 +340,7 @@ async def test_a_new_key_of_a_known_issuer_is_found_in_the_middle_of_made_up_iss
     assert await issuer.keys.find("new") is not None
 
 
-async def _refusal(owned: OwnedIssuers, url: str) -> Throttled | None:
+async def _refusal(owned: TenantIssuers, url: str) -> Throttled | None:
     try:
         assert await owned.find(url) is None
     except Throttled as refusal:
@@ -351,7 +351,7 @@ async def _refusal(owned: OwnedIssuers, url: str) -> Throttled | None:
 async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_not(
     plane: ControlPlane, clock: FakeClock
 ) -> None:
-    owned = OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, largest=8)
+    owned = TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, largest=8)
     for number in range(100):
         plane.keep(f"https://id.example/t{number}", f"t{number}", {"keys": [OLD]})
         await known(owned, f"https://id.example/t{number}")
@@ -360,7 +360,7 @@ async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_no
 
 
 async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: ControlPlane, clock: FakeClock) -> None:
-    owned = OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, largest=2)
+    owned = TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, largest=2)
     plane.keep("https://id.example/third", "third", {"keys": [OLD]})
     for url in (A1, A10):
         await known(owned, url)
@@ -370,7 +370,7 @@ async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: ControlPla
     assert plane.asked == [A1, A10, A1, "https://id.example/third", A10]
 
 
-async def test_what_is_doubted_is_read_before_it_is_believed(owned: OwnedIssuers, plane: ControlPlane) -> None:
+async def test_what_is_doubted_is_read_before_it_is_believed(owned: TenantIssuers, plane: ControlPlane) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.keep(A1, "a1", {"keys": [NEW]})
     owned.doubt(A1)
@@ -380,7 +380,7 @@ async def test_what_is_doubted_is_read_before_it_is_believed(owned: OwnedIssuers
 
 
 async def test_an_issuer_that_did_not_exist_is_found_once_that_is_doubted(
-    owned: OwnedIssuers, plane: ControlPlane
+    owned: TenantIssuers, plane: ControlPlane
 ) -> None:
     late = "https://id.example/late"
     assert await owned.find(late) is None
@@ -390,7 +390,7 @@ async def test_an_issuer_that_did_not_exist_is_found_once_that_is_doubted(
 
 
 async def test_a_read_that_was_on_its_way_when_it_was_doubted_is_not_believed(
-    owned: OwnedIssuers, plane: ControlPlane
+    owned: TenantIssuers, plane: ControlPlane
 ) -> None:
     plane.open.clear()
     late = asyncio.create_task(owned.find(A1))
@@ -415,7 +415,7 @@ async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, c
             await gate.wait()
         return found
 
-    owned = OwnedIssuers(look_up, unpublished, Plenty(), clock=clock)
+    owned = TenantIssuers(look_up, unpublished, Plenty(), clock=clock)
     late = asyncio.create_task(owned.find(A1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -442,7 +442,7 @@ async def test_published_keys_stay_while_their_address_does_and_go_with_it(
         made.append(uri)
         return FetchedKeys(sources[uri].fetch, clock=clock)
 
-    owned = OwnedIssuers(plane.look_up, published, Plenty(), clock=clock)
+    owned = TenantIssuers(plane.look_up, published, Plenty(), clock=clock)
     first, second = sources
     plane.kept[A1] = Kept(A1, plane.kept[A1].tenant, jwks_uri=first)
     key, issuer = await key_of(owned), await known(owned)
@@ -467,7 +467,7 @@ async def test_no_two_reads_of_one_issuer_overlap(plane: ControlPlane, clock: Fa
         under_way.append(under_way[-1] - 1)
         return plane.kept[url]
 
-    owned = OwnedIssuers(look_up, unpublished, Plenty(), clock=clock, sleep=sleeper)
+    owned = TenantIssuers(look_up, unpublished, Plenty(), clock=clock, sleep=sleeper)
     issuer = await known(owned)
     await asyncio.gather(
         *(issuer.keys.find(f"random-{number}") for number in range(50)), *(owned.find(A1) for _ in range(50))

@@ -3,11 +3,11 @@
 import pytest
 
 from keyfence.auth.issuer import Issuer
-from keyfence.auth.jwks import SigningKey
+from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.principal import Principal
-from keyfence.auth.tenant_issuers import MAX_AGE, OwnedIssuers
-from keyfence.auth.token import admit_operator, admit_principal
-from keyfence.auth.verifier import RECHECK_SECONDS, Verifier
+from keyfence.auth.tenant_issuers import MAX_AGE, TenantIssuers
+from keyfence.auth.token import operator_from, principal_from
+from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Internal, Unauthenticated
 
 from .clock import FakeClock
@@ -36,17 +36,17 @@ def plane(a1: IdentityProvider, a10: IdentityProvider) -> ControlPlane:
 
 
 @pytest.fixture
-def owned(plane: ControlPlane, clock: FakeClock) -> OwnedIssuers:
-    return OwnedIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=Sleeper(clock))
+def owned(plane: ControlPlane, clock: FakeClock) -> TenantIssuers:
+    return TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=Sleeper(clock))
 
 
 @pytest.fixture
-def verifier(owned: OwnedIssuers, provider: IdentityProvider, clock: FakeClock) -> Verifier[Principal]:
+def verifier(owned: TenantIssuers, provider: IdentityProvider, clock: FakeClock) -> TokenVerifier[Principal]:
     return verifier_of(owned, provider.issuer(), clock)
 
 
-def verifier_of(owned: OwnedIssuers, issuer: Issuer, clock: FakeClock) -> Verifier[Principal]:
-    return Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=clock, others=owned)
+def verifier_of(owned: TenantIssuers, issuer: Issuer, clock: FakeClock) -> TokenVerifier[Principal]:
+    return TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock, others=owned)
 
 
 def renewed(provider: IdentityProvider) -> IdentityProvider:
@@ -58,7 +58,7 @@ def keys(*providers: IdentityProvider) -> dict[str, object]:
 
 
 async def test_each_tenants_issuer_opens_its_own_tenant(
-    verifier: Verifier[Principal], a1: IdentityProvider, a10: IdentityProvider
+    verifier: TokenVerifier[Principal], a1: IdentityProvider, a10: IdentityProvider
 ) -> None:
     assert (await verifier.verify(a1.token(tenant="a1"))).tenant == "a1"
     assert (await verifier.verify(a10.token(tenant="a10"))).tenant == "a10"
@@ -66,21 +66,21 @@ async def test_each_tenants_issuer_opens_its_own_tenant(
 
 @pytest.mark.parametrize("claimed", ["a10", "a", "a11", "acme", "A1", "a1#", None, 1, ["a1"]])
 async def test_a_tenants_issuer_that_claims_another_tenant_is_refused(
-    verifier: Verifier[Principal], a1: IdentityProvider, claimed: object
+    verifier: TokenVerifier[Principal], a1: IdentityProvider, claimed: object
 ) -> None:
     with pytest.raises(Unauthenticated):
         await verifier.verify(a1.token(tenant=claimed))
 
 
 async def test_the_longer_of_two_neighbours_does_not_open_the_shorter_either(
-    verifier: Verifier[Principal], a10: IdentityProvider
+    verifier: TokenVerifier[Principal], a10: IdentityProvider
 ) -> None:
     with pytest.raises(Unauthenticated, match="does not speak for"):
         await verifier.verify(a10.token(tenant="a1"))
 
 
 async def test_a_tenants_key_proves_nothing_in_its_neighbours_name(
-    verifier: Verifier[Principal], a1: IdentityProvider, a10: IdentityProvider
+    verifier: TokenVerifier[Principal], a1: IdentityProvider, a10: IdentityProvider
 ) -> None:
     forged = IdentityProvider(a1.clock, url=A10, key_name=a1.key_name)
     await verifier.verify(a10.token(tenant="a10"))
@@ -89,7 +89,7 @@ async def test_a_tenants_key_proves_nothing_in_its_neighbours_name(
 
 
 async def test_an_issuer_of_the_settings_stays_what_it_is_though_a_tenant_claims_it(
-    verifier: Verifier[Principal], plane: ControlPlane, provider: IdentityProvider, a1: IdentityProvider
+    verifier: TokenVerifier[Principal], plane: ControlPlane, provider: IdentityProvider, a1: IdentityProvider
 ) -> None:
     plane.keep(provider.url, "a1", a1.jwks())
     impostor = IdentityProvider(a1.clock, url=provider.url, key_name=a1.key_name)
@@ -100,7 +100,7 @@ async def test_an_issuer_of_the_settings_stays_what_it_is_though_a_tenant_claims
 
 
 async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alone(
-    owned: OwnedIssuers, provider: IdentityProvider, clock: FakeClock
+    owned: TenantIssuers, provider: IdentityProvider, clock: FakeClock
 ) -> None:
     bound = verifier_of(owned, provider.issuer("a1"), clock)
     assert (await bound.verify(provider.token(tenant="a1"))).tenant == "a1"
@@ -109,18 +109,18 @@ async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alon
 
 
 async def test_a_tenants_issuer_does_not_open_the_operators_door(
-    owned: OwnedIssuers, provider: IdentityProvider, a1: IdentityProvider, clock: FakeClock
+    owned: TenantIssuers, provider: IdentityProvider, a1: IdentityProvider, clock: FakeClock
 ) -> None:
-    operators = Verifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=admit_operator, clock=clock)
+    operators = TokenVerifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=operator_from, clock=clock)
     with pytest.raises(Unauthenticated):
         await operators.verify(a1.token_without("tenant", aud="keyfence-admin"))
-    careless = Verifier(issuers=[], audience="keyfence-admin", admit=admit_operator, clock=clock, others=owned)
+    careless = TokenVerifier(issuers=[], audience="keyfence-admin", admit=operator_from, clock=clock, others=owned)
     with pytest.raises(Unauthenticated, match="operators' door"):
         await careless.verify(a1.token_without("tenant", aud="keyfence-admin"))
 
 
 async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_no_proof(
-    verifier: Verifier[Principal],
+    verifier: TokenVerifier[Principal],
     plane: ControlPlane,
     a1: IdentityProvider,
     clock: FakeClock,
@@ -128,7 +128,7 @@ async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_n
 ) -> None:
     token = a1.token(tenant="a1")
     caller = await verifier.verify(token)
-    monkeypatch.setattr(SigningKey, "signed", lambda *_, **__: pytest.fail("the signature was read again"))
+    monkeypatch.setattr(VerificationKey, "signed", lambda *_, **__: pytest.fail("the signature was read again"))
     for _ in range(10):
         clock.advance(MAX_AGE / 2)
         assert await verifier.verify(token) is caller
@@ -136,7 +136,7 @@ async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_n
 
 
 async def test_a_remembered_token_ends_with_its_key_within_the_time(
-    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
@@ -149,7 +149,7 @@ async def test_a_remembered_token_ends_with_its_key_within_the_time(
 
 
 async def test_keys_that_are_added_before_they_sign_and_dropped_after_refuse_nobody(
-    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
 ) -> None:
     new = renewed(a1)
     old_token, new_token = a1.token(tenant="a1"), new.token(tenant="a1")
@@ -169,7 +169,7 @@ async def test_keys_that_are_added_before_they_sign_and_dropped_after_refuse_nob
 
 
 async def test_a_token_of_a_key_that_is_as_new_as_itself_is_not_refused(
-    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider
 ) -> None:
     """Though it was read a moment ago, and though others ask for keys that are not there."""
     await verifier.verify(a1.token(tenant="a1"))
@@ -182,7 +182,7 @@ async def test_a_token_of_a_key_that_is_as_new_as_itself_is_not_refused(
 
 
 async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_refused_within_the_time(
-    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
@@ -194,7 +194,7 @@ async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_re
 
 
 async def test_a_remembered_token_of_an_issuer_that_was_freed_is_refused_within_the_time(
-    verifier: Verifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
@@ -205,7 +205,7 @@ async def test_a_remembered_token_of_an_issuer_that_was_freed_is_refused_within_
 
 
 async def test_nobody_is_let_in_by_what_cannot_be_read_and_nobody_else_is_kept_out(
-    verifier: Verifier[Principal],
+    verifier: TokenVerifier[Principal],
     plane: ControlPlane,
     provider: IdentityProvider,
     a1: IdentityProvider,
@@ -226,7 +226,7 @@ async def test_nobody_is_let_in_by_what_cannot_be_read_and_nobody_else_is_kept_o
 
 
 async def test_a_remembered_token_is_proven_anew_after_its_time_and_ends_at_its_end(
-    verifier: Verifier[Principal], a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], a1: IdentityProvider, clock: FakeClock
 ) -> None:
     token = a1.token(tenant="a1", exp=int(clock.now) + 2 * RECHECK_SECONDS)
     caller = await verifier.verify(token)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.auth.egress import is_public
+from keyfence.auth.egress import is_public_address
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ from keyfence.auth.egress import is_public
     ],
 )
 def test_an_address_that_is_not_everybodys_is_not_public(address: str) -> None:
-    assert not is_public(address)
+    assert not is_public_address(address)
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_an_address_that_is_not_everybodys_is_not_public(address: str) -> None:
     ],
 )
 def test_an_address_next_to_those_is_public(address: str) -> None:
-    assert is_public(address)
+    assert is_public_address(address)

@@ -13,10 +13,10 @@ from time import sleep
 
 import pytest
 
-from keyfence.auth.egress import PUBLIC, OutOfReach, Place, Reach, is_public, tenants_place
-from keyfence.auth.http_get import BOUNDS, MAX_BODY, Bounds
-from keyfence.auth.jwks import SigningKey
-from keyfence.auth.key_sets import MAX_KEYS, JwksSource, JwksUnavailable, PublishedKeys
+from keyfence.auth.egress import PUBLIC, EgressDenied, EgressPolicy, FetchTarget, is_public_address, parse_tenant_uri
+from keyfence.auth.http_get import BOUNDS, MAX_BODY, FetchLimits
+from keyfence.auth.jwks import VerificationKey
+from keyfence.auth.key_sets import MAX_KEYS, JwksFetcher, JwksUnavailable, JwksUrl
 from keyfence.errors import Throttled
 
 from .certificates import Authority
@@ -45,7 +45,7 @@ def names(*answers: Sequence[str]) -> Names:
 
 
 def loopback_too(address: str) -> bool:
-    return address == LOOPBACK or is_public(address)
+    return address == LOOPBACK or is_public_address(address)
 
 
 @pytest.fixture
@@ -61,25 +61,25 @@ def server(authority: Authority, provider: IdentityProvider) -> Iterator[JwksSer
 
 
 @pytest.fixture
-def reach(authority: Authority) -> Reach:
+def reach(authority: Authority) -> EgressPolicy:
     trusting = authority.trusting()
-    return Reach(allows=loopback_too, resolve=names([LOOPBACK]), tls=lambda: trusting)
+    return EgressPolicy(allows=loopback_too, resolve=names([LOOPBACK]), tls=lambda: trusting)
 
 
-def source(server: JwksServer, reach: Reach, bounds: Bounds = BOUNDS, host: str = NAME) -> JwksSource:
-    return JwksSource(tenants_place(f"https://{host}:{server.server_port}/jwks"), reach, bounds)
+def source(server: JwksServer, reach: EgressPolicy, bounds: FetchLimits = BOUNDS, host: str = NAME) -> JwksUrl:
+    return JwksUrl(parse_tenant_uri(f"https://{host}:{server.server_port}/jwks"), reach, bounds)
 
 
-def with_names(reach: Reach, resolve: Callable[[str, int], Sequence[str]]) -> Reach:
-    return Reach(allows=reach.allows, resolve=resolve, tls=reach.tls)
+def with_names(reach: EgressPolicy, resolve: Callable[[str, int], Sequence[str]]) -> EgressPolicy:
+    return EgressPolicy(allows=reach.allows, resolve=resolve, tls=reach.tls)
 
 
-def test_keys_are_fetched_over_https(server: JwksServer, reach: Reach) -> None:
+def test_keys_are_fetched_over_https(server: JwksServer, reach: EgressPolicy) -> None:
     assert set(source(server, reach).fetch()) == {"k1"}
 
 
 def test_the_name_and_not_the_address_is_what_the_certificate_must_be_for(
-    server: JwksServer, reach: Reach, authority: Authority
+    server: JwksServer, reach: EgressPolicy, authority: Authority
 ) -> None:
     server.tls = authority.serving(LOOPBACK)
     with pytest.raises(JwksUnavailable, match="SSLCertVerificationError"):
@@ -87,14 +87,16 @@ def test_the_name_and_not_the_address_is_what_the_certificate_must_be_for(
     assert server.hits == []
 
 
-def test_a_certificate_of_an_authority_that_is_not_trusted_is_refused(server: JwksServer, reach: Reach) -> None:
+def test_a_certificate_of_an_authority_that_is_not_trusted_is_refused(server: JwksServer, reach: EgressPolicy) -> None:
     stranger = ssl.create_default_context()
     with pytest.raises(JwksUnavailable, match="SSLCertVerificationError"):
-        source(server, Reach(allows=reach.allows, resolve=reach.resolve, tls=lambda: stranger)).fetch()
+        source(server, EgressPolicy(allows=reach.allows, resolve=reach.resolve, tls=lambda: stranger)).fetch()
     assert server.hits == []
 
 
-def test_what_answers_without_tls_is_refused(jwks_server: JwksServer, reach: Reach, provider: IdentityProvider) -> None:
+def test_what_answers_without_tls_is_refused(
+    jwks_server: JwksServer, reach: EgressPolicy, provider: IdentityProvider
+) -> None:
     jwks_server.publish(provider.jwks())
     with pytest.raises(JwksUnavailable):
         source(jwks_server, reach).fetch()
@@ -102,51 +104,53 @@ def test_what_answers_without_tls_is_refused(jwks_server: JwksServer, reach: Rea
 
 
 @pytest.mark.parametrize("address", [LOOPBACK, "10.0.0.1", "169.254.169.254", "fd00:ec2::254", "::ffff:127.0.0.1"])
-def test_a_name_that_stands_for_an_address_inside_is_not_called(server: JwksServer, reach: Reach, address: str) -> None:
-    public = Reach(allows=PUBLIC.allows, resolve=names([address]), tls=reach.tls)
+def test_a_name_that_stands_for_an_address_inside_is_not_called(
+    server: JwksServer, reach: EgressPolicy, address: str
+) -> None:
+    public = EgressPolicy(allows=PUBLIC.allows, resolve=names([address]), tls=reach.tls)
     with pytest.raises(JwksUnavailable, match="not called"):
         source(server, public).fetch()
     assert server.connections == 0
 
 
 @pytest.mark.parametrize("answer", [["10.0.0.1", LOOPBACK], [LOOPBACK, "10.0.0.1"]], ids=["first", "last"])
-def test_one_address_inside_spoils_all_of_a_name(server: JwksServer, reach: Reach, answer: list[str]) -> None:
+def test_one_address_inside_spoils_all_of_a_name(server: JwksServer, reach: EgressPolicy, answer: list[str]) -> None:
     with pytest.raises(JwksUnavailable, match="not called"):
         source(server, with_names(reach, names(answer))).fetch()
     assert server.connections == 0
 
 
-def test_a_name_that_stands_for_nothing_is_not_called(server: JwksServer, reach: Reach) -> None:
+def test_a_name_that_stands_for_nothing_is_not_called(server: JwksServer, reach: EgressPolicy) -> None:
     with pytest.raises(JwksUnavailable, match="no address"):
         source(server, with_names(reach, names([]))).fetch()
 
 
-def test_a_name_is_looked_up_once_so_that_what_was_checked_is_called(server: JwksServer, reach: Reach) -> None:
+def test_a_name_is_looked_up_once_so_that_what_was_checked_is_called(server: JwksServer, reach: EgressPolicy) -> None:
     rebinding = names([LOOPBACK], ["10.0.0.1"])
     assert set(source(server, with_names(reach, rebinding)).fetch()) == {"k1"}
     assert rebinding.asked == 1
 
 
-def test_no_other_address_is_called_than_the_name_stands_for(server: JwksServer, reach: Reach) -> None:
-    elsewhere = Reach(allows=lambda _: True, resolve=names(["127.0.0.2"]), tls=reach.tls)
+def test_no_other_address_is_called_than_the_name_stands_for(server: JwksServer, reach: EgressPolicy) -> None:
+    elsewhere = EgressPolicy(allows=lambda _: True, resolve=names(["127.0.0.2"]), tls=reach.tls)
     with pytest.raises(JwksUnavailable):
-        source(server, elsewhere, Bounds(silence=0.5)).fetch()
+        source(server, elsewhere, FetchLimits(silence=0.5)).fetch()
     assert server.connections == 0
 
 
-def test_the_next_address_is_tried_when_nobody_answers_at_the_first(server: JwksServer, reach: Reach) -> None:
-    two = Reach(allows=lambda _: True, resolve=names(["127.0.0.2", LOOPBACK]), tls=reach.tls)
+def test_the_next_address_is_tried_when_nobody_answers_at_the_first(server: JwksServer, reach: EgressPolicy) -> None:
+    two = EgressPolicy(allows=lambda _: True, resolve=names(["127.0.0.2", LOOPBACK]), tls=reach.tls)
     assert set(source(server, two).fetch()) == {"k1"}
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "localhost"])
 def test_the_loopback_in_disguise_is_seen_when_it_is_looked_up(host: str) -> None:
-    with pytest.raises(OutOfReach):
-        PUBLIC.addresses(Place(host=host, port=443, target="/jwks"))
+    with pytest.raises(EgressDenied):
+        PUBLIC.addresses(FetchTarget(host=host, port=443, target="/jwks"))
 
 
 def test_proxies_of_the_environment_are_not_asked(
-    server: JwksServer, jwks_server: JwksServer, reach: Reach, monkeypatch: pytest.MonkeyPatch
+    server: JwksServer, jwks_server: JwksServer, reach: EgressPolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, jwks_server.url(""))
@@ -155,14 +159,14 @@ def test_proxies_of_the_environment_are_not_asked(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_a_failure(server: JwksServer, reach: Reach, status: int) -> None:
+def test_a_redirect_is_a_failure(server: JwksServer, reach: EgressPolicy, status: int) -> None:
     server.status, server.headers = status, {"Location": f"https://{NAME}:{server.server_port}/elsewhere"}
     with pytest.raises(JwksUnavailable, match=str(status)):
         source(server, reach).fetch()
     assert server.hits == ["/jwks"]
 
 
-def test_a_body_of_exactly_the_limit_is_read_and_one_byte_more_is_not(server: JwksServer, reach: Reach) -> None:
+def test_a_body_of_exactly_the_limit_is_read_and_one_byte_more_is_not(server: JwksServer, reach: EgressPolicy) -> None:
     server.body = server.body.ljust(MAX_BODY)
     assert set(source(server, reach).fetch()) == {"k1"}
     server.body += b" "
@@ -170,7 +174,7 @@ def test_a_body_of_exactly_the_limit_is_read_and_one_byte_more_is_not(server: Jw
         source(server, reach).fetch()
 
 
-def test_a_body_without_end_is_refused(server: JwksServer, reach: Reach) -> None:
+def test_a_body_without_end_is_refused(server: JwksServer, reach: EgressPolicy) -> None:
     server.raw = itertools.chain([b"HTTP/1.1 200 OK\r\n\r\n"], itertools.repeat(b" " * 4096))
     with pytest.raises(JwksUnavailable, match="more than"):
         source(server, reach).fetch()
@@ -182,11 +186,11 @@ def test_a_body_without_end_is_refused(server: JwksServer, reach: Reach) -> None
     ids=["nothing", "status", "continue", "headers"],
 )
 def test_an_answer_that_drips_is_left_at_the_deadline_wherever_it_has_come_to(
-    server: JwksServer, reach: Reach, beginning: bytes
+    server: JwksServer, reach: EgressPolicy, beginning: bytes
 ) -> None:
     server.raw = itertools.chain([beginning], _drops())
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(server, reach, Bounds(whole=0.2)).fetch()
+        source(server, reach, FetchLimits(whole=0.2)).fetch()
 
 
 def _drops() -> Iterator[bytes]:
@@ -195,31 +199,31 @@ def _drops() -> Iterator[bytes]:
         yield b"x"
 
 
-def test_an_answer_that_comes_after_the_deadline_is_not_waited_for(server: JwksServer, reach: Reach) -> None:
+def test_an_answer_that_comes_after_the_deadline_is_not_waited_for(server: JwksServer, reach: EgressPolicy) -> None:
     server.raw = iter([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(server.body), server.body)])
     server.answers.clear()
     late = Timer(3, server.answers.set)
     late.start()
     with pytest.raises(JwksUnavailable, match="Timeout"):
-        source(server, reach, Bounds(silence=30, whole=1)).fetch()
+        source(server, reach, FetchLimits(silence=30, whole=1)).fetch()
     late.cancel()
 
 
-def test_who_takes_the_call_and_says_nothing_is_left(reach: Reach) -> None:
+def test_who_takes_the_call_and_says_nothing_is_left(reach: EgressPolicy) -> None:
     with socket.create_server((LOOPBACK, 0)) as silent:
-        place = tenants_place(f"https://{NAME}:{silent.getsockname()[1]}/jwks")
+        place = parse_tenant_uri(f"https://{NAME}:{silent.getsockname()[1]}/jwks")
         with pytest.raises(JwksUnavailable, match="Timeout"):
-            JwksSource(place, reach, Bounds(silence=0.05)).fetch()
+            JwksUrl(place, reach, FetchLimits(silence=0.05)).fetch()
 
 
 @pytest.mark.parametrize("answer", [b"?" * 100, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"])
-def test_what_is_not_http_counts_as_an_outage(server: JwksServer, reach: Reach, answer: bytes) -> None:
+def test_what_is_not_http_counts_as_an_outage(server: JwksServer, reach: EgressPolicy, answer: bytes) -> None:
     server.raw = iter([answer])
     with pytest.raises(JwksUnavailable):
         source(server, reach).fetch()
 
 
-def test_a_set_of_too_many_keys_counts_as_an_outage(server: JwksServer, reach: Reach) -> None:
+def test_a_set_of_too_many_keys_counts_as_an_outage(server: JwksServer, reach: EgressPolicy) -> None:
     key = private_key("ES256")
     server.publish({"keys": [jwk(key, f"k{number}") for number in range(MAX_KEYS)]})
     assert len(source(server, reach).fetch()) == MAX_KEYS
@@ -228,20 +232,20 @@ def test_a_set_of_too_many_keys_counts_as_an_outage(server: JwksServer, reach: R
         source(server, reach).fetch()
 
 
-def test_of_a_set_with_private_keys_only_the_public_ones_are_taken(server: JwksServer, reach: Reach) -> None:
+def test_of_a_set_with_private_keys_only_the_public_ones_are_taken(server: JwksServer, reach: EgressPolicy) -> None:
     server.publish({"keys": [jwk(private_key("ES256"), "secret", d="c2VjcmV0"), jwk(private_key("ES256"), "public")]})
     assert set(source(server, reach).fetch()) == {"public"}
 
 
 async def test_a_slow_provider_delays_nobody_but_its_own_tenant(
-    authority: Authority, reach: Reach, provider: IdentityProvider
+    authority: Authority, reach: EgressPolicy, provider: IdentityProvider
 ) -> None:
     with ExitStack() as stack:
         slow, *quick = (stack.enter_context(serving(authority.serving(NAME))) for _ in range(5))
         slow.answers.clear()
         for server in (slow, *quick):
             server.publish(provider.jwks())
-        published = PublishedKeys(reach=reach, threads=2)
+        published = JwksFetcher(reach=reach, threads=2)
         waiting = asyncio.create_task(_found(published, slow))
         found = await asyncio.gather(*(_found(published, server) for server in quick))
         assert all(found)
@@ -252,12 +256,12 @@ async def test_a_slow_provider_delays_nobody_but_its_own_tenant(
 
 
 async def test_no_more_fetches_than_threads_run_at_once(
-    authority: Authority, reach: Reach, provider: IdentityProvider
+    authority: Authority, reach: EgressPolicy, provider: IdentityProvider
 ) -> None:
     with serving(authority.serving(NAME)) as server:
         server.publish(provider.jwks())
         server.answers.clear()
-        published = PublishedKeys(reach=reach, threads=3)
+        published = JwksFetcher(reach=reach, threads=3)
         waiting = [asyncio.create_task(_found(published, server)) for _ in range(20)]
         await asyncio.to_thread(server.hit.acquire)
         await asyncio.to_thread(server.hit.acquire)
@@ -268,8 +272,10 @@ async def test_no_more_fetches_than_threads_run_at_once(
         published.close()
 
 
-async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(server: JwksServer, reach: Reach) -> None:
-    published = PublishedKeys(reach=Reach(allows=is_public, resolve=names([LOOPBACK]), tls=reach.tls))
+async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(
+    server: JwksServer, reach: EgressPolicy
+) -> None:
+    published = JwksFetcher(reach=EgressPolicy(allows=is_public_address, resolve=names([LOOPBACK]), tls=reach.tls))
     with pytest.raises(Throttled):
         await _found(published, server)
     assert server.connections == 0
@@ -277,13 +283,13 @@ async def test_an_address_inside_is_an_outage_for_whoever_sends_a_token(server: 
 
 
 async def test_nothing_inside_is_called_unless_somebody_says_otherwise(server: JwksServer) -> None:
-    published = PublishedKeys()
+    published = JwksFetcher()
     with pytest.raises(Throttled):
         await published.at(f"https://localhost:{server.server_port}/jwks", "https://id.acme.example").find("k1")
     assert server.connections == 0
     published.close()
 
 
-async def _found(published: PublishedKeys, server: JwksServer) -> SigningKey | None:
+async def _found(published: JwksFetcher, server: JwksServer) -> VerificationKey | None:
     keys = published.at(f"https://{NAME}:{server.server_port}/jwks", "https://id.acme.example")
     return await keys.find("k1")

@@ -3,10 +3,10 @@
 import pytest
 
 from keyfence.auth.issuer import Issuer
-from keyfence.auth.key_sets import FetchedKeys, Pace
+from keyfence.auth.key_sets import FetchedKeys, RefreshPolicy
 from keyfence.auth.principal import Principal
-from keyfence.auth.token import LEEWAY, admit_principal
-from keyfence.auth.verifier import RECHECK_SECONDS, Verifier
+from keyfence.auth.token import CLOCK_SKEW, principal_from
+from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
 
 from .clock import FakeClock
@@ -14,7 +14,7 @@ from .fake_source import FakeSource
 from .identity_provider import URL, IdentityProvider, jwk, private_key
 from .test_tokens import refusal
 
-PACE = Pace()
+PACE = RefreshPolicy()
 
 
 @pytest.fixture
@@ -23,31 +23,31 @@ def source(provider: IdentityProvider) -> FakeSource:
 
 
 @pytest.fixture
-def fetching(source: FakeSource, clock: FakeClock) -> Verifier[Principal]:
+def fetching(source: FakeSource, clock: FakeClock) -> TokenVerifier[Principal]:
     issuer = Issuer(url=URL, keys=FetchedKeys(source.fetch, clock=clock))
-    return Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=clock, cached_tokens=2)
+    return TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock, cached_tokens=2)
 
 
 async def test_a_token_seen_before_is_not_verified_again(
-    fetching: Verifier[Principal], provider: IdentityProvider
+    fetching: TokenVerifier[Principal], provider: IdentityProvider
 ) -> None:
     token = provider.token()
     assert await fetching.verify(token) is await fetching.verify(token)
 
 
 async def test_a_remembered_token_stops_when_it_expires(
-    fetching: Verifier[Principal], provider: IdentityProvider, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: FakeClock
 ) -> None:
     token = provider.token(exp=int(clock.now) + 60)
     principal = await fetching.verify(token)
-    clock.advance(60 + LEEWAY - 1)
+    clock.advance(60 + CLOCK_SKEW - 1)
     assert await fetching.verify(token) is principal
     clock.advance(1)
     assert await refusal(fetching, token) == "the token has expired"
 
 
 async def test_a_remembered_token_is_checked_anew_after_a_while(
-    fetching: Verifier[Principal], provider: IdentityProvider, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: FakeClock
 ) -> None:
     token = provider.token()
     principal = await fetching.verify(token)
@@ -58,7 +58,7 @@ async def test_a_remembered_token_is_checked_anew_after_a_while(
 
 
 async def test_a_remembered_token_stops_when_its_key_is_dropped(
-    fetching: Verifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
 ) -> None:
     token = provider.token()
     await fetching.verify(token)
@@ -70,7 +70,7 @@ async def test_a_remembered_token_stops_when_its_key_is_dropped(
 
 
 async def test_both_keys_are_good_while_a_rotation_overlaps(
-    fetching: Verifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
 ) -> None:
     old, rotated = provider.token(), IdentityProvider(clock, kid="k2", key_name="second")
     principal = await fetching.verify(old)
@@ -81,7 +81,7 @@ async def test_both_keys_are_good_while_a_rotation_overlaps(
 
 
 async def test_a_dropped_key_takes_effect_without_any_new_token(
-    fetching: Verifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
 ) -> None:
     token = provider.token()
     await fetching.verify(token)
@@ -91,7 +91,7 @@ async def test_a_dropped_key_takes_effect_without_any_new_token(
 
 
 async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_token(
-    fetching: Verifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
 ) -> None:
     token = provider.token(exp=int(clock.now) + 2 * int(PACE.usable))
     await fetching.verify(token)
@@ -104,7 +104,7 @@ async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_tok
 
 
 async def test_a_clock_set_back_does_not_lengthen_a_token_s_life(
-    fetching: Verifier[Principal], provider: IdentityProvider, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: FakeClock
 ) -> None:
     token = provider.token()
     await fetching.verify(token)
@@ -113,7 +113,7 @@ async def test_a_clock_set_back_does_not_lengthen_a_token_s_life(
 
 
 async def test_a_refused_token_is_not_remembered_as_good(
-    fetching: Verifier[Principal], provider: IdentityProvider
+    fetching: TokenVerifier[Principal], provider: IdentityProvider
 ) -> None:
     token = provider.token(role="ROOT")
     for _ in range(3):
@@ -122,7 +122,7 @@ async def test_a_refused_token_is_not_remembered_as_good(
 
 
 async def test_the_least_recently_used_token_makes_room(
-    fetching: Verifier[Principal], provider: IdentityProvider
+    fetching: TokenVerifier[Principal], provider: IdentityProvider
 ) -> None:
     first, second, third = (provider.token(jti=name) for name in ("t1", "t2", "t3"))
     kept, evicted = await fetching.verify(first), await fetching.verify(second)

@@ -3,13 +3,13 @@
 import pytest
 
 from keyfence.auth.principal import Principal, Role
-from keyfence.auth.token import LEEWAY, LONGEST_LIFE
-from keyfence.auth.verifier import Verifier
+from keyfence.auth.token import CLOCK_SKEW, MAX_TOKEN_LIFETIME
+from keyfence.auth.verifier import TokenVerifier
 
 from .identity_provider import IdentityProvider
 from .test_tokens import refusal
 
-Tenants = Verifier[Principal]
+Tenants = TokenVerifier[Principal]
 
 
 @pytest.mark.parametrize("claim", ["iss", "aud", "sub", "exp", "iat", "jti", "tenant", "role"])
@@ -53,25 +53,25 @@ async def test_a_token_is_good_until_it_expires_and_a_little_leeway(
     verifier: Tenants, provider: IdentityProvider
 ) -> None:
     now = int(provider.clock.now)
-    assert await verifier.verify(provider.token(exp=now - LEEWAY + 1))
-    assert await refusal(verifier, provider.token(exp=now - LEEWAY)) == "the token has expired"
+    assert await verifier.verify(provider.token(exp=now - CLOCK_SKEW + 1))
+    assert await refusal(verifier, provider.token(exp=now - CLOCK_SKEW)) == "the token has expired"
     assert await refusal(verifier, provider.token(exp=0)) == "the token has expired"
 
 
 async def test_a_token_is_not_good_before_its_time(verifier: Tenants, provider: IdentityProvider) -> None:
     now = int(provider.clock.now)
-    assert await verifier.verify(provider.token(nbf=now + LEEWAY, iat=now + LEEWAY))
-    assert await refusal(verifier, provider.token(nbf=now + LEEWAY + 1)) == "the token is not valid yet"
-    assert await refusal(verifier, provider.token(iat=now + LEEWAY + 1)) == "the token was issued in the future"
+    assert await verifier.verify(provider.token(nbf=now + CLOCK_SKEW, iat=now + CLOCK_SKEW))
+    assert await refusal(verifier, provider.token(nbf=now + CLOCK_SKEW + 1)) == "the token is not valid yet"
+    assert await refusal(verifier, provider.token(iat=now + CLOCK_SKEW + 1)) == "the token was issued in the future"
 
 
 async def test_a_token_lives_no_longer_than_its_revocation_would_be_kept(
     verifier: Tenants, provider: IdentityProvider
 ) -> None:
     now = int(provider.clock.now)
-    assert await verifier.verify(provider.token(iat=now - 100, exp=now - 100 + LONGEST_LIFE))
-    refused = await refusal(verifier, provider.token(iat=now - 100, exp=now - 99 + LONGEST_LIFE))
-    assert refused == f"the token lives longer than {LONGEST_LIFE} seconds"
+    assert await verifier.verify(provider.token(iat=now - 100, exp=now - 100 + MAX_TOKEN_LIFETIME))
+    refused = await refusal(verifier, provider.token(iat=now - 100, exp=now - 99 + MAX_TOKEN_LIFETIME))
+    assert refused == f"the token lives longer than {MAX_TOKEN_LIFETIME} seconds"
 
 
 @pytest.mark.parametrize("claim", ["exp", "iat", "nbf"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyfence.auth.token import admit_principal
-from keyfence.auth.verifier import Verifier
+from keyfence.auth.token import principal_from
+from keyfence.auth.verifier import TokenVerifier
 from keyfence.errors import Unauthenticated
 
 from .clock import FakeClock
@@ -31,7 +31,7 @@ CLAIMS = ["iss", "aud", "sub", "exp", "iat", "nbf", "jti", "tenant", "role", "sc
 def accepted(algorithm: str, token: str) -> bool:
     """By a verifier that has just remembered the good token, as in real life."""
     issuer = PROVIDERS[algorithm].issuer()
-    verifier = Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=CLOCK)
+    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=CLOCK)
 
     async def verify() -> bool:
         await verifier.verify(TOKENS[algorithm])

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from keyfence.auth.issuer import issuer_of
 from keyfence.auth.principal import Operator, Principal, Role
-from keyfence.auth.token import MAX_TOKEN, admit_principal
-from keyfence.auth.verifier import Verifier, operator_verifier, tenant_verifier
+from keyfence.auth.token import MAX_TOKEN, principal_from
+from keyfence.auth.verifier import TokenVerifier, operator_verifier, tenant_verifier
 from keyfence.errors import Unauthenticated
 from keyfence.settings import IssuerSettings, Settings
 from keyfence_iam.tenant import TenantId
@@ -16,10 +16,10 @@ from keyfence_iam.tenant import TenantId
 from .clock import FakeClock
 from .identity_provider import URL, IdentityProvider, jwk, part, private_key, signed
 
-Tenants = Verifier[Principal]
+Tenants = TokenVerifier[Principal]
 
 
-async def refusal(verifier: Verifier[Principal] | Verifier[Operator], token: str) -> str:
+async def refusal(verifier: TokenVerifier[Principal] | TokenVerifier[Operator], token: str) -> str:
     """The words of the refusal; the same token is refused a second time too."""
     with pytest.raises(Unauthenticated) as first:
         await verifier.verify(token)
@@ -48,7 +48,7 @@ async def test_a_good_token_names_its_principal(verifier: Tenants, provider: Ide
 )
 async def test_every_asymmetric_algorithm_is_understood(clock: FakeClock, algorithm: str, name: str) -> None:
     provider = IdentityProvider(clock, algorithm=algorithm, key_name=name)
-    verifier = Verifier(issuers=[provider.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
     assert (await verifier.verify(provider.token())).tenant == "acme"
 
 
@@ -130,7 +130,7 @@ async def test_a_token_without_an_algorithm_is_refused(verifier: Tenants, provid
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
 async def test_the_public_key_is_no_shared_secret(clock: FakeClock, algorithm: str) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
-    verifier = Verifier(issuers=[provider.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
     public = provider.key.public_key()
     for encoding in (Encoding.PEM, Encoding.DER):
         secret = public.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
@@ -141,21 +141,21 @@ async def test_the_public_key_is_no_shared_secret(clock: FakeClock, algorithm: s
 @pytest.mark.parametrize(("named", "used"), [("RS256", "PS256"), ("PS256", "RS256"), ("RS512", "RS256")])
 async def test_the_algorithm_must_be_the_one_that_signed(clock: FakeClock, named: str, used: str) -> None:
     provider = IdentityProvider(clock, algorithm=used, headers={"alg": named})
-    verifier = Verifier(issuers=[provider.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+    verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, provider.token())
 
 
 async def test_a_key_that_names_its_algorithm_proves_no_other(clock: FakeClock) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
     issuer = issuer_of(IssuerSettings(issuer=URL, jwks=provider.jwks(alg="RS512")))
-    verifier = Verifier(issuers=[issuer], audience="keyfence", admit=admit_principal, clock=clock)
+    verifier = TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, provider.token())
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES384", "EdDSA"])
 async def test_a_token_of_another_kind_of_key_is_refused(clock: FakeClock, algorithm: str) -> None:
     rsa = IdentityProvider(clock, algorithm="RS256")
-    verifier = Verifier(issuers=[rsa.issuer()], audience="keyfence", admit=admit_principal, clock=clock)
+    verifier = TokenVerifier(issuers=[rsa.issuer()], audience="keyfence", admit=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, IdentityProvider(clock, algorithm=algorithm).token())
 
 
@@ -205,14 +205,14 @@ async def test_a_key_of_one_issuer_proves_nothing_for_another(clock: FakeClock) 
     acme = IdentityProvider(clock)
     globex = IdentityProvider(clock, url="https://id.example/globex", kid="g1", key_name="globex")
     issuers = [acme.issuer("acme"), globex.issuer("globex")]
-    verifier = Verifier(issuers=issuers, audience="keyfence", admit=admit_principal, clock=clock)
+    verifier = TokenVerifier(issuers=issuers, audience="keyfence", admit=principal_from, clock=clock)
     assert "signing key" in await refusal(verifier, globex.token(iss=acme.url))
     assert (await verifier.verify(globex.token(tenant="globex"))).tenant == "globex"
 
 
 async def test_a_bound_issuer_speaks_for_its_own_tenant_alone(clock: FakeClock) -> None:
     provider = IdentityProvider(clock)
-    verifier = Verifier(issuers=[provider.issuer("acme")], audience="keyfence", admit=admit_principal, clock=clock)
+    verifier = TokenVerifier(issuers=[provider.issuer("acme")], audience="keyfence", admit=principal_from, clock=clock)
     assert (await verifier.verify(provider.token())).tenant == "acme"
     for neighbour in ("globex", "acmecorp", "acm"):
         assert "does not speak for" in await refusal(verifier, provider.token(tenant=neighbour))
@@ -235,7 +235,7 @@ async def test_the_two_doors_do_not_open_to_each_other_s_tokens(provider: Identi
 
 
 async def test_a_tenant_s_token_for_the_operators_audience_is_refused(
-    operators: Verifier[Operator], provider: IdentityProvider
+    operators: TokenVerifier[Operator], provider: IdentityProvider
 ) -> None:
     assert "tenant's token" in await refusal(operators, provider.token(aud="keyfence-admin"))
 

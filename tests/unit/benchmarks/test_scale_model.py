@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from keyfence.hot_partitions.recommendation import BOUNDS
+from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS
 from keyfence.tenancy.quotas import Tier
-from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from tests.benchmarks.scale.model import Chances, begun, close, is_near, run, runs, step
 from tests.benchmarks.scale.outcome import Outcome
 from tests.benchmarks.scale.policy import POLICIES, Autopilot, Fixed
 from tests.benchmarks.scale.population import World, population
 from tests.benchmarks.scale.tenant import Tenant
 
-RATES = Rates(burst_seconds=1)
+RATES = PartitionRates(burst_seconds=1)
 SMALL = World(tenants=3_000, seconds=200, writes=20_000)
 FIGURES = ("requests", "read_units", "write_units", "extra_read_units", "throttled_writes", "throttled_pages")
 
@@ -107,7 +107,7 @@ def test_no_tenant_gets_more_slots_than_its_tier_allows() -> None:
         tenant = Tenant(tier=tier, base=0, most=1e9, hot=200_000, hot_at=0)
         pilot = Autopilot(tenant, RATES)
         step(tenant, pilot, RATES, begun("autopilot", 120, RATES))
-        assert pilot.write_slots == BOUNDS[tier]
+        assert pilot.write_slots == AUTOPILOT_MAX_SHARDS[tier]
 
 
 def test_writes_widen_a_settle_after_reads() -> None:

@@ -3,18 +3,18 @@
 import pytest
 
 from keyfence.tenancy.quotas import Tier
-from keyfence_iam.dynamodb.capacity import Claim, Partition
-from keyfence_iam.gate.throughput.partition_buckets import Buckets, Rates
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
+from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
 from tests.benchmarks.scale.model import begun, step
 from tests.benchmarks.scale.outcome import Outcome
 from tests.benchmarks.scale.policy import Fixed
 from tests.benchmarks.scale.slots import Slots, page_units
 from tests.benchmarks.scale.tenant import Tenant
 
-SHORT, LONG = Rates(burst_seconds=1), Rates(burst_seconds=300)
+SHORT, LONG = PartitionRates(burst_seconds=1), PartitionRates(burst_seconds=300)
 
 
-def stepped(writes: float, slots: int, seconds: int, rates: Rates, quiet: int = 0) -> Outcome:
+def stepped(writes: float, slots: int, seconds: int, rates: PartitionRates, quiet: int = 0) -> Outcome:
     """Of one tenant that asks for so much without a swing, and before that for nothing."""
     tenant = Tenant(tier=Tier.ENTERPRISE, base=0, most=1e9, hot=writes, hot_at=quiet)
     outcome = begun("fixed", seconds, rates)
@@ -64,12 +64,12 @@ def test_a_new_slot_has_its_rate_and_has_saved_up_nothing() -> None:
     assert len(slots) == 3
 
 
-@pytest.mark.parametrize("rates", [SHORT, Rates(burst_seconds=5)])
+@pytest.mark.parametrize("rates", [SHORT, PartitionRates(burst_seconds=5)])
 @pytest.mark.parametrize("asked", [900, 1_000, 1_500, 5_000])
-def test_a_second_of_the_model_is_a_second_of_the_gate(rates: Rates, asked: int) -> None:
+def test_a_second_of_the_model_is_a_second_of_the_gate(rates: PartitionRates, asked: int) -> None:
     now = 0.0
-    gate, slots = Buckets(rates, lambda: now), Slots(rates, 1, writes=0, pages=0)
-    claim = Claim(Partition("t", "GSI2", "TENANT#a1#OPEN#00"), "write", 1)
+    gate, slots = PartitionBuckets(rates, lambda: now), Slots(rates, 1, writes=0, pages=0)
+    claim = PartitionUnits(Partition("t", "GSI2", "TENANT#a1#OPEN#00"), "write", 1)
     for second in range(20):
         now, admitted = float(second), 0
         while admitted < asked and gate.is_open(claim):

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from keyfence.bulk.importer import Line, lines
+from keyfence.bulk.importer import ParsedLine, lines
 
 CUS, PRD, ORD = (
     f"{prefix}_01K9Z5Q3V8H6W2M4N7P1R5T9X{end}" for prefix, end in (("cus", "A"), ("prd", "B"), ("ord", "C"))
@@ -44,7 +44,7 @@ def encoded(*given: object) -> BytesIO:
 
 def record(given: object) -> Any:
     (line,) = lines(encoded(given))
-    assert isinstance(line, Line), line
+    assert isinstance(line, ParsedLine), line
     return line.record
 
 

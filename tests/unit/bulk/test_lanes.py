@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from keyfence.bulk.importer import Lanes
+from keyfence.bulk.importer import KeyedLocks
 
 
 async def ran(at_once: int, *touches: str) -> tuple[list[str], int]:
     """The order in which these ended, and how many were at it together at most."""
-    lanes, ended, inside, most = Lanes(at_once), list[str](), 0, 0
+    lanes, ended, inside, most = KeyedLocks(at_once), list[str](), 0, 0
 
     async def one(at: int, touched: str) -> None:
         nonlocal inside, most
@@ -46,7 +46,7 @@ async def test_no_more_than_the_given_number_go_together() -> None:
 
 
 async def test_who_fails_or_is_cancelled_lets_the_next_go_on() -> None:
-    lanes = Lanes(9)
+    lanes = KeyedLocks(9)
 
     async def stuck() -> None:
         async with lanes.turn("a"):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.bulk.importer import LONGEST, MOST_PROBLEMS, BadLines, Line, Problem, check, lines
+from keyfence.bulk.importer import LONGEST, MOST_PROBLEMS, BadLines, LineError, ParsedLine, check_lines, lines
 from keyfence.domains.orders.model import IN_BIN
-from keyfence.domains.orders.recycle_bin import LINGER
+from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
 
 from .samples import AT, CUS, HISTORY, LINES, ORD, PRD, changed, encoded, event, record
 
@@ -26,7 +26,7 @@ anything = st.recursive(
 @pytest.mark.parametrize("kind", LINES)
 def test_what_a_line_leaves_out_is_worked_out_the_same_every_time(kind: str) -> None:
     (line,) = lines(encoded(LINES[kind]))
-    assert isinstance(line, Line)
+    assert isinstance(line, ParsedLine)
     full = line.kind.spell(line.record)
     assert {name: full[name] for name in LINES[kind] if name not in {"createdAt", "events"}} == {
         name: value for name, value in LINES[kind].items() if name not in {"createdAt", "events"}
@@ -55,7 +55,7 @@ def test_an_order_without_events_arrives_in_its_state() -> None:
 def test_an_order_in_the_bin_goes_with_its_parts_a_day_after_it() -> None:
     whole = record(changed("order", deletedAt=AT))
     assert whole.order.ttl == (whole.order.deleted_at + IN_BIN).timestamp()
-    assert {part.ttl - whole.order.ttl for part in (*whole.items, *whole.events)} == {LINGER.total_seconds()}
+    assert {part.ttl - whole.order.ttl for part in (*whole.items, *whole.events)} == {DETAIL_TTL_MARGIN.total_seconds()}
 
 
 BAD: dict[str, tuple[Any, str | None]] = {
@@ -119,8 +119,8 @@ BAD: dict[str, tuple[Any, str | None]] = {
 def test_what_is_wrong_is_named_by_line_and_field(name: str) -> None:
     bad, field = BAD[name]
     good, problem = lines(encoded(LINES["customer"], bad))
-    assert isinstance(good, Line)
-    assert isinstance(problem, Problem)
+    assert isinstance(good, ParsedLine)
+    assert isinstance(problem, LineError)
     assert (problem.line, problem.field) == (2, field)
     assert str(problem).startswith(f"line 2, {field}: " if field else "line 2: ")
 
@@ -128,27 +128,27 @@ def test_what_is_wrong_is_named_by_line_and_field(name: str) -> None:
 @pytest.mark.parametrize("raw", [b"{", b"\xff\n", b'{"type": "customer"', b'{"type": NaN}', b"null\n", b"[" * 5000])
 def test_what_is_not_an_object_of_json_is_a_problem_of_its_line(raw: bytes) -> None:
     _, problem = lines(BytesIO(encoded(LINES["customer"]).getvalue() + raw))
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, LineError)
     assert (problem.line, problem.field) == (2, None)
 
 
 def test_blank_lines_are_passed_over_and_counted() -> None:
     content = b"\n  \n" + encoded(LINES["customer"]).getvalue() + b"\n"
     (line,) = lines(BytesIO(content))
-    assert isinstance(line, Line)
+    assert isinstance(line, ParsedLine)
     assert line.number == 3
 
 
 def test_a_line_without_an_end_is_not_read_to_its_end() -> None:
     (problem,) = lines(BytesIO(b"x" * (LONGEST + 1)))
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, LineError)
     assert "longer" in problem.message
 
 
 def test_a_check_counts_the_lines_or_names_the_first_problems() -> None:
-    assert check(encoded(*LINES.values())) == len(LINES)
+    assert check_lines(encoded(*LINES.values())) == len(LINES)
     with pytest.raises(BadLines) as refusal:
-        check(encoded(*LINES.values(), *[{}] * 50))
+        check_lines(encoded(*LINES.values(), *[{}] * 50))
     assert [problem.line for problem in refusal.value.problems] == list(range(5, 5 + MOST_PROBLEMS))
 
 
@@ -156,7 +156,7 @@ def test_a_check_counts_the_lines_or_names_the_first_problems() -> None:
 def test_whatever_stands_in_a_field_the_line_is_read_or_refused(kind: str, data: st.DataObject, value: object) -> None:
     field = data.draw(st.sampled_from(list(LINES[kind])))
     (line,) = lines(encoded({**LINES[kind], field: value}))
-    if isinstance(line, Line):
+    if isinstance(line, ParsedLine):
         full = line.kind.spell(line.record)
         assert record(full) == line.record
 
@@ -166,4 +166,4 @@ def test_whatever_stands_in_an_event_the_line_is_read_or_refused(value: object, 
     field = data.draw(st.sampled_from(["id", "kind", "by", "at", "from", "to", "note"]))
     events = [*HISTORY[:at], {**HISTORY[at], field: value}, *HISTORY[at + 1 :]]
     (line,) = lines(encoded(changed("order", events=events)))
-    assert isinstance(line, (Line, Problem))
+    assert isinstance(line, (ParsedLine, LineError))

@@ -1,19 +1,19 @@
 """Differences between lines are named by the way to them, and equal things have equal bytes."""
 
-from keyfence.bulk.record_kind import differing, encoded, line
+from keyfence.bulk.record_kind import differing_fields, encoded, record_line
 
 
 def test_what_is_not_there_is_left_out() -> None:
-    assert encoded(line("customer", id="1", email=None)) == b'{"type":"customer","id":"1"}\n'
+    assert encoded(record_line("customer", id="1", email=None)) == b'{"type":"customer","id":"1"}\n'
 
 
 def test_each_difference_is_told_with_both_sides() -> None:
     one = {"a": 1, "b": [{"c": 1}, {"c": 2}], "d": [1], "e": 5}
     other = {"a": 1, "b": [{"c": 1}, {"c": 3}], "d": [1, 2], "f": 6}
-    assert list(differing(one, other)) == [
+    assert list(differing_fields(one, other)) == [
         ("b[1].c", 2, 3),
         ("d", [1], [1, 2]),
         ("e", 5, None),
         ("f", None, 6),
     ]
-    assert list(differing(one, one)) == []
+    assert list(differing_fields(one, one)) == []

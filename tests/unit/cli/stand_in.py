@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from keyfence.settings import Settings
-from keyfence.store.dynamodb.client import Wire
-from keyfence.store.dynamodb.table_definition import Administration
-from keyfence_iam.gate.account.session import Sessions
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin
+from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.roles.names import PROVISIONER
 
 FOUND: list[bool] = []
@@ -27,11 +27,13 @@ FOUND: list[bool] = []
 def application() -> ModuleType:
     """A module with what the commands expect of keyfence.app."""
     module = ModuleType("keyfence.app")
-    vars(module).update(local=local, set_up=set_up, region=region, obstacles=obstacles, production=production)
+    vars(module).update(
+        local=local, prepare_table=set_up, region=region, startup_problems=obstacles, production=production
+    )
     return module
 
 
-def local(settings: Settings, sessions: Sessions) -> Starlette:
+def local(settings: Settings, sessions: SessionIssuer) -> Starlette:
     """Answers every query with the caller's token and what the gate knows."""
 
     async def answer(request: Request) -> JSONResponse:
@@ -42,7 +44,7 @@ def local(settings: Settings, sessions: Sessions) -> Starlette:
     return Starlette(routes=[Route("/graphql", answer, methods=["POST"])])
 
 
-async def set_up(settings: Settings, sessions: Sessions, progress: Callable[[str], None]) -> None:
+async def set_up(settings: Settings, sessions: SessionIssuer, progress: Callable[[str], None]) -> None:
     """Makes the table of the settings, after killing the engine whose lock file STAND_IN_KILLS names."""
     progress("creating the table")
     if lock := os.environ.get("STAND_IN_KILLS"):
@@ -50,9 +52,9 @@ async def set_up(settings: Settings, sessions: Sessions, progress: Callable[[str
     FOUND.append(not administration(settings, sessions).create())
 
 
-def administration(settings: Settings, sessions: Sessions) -> Administration:
-    wire = Wire(region=settings.region, endpoint_url=settings.endpoint_url)
-    return Administration.connect(wire, settings.table, sessions.mint(PROVISIONER).credentials)
+def administration(settings: Settings, sessions: SessionIssuer) -> TableAdmin:
+    wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
+    return TableAdmin.connect(wire, settings.table, sessions.mint(PROVISIONER).credentials)
 
 
 def kill_engine(lock: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from keyfence.local.data_directory import data_directory, gate_key
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Session, Sessions
-from keyfence_iam.gate.account.session_token import BadToken
+from keyfence_iam.gate.account.session import Session, SessionIssuer
+from keyfence_iam.gate.account.session_token import InvalidSessionToken
 
 from .conftest import Run, refusal
 
@@ -25,7 +25,7 @@ def _a_gate_was_started(tmp_path: Path) -> None:
 
 
 def session(printed: dict[str, Any], directory: Path) -> Session:
-    sessions = Sessions(Account.of(Deployment()), gate_key(directory))
+    sessions = SessionIssuer(Account.of(Deployment()), gate_key(directory))
     assert printed["SecretAccessKey"] == sessions.secret_of(printed["AccessKeyId"])
     return sessions.find(printed["AccessKeyId"], printed["SessionToken"])
 
@@ -58,10 +58,10 @@ def test_other_roles_can_be_had_by_name(run: Run, tmp_path: Path, role: str) -> 
 
 def test_a_gate_of_another_account_has_other_sessions(run: Run, tmp_path: Path) -> None:
     said = printed(run, "--tenant", "acme", "--account", "123456789012")
-    sessions = Sessions(Account.of(Deployment(account="123456789012")), gate_key(tmp_path / ".keyfence"))
+    sessions = SessionIssuer(Account.of(Deployment(account="123456789012")), gate_key(tmp_path / ".keyfence"))
     found = sessions.find(said["AccessKeyId"], said["SessionToken"])
     assert found.arn == "arn:aws:sts::123456789012:assumed-role/keyfence-tenant-write/local"
-    with pytest.raises(BadToken):
+    with pytest.raises(InvalidSessionToken):
         session(said, tmp_path / ".keyfence")
 
 

@@ -10,7 +10,7 @@ from keyfence.cli.process import listen
 from keyfence.local import gate_access
 from keyfence.local.role_policies import FILE
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.suspension import Warden
+from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId
 
 
@@ -34,9 +34,9 @@ def started(engine: Stopped, directory: Path) -> Gate:
         return _gate(engine, "keyfence", b"k" * 32, listener.dup(), directory)
 
 
-def warden(gate: Gate) -> Warden:
-    credentials = gate_access.as_role(gate.sessions, "warden").credentials
-    return Warden.connect(credentials, "keyfence-", endpoint_url=gate.url)
+def warden(gate: Gate) -> TenantSuspension:
+    credentials = gate_access.role_session(gate.sessions, "warden").credentials
+    return TenantSuspension.connect(credentials, "keyfence-", endpoint_url=gate.url)
 
 
 @pytest.mark.parametrize("persistent", [True, False], ids=["on disk", "in memory"])

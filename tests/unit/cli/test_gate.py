@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.suspension import Warden
+from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId
 
 from .conftest import Run
@@ -55,7 +55,7 @@ def test_who_was_suspended_stays_so_for_the_next_gate_and_for_sessions_that_no_g
         gate.until("ready")
         url = json.loads(gate.lines[-1])["endpoint"]
         assert "explicit deny" not in _refusal(run, url, tmp_path, "acme")
-        Warden.connect(_credentials(run, tmp_path, "--role", "warden"), "keyfence-", endpoint_url=url).shut(
+        TenantSuspension.connect(_credentials(run, tmp_path, "--role", "warden"), "keyfence-", endpoint_url=url).shut(
             [TenantId("acme")]
         )
         assert "explicit deny" in _refusal(run, url, tmp_path, "acme")

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 from rich.progress import Progress
 
-from keyfence.cli.job_progress import doing, followed, place, stopped
-from keyfence.jobs.job import Kind, new_migration
+from keyfence.cli.job_progress import doing, interrupted_message, place, progress_bar
+from keyfence.jobs.job import JobKind, new_job
 from keyfence_iam.tenant import TenantId
 
-MOVE = new_migration(Kind.MOVE, TenantId("acme"), by="ann", at=datetime(2026, 11, 16, tzinfo=UTC))
+MOVE = new_job(JobKind.MOVE, TenantId("acme"), by="ann", at=datetime(2026, 11, 16, tzinfo=UTC))
 
 
 def test_copying_is_measured_by_the_tenants_items_and_all_else_by_what_is_scanned() -> None:
@@ -34,7 +34,7 @@ def test_a_bar_forgets_the_total_that_another_pass_had(monkeypatch: pytest.Monke
     monkeypatch.setattr("rich.console.Console.is_terminal", True)
     monkeypatch.setattr("rich.progress.Progress", Bar)
     known = replace(MOVE, items_total=10, items_copied=4, items_scanned=900)
-    with followed() as tell:
+    with progress_bar() as tell:
         tell(replace(known, phase="COPYING-1"))
         tell(replace(known, phase="COMPARING-1"))
     assert seen == [(900, None)]
@@ -43,5 +43,5 @@ def test_a_bar_forgets_the_total_that_another_pass_had(monkeypatch: pytest.Monke
 def test_what_is_said_names_the_migration_and_how_to_go_on() -> None:
     known = replace(MOVE, phase="COPYING-1", items_copied=1234)
     assert doing(known) == f"{MOVE.id}: copying-1, 1,234 changed"
-    assert stopped("Oh.", known) == f"Oh. 1,234 items are changed; keyfence migrate resume {MOVE.id}"
-    assert stopped("Oh.", None) == "Oh."
+    assert interrupted_message("Oh.", known) == f"Oh. 1,234 items are changed; keyfence migrate resume {MOVE.id}"
+    assert interrupted_message("Oh.", None) == "Oh."

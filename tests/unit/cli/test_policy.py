@@ -8,15 +8,15 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from keyfence.cli import Boundary
+from keyfence.cli import ErrorBoundaryGroup
 from keyfence.cli.policy import policy
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.roles import ROLES
-from keyfence_iam.roles.rendering import files
+from keyfence_iam.roles.rendering import policy_files
 
 from .conftest import refusal
 
-app = typer.Typer(cls=Boundary)
+app = typer.Typer(cls=ErrorBoundaryGroup)
 app.add_typer(policy)
 
 NEIGHBOURS = '{"GetItem": {"Key": {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}}}}'
@@ -53,8 +53,8 @@ def test_explain_reads_a_repeated_name_of_the_standard_input_as_strictly() -> No
 
 @pytest.mark.parametrize("role", ROLES)
 def test_render_prints_the_policy_of_a_role_and_its_trust(role: str) -> None:
-    assert run("render", role).stdout == files(Deployment())[f"{role}.json"]
-    assert run("render", role, "--trust").stdout == files(Deployment())[f"{role}.trust.json"]
+    assert run("render", role).stdout == policy_files(Deployment())[f"{role}.json"]
+    assert run("render", role, "--trust").stdout == policy_files(Deployment())[f"{role}.trust.json"]
 
 
 def test_render_prints_every_role_under_its_name() -> None:
@@ -67,7 +67,7 @@ def test_render_writes_files_for_the_deployment_that_is_said(tmp_path: Path) -> 
     words = ("--account", "123456789012", "--region", "eu-west-1", "--table", "shop", "--role-prefix", "s-")
     assert run("render", "--out", tmp_path / "new", *words, "--partition", "aws-cn").exit_code == 0
     where = Deployment(account="123456789012", region="eu-west-1", table="shop", role_prefix="s-", partition="aws-cn")
-    assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == files(where)
+    assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == policy_files(where)
 
 
 def test_render_writes_one_role_alone(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(arguments: list[str], sentenc
 def test_lint_says_that_there_is_no_hole(tmp_path: Path) -> None:
     run("render", "--out", tmp_path)
     result = run("lint", *sorted(tmp_path.iterdir()))
-    assert (result.exit_code, result.stdout) == (0, f"No holes in {len(files(Deployment()))} policies.\n")
+    assert (result.exit_code, result.stdout) == (0, f"No holes in {len(policy_files(Deployment()))} policies.\n")
 
 
 def test_lint_names_hole_statement_and_fix_and_ends_with_1(tmp_path: Path) -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from keyfence.cli.output import counted, progress
+from keyfence.cli.output import progress_bar, status_line
 
 
 def test_elsewhere_each_step_is_a_plain_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress() as tell:
+    with status_line() as tell:
         tell("one [of] two")
         tell("two")
     assert capsys.readouterr() == ("", "one [of] two ...\ntwo ...\n")
@@ -17,7 +17,7 @@ def test_on_a_terminal_the_line_is_overwritten(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    with progress() as tell:
+    with status_line() as tell:
         tell("one [of] two")
     out, err = capsys.readouterr()
     assert out == ""
@@ -26,7 +26,7 @@ def test_on_a_terminal_the_line_is_overwritten(
 
 
 def test_what_is_counted_is_said_once_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
-    with counted("importing [3] lines", 3) as tell:
+    with progress_bar("importing [3] lines", 3) as tell:
         tell(1)
     assert capsys.readouterr() == ("", "importing [3] lines ...\n")
 
@@ -36,7 +36,7 @@ def test_what_is_counted_grows_on_a_terminal(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    with counted("importing [3] lines", 3) as tell:
+    with progress_bar("importing [3] lines", 3) as tell:
         tell(2)
     out, err = capsys.readouterr()
     assert out == ""

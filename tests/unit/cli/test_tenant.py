@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from typer.main import get_group
 
-from keyfence.cli.operator import operator
-from keyfence.cli.output import lay, shown, status
+from keyfence.cli.operator import operator_name
+from keyfence.cli.output import print_table, shown, status
 from keyfence.cli.tenant import tenant
 from keyfence.errors import BadInput
 
@@ -105,21 +105,21 @@ def test_what_cannot_be_meant_is_a_usage_error(run: Run, given: list[str]) -> No
 def test_an_operator_at_a_command_is_never_spelled_like_the_subject_of_a_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert operator("ann") == "cli:ann"
+    assert operator_name("ann") == "cli:ann"
     monkeypatch.setattr(getpass, "getuser", lambda: "somebody")
-    assert operator(None) == "cli:somebody"
+    assert operator_name(None) == "cli:somebody"
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 257], ids=["none", "two-lines", "long"])
 def test_an_operators_name_is_one_line(name: str) -> None:
     with pytest.raises(BadInput, match="--as must be 1 to 256 printable characters"):
-        operator(name)
+        operator_name(name)
 
 
 def test_on_a_narrow_terminal_only_the_last_column_gives_way() -> None:
     out = Console(width=40, record=True, file=StringIO())
     rows = [("2026-11-16", status("ACTIVE"), shown("[b]ann"), "x" * 60), ("2026-11-17", status("SUSPENDED"), "", "y")]
-    lay(out, ("AT", "STATUS", "BY", "DETAIL"), rows)
+    print_table(out, ("AT", "STATUS", "BY", "DETAIL"), rows)
     assert [line.split() for line in out.export_text().splitlines()] == [
         ["AT", "STATUS", "BY", "DETAIL"],
         ["2026-11-16", "ACTIVE", "[b]ann", "x" * 8 + "…"],
@@ -129,7 +129,7 @@ def test_on_a_narrow_terminal_only_the_last_column_gives_way() -> None:
 
 def test_a_table_of_nothing_has_its_headings() -> None:
     out = Console(width=40, record=True, file=StringIO())
-    lay(out, ("AT", "DETAIL"), [])
+    print_table(out, ("AT", "DETAIL"), [])
     assert out.export_text().split() == ["AT", "DETAIL"]
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from keyfence.local.data_directory import gate_key
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.dynamodb.capacity import Claim, Partition
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 from .conftest import Run, refusal
 from .running import running
@@ -21,16 +21,16 @@ NOW = 1000.0
 
 
 @pytest.fixture
-def limits() -> Limits:
-    made = Limits(now=lambda: NOW)
-    hot = Claim(Partition("keyfence", "GSI2", "TENANT#acme#OPEN#1f"), "write", 9000)
-    made.charge((hot, Claim(Partition("keyfence", None, "TENANT#globex#\x1b[31m[red]"), "read", 5)))
+def limits() -> PartitionLimits:
+    made = PartitionLimits(now=lambda: NOW)
+    hot = PartitionUnits(Partition("keyfence", "GSI2", "TENANT#acme#OPEN#1f"), "write", 9000)
+    made.charge((hot, PartitionUnits(Partition("keyfence", None, "TENANT#globex#\x1b[31m[red]"), "read", 5)))
     made.turned_away({0: hot})
     return made
 
 
 @pytest.fixture
-def gate(tmp_path: Path, limits: Limits) -> Iterator[Gate]:
+def gate(tmp_path: Path, limits: PartitionLimits) -> Iterator[Gate]:
     account = Account.of(Deployment())
     with Gate.start(engine_url="http://127.0.0.1:1", account=account, key=gate_key(tmp_path), limits=limits) as made:
         yield made
@@ -43,8 +43,10 @@ def test_it_shows_tenants_and_partitions(run: Run, gate: Gate, tmp_path: Path) -
     assert ["TENANT#acme#OPEN#1f", "GSI2", "1f", "of", "1", "0.0", "900.0", "0.0", "9,000.0", "90%", "1"] in lines
 
 
-def test_partitions_of_several_tables_are_told_apart(run: Run, gate: Gate, limits: Limits, tmp_path: Path) -> None:
-    limits.charge((Claim(Partition("keyfence-silo-acme", "GSI2", "TENANT#acme#OPEN#1f"), "write", 100),))
+def test_partitions_of_several_tables_are_told_apart(
+    run: Run, gate: Gate, limits: PartitionLimits, tmp_path: Path
+) -> None:
+    limits.charge((PartitionUnits(Partition("keyfence-silo-acme", "GSI2", "TENANT#acme#OPEN#1f"), "write", 100),))
     said = run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url).stdout
     lines = [line.split()[:3] for line in said.splitlines()]
     assert ["TABLE", "PARTITION", "INDEX"] in lines
@@ -73,7 +75,7 @@ def test_it_shows_no_more_rows_than_asked(run: Run, gate: Gate, tmp_path: Path) 
     assert "globex" not in said
 
 
-def test_as_json_it_is_what_the_gate_sees(run: Run, gate: Gate, limits: Limits, tmp_path: Path) -> None:
+def test_as_json_it_is_what_the_gate_sees(run: Run, gate: Gate, limits: PartitionLimits, tmp_path: Path) -> None:
     said = run("top", "--once", "--json", "--data", tmp_path, "--endpoint-url", gate.url).stdout
     assert json.loads(said) == limits.seen()
 

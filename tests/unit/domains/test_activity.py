@@ -6,34 +6,36 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from keyfence.domains.activity.activity_log import Activity, ActivityId, entry
-from keyfence.store.writes import Note
+from keyfence.domains.activity.activity_log import Activity, ActivityId, new_activity
+from keyfence.store.writes import ActivityNote
 
 NOW = datetime(2026, 11, 16, 8, 30, tzinfo=UTC)
 FULL = 8_192 - len('{"after":{"name":""}}')
 
 
-def kept(note: Note) -> Activity:
-    return entry(ActivityId("act_1"), note, "ann", NOW)
+def kept(note: ActivityNote) -> Activity:
+    return new_activity(ActivityId("act_1"), note, "ann", NOW)
 
 
 def test_an_entry_stays_for_ninety_days() -> None:
-    assert kept(Note("user.created")).ttl == datetime(2027, 2, 14, 8, 30, tzinfo=UTC).timestamp()
-    assert kept(Note("user.created")).created_at == NOW
+    assert kept(ActivityNote("user.created")).ttl == datetime(2027, 2, 14, 8, 30, tzinfo=UTC).timestamp()
+    assert kept(ActivityNote("user.created")).created_at == NOW
 
 
 def test_an_entry_says_who_did_what_to_which_thing() -> None:
-    made = kept(Note("user.created", "usr_1", {"after": {"price": Decimal("1.5"), "at": NOW}}))
+    made = kept(ActivityNote("user.created", "usr_1", {"after": {"price": Decimal("1.5"), "at": NOW}}))
     assert (made.by, made.kind, made.target) == ("ann", "user.created", "usr_1")
     assert orjson.loads(made.detail) == {"after": {"price": "1.50", "at": "2026-11-16T08:30:00+00:00"}}
 
 
 @pytest.mark.parametrize("note", ["x" * FULL, "é" * (FULL // 2)], ids=["letters", "bytes"])
 def test_what_fits_is_told_in_full(note: str) -> None:
-    assert orjson.loads(kept(Note("user.updated", detail={"after": {"name": note}})).detail)["after"] == {"name": note}
+    assert orjson.loads(kept(ActivityNote("user.updated", detail={"after": {"name": note}})).detail)["after"] == {
+        "name": note
+    }
 
 
 @pytest.mark.parametrize("note", ["x" * (FULL + 1), "é" * (FULL // 2 + 1)], ids=["letters", "bytes"])
 def test_what_does_not_fit_is_told_by_its_names(note: str) -> None:
     detail = {"before": {"role": "MEMBER", "name": "Ann"}, "after": {"name": note}}
-    assert orjson.loads(kept(Note("user.updated", detail=detail)).detail) == {"changed": ["name", "role"]}
+    assert orjson.loads(kept(ActivityNote("user.updated", detail=detail)).detail) == {"changed": ["name", "role"]}

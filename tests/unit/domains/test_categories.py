@@ -6,15 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.domains.categories.model import Category, Move, MoveId, Moving, checked_route, is_shown, outcome
+from keyfence.domains.categories.model import (
+    Category,
+    CategoryMove,
+    MoveId,
+    MoveState,
+    checked_route,
+    is_shown,
+    outcome,
+)
 from keyfence.errors import BadInput
 from tests.unit.store.bookshop import OPENING
 
 PATHS = st.lists(st.sampled_from(["a", "ab", "#"]), min_size=1, max_size=4).map(tuple)
 
 
-def move(source: tuple[str, ...], target: tuple[str, ...], **given: Any) -> Move:
-    return Move(id=MoveId("mov_1"), source=source, target=target, created_at=OPENING, updated_at=OPENING, **given)
+def move(source: tuple[str, ...], target: tuple[str, ...], **given: Any) -> CategoryMove:
+    return CategoryMove(
+        id=MoveId("mov_1"), source=source, target=target, created_at=OPENING, updated_at=OPENING, **given
+    )
 
 
 @given(PATHS, PATHS)
@@ -46,8 +56,8 @@ def test_a_move_that_was_given_up_says_why_and_another_how_many_moved() -> None:
         outcome(move(("a",), ("b",), finished_at=OPENING))
 
 
-@pytest.mark.parametrize(("moving", "shown"), [(None, True), (Moving.LEAVING, True), (Moving.ARRIVING, False)])
-def test_a_category_on_its_way_is_shown_in_one_place(moving: Moving | None, shown: bool) -> None:
+@pytest.mark.parametrize(("moving", "shown"), [(None, True), (MoveState.LEAVING, True), (MoveState.ARRIVING, False)])
+def test_a_category_on_its_way_is_shown_in_one_place(moving: MoveState | None, shown: bool) -> None:
     assert is_shown(Category(path=("a",), created_at=OPENING, updated_at=OPENING, moving=moving)) is shown
 
 

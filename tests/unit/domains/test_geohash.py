@@ -6,7 +6,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keyfence.domains.stores.geohash import ALPHABET, CELLS, EARTH_KM, FARTHEST_KM, LENGTH, Circle, Range, cover, encode
+from keyfence.domains.stores.geohash import (
+    ALPHABET,
+    CELLS,
+    EARTH_KM,
+    FARTHEST_KM,
+    LENGTH,
+    Circle,
+    Range,
+    covering_ranges,
+    encode,
+)
 from keyfence.errors import BadInput
 
 LATITUDES = st.floats(-90, 90) | st.sampled_from([-90.0, -89.9999, 0.0, 45.0, 89.9999, 90.0])
@@ -49,13 +59,13 @@ def test_every_place_has_twelve_letters(latitude: float, longitude: float) -> No
 @example(Circle(latitude=-89.99, longitude=0, radius_km=5), -89.99, 180.0)
 def test_a_place_in_the_circle_is_in_the_cover(circle: Circle, latitude: float, longitude: float) -> None:
     if circle.distance_km(latitude, longitude) <= circle.radius_km:
-        assert covered(cover(circle.box()), latitude, longitude)
+        assert covered(covering_ranges(circle.box()), latitude, longitude)
 
 
 @given(CIRCLES, st.floats(0, 360), st.floats(0, 1))
 def test_a_place_at_any_bearing_up_to_the_rim_is_in_the_cover(circle: Circle, bearing: float, part: float) -> None:
     latitude, longitude = destination(circle, radians(bearing), part * 0.999999)
-    assert covered(cover(circle.box()), latitude, longitude)
+    assert covered(covering_ranges(circle.box()), latitude, longitude)
 
 
 def destination(circle: Circle, bearing: float, part: float) -> tuple[float, float]:
@@ -70,7 +80,7 @@ def destination(circle: Circle, bearing: float, part: float) -> tuple[float, flo
 
 @given(CIRCLES)
 def test_a_cover_is_few_ranges_in_order_and_apart(circle: Circle) -> None:
-    ranges = cover(circle.box())
+    ranges = covering_ranges(circle.box())
     assert 1 <= len(ranges) <= CELLS
     ends = [end for range_ in ranges for end in range_]
     assert ends == sorted(ends)
@@ -81,14 +91,16 @@ def test_away_from_the_poles_a_cover_is_not_much_larger_than_its_circle(
     latitude: float, longitude: float, radius: float
 ) -> None:
     """Within three and a half radii lies all of it, so that few are looked at in vain."""
-    ranges = cover(Circle(latitude=latitude, longitude=longitude, radius_km=radius).box())
+    ranges = covering_ranges(Circle(latitude=latitude, longitude=longitude, radius_km=radius).box())
     around = Circle(latitude=latitude, longitude=longitude, radius_km=radius * 3.5)
     for bearing in range(0, 360, 15):
         assert not covered(ranges, *destination(around, radians(bearing), 1.0))
 
 
 def test_the_whole_globe_is_one_range() -> None:
-    assert cover(Circle(latitude=12, longitude=34, radius_km=FARTHEST_KM).box()) == [Range("0" * 12, "z" * 12)]
+    assert covering_ranges(Circle(latitude=12, longitude=34, radius_km=FARTHEST_KM).box()) == [
+        Range("0" * 12, "z" * 12)
+    ]
 
 
 @given(LATITUDES, LONGITUDES, LATITUDES, LONGITUDES)

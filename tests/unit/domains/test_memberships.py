@@ -8,13 +8,13 @@ from typing import Any
 
 from keyfence.auth.principal import Role
 from keyfence.domains.groups.access import group_by_id, groups, member_by_id, membership_of_user
-from keyfence.domains.groups.memberships import Memberships
+from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User, UserId
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.embedded_edges import Head
+from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.ids import new_id
 from keyfence_iam.credentials import Credentials
 from tests.unit.store.bookshop import OPENING
@@ -45,19 +45,19 @@ def _is_edge(key: Item) -> bool:
 
 def shelves(before: str = "") -> Interrupted:
     kept = Interrupted(before=before)
-    times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "head": Head()}
+    times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "head": EmbeddedEdges()}
     kept.keep(groups, Group(id=GROUP, name="Ops", **times))
     kept.keep(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
     return kept
 
 
-def memberships(kept: Shelves) -> Memberships:
+def memberships(kept: Shelves) -> MembershipRepository:
     days = count(1)
 
     def now() -> datetime:
         return OPENING + timedelta(days=next(days))
 
-    return Memberships(table(kept, consistent=True), now=now)
+    return MembershipRepository(table(kept, consistent=True), now=now)
 
 
 async def check(kept: Shelves) -> None:

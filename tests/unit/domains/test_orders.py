@@ -15,25 +15,25 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from keyfence.domains.orders.access import orders, rows
 from keyfence.domains.orders.model import (
     IN_BIN,
-    STEPS,
-    Bill,
-    BuyerId,
+    TRANSITIONS,
+    CustomerId,
     Order,
     OrderId,
     OrderStatus,
+    OrderTotal,
     changed,
     checked_note,
     checked_reason,
     checked_region,
     deleted,
-    event,
     is_open,
     is_purged,
+    new_order_event,
     restored,
     row_of,
-    stepped,
+    with_status,
 )
-from keyfence.domains.orders.repository import writes
+from keyfence.domains.orders.repository import update_writes
 from keyfence.errors import BadInput, Conflict
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
@@ -50,10 +50,10 @@ statuses = st.sampled_from(OrderStatus)
 def order(**given: Any) -> Order:
     made: dict[str, Any] = {
         "id": OrderId("ord_1"),
-        "customer_id": BuyerId("cus_1"),
+        "customer_id": CustomerId("cus_1"),
         "status": OrderStatus.PENDING,
         "region": "north",
-        "bill": Bill(total=Decimal("1.5"), currency="EUR", item_count=1),
+        "bill": OrderTotal(total=Decimal("1.5"), currency="EUR", item_count=1),
         "created_at": OPENING,
         "updated_at": OPENING,
     }
@@ -69,23 +69,23 @@ def places(one: Order) -> set[str]:
 
 
 def test_an_order_takes_the_steps_of_the_contract_and_no_others() -> None:
-    assert {(str(one), str(to)) for one, steps in STEPS.items() for to in steps} == {
+    assert {(str(one), str(to)) for one, steps in TRANSITIONS.items() for to in steps} == {
         *pairwise(WAY),
         *((one, "CANCELLED") for one in WAY[:3]),
     }
-    assert set(STEPS) == set(OrderStatus)
+    assert set(TRANSITIONS) == set(OrderStatus)
 
 
 @given(one=statuses, to=statuses)
 def test_every_step_is_made_or_refused_with_the_allowed_ones(one: OrderStatus, to: OrderStatus) -> None:
     before, later = order(status=one, version=4), OPENING + timedelta(hours=1)
-    if to in STEPS[one]:
-        assert stepped(before, to, later) == replace(before, status=to, version=5, updated_at=later)
+    if to in TRANSITIONS[one]:
+        assert with_status(before, to, later) == replace(before, status=to, version=5, updated_at=later)
         return
     with pytest.raises(Conflict) as refusal:
-        stepped(before, to, later)
-    assert refusal.value.extensions == {"status": one, "allowed": list(STEPS[one])}
-    assert all(allowed in refusal.value.message for allowed in STEPS[one])
+        with_status(before, to, later)
+    assert refusal.value.extensions == {"status": one, "allowed": list(TRANSITIONS[one])}
+    assert all(allowed in refusal.value.message for allowed in TRANSITIONS[one])
 
 
 @pytest.mark.parametrize("status", OrderStatus)
@@ -105,7 +105,7 @@ class Life(RuleBasedStateMachine):
         self.saved: tuple[Order, set[str]] | None = None
 
     def became(self, after: Order) -> None:
-        happened = event(self.order, after, "x", by="me", at=self.now, note=None)
+        happened = new_order_event(self.order, after, "x", by="me", at=self.now, note=None)
         moved = self.order.status != after.status
         assert (happened.from_status, happened.to_status) == (
             (self.order.status, after.status) if moved else (None, None)
@@ -121,9 +121,9 @@ class Life(RuleBasedStateMachine):
     @rule(to=statuses)
     def step(self, to: OrderStatus) -> None:
         try:
-            self.became(stepped(self.order, to, self.soon()))
+            self.became(with_status(self.order, to, self.soon()))
         except Conflict:
-            assert to not in STEPS[self.order.status]
+            assert to not in TRANSITIONS[self.order.status]
 
     @precondition(lambda self: self.order.deleted_at is None and self.order.flagged_at is None)
     @rule()
@@ -170,11 +170,11 @@ TestLife.settings = settings(max_examples=60, stateful_step_count=20, deadline=N
 
 
 def happened(before: Order, after: Order) -> list[Write[Any]]:
-    return writes(before, after, event(before, after, "x", by="me", at=OPENING, note=None))
+    return update_writes(before, after, new_order_event(before, after, "x", by="me", at=OPENING, note=None))
 
 
 STEPS_OF_A_ROW: dict[str, tuple[Callable[[], tuple[Order, Order]], str]] = {
-    "living": (lambda: (order(), stepped(order(), OrderStatus.CONFIRMED, OPENING)), "Update"),
+    "living": (lambda: (order(), with_status(order(), OrderStatus.CONFIRMED, OPENING)), "Update"),
     "deleted": (lambda: (order(), deleted(order(), OPENING)), "Delete"),
     "restored": (lambda: (deleted(order(), OPENING), restored(deleted(order(), OPENING))), "Put"),
 }
@@ -188,7 +188,7 @@ def test_the_row_of_an_order_lives_as_long_as_the_order(name: str) -> None:
 
 
 def test_every_write_of_a_change_is_bound_to_what_was_read() -> None:
-    rendered = list(_bodies(happened(order(version=7), stepped(order(version=7), OrderStatus.CONFIRMED, OPENING))))
+    rendered = list(_bodies(happened(order(version=7), with_status(order(version=7), OrderStatus.CONFIRMED, OPENING))))
     head, row, appended = rendered
     for body in (head, row):
         assert "version" in body["ExpressionAttributeNames"].values()

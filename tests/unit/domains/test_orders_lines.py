@@ -13,19 +13,19 @@ from keyfence.domains.orders.idempotency import RETENTION, checked_key, fingerpr
 from keyfence.domains.orders.line_items import (
     MOST_LINES,
     MOST_PIECES,
-    Priced,
+    PricedProduct,
     ProductId,
-    Wanted,
-    billed,
+    RequestedLine,
     checked_lines,
     checked_prices,
     line_items,
+    order_total,
 )
-from keyfence.domains.orders.model import BuyerId, OrderId
+from keyfence.domains.orders.model import CustomerId, OrderId
 from keyfence.errors import BadInput
 from tests.unit.store.bookshop import OPENING
 
-ANN, PEN, ID = BuyerId("cus_ann"), ProductId("prd_pen"), OrderId("ord_1")
+ANN, PEN, ID = CustomerId("cus_ann"), ProductId("prd_pen"), OrderId("ord_1")
 prices = st.decimals(0, Decimal("9999999999999.99"), places=2)
 quantities = st.integers(1, MOST_PIECES)
 
@@ -41,10 +41,10 @@ class Ware:
 
 @given(st.lists(st.tuples(prices, quantities), min_size=1, max_size=MOST_LINES))
 def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
-    wanted = [Wanted(PEN, quantity) for _, quantity in lines]
+    wanted = [RequestedLine(PEN, quantity) for _, quantity in lines]
     wares = [Ware(price) for price, _ in lines]
     items = line_items(ID, wanted, wares, OPENING)
-    bill = billed(items, "EUR")
+    bill = order_total(items, "EUR")
     assert Fraction(bill.total) == sum(Fraction(price) * quantity for price, quantity in lines)
     assert bill.item_count == len(lines)
     assert [item.position for item in items] == list(range(1, len(lines) + 1))
@@ -52,29 +52,31 @@ def test_a_total_is_exact(lines: list[tuple[Decimal, int]]) -> None:
 
 def test_prices_of_all_digits_that_can_be_kept_are_added_exactly() -> None:
     fine, coarse = Decimal("1E-18"), Decimal(10**19)
-    items = line_items(ID, [Wanted(PEN, 1), Wanted(PEN, MOST_PIECES)], [Ware(fine), Ware(coarse)], OPENING)
-    assert Fraction(billed(items, "EUR").total) == Fraction(fine) + Fraction(coarse) * MOST_PIECES
+    items = line_items(
+        ID, [RequestedLine(PEN, 1), RequestedLine(PEN, MOST_PIECES)], [Ware(fine), Ware(coarse)], OPENING
+    )
+    assert Fraction(order_total(items, "EUR").total) == Fraction(fine) + Fraction(coarse) * MOST_PIECES
 
 
 @pytest.mark.parametrize("count", [0, MOST_LINES + 1])
 def test_an_order_has_from_one_to_ninety_lines(count: int) -> None:
     with pytest.raises(BadInput) as refusal:
-        checked_lines([Wanted(PEN, 1)] * count)
+        checked_lines([RequestedLine(PEN, 1)] * count)
     assert refusal.value.extensions == {"field": "items"}
-    assert len(checked_lines([Wanted(PEN, 1)] * MOST_LINES)) == MOST_LINES
+    assert len(checked_lines([RequestedLine(PEN, 1)] * MOST_LINES)) == MOST_LINES
 
 
 @given(st.integers(max_value=0) | st.integers(10_001))
 def test_a_quantity_is_from_one_to_ten_thousand(quantity: int) -> None:
     with pytest.raises(BadInput) as refusal:
-        checked_lines([Wanted(PEN, 1), Wanted(PEN, quantity), Wanted(PEN, 10_000)])
+        checked_lines([RequestedLine(PEN, 1), RequestedLine(PEN, quantity), RequestedLine(PEN, 10_000)])
     assert refusal.value.extensions == {"field": "quantity", "position": 2}
 
 
 def test_every_product_is_there_and_paid_in_one_currency() -> None:
     euro, yen = Ware(Decimal(1)), Ware(Decimal(1), "JPY")
     assert checked_prices([euro, euro]) == [euro, euro]
-    missing: list[Priced | None] = [euro, None]
+    missing: list[PricedProduct | None] = [euro, None]
     with pytest.raises(BadInput) as refusal:
         checked_prices(missing)
     assert refusal.value.extensions == {"field": "productId", "position": 2}
@@ -94,7 +96,9 @@ def test_two_requests_look_alike_only_if_they_are_equal(
     one: tuple[str, str, list[tuple[str, int]]], other: tuple[str, str, list[tuple[str, int]]]
 ) -> None:
     prints = [
-        fingerprint(BuyerId(customer), region, [Wanted(ProductId(product), quantity) for product, quantity in lines])
+        fingerprint(
+            CustomerId(customer), region, [RequestedLine(ProductId(product), quantity) for product, quantity in lines]
+        )
         for customer, region, lines in (one, other)
     ]
     assert (prints[0] == prints[1]) == (one == other)

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.domains.orders.model import OrderStatus
-from keyfence.domains.sales.sales import COUNTED, MonthlySales, Sold, checked_month, deltas, month_of, monthly_sales
+from keyfence.domains.sales.sales import (
+    SOLD_STATUSES,
+    MonthlySales,
+    ProductMonth,
+    checked_month,
+    month_of,
+    monthly_sales,
+    sales_deltas,
+)
 from keyfence.errors import BadInput
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
@@ -43,12 +51,12 @@ LINES = st.lists(st.builds(Line, st.sampled_from("abc"), st.integers(1, 10_000))
 @given(st.lists(STATES, min_size=1, max_size=8), LINES)
 def test_after_any_steps_an_order_counts_once_or_not_at_all(steps: list[OrderStatus], lines: list[Line]) -> None:
     states = [None, *(Placed(status) for status in steps)]
-    kept: Counter[Sold] = Counter()
+    kept: Counter[ProductMonth] = Counter()
     for before, after in itertools.pairwise(states):
-        kept.update(deltas(before, after, lines))
-    wanted: Counter[Sold] = Counter()
+        kept.update(sales_deltas(before, after, lines))
+    wanted: Counter[ProductMonth] = Counter()
     for line in lines:
-        wanted[Sold(NOVEMBER, line.product_id)] += line.quantity if steps[-1] in COUNTED else 0
+        wanted[ProductMonth(NOVEMBER, line.product_id)] += line.quantity if steps[-1] in SOLD_STATUSES else 0
     assert +kept == +wanted
     assert min(kept.values(), default=0) >= 0
 
@@ -56,24 +64,30 @@ def test_after_any_steps_an_order_counts_once_or_not_at_all(steps: list[OrderSta
 @given(STATES, LINES)
 def test_what_is_taken_back_is_what_was_added(status: OrderStatus, lines: list[Line]) -> None:
     order = Placed(status)
-    added, taken = deltas(None, order, lines), deltas(order, None, lines)
+    added, taken = sales_deltas(None, order, lines), sales_deltas(order, None, lines)
     assert {sold: -number for sold, number in added.items()} == dict(taken)
 
 
 def test_confirmation_sells_and_cancellation_takes_back() -> None:
     pending, confirmed, cancelled = Placed("PENDING"), Placed("CONFIRMED"), Placed("CANCELLED")
     lines = [Line("pen", 2), Line("ink", 1), Line("pen", 3)]
-    assert deltas(None, pending, lines) == {}
-    assert deltas(pending, confirmed, lines) == {Sold(NOVEMBER, "pen"): 5, Sold(NOVEMBER, "ink"): 1}
-    assert deltas(confirmed, Placed("SHIPPED"), lines) == {}
-    assert deltas(confirmed, cancelled, lines) == {Sold(NOVEMBER, "pen"): -5, Sold(NOVEMBER, "ink"): -1}
-    assert deltas(pending, cancelled, lines) == {}
-    assert deltas(None, None, lines) == {}
+    assert sales_deltas(None, pending, lines) == {}
+    assert sales_deltas(pending, confirmed, lines) == {
+        ProductMonth(NOVEMBER, "pen"): 5,
+        ProductMonth(NOVEMBER, "ink"): 1,
+    }
+    assert sales_deltas(confirmed, Placed("SHIPPED"), lines) == {}
+    assert sales_deltas(confirmed, cancelled, lines) == {
+        ProductMonth(NOVEMBER, "pen"): -5,
+        ProductMonth(NOVEMBER, "ink"): -1,
+    }
+    assert sales_deltas(pending, cancelled, lines) == {}
+    assert sales_deltas(None, None, lines) == {}
 
 
 def test_the_month_is_that_of_the_order_in_utc() -> None:
     elsewhere = replace(Placed("CONFIRMED"), created_at=PLACED.astimezone(timezone(timedelta(hours=5))))
-    assert list(deltas(None, elsewhere, [Line("pen", 1)])) == [Sold(NOVEMBER, "pen")]
+    assert list(sales_deltas(None, elsewhere, [Line("pen", 1)])) == [ProductMonth(NOVEMBER, "pen")]
     assert month_of(PLACED + timedelta(minutes=30)) == datetime(2026, 12, 1, tzinfo=UTC)
 
 

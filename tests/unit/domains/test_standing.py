@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.auth.token import LEEWAY, LONGEST_LIFE
+from keyfence.auth.token import CLOCK_SKEW, MAX_TOKEN_LIFETIME
 from keyfence.domains.sessions import revocation as standing
-from keyfence.domains.sessions.revocation import Sessions, Standing, revoked
+from keyfence.domains.sessions.revocation import RevocationCheck, RevocationRepository, new_revocation
 from keyfence.errors import Unauthenticated
 from keyfence_iam.tenant import TenantId
 
@@ -29,12 +29,12 @@ class Register:
         self.asked += 1
         return jti in self.revoked
 
-    def standing(self, seconds: float) -> Standing:
-        return Standing(seconds, clock=lambda: self.now)
+    def standing(self, seconds: float) -> RevocationCheck:
+        return RevocationCheck(seconds, clock=lambda: self.now)
 
-    def sessions(self) -> Sessions:
+    def sessions(self) -> RevocationRepository:
         anybody: Any = self
-        return cast("Sessions", anybody)
+        return cast("RevocationRepository", anybody)
 
 
 async def test_without_a_while_every_request_asks() -> None:
@@ -86,9 +86,11 @@ async def test_what_is_believed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(checks._good) == 3
 
 
-@given(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)), st.integers(0, LONGEST_LIFE))
+@given(
+    st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)), st.integers(0, MAX_TOKEN_LIFETIME)
+)
 def test_a_revocation_outlives_every_token_that_was_issued_before_it(now: datetime, life: int) -> None:
-    revocation = revoked("a", "somebody", now)
-    last_use = now + timedelta(seconds=LEEWAY + life + LEEWAY)
+    revocation = new_revocation("a", "somebody", now)
+    last_use = now + timedelta(seconds=CLOCK_SKEW + life + CLOCK_SKEW)
     assert revocation.holds(last_use)
-    assert not revocation.holds(now + timedelta(seconds=LONGEST_LIFE + 60))
+    assert not revocation.holds(now + timedelta(seconds=MAX_TOKEN_LIFETIME + 60))

@@ -6,19 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.graphql.query_cost import Price, Size, check_cost, price_of
-from keyfence.graphql.query_limits import Limits
+from keyfence.graphql.query_cost import CostExpression, PageSize, check_cost, cost_of_operation
+from keyfence.graphql.query_limits import QueryLimits
 from keyfence.graphql.selections import fragments_of
 from tests.unit.graphql.bookshop import bookshop
 
-LIMITS = Limits()
+LIMITS = QueryLimits()
 
 
-def price(text: str) -> Price:
+def price(text: str) -> CostExpression:
     document = parse(text)
     operation = document.definitions[0]
     assert isinstance(operation, OperationDefinitionNode)
-    return price_of(operation, bookshop._schema, fragments_of(document), LIMITS)
+    return cost_of_operation(operation, bookshop._schema, fragments_of(document), LIMITS)
 
 
 BOOKS = "edges { cursor node { title } } pageInfo { endCursor }"
@@ -79,7 +79,7 @@ def test_the_cost_of_an_operation_follows_its_variables(variables: dict[str, obj
 
 
 def test_an_operation_whose_pages_are_literal_is_priced_beforehand() -> None:
-    assert price("{ books { edges { node { authors { edges { cursor } } } } } }") == Price(420)
+    assert price("{ books { edges { node { authors { edges { cursor } } } } } }") == CostExpression(420)
 
 
 def test_three_lists_inside_each_other_at_their_usual_sizes_pass() -> None:
@@ -89,21 +89,21 @@ def test_three_lists_inside_each_other_at_their_usual_sizes_pass() -> None:
 
 
 def test_the_dearest_operation_passes_and_one_node_more_is_refused() -> None:
-    check_cost(Price(LIMITS.cost), {}, LIMITS)
+    check_cost(CostExpression(LIMITS.cost), {}, LIMITS)
     with pytest.raises(BadInput) as refused:
-        check_cost(Price(LIMITS.cost + 1), {}, LIMITS)
+        check_cost(CostExpression(LIMITS.cost + 1), {}, LIMITS)
     assert refused.value.extensions == {"limit": "cost", "maximum": LIMITS.cost, "cost": LIMITS.cost + 1}
 
 
-sizes = st.builds(Size, st.integers(0, 50), st.none() | st.sampled_from("xyz"))
+sizes = st.builds(PageSize, st.integers(0, 50), st.none() | st.sampled_from("xyz"))
 
 
 @given(st.lists(sizes, max_size=6), st.dictionaries(st.sampled_from("xyz"), st.integers(-2, 50)))
 def test_a_price_multiplied_before_the_variables_are_known_comes_out_the_same(
-    factors: list[Size], variables: dict[str, object]
+    factors: list[PageSize], variables: dict[str, object]
 ) -> None:
-    early, late = Price(3), 3
+    early, late = CostExpression(3), 3
     for size in factors:
-        early = (early + Price(1)).times(size)
+        early = (early + CostExpression(1)).times(size)
         late = (late + 1) * size.of(variables)
     assert early.of(variables) == late

@@ -8,9 +8,9 @@ import pytest
 
 from keyfence.errors import BadInput
 from keyfence.graphql import document_cache as module
-from keyfence.graphql.document_cache import Documents
-from keyfence.graphql.errors import Refused
-from keyfence.graphql.query_limits import Limits
+from keyfence.graphql.document_cache import DocumentCache
+from keyfence.graphql.errors import InvalidRequest
+from keyfence.graphql.query_limits import QueryLimits
 from tests.unit.graphql.bookshop import bookshop
 
 LIST = "{ books { edges { node { title } } } }"
@@ -29,26 +29,26 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return call
 
-    for name in ("parse", "check_document", "validate", "price_of"):
+    for name in ("parse", "check_document", "validate", "cost_of_operation"):
         monkeypatch.setattr(module, name, counting(name))
     return counts
 
 
-def documents(**kwargs: Any) -> Documents:
-    return Documents(bookshop._schema, limits=Limits(), **kwargs)
+def documents(**kwargs: Any) -> DocumentCache:
+    return DocumentCache(bookshop._schema, limits=QueryLimits(), **kwargs)
 
 
 def test_a_text_is_parsed_measured_validated_and_priced_once(counted: Counter[str]) -> None:
     known = documents()
     assert known.get(LIST) is known.get(LIST)
-    assert counted == {"parse": 1, "check_document": 1, "validate": 1, "price_of": 1}
+    assert counted == {"parse": 1, "check_document": 1, "validate": 1, "cost_of_operation": 1}
 
 
 def test_an_invalid_text_is_validated_once_and_refused_each_time(counted: Counter[str]) -> None:
     known = documents()
     errors = []
     for _ in range(2):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(InvalidRequest) as refused:
             known.get("{ nothing }")
         errors.append(refused.value.errors)
     assert errors[0] == errors[1]
@@ -65,7 +65,7 @@ def test_a_flood_of_unique_texts_does_not_grow_what_is_remembered() -> None:
 def test_a_flood_of_invalid_texts_does_not_grow_what_is_remembered() -> None:
     known = documents(capacity=10_000)
     for number in range(500):
-        with pytest.raises(Refused):
+        with pytest.raises(InvalidRequest):
             known.get(f"{{ n{number}")
     assert len(known) <= 10_000 // 256
 
@@ -80,8 +80,8 @@ def test_the_text_used_last_outlives_a_flood(counted: Counter[str]) -> None:
 
 def test_a_text_over_the_limit_is_not_remembered() -> None:
     known = documents()
-    with pytest.raises(Refused):
-        known.get("{ __typename }".ljust(Limits().document + 1))
+    with pytest.raises(InvalidRequest):
+        known.get("{ __typename }".ljust(QueryLimits().document + 1))
     assert len(known) == 0
 
 
@@ -118,7 +118,7 @@ def test_without_the_right_name_none_of_several_operations_is_taken(name: str | 
     ],
 )
 def test_a_misspelt_name_gets_no_suggestion(text: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InvalidRequest) as refused:
         documents().get(text)
     assert "mean" not in str(refused.value.errors)
 
@@ -127,6 +127,6 @@ def test_a_misspelt_name_gets_no_suggestion(text: str) -> None:
     "text", ["", " ", "{", "{}}", "query", "\ufeff", "\x00", "fragment F on Query { caller }", "type A"]
 )
 def test_a_text_that_is_no_request_is_bad_input(text: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InvalidRequest) as refused:
         documents().get(text)
     assert all(error["extensions"] == {"code": "BAD_USER_INPUT"} for error in refused.value.errors)

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from graphql import OperationType, get_introspection_query
 
-from keyfence.graphql.errors import Refused, Rendered
+from keyfence.graphql.errors import InvalidRequest, Rendered
 from keyfence.graphql.executor import Answer, GraphQLExecutor, GraphQLRequest
-from keyfence.graphql.query_limits import Limits
+from keyfence.graphql.query_limits import QueryLimits
 from tests.unit.graphql.bookshop import bookshop
 
 BAD = {"code": "BAD_USER_INPUT"}
@@ -25,7 +25,7 @@ async def run(executor: GraphQLExecutor, query: str, context: object = None, **v
 
 def refused(executor: GraphQLExecutor, query: str, **given: Any) -> Rendered:
     introspection = given.pop("introspection", False)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(InvalidRequest) as caught:
         executor.prepare(GraphQLRequest(query=query, **given), introspection=introspection)
     return caught.value.errors[0]
 
@@ -78,7 +78,7 @@ async def test_an_explicit_null_where_none_may_be_is_the_callers_fault(executor:
 
 
 def test_an_operation_dearer_than_the_limit_is_refused_by_its_variables() -> None:
-    executor = GraphQLExecutor(bookshop, limits=Limits(cost=30))
+    executor = GraphQLExecutor(bookshop, limits=QueryLimits(cost=30))
     query = "query ($n: Int) { books(first: $n) { edges { cursor } } }"
     executor.prepare(GraphQLRequest(query=query, variables={"n": 30}))
     error = refused(executor, query, variables={"n": 31})

@@ -11,7 +11,7 @@ from strawberry.scalars import JSON
 from strawberry.schema.config import StrawberryConfig
 
 from keyfence.errors import NotFound
-from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, LeafExecutor, leaves
+from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest, LeafFieldExecutor, leaf_readers
 from keyfence.graphql.scalars import SCALARS
 
 
@@ -72,7 +72,7 @@ class Query:
 
 def executor(short: bool) -> GraphQLExecutor:
     config = StrawberryConfig(scalar_map=SCALARS)
-    chosen: dict[str, Any] = {"execution_context_class": LeafExecutor} if short else {}
+    chosen: dict[str, Any] = {"execution_context_class": LeafFieldExecutor} if short else {}
     return GraphQLExecutor(strawberry.Schema(query=Query, config=config, **chosen))
 
 
@@ -100,5 +100,5 @@ async def test_the_short_way_and_the_long_way_agree(query: str) -> None:
 
 def test_only_what_needs_neither_arguments_nor_waiting_is_a_leaf() -> None:
     schema: GraphQLSchema = strawberry.Schema(query=Query, config=StrawberryConfig(scalar_map=SCALARS))._schema
-    names = {field for type_, field in leaves(schema) if type_ == "Thing"}
+    names = {field for type_, field in leaf_readers(schema) if type_ == "Thing"}
     assert names == {"name", "maybe", "count", "at", "colour", "value", "shouted", "lost", "perhapsLost"}

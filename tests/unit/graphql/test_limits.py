@@ -4,12 +4,12 @@ import pytest
 from graphql import get_introspection_query, parse
 
 from keyfence.errors import BadInput
-from keyfence.graphql.document_cache import Documents
-from keyfence.graphql.errors import Refused
-from keyfence.graphql.query_limits import Limits, check_document, check_text
+from keyfence.graphql.document_cache import DocumentCache
+from keyfence.graphql.errors import InvalidRequest
+from keyfence.graphql.query_limits import QueryLimits, check_document, check_text
 from tests.unit.graphql.bookshop import bookshop
 
-LIMITS = Limits()
+LIMITS = QueryLimits()
 
 
 def chain(levels: int) -> str:
@@ -103,10 +103,10 @@ def test_the_length_of_a_text_is_counted_in_bytes() -> None:
 
 
 def test_a_text_with_the_most_tokens_passes_and_one_more_is_refused() -> None:
-    documents = Documents(bookshop._schema, limits=Limits(tokens=11))
+    documents = DocumentCache(bookshop._schema, limits=QueryLimits(tokens=11))
     documents.get("{ book(id: 1) { id } }")
     documents.get("{ book(id: 1) { id } } ,,, # neither commas nor comments are tokens")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InvalidRequest) as refused:
         documents.get("{ book(id: 1) { id title } }")
     assert "more than 11 tokens" in str(refused.value.errors)
 
@@ -124,8 +124,8 @@ def test_a_text_with_the_most_tokens_passes_and_one_more_is_refused() -> None:
     ],
 )
 def test_cycles_and_bombs_of_fragments_are_refused(text: str) -> None:
-    with pytest.raises(Refused):
-        Documents(bookshop._schema, limits=LIMITS).get(text)
+    with pytest.raises(InvalidRequest):
+        DocumentCache(bookshop._schema, limits=LIMITS).get(text)
 
 
 @pytest.mark.parametrize(

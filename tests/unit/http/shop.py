@@ -8,7 +8,7 @@ from keyfence.errors import Forbidden, Unauthenticated
 from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
-from keyfence.http.routes import routes
+from keyfence.http.routes import build_app
 from tests.unit.graphql.bookshop import bookshop
 
 TOKEN = "Bearer ada"
@@ -42,4 +42,4 @@ async def ready() -> str | None:
 
 def shop(**changes: Any) -> Starlette:
     metrics = Metrics()
-    return routes(endpoints={"/graphql": endpoint(metrics=metrics, **changes)}, ready=ready, metrics=metrics)
+    return build_app(endpoints={"/graphql": endpoint(metrics=metrics, **changes)}, ready=ready, metrics=metrics)

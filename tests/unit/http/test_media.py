@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.http.media_types import Media, is_json, negotiated, prefers_html
+from keyfence.http.media_types import MediaType, is_json, negotiate, prefers_html
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
@@ -10,22 +10,22 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;
 @pytest.mark.parametrize(
     ("accept", "media"),
     [
-        (None, Media.JSON),
-        ("", Media.JSON),
-        ("*/*", Media.JSON),
-        ("application/*", Media.JSON),
-        ("application/json", Media.JSON),
-        ("application/graphql-response+json", Media.GRAPHQL),
-        ("Application/GraphQL-Response+JSON; charset=utf-8", Media.GRAPHQL),
-        ("application/json, application/graphql-response+json", Media.GRAPHQL),
-        ("application/graphql-response+json, application/json;q=0.9", Media.GRAPHQL),
-        ("application/graphql-response+json;q=0.8, application/json", Media.JSON),
-        ("application/json, */*", Media.JSON),
-        ("application/graphql-response+json, */*;q=0.1", Media.GRAPHQL),
-        ("application/graphql-response+json;q=0, */*", Media.JSON),
-        ("application/json;q=0, */*", Media.GRAPHQL),
-        ("text/event-stream, application/json;q=0.5", Media.JSON),
-        (BROWSER, Media.JSON),
+        (None, MediaType.JSON),
+        ("", MediaType.JSON),
+        ("*/*", MediaType.JSON),
+        ("application/*", MediaType.JSON),
+        ("application/json", MediaType.JSON),
+        ("application/graphql-response+json", MediaType.GRAPHQL),
+        ("Application/GraphQL-Response+JSON; charset=utf-8", MediaType.GRAPHQL),
+        ("application/json, application/graphql-response+json", MediaType.GRAPHQL),
+        ("application/graphql-response+json, application/json;q=0.9", MediaType.GRAPHQL),
+        ("application/graphql-response+json;q=0.8, application/json", MediaType.JSON),
+        ("application/json, */*", MediaType.JSON),
+        ("application/graphql-response+json, */*;q=0.1", MediaType.GRAPHQL),
+        ("application/graphql-response+json;q=0, */*", MediaType.JSON),
+        ("application/json;q=0, */*", MediaType.GRAPHQL),
+        ("text/event-stream, application/json;q=0.5", MediaType.JSON),
+        (BROWSER, MediaType.JSON),
         ("text/html", None),
         ("application/xml, image/*", None),
         ("application/json;q=0", None),
@@ -36,8 +36,8 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;
         ("a" * 100_000, None),
     ],
 )
-def test_the_answer_has_the_type_that_is_most_welcome(accept: str | None, media: Media | None) -> None:
-    assert negotiated(accept) is media
+def test_the_answer_has_the_type_that_is_most_welcome(accept: str | None, media: MediaType | None) -> None:
+    assert negotiate(accept) is media
 
 
 @pytest.mark.parametrize(

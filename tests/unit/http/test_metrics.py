@@ -1,7 +1,7 @@
 """The histogram is cumulative, as Prometheus reads it."""
 
 from keyfence.http.metrics import Metrics
-from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.capacity import CapacityMeter
 
 NAME = "keyfence_http_request_duration_seconds"
 
@@ -26,10 +26,10 @@ def test_the_text_ends_with_a_line_feed() -> None:
 
 
 def test_calls_and_units_of_dynamodb_are_counted_by_operation_over_all_requests() -> None:
-    total = Meter()
+    total = CapacityMeter()
     for units in (0.5, 2):
-        Meter(accounts=(total,)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
-    Meter(accounts=(total,)).record(
+        CapacityMeter(accounts=(total,)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
+    CapacityMeter(accounts=(total,)).record(
         "BatchGetItem", {"ConsumedCapacity": [{"CapacityUnits": 3.0}, {"CapacityUnits": 1.0}]}
     )
     lines = Metrics(total).render().splitlines()

@@ -5,7 +5,7 @@ from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from keyfence.http.metrics import Metrics
-from keyfence.http.routes import routes
+from keyfence.http.routes import build_app
 from tests.unit.http.asking import ask, post
 from tests.unit.http.shop import TOKEN, ready, shop
 
@@ -42,7 +42,7 @@ async def test_a_request_id_that_could_do_harm_is_replaced(offered: str) -> None
 
 
 async def test_an_unexpected_exception_is_masked_and_logged_under_the_request_id() -> None:
-    app = routes(endpoints={"/graphql": Broken(late=False)}, ready=ready, metrics=Metrics())
+    app = build_app(endpoints={"/graphql": Broken(late=False)}, ready=ready, metrics=Metrics())
     with capture_logs() as logs:
         answered = await ask(app)
     error = {"code": "INTERNAL", "requestId": answered.headers["x-request-id"]}
@@ -54,7 +54,7 @@ async def test_an_unexpected_exception_is_masked_and_logged_under_the_request_id
 
 
 async def test_an_exception_after_the_answer_began_is_logged_and_ends_the_connection() -> None:
-    app = routes(endpoints={"/graphql": Broken(late=True)}, ready=ready, metrics=Metrics())
+    app = build_app(endpoints={"/graphql": Broken(late=True)}, ready=ready, metrics=Metrics())
     with capture_logs() as logs, pytest.raises(RuntimeError):
         await ask(app)
     assert logs[0]["event"] == "internal error"
@@ -119,7 +119,7 @@ async def test_readiness_is_what_the_check_says() -> None:
     async def check() -> str | None:
         return reasons.pop(0)
 
-    app = routes(endpoints={}, ready=check, metrics=Metrics())
+    app = build_app(endpoints={}, ready=check, metrics=Metrics())
     answers = [await ask(app, path="/readyz") for _ in range(2)]
     assert [(a.status, a.body) for a in answers] == [(200, b"ready\n"), (503, b"the table is missing\n")]
 
@@ -129,7 +129,7 @@ async def test_a_check_that_fails_means_not_ready_and_tells_only_the_log() -> No
         raise RuntimeError(SECRET)
 
     with capture_logs() as logs:
-        answered = await ask(routes(endpoints={}, ready=check, metrics=Metrics()), path="/readyz")
+        answered = await ask(build_app(endpoints={}, ready=check, metrics=Metrics()), path="/readyz")
     assert answered.status == 503
     assert SECRET.encode() not in answered.body
     assert SECRET in str(logs[0]["exc_info"])

@@ -7,10 +7,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import CONTROL, TENANT_ID, BadTenantId, tenant_boundary, tenant_id
+from keyfence_iam.tenant import (
+    CONTROL_PLANE_PREFIX,
+    TENANT_ID_PATTERN,
+    InvalidTenantId,
+    parse_tenant_id,
+    tenant_key_prefix,
+)
 
 INNER = string.ascii_lowercase + string.digits + "-"
-TENANTS = st.from_regex(TENANT_ID, fullmatch=True)
+TENANTS = st.from_regex(TENANT_ID_PATTERN, fullmatch=True)
 UNTIMED = settings(deadline=None)
 
 
@@ -26,18 +32,18 @@ def well_formed(text: str) -> bool:
 @example("acme\n")
 def test_a_tenant_id_is_2_to_32_small_letters_digits_and_inner_hyphens(text: str) -> None:
     if well_formed(text):
-        assert tenant_id(text) == text
+        assert parse_tenant_id(text) == text
     else:
-        with pytest.raises(BadTenantId):
-            tenant_id(text)
+        with pytest.raises(InvalidTenantId):
+            parse_tenant_id(text)
 
 
 @pytest.mark.parametrize(
     "value", [None, 1, b"acme", ["acme"], {"acme": 1}, True, "", "Acme", "acme#", "a*", "a?c", "a_c", "a.c"]
 )
 def test_what_is_not_a_tenant_id_is_refused(value: object) -> None:
-    with pytest.raises(BadTenantId):
-        tenant_id(value)
+    with pytest.raises(InvalidTenantId):
+        parse_tenant_id(value)
 
 
 @UNTIMED
@@ -46,14 +52,14 @@ def test_what_is_not_a_tenant_id_is_refused(value: object) -> None:
 @example("acme", "acmecorp")
 @example("ab", "ab-c")
 def test_no_boundary_begins_with_another(one: str, other: str) -> None:
-    assert tenant_boundary(one).startswith(tenant_boundary(other)) == (one == other)
-    assert not tenant_boundary(one).startswith(CONTROL)
-    assert not CONTROL.startswith(tenant_boundary(one))
+    assert tenant_key_prefix(one).startswith(tenant_key_prefix(other)) == (one == other)
+    assert not tenant_key_prefix(one).startswith(CONTROL_PLANE_PREFIX)
+    assert not CONTROL_PLANE_PREFIX.startswith(tenant_key_prefix(one))
 
 
 def test_a_boundary_is_spelled_as_policies_expect_it() -> None:
-    assert tenant_boundary("acme") == "TENANT#acme#"
-    assert CONTROL == "CONTROL#"
+    assert tenant_key_prefix("acme") == "TENANT#acme#"
+    assert CONTROL_PLANE_PREFIX == "CONTROL#"
 
 
 def test_credentials_print_without_their_secrets() -> None:

@@ -7,8 +7,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keyfence_iam.policy import BadPolicy, Condition, Kind, Policy, Statement, parse, parse_text
-from keyfence_iam.policy.pattern import BadTemplate, Variable, Wildcard, template
+from keyfence_iam.policy import (
+    Condition,
+    DocumentKind,
+    InvalidPolicy,
+    Policy,
+    Statement,
+    parse_policy,
+    parse_policy_text,
+)
+from keyfence_iam.policy.pattern import InvalidPattern, Variable, Wildcard, parse_pattern
 
 READ = {"Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": "*"}
 TRUST = {"Effect": "Allow", "Principal": {"AWS": "000000000000"}, "Action": "sts:AssumeRole"}
@@ -21,16 +29,20 @@ def document(*statements: dict[str, Any], **rest: Any) -> dict[str, Any]:
 
 def test_one_and_a_list_of_one_are_the_same() -> None:
     listed = {"Effect": "Allow", "Action": ["dynamodb:GetItem"], "Resource": ["*"]}
-    assert parse({"Version": "2012-10-17", "Statement": READ}) == parse(document(listed)) == Policy(statements=(SAID,))
+    assert (
+        parse_policy({"Version": "2012-10-17", "Statement": READ})
+        == parse_policy(document(listed))
+        == Policy(statements=(SAID,))
+    )
 
 
 def test_a_document_without_a_version_is_of_2008() -> None:
-    assert parse({"Statement": READ}).version == "2008-10-17"
+    assert parse_policy({"Statement": READ}).version == "2008-10-17"
 
 
 def test_numbers_and_truth_values_become_texts() -> None:
     block = {"StringEquals": {"x:a": [5, 2.5, 3.0, True, "b"]}, "Null": {"x:b": False}}
-    (said,) = parse(document(READ | {"Condition": block})).statements
+    (said,) = parse_policy(document(READ | {"Condition": block})).statements
     assert said.conditions == (
         Condition("StringEquals", "x:a", ("5", "2.5", "3", "true", "b")),
         Condition("Null", "x:b", ("false",)),
@@ -38,8 +50,8 @@ def test_numbers_and_truth_values_become_texts() -> None:
 
 
 def test_everybody_is_written_in_two_ways() -> None:
-    alone = parse(document(TRUST | {"Principal": "*"}), kind="trust")
-    assert alone == parse(document(TRUST | {"Principal": {"AWS": "*"}}), kind="trust")
+    alone = parse_policy(document(TRUST | {"Principal": "*"}), kind="trust")
+    assert alone == parse_policy(document(TRUST | {"Principal": {"AWS": "*"}}), kind="trust")
     assert alone.statements[0].principals == {"AWS": ("*",)}
 
 
@@ -54,10 +66,10 @@ def test_everybody_is_written_in_two_ways() -> None:
         ("resource", {"Effect": "Deny", "NotPrincipal": {"AWS": "000000000000"}, "Action": "*", "Resource": "*"}),
     ],
 )
-def test_a_policy_of_each_kind_comes_back_from_its_json(kind: Kind, said: dict[str, Any]) -> None:
-    policy = parse(document(said, Id="one"), kind=kind)
-    assert parse(policy.as_json(), kind=kind) == policy
-    assert parse_text(json.dumps(policy.as_json()), kind=kind) == policy
+def test_a_policy_of_each_kind_comes_back_from_its_json(kind: DocumentKind, said: dict[str, Any]) -> None:
+    policy = parse_policy(document(said, Id="one"), kind=kind)
+    assert parse_policy(policy.as_json(), kind=kind) == policy
+    assert parse_policy_text(json.dumps(policy.as_json()), kind=kind) == policy
 
 
 @pytest.mark.parametrize(
@@ -76,15 +88,15 @@ def test_a_policy_of_each_kind_comes_back_from_its_json(kind: Kind, said: dict[s
         ("trust", TRUST | {"NotPrincipal": "*"}, "policy.Statement[0]: Principal and NotPrincipal exclude"),
     ],
 )
-def test_principals_stand_where_they_belong(kind: Kind, said: dict[str, Any], problem: str) -> None:
-    with pytest.raises(BadPolicy) as refused:
-        parse(document(said), kind=kind)
+def test_principals_stand_where_they_belong(kind: DocumentKind, said: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidPolicy) as refused:
+        parse_policy(document(said), kind=kind)
     assert str(refused.value).startswith(problem)
 
 
 def test_the_place_begins_as_the_caller_says() -> None:
-    with pytest.raises(BadPolicy, match=r"^roles/app\.json\.Statement\[1\]\.Effect: 'allow' is neither"):
-        parse(document(READ, READ | {"Effect": "allow"}), where="roles/app.json")
+    with pytest.raises(InvalidPolicy, match=r"^roles/app\.json\.Statement\[1\]\.Effect: 'allow' is neither"):
+        parse_policy(document(READ, READ | {"Effect": "allow"}), where="roles/app.json")
 
 
 @pytest.mark.parametrize(
@@ -99,8 +111,8 @@ def test_the_place_begins_as_the_caller_says() -> None:
     ],
 )
 def test_a_text_that_is_no_policy_is_refused(text: str | bytes, problem: str) -> None:
-    with pytest.raises(BadPolicy) as refused:
-        parse_text(text)
+    with pytest.raises(InvalidPolicy) as refused:
+        parse_policy_text(text)
     assert str(refused.value).startswith(problem)
 
 
@@ -122,10 +134,10 @@ def test_anything_is_read_or_refused_as_a_bad_policy(value: object, condition: o
         assert problem_of(candidate, "trust").startswith("policy")
 
 
-def problem_of(candidate: object, kind: Kind) -> str:
+def problem_of(candidate: object, kind: DocumentKind) -> str:
     try:
-        return f"policy of {len(parse(candidate, kind=kind).statements)} statements"
-    except BadPolicy as refused:
+        return f"policy of {len(parse_policy(candidate, kind=kind).statements)} statements"
+    except InvalidPolicy as refused:
         return str(refused)
 
 
@@ -141,19 +153,19 @@ def problem_of(candidate: object, kind: Kind) -> str:
     ],
 )
 def test_a_template_is_taken_apart(text: str, atoms: tuple[object, ...]) -> None:
-    assert template(text, variables=True) == atoms
+    assert parse_pattern(text, variables=True) == atoms
 
 
 @pytest.mark.parametrize("text", ["${", "${}", "${ x:a}", "${x:a }", "${x:a,'b'}", "${x:a, b}", "${x:a, 'b}", "${*a}"])
 def test_what_only_looks_like_a_variable_is_refused(text: str) -> None:
-    with pytest.raises(BadTemplate):
-        template(text, variables=True)
-    assert template(text.replace("*", ""), variables=False) == (text.replace("*", ""),)
+    with pytest.raises(InvalidPattern):
+        parse_pattern(text, variables=True)
+    assert parse_pattern(text.replace("*", ""), variables=False) == (text.replace("*", ""),)
 
 
 def test_policies_are_values_that_can_be_kept_in_a_dictionary() -> None:
-    trust = parse(document(TRUST), kind="trust")
-    assert {trust: "kept"}[parse(document(TRUST), kind="trust")] == "kept"
+    trust = parse_policy(document(TRUST), kind="trust")
+    assert {trust: "kept"}[parse_policy(document(TRUST), kind="trust")] == "kept"
 
 
 @pytest.mark.parametrize(
@@ -167,4 +179,4 @@ def test_policies_are_values_that_can_be_kept_in_a_dictionary() -> None:
 )
 def test_an_empty_list_is_written_as_it_was_read(said: dict[str, Any]) -> None:
     document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **said}]}
-    assert parse(document).as_json() == document
+    assert parse_policy(document).as_json() == document

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from keyfence.local.engines import dynoxide_binary as npm
-from keyfence.local.engines.dynoxide_binary import FETCHED, VERSION, find, obtain
+from keyfence.local.engines.dynoxide_binary import FETCHED, VERSION, find, find_or_fetch
 from keyfence.local.engines.engine import EngineMissing
 from tests.dynoxide_binary import dynoxide_binary
 
@@ -63,7 +63,7 @@ def test_one_on_path_is_taken_first(path: Path, data: Path) -> None:
 @pytest.mark.parametrize("name", ["dynoxide", FETCHED])
 def test_one_in_the_data_directory_is_taken_without_npm(path: Path, data: Path, name: str) -> None:
     kept = program(data / name)
-    assert obtain(data, quiet) == kept
+    assert find_or_fetch(data, quiet) == kept
 
 
 def test_what_cannot_be_executed_is_not_a_binary(path: Path, data: Path) -> None:
@@ -74,26 +74,26 @@ def test_what_cannot_be_executed_is_not_a_binary(path: Path, data: Path) -> None
 
 def test_without_npm_it_is_missing(path: Path, data: Path) -> None:
     with pytest.raises(EngineMissing, match="npm is not on PATH"):
-        obtain(data, quiet)
+        find_or_fetch(data, quiet)
 
 
 def test_a_machine_without_a_package_is_named(path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(EngineMissing, match="riscv64"):
-        obtain(data, quiet)
+        find_or_fetch(data, quiet)
 
 
 def test_what_npm_says_is_passed_on(path: Path, data: Path) -> None:
     program(path / "npm", REFUSES)
     with pytest.raises(EngineMissing, match="npm says E404"):
-        obtain(data, quiet)
+        find_or_fetch(data, quiet)
 
 
 def test_an_npm_that_hangs_is_given_up(path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npm, "SECONDS", 0.1)
     program(path / "npm", "#!/bin/sh\nexec /bin/sleep 60\n")
     with pytest.raises(EngineMissing, match="longer than"):
-        obtain(data, quiet)
+        find_or_fetch(data, quiet)
 
 
 @pytest.mark.parametrize("part", ["nothing", "half", "another file", "one that does not run"])
@@ -103,14 +103,14 @@ def test_a_bad_fetch_leaves_nothing_behind(part: str, path: Path, data: Path, tm
     contents = {"nothing": b"", "half": whole[:2000], "another file": other, "one that does not run": whole}
     npm_that_packs(path, contents[part])
     with pytest.raises(EngineMissing):
-        obtain(data, quiet)
+        find_or_fetch(data, quiet)
     assert list(data.iterdir()) == []
 
 
 def test_a_good_fetch_leaves_the_binary_and_nothing_else(path: Path, data: Path, tmp_path: Path) -> None:
     npm_that_packs(path, archive_of(tmp_path, "package/dynoxide", WORKS))
     steps: list[str] = []
-    assert obtain(data, steps.append) == data / FETCHED
+    assert find_or_fetch(data, steps.append) == data / FETCHED
     assert stat.S_IMODE((data / FETCHED).stat().st_mode) == 0o755
     assert [entry.name for entry in data.iterdir()] == [FETCHED]
     assert [step for step in steps if "fetching" in step]
@@ -118,9 +118,9 @@ def test_a_good_fetch_leaves_the_binary_and_nothing_else(path: Path, data: Path,
 
 def test_it_is_fetched_once(path: Path, data: Path, tmp_path: Path) -> None:
     npm_that_packs(path, archive_of(tmp_path, "package/dynoxide", WORKS))
-    obtain(data, quiet)
+    find_or_fetch(data, quiet)
     (path / "npm").unlink()
-    assert obtain(data, quiet) == data / FETCHED
+    assert find_or_fetch(data, quiet) == data / FETCHED
 
 
 @pytest.mark.npm

@@ -26,13 +26,13 @@ def no_dynoxide(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 
 def test_moto_is_moto_and_says_that_it_forgets(tmp_path: Path) -> None:
-    chosen = choice.start("moto", tmp_path, quiet)
+    chosen = choice.start_engine("moto", tmp_path, quiet)
     assert chosen.remark == "moto: its data is in memory and ends with this process"
 
 
 def test_auto_falls_back_to_moto_and_says_why_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_dynoxide(monkeypatch, MISSING)
-    chosen = choice.start("auto", tmp_path, quiet)
+    chosen = choice.start_engine("auto", tmp_path, quiet)
     assert chosen.engine.name == "moto"
     assert chosen.remark == "moto, since there is no npm: its data is in memory and ends with this process"
 
@@ -40,7 +40,7 @@ def test_auto_falls_back_to_moto_and_says_why_in_one_line(tmp_path: Path, monkey
 def test_dynoxide_asked_for_by_name_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_dynoxide(monkeypatch, MISSING)
     with pytest.raises(EngineMissing):
-        choice.start("dynoxide", tmp_path, quiet)
+        choice.start_engine("dynoxide", tmp_path, quiet)
 
 
 @pytest.mark.parametrize("error", [EngineBusy("in use"), EngineFailed("broken")], ids=str)
@@ -49,7 +49,7 @@ def test_auto_does_not_hide_data_that_is_there(
 ) -> None:
     no_dynoxide(monkeypatch, error)
     with pytest.raises(type(error)):
-        choice.start("auto", tmp_path, quiet)
+        choice.start_engine("auto", tmp_path, quiet)
 
 
 @pytest.mark.engine
@@ -58,7 +58,7 @@ def test_auto_takes_dynoxide_from_the_data_directory(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "dynoxide").symlink_to(binary)
-    chosen = choice.start("auto", tmp_path, quiet)
+    chosen = choice.start_engine("auto", tmp_path, quiet)
     try:
         assert chosen.engine.persistent
         assert str(tmp_path) in chosen.remark

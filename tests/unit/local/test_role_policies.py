@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from keyfence.local import gate_access
-from keyfence.local.role_policies import FILE, PoliciesUnusable, keep, kept_in
+from keyfence.local.role_policies import FILE, PoliciesUnusable, load, save
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.suspension import NotShut, Warden
+from keyfence_iam.suspension import SuspensionFailed, TenantSuspension
 from keyfence_iam.tenant import TenantId
 
 ACCOUNT = Account.of(Deployment())
@@ -21,19 +21,19 @@ KEPT = {"keyfence-tenant-read": {"one": DENY}}
 def started(directory: Path) -> Gate:
     return Gate.start(
         engine_url="http://127.0.0.1:1",
-        account=kept_in(directory, ACCOUNT),
+        account=load(directory, ACCOUNT),
         key=b"k" * 32,
-        keep=lambda policies: keep(directory, policies),
+        keep=lambda policies: save(directory, policies),
     )
 
 
-def warden(gate: Gate) -> Warden:
-    credentials = gate_access.as_role(gate.sessions, "warden").credentials
-    return Warden.connect(credentials, "keyfence-", endpoint_url=gate.url)
+def warden(gate: Gate) -> TenantSuspension:
+    credentials = gate_access.role_session(gate.sessions, "warden").credentials
+    return TenantSuspension.connect(credentials, "keyfence-", endpoint_url=gate.url)
 
 
 def test_where_nothing_was_kept_the_account_is_as_it_was_deployed(tmp_path: Path) -> None:
-    assert kept_in(tmp_path, ACCOUNT) is ACCOUNT
+    assert load(tmp_path, ACCOUNT) is ACCOUNT
 
 
 def test_what_one_gate_took_the_next_one_holds_to(tmp_path: Path) -> None:
@@ -47,12 +47,12 @@ def test_what_one_gate_took_the_next_one_holds_to(tmp_path: Path) -> None:
 
 
 def test_it_is_readable_by_its_owner_alone_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    keep(tmp_path, KEPT)
-    keep(tmp_path, {})
-    keep(tmp_path, KEPT)
+    save(tmp_path, KEPT)
+    save(tmp_path, {})
+    save(tmp_path, KEPT)
     (file,) = tmp_path.iterdir()
     assert (file.name, file.stat().st_mode & 0o777) == (FILE, 0o600)
-    assert kept_in(tmp_path, ACCOUNT).inline == KEPT
+    assert load(tmp_path, ACCOUNT).inline == KEPT
 
 
 def test_what_cannot_be_written_leaves_the_old_ones_and_does_not_hold(
@@ -61,14 +61,14 @@ def test_what_cannot_be_written_leaves_the_old_ones_and_does_not_hold(
     def full(_: int) -> None:
         raise OSError("the disk is full")
 
-    keep(tmp_path, KEPT)
+    save(tmp_path, KEPT)
     with started(tmp_path) as gate:
         monkeypatch.setattr("os.fsync", full)
-        with pytest.raises(NotShut, match="the disk is full"):
+        with pytest.raises(SuspensionFailed, match="the disk is full"):
             warden(gate).shut([TenantId("acme")])
         assert gate.account.inline == KEPT
     assert [file.name for file in tmp_path.iterdir()] == [FILE]
-    assert kept_in(tmp_path, ACCOUNT).inline == KEPT
+    assert load(tmp_path, ACCOUNT).inline == KEPT
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_what_cannot_be_written_leaves_the_old_ones_and_does_not_hold(
 def test_a_file_that_is_not_understood_is_no_reason_to_let_anybody_in(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(PoliciesUnusable, match=f"The policies in {tmp_path / FILE} cannot be used: "):
-        kept_in(tmp_path, ACCOUNT)
+        load(tmp_path, ACCOUNT)
 
 
 def test_nor_is_a_policy_that_is_not_understood(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(json.dumps({"keyfence-tenant-read": {"one": DENY.replace("Deny", "Perhaps")}}))
     with pytest.raises(PoliciesUnusable, match="neither Allow nor Deny"):
-        kept_in(tmp_path, ACCOUNT)
+        load(tmp_path, ACCOUNT)

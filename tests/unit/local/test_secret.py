@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 
-from keyfence.local.data_directory import CURSOR_KEY_FILE, SecretUnusable, cursor_key, keep
+from keyfence.local.data_directory import CURSOR_KEY_FILE, SecretUnusable, cursor_key, load_or_create_secret
 
 
 def test_of_many_that_make_a_secret_at_once_all_get_the_same(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_of_many_that_make_a_secret_at_once_all_get_the_same(tmp_path: Path) -> 
         return b"secret %d" % number
 
     with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(lambda number: keep(tmp_path / "secret", lambda: make(number)), range(8)))
+        found = set(pool.map(lambda number: load_or_create_secret(tmp_path / "secret", lambda: make(number)), range(8)))
     assert len(found) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
 
@@ -29,14 +29,14 @@ def test_a_failure_while_writing_leaves_nothing_behind(tmp_path: Path, monkeypat
 
     monkeypatch.setattr("os.link", full)
     with pytest.raises(SecretUnusable, match="No space left"):
-        keep(tmp_path / "secret", lambda: b"x")
+        load_or_create_secret(tmp_path / "secret", lambda: b"x")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_secret_that_cannot_be_read_is_said_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     with pytest.raises(SecretUnusable, match="Is a directory"):
-        keep(tmp_path / "secret", lambda: b"x")
+        load_or_create_secret(tmp_path / "secret", lambda: b"x")
 
 
 def test_the_cursor_key_is_private_marked_and_used_again(tmp_path: Path) -> None:

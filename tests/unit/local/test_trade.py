@@ -7,27 +7,27 @@ from io import BytesIO
 import orjson
 import pytest
 
-from keyfence.bulk.importer import check
+from keyfence.bulk.importer import check_lines
 from keyfence.bulk.record_kind import encoded
 from keyfence.domains.categories import bulk as categories
 from keyfence.domains.customers import bulk as customers
 from keyfence.domains.orders import bulk as orders
-from keyfence.domains.orders.bulk_format import WholeOrder
+from keyfence.domains.orders.bulk_format import OrderRecord
 from keyfence.domains.orders.model import OrderStatus
 from keyfence.domains.products import bulk as products
-from keyfence.local.demo.shop import Trade
+from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
-TRADES = {name: Trade(demo, NOW) for name, demo in TENANTS.items()}
+TRADES = {name: ShopData(demo, NOW) for name, demo in TENANTS.items()}
 
 
-def content(trade: Trade) -> bytes:
+def content(trade: ShopData) -> bytes:
     lines = (
-        *map(customers.KIND.spell, trade.customers()),
-        *map(categories.KIND.spell, trade.categories()),
-        *map(products.KIND.spell, trade.products()),
-        *map(orders.KIND.spell, trade.orders()),
+        *map(customers.RECORDS.spell, trade.customers()),
+        *map(categories.RECORDS.spell, trade.categories()),
+        *map(products.RECORDS.spell, trade.products()),
+        *map(orders.RECORDS.spell, trade.orders()),
     )
     return b"".join(map(encoded, lines))
 
@@ -35,9 +35,9 @@ def content(trade: Trade) -> bytes:
 @pytest.mark.parametrize("name", TRADES)
 def test_every_line_of_it_is_good_and_the_same_at_any_time(name: str) -> None:
     trade = TRADES[name]
-    assert check(BytesIO(content(trade))) > 40
-    assert content(trade) == content(Trade(trade.demo, NOW))
-    later = Trade(trade.demo, NOW + timedelta(days=1)).orders()
+    assert check_lines(BytesIO(content(trade))) > 40
+    assert content(trade) == content(ShopData(trade.demo, NOW))
+    later = ShopData(trade.demo, NOW + timedelta(days=1)).orders()
     kept = [one for one in trade.orders() if one.order.deleted_at is None]
     assert kept == [one for one in later if one.order.deleted_at is None]
 
@@ -76,7 +76,7 @@ def test_the_journal_tells_the_latest_of_what_happened_to_the_orders(name: str) 
     assert {(one.created_at, one.kind, one.target, one.by) for one in told} == set(sorted(happened)[-50:])
     assert len({one.id for one in told}) == 50
     assert all(one.ttl == int((one.created_at + timedelta(days=90)).timestamp()) for one in told)
-    assert told == Trade(TENANTS[name], NOW).journal()
+    assert told == ShopData(TENANTS[name], NOW).journal()
 
 
 def test_the_journal_tells_what_an_order_was_and_what_it_is() -> None:
@@ -88,11 +88,11 @@ def test_the_journal_tells_what_an_order_was_and_what_it_is() -> None:
 
 
 def test_what_is_older_than_ninety_days_is_not_in_the_journal() -> None:
-    told = Trade(TENANTS["acme"], NOW + timedelta(days=365)).journal()
+    told = ShopData(TENANTS["acme"], NOW + timedelta(days=365)).journal()
     assert {one.kind for one in told} == {"order.deleted"}
 
 
-def months(made: list[WholeOrder]) -> Counter[str]:
+def months(made: list[OrderRecord]) -> Counter[str]:
     return Counter(f"{one.order.created_at:%Y-%m}" for one in made)
 
 

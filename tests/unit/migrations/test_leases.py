@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
-from keyfence.jobs.job import Kind, Migration, new_migration
-from keyfence.jobs.runner import Means, Run
+from keyfence.jobs.job import Job, JobKind, new_job
+from keyfence.jobs.runner import JobResources, JobRun
 from keyfence_iam.tenant import TenantId
 
 PATIENTLY = 5
@@ -26,7 +26,7 @@ class Shelf:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
     kept: int = 0
 
-    async def keep(self, _: Migration, after: Migration, moved: object = ()) -> Migration:
+    async def keep(self, _: Job, after: Job, moved: object = ()) -> Job:
         self.asked.set()
         await self.answered.wait()
         if self.failure:
@@ -35,9 +35,9 @@ class Shelf:
         return after
 
 
-def running(shelf: Shelf) -> Run:
-    means = Means(records=cast("Any", shelf), sweep=cast("Any", None))
-    return Run(means, new_migration(Kind.MOVE, TenantId("acme"), by="ann", at=NOW), asyncio.get_running_loop().time())
+def running(shelf: Shelf) -> JobRun:
+    means = JobResources(records=cast("Any", shelf), sweep=cast("Any", None))
+    return JobRun(means, new_job(JobKind.MOVE, TenantId("acme"), by="ann", at=NOW), asyncio.get_running_loop().time())
 
 
 @pytest.mark.parametrize("failure", [None, Throttled("busy"), Conflict("another worker has taken over")])

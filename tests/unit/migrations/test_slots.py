@@ -7,10 +7,10 @@ import pytest
 from keyfence.errors import Conflict
 from keyfence.jobs.rekey import declared
 from keyfence.jobs.reshard.job import misplaced
-from keyfence.store.shards import Moving, ShardCounts, slot_of, slot_text
+from keyfence.store.shards import MoveDirection, ShardCounts, shard_of, shard_suffix
 
-DOWN = ShardCounts(read_shards=8, write_shards=2, moving=Moving.DOWN)
-UP = ShardCounts(read_shards=8, write_shards=8, former=(1,), moving=Moving.UP)
+DOWN = ShardCounts(read_shards=8, write_shards=2, moving=MoveDirection.DOWN)
+UP = ShardCounts(read_shards=8, write_shards=8, former=(1,), moving=MoveDirection.UP)
 
 
 def customer(slot: str, **changes: Any) -> Any:
@@ -30,15 +30,15 @@ def wanted(item: Any, counts: ShardCounts, collection: str = "customers") -> lis
 
 
 def test_going_down_only_what_lies_in_a_slot_that_goes_is_moved() -> None:
-    there = f"TENANT#acme#CUSTOMERS#{slot_text(slot_of('cus_1', 2))}"
+    there = f"TENANT#acme#CUSTOMERS#{shard_suffix(shard_of('cus_1', 2))}"
     assert wanted(customer("07"), DOWN) == [there]
     assert wanted(customer("00"), DOWN) == wanted(customer("01"), DOWN) == []
 
 
 def test_going_up_everything_is_put_where_it_would_be_written() -> None:
-    slot = slot_text(slot_of("cus_1", 8))
+    slot = shard_suffix(shard_of("cus_1", 8))
     assert wanted(customer(slot), UP) == []
-    others = [text for text in map(slot_text, range(8)) if text != slot]
+    others = [text for text in map(shard_suffix, range(8)) if text != slot]
     assert {tuple(wanted(customer(one), UP)) for one in others} == {(f"TENANT#acme#CUSTOMERS#{slot}",)}
 
 

@@ -11,7 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from keyfence.errors import BadInput, Conflict
-from keyfence.jobs.offboard.certificate import Signer, Verifier, checked, signer, verifier
+from keyfence.jobs.offboard.certificate import (
+    CertificateSigner,
+    CertificateVerifier,
+    signer,
+    verifier,
+    verify_certificate,
+)
 from keyfence.local.data_directory import signing_key
 from tests.unit.operations.leaver import OTHER, SIGNER, certified
 
@@ -24,14 +30,14 @@ def text(tmp_path: Path) -> bytes:
 
 def test_another_key_does_not_vouch_for_it(text: bytes) -> None:
     with pytest.raises(BadInput, match="was not signed with the key"):
-        checked(text, OTHER.verifier)
+        verify_certificate(text, OTHER.verifier)
 
 
 def test_what_it_shows_has_to_be_what_was_signed(text: bytes) -> None:
     read = orjson.loads(text)
     read["claims"]["purged"] = 9
     with pytest.raises(Conflict, match="not what was signed"):
-        checked(orjson.dumps(read), SIGNER.verifier)
+        verify_certificate(orjson.dumps(read), SIGNER.verifier)
 
 
 def test_what_was_signed_cannot_be_changed_with_what_it_shows(text: bytes) -> None:
@@ -41,30 +47,32 @@ def test_what_was_signed_cannot_be_changed_with_what_it_shows(text: bytes) -> No
     body = base64.urlsafe_b64encode(orjson.dumps(read["claims"])).decode().rstrip("=")
     read["signed"] = f"{head}.{body}.{signature}"
     with pytest.raises(BadInput, match="was not signed"):
-        checked(orjson.dumps(read), SIGNER.verifier)
+        verify_certificate(orjson.dumps(read), SIGNER.verifier)
 
 
 def test_a_name_that_stands_there_twice_is_not_believed(text: bytes) -> None:
     doubled = text.replace(b'"purged":', b'"purged": 9, "purged":')
     assert doubled != text
     with pytest.raises(BadInput, match="not a certificate"):
-        checked(doubled, SIGNER.verifier)
+        verify_certificate(doubled, SIGNER.verifier)
 
 
 def test_nothing_stands_beside_what_was_signed(text: bytes) -> None:
     with pytest.raises(BadInput, match="not a certificate"):
-        checked(orjson.dumps({**orjson.loads(text), "remark": "all is well"}), SIGNER.verifier)
+        verify_certificate(orjson.dumps({**orjson.loads(text), "remark": "all is well"}), SIGNER.verifier)
 
 
 def test_a_number_is_spelled_as_it_was_signed(text: bytes) -> None:
     read = orjson.loads(text)
     read["claims"]["purged"] = float(read["claims"]["purged"])
     with pytest.raises(Conflict, match="not what was signed"):
-        checked(orjson.dumps(read), SIGNER.verifier)
+        verify_certificate(orjson.dumps(read), SIGNER.verifier)
 
 
 def test_it_may_be_laid_out_in_another_way(text: bytes) -> None:
-    assert checked(orjson.dumps(orjson.loads(text)), SIGNER.verifier) == checked(text, SIGNER.verifier)
+    assert verify_certificate(orjson.dumps(orjson.loads(text)), SIGNER.verifier) == verify_certificate(
+        text, SIGNER.verifier
+    )
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256"])
@@ -73,13 +81,13 @@ def test_no_other_algorithm_is_taken_for_a_signature(text: bytes, algorithm: str
     key = "" if algorithm == "none" else "public-key-as-a-secret-of-32-bytes"
     read["signed"] = jwt.encode(read["claims"], key, algorithm=algorithm)
     with pytest.raises(BadInput, match="was not signed"):
-        checked(orjson.dumps(read), SIGNER.verifier)
+        verify_certificate(orjson.dumps(read), SIGNER.verifier)
 
 
 @pytest.mark.parametrize("junk", [b"", b"null", b"[]", b"{}", b'{"claims":{}}', b'{"claims":{},"signed":1}', b"\xff"])
 def test_what_is_no_certificate_is_said_to_be_none(junk: bytes) -> None:
     with pytest.raises(BadInput):
-        checked(junk, SIGNER.verifier)
+        verify_certificate(junk, SIGNER.verifier)
 
 
 def test_the_same_claims_are_signed_the_same(text: bytes, tmp_path: Path) -> None:
@@ -115,6 +123,6 @@ def test_the_local_key_is_kept_and_shows_in_what_it_signs(tmp_path: Path) -> Non
     made = signer(signing_key(tmp_path))
     assert made.verifier.kid == signer(signing_key(tmp_path)).verifier.kid
     assert made.verifier.kid.startswith("dev-")
-    assert isinstance(made, Signer)
-    assert Verifier(made.key.public_key()).kid == made.verifier.kid.removeprefix("dev-")
+    assert isinstance(made, CertificateSigner)
+    assert CertificateVerifier(made.key.public_key()).kid == made.verifier.kid.removeprefix("dev-")
     assert Ed25519PrivateKey.from_private_bytes(made.key.private_bytes_raw())

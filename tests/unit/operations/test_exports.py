@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.jobs.offboard.certificate import checked, compare
+from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from keyfence.jobs.offboard.export_file import (
     BadLine,
-    Damaged,
+    ExportDamaged,
     ExportFile,
-    chained,
-    follow,
-    genesis,
+    chain_lines,
+    digest_export,
+    initial_hash,
     items,
     key_of,
-    proof,
+    verify_line,
 )
 from keyfence.store.codec import Item
 from tests.unit.operations.leaver import EXPORT, SIGNER, certified, item, written
@@ -40,7 +40,7 @@ def anew(lines: list[bytes]) -> list[bytes]:
     """All hashes made again over items of which one was changed: what somebody does who knows how it is made."""
     changed: list[Item] = [item(at) for at in range(len(lines))]
     changed[2]["name"] = {"S": "forged"}
-    return chained(genesis(EXPORT), changed)[1].splitlines(keepends=True)
+    return chain_lines(initial_hash(EXPORT), changed)[1].splitlines(keepends=True)
 
 
 TAMPERINGS: dict[str, tuple[Tampering, str, int | None]] = {
@@ -51,7 +51,7 @@ TAMPERINGS: dict[str, tuple[Tampering, str, int | None]] = {
     "last dropped": (lambda lines: lines[:-1], "ends after line 9 of 10", 10),
     "swapped": (lambda lines: [*lines[:6], lines[7], lines[6], *lines[8:]], "line 7 of", 7),
     "twice": (lambda lines: [*lines[:3], lines[2], *lines[3:]], "line 4 of", 4),
-    "appended": (lambda lines: [*lines, chained("00" * 32, [item(99)])[1]], "line 11 of", 11),
+    "appended": (lambda lines: [*lines, chain_lines("00" * 32, [item(99)])[1]], "line 11 of", 11),
     "blank": (lambda lines: [*lines[:5], lines[5].replace(b'","item":', b'", "item":'), *lines[6:]], "line 6 of", 6),
     "name changed": (lambda lines: [*lines[:2], lines[2].replace(b'{"hash"', b'{"HASH"'), *lines[3:]], "line 3 of", 3),
     "no newline": (lambda lines: [*lines[:-1], lines[-1].rstrip()], "line 10 of", 10),
@@ -62,20 +62,20 @@ TAMPERINGS: dict[str, tuple[Tampering, str, int | None]] = {
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_a_tampered_export_is_told_by_its_first_bad_line(tmp_path: Path, name: str) -> None:
     claims, path = certified(tmp_path)
-    compare(claims, path)
+    compare_export(claims, path)
     tamper, words, line = TAMPERINGS[name]
     path.write_bytes(rebuilt(tamper(lines_of(path))))
-    with pytest.raises(Damaged, match=words) as damage:
-        compare(claims, path)
+    with pytest.raises(ExportDamaged, match=words) as damage:
+        compare_export(claims, path)
     assert damage.value.extensions["line"] == line
 
 
 def test_a_line_that_continues_the_chain_after_its_end_was_never_exported(tmp_path: Path) -> None:
     claims, path = certified(tmp_path)
-    _, more = chained(str(claims["head"]), [item(10)])
+    _, more = chain_lines(str(claims["head"]), [item(10)])
     path.write_bytes(path.read_bytes() + gzip.compress(more, mtime=0))
-    with pytest.raises(Damaged, match="line 11 was never exported"):
-        compare(claims, path)
+    with pytest.raises(ExportDamaged, match="line 11 was never exported"):
+        compare_export(claims, path)
 
 
 @pytest.mark.parametrize(
@@ -96,39 +96,39 @@ def test_bytes_that_are_not_those_that_were_certified_are_told(
 ) -> None:
     claims, path = certified(tmp_path)
     path.write_bytes(tamper(path.read_bytes()))
-    with pytest.raises(Damaged, match=words):
-        compare(claims, path)
+    with pytest.raises(ExportDamaged, match=words):
+        compare_export(claims, path)
 
 
 def test_lines_of_one_export_do_not_fit_into_another(tmp_path: Path) -> None:
     claims, path = certified(tmp_path)
-    _, lines = chained(genesis("another"), [item(at) for at in range(10)])
+    _, lines = chain_lines(initial_hash("another"), [item(at) for at in range(10)])
     path.write_bytes(gzip.compress(lines, mtime=0))
-    with pytest.raises(Damaged, match="line 1 of"):
-        compare(claims, path)
+    with pytest.raises(ExportDamaged, match="line 1 of"):
+        compare_export(claims, path)
 
 
 def test_an_item_is_read_back_as_it_was() -> None:
     given: Item = {"PK": {"S": 'quote " } \n'}, "SK": {"S": "é😀"}, "b": {"B": "AAEC"}, "n": {"N": "1.50"}}
-    head, lines = chained(genesis(EXPORT), [given])
+    head, lines = chain_lines(initial_hash(EXPORT), [given])
     (line,) = lines.splitlines(keepends=True)
-    after, text = follow(genesis(EXPORT), line)
+    after, text = verify_line(initial_hash(EXPORT), line)
     assert after == head
     assert key_of(text) == {"PK": given["PK"], "SK": given["SK"]}
     with pytest.raises(BadLine):
-        follow(head, line)
+        verify_line(head, line)
 
 
 def test_what_a_dead_worker_wrote_behind_the_checkpoint_is_written_again(tmp_path: Path) -> None:
     file = ExportFile(tmp_path / EXPORT)
     file.open()
-    head, first = chained(genesis(EXPORT), [item(0)])
+    head, first = chain_lines(initial_hash(EXPORT), [item(0)])
     safe = file.append(0, first)
     file.append(safe, secrets.token_bytes(5000))
-    _, second = chained(head, [item(1)])
+    _, second = chain_lines(head, [item(1)])
     size = file.append(safe, second)
     file.close()
-    assert proof(file.path, EXPORT).size == size
+    assert digest_export(file.path, EXPORT).size == size
     assert [key_of(text)["PK"]["S"][-5:] for _, text in items(file.path, EXPORT)] == ["00000", "00001"]
 
 
@@ -136,7 +136,7 @@ def test_a_file_that_is_shorter_than_what_was_written_is_not_continued(tmp_path:
     path = written(tmp_path)
     file = ExportFile(path)
     file.open()
-    with pytest.raises(Damaged, match="bytes where"):
+    with pytest.raises(ExportDamaged, match="bytes where"):
         file.append(path.stat().st_size + 1, b"")
     file.close()
 
@@ -174,4 +174,4 @@ def test_any_gzip_reads_an_export(tmp_path: Path) -> None:
 def test_the_certificate_is_checked_before_the_export(tmp_path: Path) -> None:
     claims, _ = certified(tmp_path)
     assert claims["exported"] == claims["purged"] == 10
-    assert checked((tmp_path / "certificate").read_bytes(), SIGNER.verifier) == claims
+    assert verify_certificate((tmp_path / "certificate").read_bytes(), SIGNER.verifier) == claims

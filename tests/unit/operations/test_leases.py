@@ -4,22 +4,22 @@ import socket
 import subprocess
 import sys
 
-from keyfence.jobs.lease import has_ended, this_worker
+from keyfence.jobs.lease import is_dead_local_worker, worker_id
 
 
 def test_a_process_that_runs_has_not_ended() -> None:
-    assert not has_ended(this_worker())
-    assert this_worker() != this_worker()
+    assert not is_dead_local_worker(worker_id())
+    assert worker_id() != worker_id()
 
 
 def test_a_process_of_this_machine_that_is_gone_has_ended() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    assert has_ended(f"{socket.gethostname()}:{process.pid}:01M7HHHGKHN6S6V7032B0W8CKZ")
+    assert is_dead_local_worker(f"{socket.gethostname()}:{process.pid}:01M7HHHGKHN6S6V7032B0W8CKZ")
 
 
 def test_of_nobody_else_is_it_known() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     for worker in ("", "somebody", f"elsewhere.example:{process.pid}:x", f"{socket.gethostname()}:x:y"):
-        assert not has_ended(worker)
+        assert not is_dead_local_worker(worker)

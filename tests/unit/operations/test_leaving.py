@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.jobs.offboard.start import leaving
+from keyfence.jobs.offboard.start import mark_offboarding
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.tenant import MovePhase, Placement, TenantStatus
 from tests.unit.tenancy.test_moving_homes import tenant
@@ -17,18 +17,18 @@ def test_nobody_leaves_while_being_moved(placement: Placement, phase: MovePhase)
     moving = tenant(placement, phase)
     assert moving.move
     with pytest.raises(Conflict, match=f"`keyfence migrate resume {moving.move.migration}`") as refusal:
-        leaving(moving)
+        mark_offboarding(moving)
     assert refusal.value.extensions == {"migration": moving.move.migration}
 
 
 def test_nobody_leaves_while_its_shards_are_changed() -> None:
     still, changing = ShardCounts(read_shards=2, write_shards=2), ShardCounts(migration="mig_1")
     with pytest.raises(Conflict, match=r"the shards of users .* `keyfence migrate resume mig_1`"):
-        leaving(replace(tenant(), shards={"groups": still, "users": changing}))
-    assert leaving(replace(tenant(), shards={"groups": still})).status is TenantStatus.OFFBOARDING
+        mark_offboarding(replace(tenant(), shards={"groups": still, "users": changing}))
+    assert mark_offboarding(replace(tenant(), shards={"groups": still})).status is TenantStatus.OFFBOARDING
 
 
 @pytest.mark.parametrize("placement", Placement)
 def test_who_is_still_leaves_from_where_it_is(placement: Placement) -> None:
-    gone = leaving(tenant(placement))
+    gone = mark_offboarding(tenant(placement))
     assert (gone.status, gone.placement) == (TenantStatus.OFFBOARDING, placement)

@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from keyfence.admin.onboarding import Application, _active, _same
+from keyfence.admin.onboarding import OnboardingRequest, _active, _same
 from keyfence.errors import Conflict
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.tenant import Tenant, TenantStatus
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
-WANTED = Application(
-    id=tenant_id("acme"),
+WANTED = OnboardingRequest(
+    id=parse_tenant_id("acme"),
     name="A Shop",
     tier=Tier.FREE,
     owner_email="owner@acme.example",

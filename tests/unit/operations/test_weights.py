@@ -2,8 +2,8 @@
 
 import pytest
 
-from keyfence.jobs.measure_storage import Scales, Weight
-from keyfence.store.scan import owner_of
+from keyfence.jobs.measure_storage import StorageTotals, TenantStorage
+from keyfence.store.scan import tenant_of_partition
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from keyfence.store.scan import owner_of
     ],
 )
 def test_the_owner_of_a_partition(partition: str, owner: str | None) -> None:
-    assert owner_of(partition) == owner
+    assert tenant_of_partition(partition) == owner
 
 
 def test_tenants_are_weighed_apart() -> None:
-    scales = Scales()
+    scales = StorageTotals()
     for partition in ("TENANT#a1#X", "TENANT#a10#X", "TENANT#a10#Y", "CONTROL#SUSPENSIONS"):
         scales.add({"PK": {"S": partition}, "SK": {"S": ""}})
     weights = scales.weights()
     assert {tenant: one.items for tenant, one in weights.items()} == {"a1": 1, "a10": 2}
-    assert weights[next(iter(weights))] == Weight(1, 100 + 2 + 11 + 2)
+    assert weights[next(iter(weights))] == TenantStorage(1, 100 + 2 + 11 + 2)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from keyfence.store.entity import Family, entity
+from keyfence.store.entity import ItemCollection, entity
 from keyfence.store.keys import ControlKey, TenantKey
 from keyfence.store.shards import Shard
 
@@ -115,7 +115,7 @@ subtree = sections.query("table", begins_with="PATH#", ranged="path")
 chapters_of_book = chapters.query("table", begins_with="CHAPTER#")
 numbered_chapters = chapters.query("table", begins_with="CHAPTER#", ranged="number")
 books_of_days = books.query("gsi2", ranged="created_at")
-book_with_chapters = Family(books, chapters.query("table", begins_with="CHAPTER#", newest_first=True))
+book_with_chapters = ItemCollection(books, chapters.query("table", begins_with="CHAPTER#", newest_first=True))
 
 
 def book(id: str, day: int = 0, **attributes: Any) -> Book:

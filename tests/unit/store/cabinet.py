@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyfence.store.codec import Item
-from keyfence.store.cursor import Sealer
+from keyfence.store.cursor import CursorCodec
 from keyfence.store.dual_write.caller import OnDifference, unheard
-from keyfence.store.dual_write.item_sync import Likeness, Outcome, asked_of
+from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome, on_table
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.keys import KeyPair
-from keyfence.store.location import Home
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 from .interpreter import BadExpression, holds, placeholders, updated
@@ -36,7 +36,7 @@ class Cabinet:
 
     tables: dict[str, Items] = field(default_factory=lambda: {NAME: {}, SILO: {}})
     calls: list[Call] = field(default_factory=list)
-    refusing: dict[str, Refused] = field(default_factory=dict)
+    refusing: dict[str, DynamoDbError] = field(default_factory=dict)
     interludes: list[Callable[[], object] | None] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
@@ -50,7 +50,7 @@ class Cabinet:
         if operation == "TransactWriteItems":
             return self._transact(parameters["TransactItems"])
         (table,) = _tables(operation, parameters)
-        answer = await Shelves(self.tables[table]).call(operation, asked_of(NAME, parameters), credentials)
+        answer = await Shelves(self.tables[table]).call(operation, on_table(NAME, parameters), credentials)
         if "Responses" in answer:
             return {"Responses": {table: answer["Responses"][NAME]}}
         return answer
@@ -64,7 +64,7 @@ class Cabinet:
         ended = [self._ended(verb, body, *subject) for (verb, body), subject in zip(pairs, subjects, strict=True)]
         if any(isinstance(one, str) for one in ended):
             reasons = tuple(one if isinstance(one, str) else "None" for one in ended)
-            raise Refused("TransactionCanceledException", "", reasons)
+            raise DynamoDbError("TransactionCanceledException", "", reasons)
         for (table, key), item in zip(subjects, ended, strict=True):
             self.tables[table].pop(key, None)
             if isinstance(item, dict):
@@ -100,9 +100,9 @@ class Open:
     """Credentials for everybody; `asked` are the placements."""
 
     def __init__(self) -> None:
-        self.asked: list[Placement] = []
+        self.asked: list[TableAccess] = []
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource:
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess) -> CredentialSource:
         self.asked.append(placement)
         return self._given
 
@@ -113,21 +113,25 @@ class Open:
         return CREDENTIALS
 
 
-POOLED = Home(tenant=ACME)
-DUAL = Home(tenant=ACME, also=Placement.SILO)
-SHADOW = Home(tenant=ACME, also=Placement.SILO, shadow=True)
-SWITCHED = Home(tenant=ACME, reads=Placement.SILO, also=Placement.POOL)
-SILOED = Home(tenant=ACME, reads=Placement.SILO)
+POOLED = TenantLocation(tenant=ACME)
+DUAL = TenantLocation(tenant=ACME, also=TableAccess.SILO)
+SHADOW = TenantLocation(tenant=ACME, also=TableAccess.SILO, shadow=True)
+SWITCHED = TenantLocation(tenant=ACME, reads=TableAccess.SILO, also=TableAccess.POOL)
+SILOED = TenantLocation(tenant=ACME, reads=TableAccess.SILO)
 
 
-def handle(cabinet: Cabinet, home: Home, on_difference: OnDifference = unheard, *, writes: bool = True) -> Table:
-    tables = Tables(client=cabinet, name=NAME, sealer=Sealer([KEY]), credentials=Open(), on_difference=on_difference)
+def handle(
+    cabinet: Cabinet, home: TenantLocation, on_difference: OnDifference = unheard, *, writes: bool = True
+) -> Table:
+    tables = Tables(
+        client=cabinet, name=NAME, sealer=CursorCodec([KEY]), credentials=Open(), on_difference=on_difference
+    )
     return tables.tenant(home, writes=writes)
 
 
 async def backfilled(cabinet: Cabinet) -> None:
     """Every item of either table, as the mover copies them."""
-    likeness = Likeness(caller=handle(cabinet, DUAL).caller, source=NAME, target=SILO)
+    likeness = ItemSync(caller=handle(cabinet, DUAL).caller, source=NAME, target=SILO)
     for key in {*cabinet.tables[NAME], *cabinet.tables[SILO]}:
         outcome = await likeness.make({"PK": {"S": key.partition}, "SK": {"S": key.sort}})
-        assert outcome is not Outcome.CHANGED
+        assert outcome is not SyncOutcome.CHANGED

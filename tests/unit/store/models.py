@@ -11,7 +11,7 @@ from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from keyfence.store.shards import LIMIT, Moving, ShardCounts
+from keyfence.store.shards import LIMIT, MoveDirection, ShardCounts
 
 M = TypeVar("M")
 
@@ -42,7 +42,7 @@ def shard_counts() -> SearchStrategy[ShardCounts]:
         some,
         some,
         st.sets(some, max_size=3),
-        st.none() | st.sampled_from(Moving),
+        st.none() | st.sampled_from(MoveDirection),
     )
 
 

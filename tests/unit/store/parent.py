@@ -3,8 +3,8 @@
 from typing import Any
 
 from keyfence.store.codec import Item, decode_model, encode
-from keyfence.store.embedded_edges import Attributes, Head, without_child
-from keyfence.store.expressions import Change, Condition, Placeholders
+from keyfence.store.embedded_edges import Attributes, EmbeddedEdges, without_child
+from keyfence.store.expressions import Condition, Placeholders, UpdateExpression
 
 from .interpreter import holds, updated
 
@@ -13,21 +13,21 @@ class Parent:
     """A parent's item, its true children beside it, and writers as the transactions of the service allow them."""
 
     def __init__(self) -> None:
-        self.item: Item = {"head": encode(Head())}
+        self.item: Item = {"head": encode(EmbeddedEdges())}
         self.children: dict[str, Attributes] = {}
         self.writes = 0
 
     @property
-    def head(self) -> Head:
-        return decode_model(Head, self.item["head"]["M"])
+    def head(self) -> EmbeddedEdges:
+        return decode_model(EmbeddedEdges, self.item["head"]["M"])
 
-    def add(self, head: Head, child: str) -> None:
+    def add(self, head: EmbeddedEdges, child: str) -> None:
         """The child's own item, written in the same transaction, must not be there yet."""
         edge = self._edge()
         if child not in self.children and self._written(head.with_child(child, edge), head.unchanged()):
             self.children[child] = edge
 
-    def change(self, head: Head, child: str) -> None:
+    def change(self, head: EmbeddedEdges, child: str) -> None:
         edge = self._edge()
         if child in self.children and self._written(head.with_edge(child, edge), head.unchanged()):
             self.children[child] = edge
@@ -51,7 +51,7 @@ class Parent:
         self.writes += 1
         return {"version": str(self.writes)}
 
-    def _written(self, change: Change, condition: Condition | None) -> bool:
+    def _written(self, change: UpdateExpression, condition: Condition | None) -> bool:
         rendered = body(change, condition)
         if not holds(rendered, self.item):
             return False
@@ -66,7 +66,7 @@ def filled(*children: str) -> Parent:
     return parent
 
 
-def body(change: Change, condition: Condition | None) -> dict[str, Any]:
+def body(change: UpdateExpression, condition: Condition | None) -> dict[str, Any]:
     placed = Placeholders()
     texts = {"UpdateExpression": change.render(placed)}
     if condition is not None:

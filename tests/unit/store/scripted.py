@@ -4,21 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence.store.cursor import Sealer
-from keyfence.store.dynamodb.caller import Caller, Patience
-from keyfence.store.dynamodb.client import Answer, Client
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.cursor import CursorCodec
+from keyfence.store.dynamodb.caller import DynamoDbCaller, RetryPolicy
+from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.keys import Fence
-from keyfence.store.location import Home
+from keyfence.store.location import TenantLocation
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 
 NAME = "keyfence"
 KEY = b"0123456789abcdef0123456789abcdef"
 CREDENTIALS = Credentials("AKIA", "secret", "token")
-PATIENCE = Patience(attempts=3, first_pause=0.0)
+PATIENCE = RetryPolicy(attempts=3, first_pause=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +33,28 @@ class Call:
 class Scripted:
     """Gives its answers in turn, raising those that are refusals."""
 
-    answers: list[Answer | Refused]
+    answers: list[Answer | DynamoDbError]
     calls: list[Call] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         self.calls.append(Call(operation, parameters))
         answer = self.answers.pop(0)
-        if isinstance(answer, Refused):
+        if isinstance(answer, DynamoDbError):
             raise answer
         return answer
 
     def close(self) -> None: ...
 
 
-def table(client: Client, tenant: str = "acme", **given: Any) -> Table:
-    home = Home(tenant=tenant_id(tenant), shards=given.pop("shards", UNSHARDED))
+def table(client: DynamoDb, tenant: str = "acme", **given: Any) -> Table:
+    home = TenantLocation(tenant=parse_tenant_id(tenant), shards=given.pop("shards", UNSHARDED))
     patience = given.pop("patience", PATIENCE)
-    caller = Caller(client=client, table=NAME, credentials=credentials, patience=patience, home=home)
+    caller = DynamoDbCaller(client=client, table=NAME, credentials=credentials, patience=patience, home=home)
     return Table(
         **{
-            "fence": Fence.around(tenant_id(tenant)),
+            "fence": Fence.around(parse_tenant_id(tenant)),
             "caller": caller,
-            "sealer": Sealer([KEY], clock=lambda: 1_800_000_000.0),
+            "sealer": CursorCodec([KEY], clock=lambda: 1_800_000_000.0),
             **given,
         },
     )

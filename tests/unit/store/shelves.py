@@ -7,12 +7,12 @@ from typing import Any
 
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.keys import Fence, KeyPair
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 
 from .interpreter import holds, updated
 from .scripted import NAME, Call
@@ -37,7 +37,7 @@ class Shelves:
 
     def keep(self, entity: Entity[Any], *models: Any, tenant: str = "acme", shards: ShardMap = UNSHARDED) -> None:
         for model in models:
-            item = entity.item(model, Fence.around(tenant_id(tenant)), shards)
+            item = entity.item(model, Fence.around(parse_tenant_id(tenant)), shards)
             self.items[_address(item)] = item
 
     def _GetItem(self, parameters: Mapping[str, Any]) -> Answer:
@@ -62,7 +62,7 @@ class Shelves:
         met = [holds(body, self.items.get(_subject(body), {})) for _, body in members]
         if not all(met):
             reasons = tuple("None" if fine else "ConditionalCheckFailed" for fine in met)
-            raise Refused("TransactionCanceledException", "", reasons)
+            raise DynamoDbError("TransactionCanceledException", "", reasons)
         for verb, body in members:
             self._write(verb, body)
         return {}
@@ -79,10 +79,10 @@ class Shelves:
     def _Query(self, parameters: Mapping[str, Any]) -> Answer:
         partition = parameters["ExpressionAttributeValues"][":p"]["S"]
         if partition in self.refusing:
-            raise Refused(self.refusing[partition], "not this one")
+            raise DynamoDbError(self.refusing[partition], "not this one")
         names = key_names(_index(parameters))
         if (start := parameters.get("ExclusiveStartKey")) and not _reached(start, names, parameters):
-            raise Refused("ValidationException", "the starting key is outside the boundaries of the query")
+            raise DynamoDbError("ValidationException", "the starting key is outside the boundaries of the query")
         found = sorted(
             (
                 item
@@ -130,7 +130,7 @@ def _reached(item: Item, names: KeyPair, parameters: Mapping[str, Any]) -> bool:
             return bool(sort <= given[":high"])
         case "#s BETWEEN :low AND :high":
             if given[":low"] > given[":high"]:
-                raise Refused("ValidationException", "the lower bound is above the upper")
+                raise DynamoDbError("ValidationException", "the lower bound is above the upper")
             return bool(given[":low"] <= sort <= given[":high"])
     raise AssertionError(condition)
 

@@ -3,19 +3,19 @@
 import pytest
 
 from keyfence.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
-from keyfence.store.dynamodb.errors import MEANINGS, REASONS, Refused
+from keyfence.store.dynamodb.errors import ERROR_RULES, REASONS, DynamoDbError
 
 CANCELED = "TransactionCanceledException"
 
 
-def canceled(*reasons: str) -> Refused:
-    return Refused(CANCELED, "cancelled", reasons)
+def canceled(*reasons: str) -> DynamoDbError:
+    return DynamoDbError(CANCELED, "cancelled", reasons)
 
 
-@pytest.mark.parametrize("code", MEANINGS)
+@pytest.mark.parametrize("code", ERROR_RULES)
 def test_every_code_becomes_one_of_our_errors(code: str) -> None:
-    refusal = Refused(code, "arn:aws:dynamodb:secret")
-    assert refusal.meaning is MEANINGS[code]
+    refusal = DynamoDbError(code, "arn:aws:dynamodb:secret")
+    assert refusal.meaning is ERROR_RULES[code]
     error = refusal.error()
     assert isinstance(error, KeyfenceError)
     assert isinstance(error, Internal) or "secret" not in error.message, "only an Internal is masked at the edge"
@@ -44,14 +44,14 @@ def test_every_code_becomes_one_of_our_errors(code: str) -> None:
     ],
 )
 def test_a_code_means(code: str, error: type[KeyfenceError], retried: bool) -> None:
-    refusal = Refused(code, "text")
+    refusal = DynamoDbError(code, "text")
     assert type(refusal.error()) is error
     assert refusal.meaning.retry is retried
 
 
 @pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "TransactionConflictException"])
 def test_who_is_throttled_is_told_when_to_come_again(code: str) -> None:
-    after = Refused(code, "").error().extensions["retryAfterMs"]
+    after = DynamoDbError(code, "").error().extensions["retryAfterMs"]
     assert isinstance(after, int)
     assert after > 0
 

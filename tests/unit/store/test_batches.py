@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.errors import Forbidden, Throttled
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.errors import DynamoDbError
 
 from .bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters
 from .scripted import NAME, PATIENCE, Scripted, table
@@ -89,7 +89,9 @@ async def test_what_is_left_over_for_ever_is_a_throttle_and_never_a_short_answer
 
 
 async def test_a_refused_chunk_fails_the_batch() -> None:
-    client = Scripted([{"Responses": {NAME: []}}, Refused("AccessDeniedException", ""), {"Responses": {NAME: []}}])
+    client = Scripted(
+        [{"Responses": {NAME: []}}, DynamoDbError("AccessDeniedException", ""), {"Responses": {NAME: []}}]
+    )
     with pytest.raises(Forbidden):
         await table(client).find_many(book_by_id, KEYS)
 

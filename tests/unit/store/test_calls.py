@@ -6,33 +6,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.dynamodb.caller import Caller, Patience
-from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.caller import DynamoDbCaller, RetryPolicy
+from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import MEANINGS, Refused
+from keyfence.store.dynamodb.errors import ERROR_RULES, DynamoDbError
 from keyfence_iam.credentials import Credentials
 
 from .scripted import CREDENTIALS, NAME, PATIENCE, Scripted, credentials
 
-RETRYABLE = sorted(code for code, meaning in MEANINGS.items() if meaning.retry)
-FINAL = sorted(code for code, meaning in MEANINGS.items() if not meaning.retry)
+RETRYABLE = sorted(code for code, meaning in ERROR_RULES.items() if meaning.retry)
+FINAL = sorted(code for code, meaning in ERROR_RULES.items() if not meaning.retry)
 
 
-def caller(client: Scripted, **given: Any) -> Caller:
-    return Caller(**{"client": client, "table": NAME, "credentials": credentials, "patience": PATIENCE, **given})
+def caller(client: Scripted, **given: Any) -> DynamoDbCaller:
+    return DynamoDbCaller(
+        **{"client": client, "table": NAME, "credentials": credentials, "patience": PATIENCE, **given}
+    )
 
 
 @pytest.mark.parametrize("code", RETRYABLE)
 async def test_what_may_pass_is_tried_again(code: str) -> None:
-    client = Scripted([Refused(code, ""), Refused(code, ""), {"Item": {}}])
+    client = Scripted([DynamoDbError(code, ""), DynamoDbError(code, ""), {"Item": {}}])
     assert await caller(client).call("GetItem", {"Key": {}}) == {"Item": {}}
     assert len(client.calls) == 3
 
 
 @pytest.mark.parametrize("code", RETRYABLE)
 async def test_patience_ends(code: str) -> None:
-    client = Scripted([Refused(code, "")] * 10)
-    with pytest.raises(Refused) as refusal:
+    client = Scripted([DynamoDbError(code, "")] * 10)
+    with pytest.raises(DynamoDbError) as refusal:
         await caller(client).call("GetItem", {})
     assert refusal.value.code == code
     assert len(client.calls) == PATIENCE.attempts
@@ -40,8 +42,8 @@ async def test_patience_ends(code: str) -> None:
 
 @pytest.mark.parametrize("code", [*FINAL, "SomethingNewException"])
 async def test_what_would_fail_again_is_not_tried_again(code: str) -> None:
-    client = Scripted([Refused(code, ""), {}])
-    with pytest.raises(Refused):
+    client = Scripted([DynamoDbError(code, ""), {}])
+    with pytest.raises(DynamoDbError):
         await caller(client).call("GetItem", {})
     assert len(client.calls) == 1
 
@@ -49,8 +51,10 @@ async def test_what_would_fail_again_is_not_tried_again(code: str) -> None:
 async def test_what_iam_refuses_is_told_as_a_security_event_and_nothing_else_is() -> None:
     told: list[str] = []
     for code in ("AccessDeniedException", "ValidationException", "ConditionalCheckFailedException"):
-        with pytest.raises(Refused):
-            await caller(Scripted([Refused(code, "")]), on_denied=lambda code=code: told.append(code)).call("Query", {})
+        with pytest.raises(DynamoDbError):
+            await caller(Scripted([DynamoDbError(code, "")]), on_denied=lambda code=code: told.append(code)).call(
+                "Query", {}
+            )
     assert told == ["AccessDeniedException"]
 
 
@@ -67,7 +71,7 @@ async def test_another_exception_is_not_ours_to_retry() -> None:
 
 
 async def test_every_attempt_sends_the_same_parameters() -> None:
-    client = Scripted([Refused("InternalServerError", ""), {}])
+    client = Scripted([DynamoDbError("InternalServerError", ""), {}])
     await caller(client).call("TransactWriteItems", {"ClientRequestToken": "t", "TransactItems": []})
     assert client.calls[0] == client.calls[1]
     assert client.calls[0].parameters["ClientRequestToken"] == "t"
@@ -85,7 +89,7 @@ async def test_every_attempt_is_signed_with_the_credentials_of_that_moment() -> 
     async def next_one() -> Credentials:
         return fresh[len(signed)]
 
-    await caller(Signed([Refused("ConnectionLost", ""), {}]), credentials=next_one).call("GetItem", {})
+    await caller(Signed([DynamoDbError("ConnectionLost", ""), {}]), credentials=next_one).call("GetItem", {})
     assert signed == fresh
 
 
@@ -97,29 +101,29 @@ async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("keyfence.store.dynamodb.caller.asyncio.sleep", sleep)
     monkeypatch.setattr("keyfence.store.dynamodb.caller.random.uniform", lambda _low, high: high)
-    patience = Patience(attempts=5, first_pause=0.1, longest_pause=0.3)
-    with pytest.raises(Refused):
-        await caller(Scripted([Refused("ThrottlingException", "")] * 5), patience=patience).call("GetItem", {})
+    patience = RetryPolicy(attempts=5, first_pause=0.1, longest_pause=0.3)
+    with pytest.raises(DynamoDbError):
+        await caller(Scripted([DynamoDbError("ThrottlingException", "")] * 5), patience=patience).call("GetItem", {})
     assert slept == [0.1, 0.2, 0.3, 0.3]
 
 
 @given(st.integers(0, 20), st.floats(0, 10), st.floats(0, 10))
 def test_a_pause_is_random_below_a_doubling_ceiling(attempt: int, first: float, longest: float) -> None:
-    pause = Patience(first_pause=first, longest_pause=longest).pause(attempt)
+    pause = RetryPolicy(first_pause=first, longest_pause=longest).pause(attempt)
     assert 0 <= pause <= min(longest, first * 2**attempt)
 
 
 def test_pauses_use_the_whole_room_below_their_ceiling() -> None:
-    pauses = [Patience(first_pause=1.0, longest_pause=8.0).pause(2) for _ in range(300)]
+    pauses = [RetryPolicy(first_pause=1.0, longest_pause=8.0).pause(2) for _ in range(300)]
     assert min(pauses) < 1
     assert max(pauses) > 3
 
 
 async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> None:
     one, many = {"CapacityUnits": 0.5}, [{"CapacityUnits": 2.0}, {"CapacityUnits": 1.0}]
-    client = Scripted([Refused("ConnectionLost", ""), {"ConsumedCapacity": one}, {"ConsumedCapacity": many}, {}])
-    everybody = Meter()
-    meters = [Meter(accounts=(everybody,)), Meter(accounts=(everybody,))]
+    client = Scripted([DynamoDbError("ConnectionLost", ""), {"ConsumedCapacity": one}, {"ConsumedCapacity": many}, {}])
+    everybody = CapacityMeter()
+    meters = [CapacityMeter(accounts=(everybody,)), CapacityMeter(accounts=(everybody,))]
     await caller(client, meter=meters[0]).call("GetItem", {"Key": {}})
     await caller(client, meter=meters[1]).call("BatchGetItem", {})
     await caller(client, meter=meters[1]).call("GetItem", {"Key": {}})
@@ -135,9 +139,9 @@ async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> 
 @pytest.mark.parametrize(("code", "throttled"), [("ThrottlingException", True), ("ConnectionLost", False)])
 async def test_a_call_that_failed_is_a_call_and_may_have_consumed(code: str, throttled: bool) -> None:
     consumed = {"CapacityUnits": 2.0}
-    client = Scripted([Refused(code, "", consumed=consumed)] * PATIENCE.attempts)
-    meter = Meter()
-    with pytest.raises(Refused):
+    client = Scripted([DynamoDbError(code, "", consumed=consumed)] * PATIENCE.attempts)
+    meter = CapacityMeter()
+    with pytest.raises(DynamoDbError):
         await caller(client, meter=meter).call("PutItem", {})
     assert meter.calls["PutItem"] == PATIENCE.attempts
     assert meter.write_units == 2.0 * PATIENCE.attempts
@@ -154,7 +158,7 @@ async def test_calls_wait_in_their_lane_and_leave_it_also_when_they_fail() -> No
         async def __aexit__(self, *_: object) -> None:
             inside.append(-1)
 
-    await caller(Scripted([Refused("ConnectionLost", ""), {}]), lane=Narrow()).call("GetItem", {})
+    await caller(Scripted([DynamoDbError("ConnectionLost", ""), {}]), lane=Narrow()).call("GetItem", {})
     assert inside == [1, -1, 1, -1]
 
 
@@ -184,7 +188,7 @@ OF_SESSION = ["AccessDeniedException", "ExpiredTokenException", "UnrecognizedCli
 @pytest.mark.parametrize("code", OF_SESSION)
 async def test_what_may_be_the_sessions_fault_is_tried_once_more_in_another_and_nobody_is_told(code: str) -> None:
     told, source = list[str](), Renewing(OTHERS)
-    client = Signing([Refused(code, ""), {"Item": {}}])
+    client = Signing([DynamoDbError(code, ""), {"Item": {}}])
     made = caller(client, credentials=source, on_denied=lambda: told.append(code))
     assert await made.call("GetItem", {"Key": {}}) == {"Item": {}}
     assert client.signed == [CREDENTIALS, OTHERS]
@@ -196,19 +200,19 @@ async def test_what_may_be_the_sessions_fault_is_tried_once_more_in_another_and_
 @pytest.mark.parametrize("others", [(), (OTHERS, OTHERS)], ids=["without another", "with others"])
 async def test_what_is_refused_at_last_is_one_security_event(others: tuple[Credentials, ...]) -> None:
     told: list[str] = []
-    client = Signing([Refused("AccessDeniedException", "")] * 5)
+    client = Signing([DynamoDbError("AccessDeniedException", "")] * 5)
     made = caller(client, credentials=Renewing(*others), on_denied=lambda: told.append("denied"))
-    with pytest.raises(Refused, match="AccessDeniedException"):
+    with pytest.raises(DynamoDbError, match="AccessDeniedException"):
         await made.call("GetItem", {"Key": {}})
     assert client.signed == [CREDENTIALS, *others[:1]]
     assert told == ["denied"]
 
 
-@pytest.mark.parametrize("code", sorted(MEANINGS.keys() - set(OF_SESSION)))
+@pytest.mark.parametrize("code", sorted(ERROR_RULES.keys() - set(OF_SESSION)))
 async def test_for_nothing_else_is_another_session_sought(code: str) -> None:
     source = Renewing(OTHERS)
-    with pytest.raises(Refused):
-        await caller(Scripted([Refused(code, "")] * 5), credentials=source).call("GetItem", {})
+    with pytest.raises(DynamoDbError):
+        await caller(Scripted([DynamoDbError(code, "")] * 5), credentials=source).call("GetItem", {})
     assert source.refused == []
 
 

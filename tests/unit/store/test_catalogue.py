@@ -10,7 +10,7 @@ import pytest
 
 import keyfence
 from keyfence import access_patterns
-from keyfence.access_patterns import Named
+from keyfence.access_patterns import NamedPattern
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.entity import Get
 
@@ -35,7 +35,7 @@ def test_every_pattern_has_a_name_of_its_own_and_a_catalogued_entity() -> None:
 
 
 @each_pattern
-def test_every_row_is_complete(named: Named) -> None:
+def test_every_row_is_complete(named: NamedPattern) -> None:
     row = named.row()
     assert all(row[cell] for cell in ("pattern", "operation", "index", "partition", "sort", "entity"))
     assert row["operation"] == ("GetItem" if isinstance(named.pattern, Get) else "Query")

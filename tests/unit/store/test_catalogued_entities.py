@@ -12,7 +12,7 @@ from keyfence import access_patterns
 from keyfence.store.codec import attribute
 from keyfence.store.dynamodb.table_definition import INDEXES, PROJECTED
 from keyfence.store.entity import Entity, Index, key_names
-from keyfence.store.key_template import Field
+from keyfence.store.key_template import KeyField
 from keyfence.store.keys import Fence, TenantKey
 from keyfence.store.shards import ShardMap
 from keyfence_iam.tenant import TenantId
@@ -61,7 +61,7 @@ def absent_when_default(field: Any) -> bool:
     return default is None or default == frozenset()
 
 
-def kept(segment: str | Field, model: Any) -> object:
+def kept(segment: str | KeyField, model: Any) -> object:
     """What a key keeps of a model's field: of a time perhaps only the day or the month, and of a tag nothing."""
     if isinstance(segment, str):
         return None

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import pytest
 
 from keyfence.errors import BadInput
-from keyfence.store.cursor import Position, Scope, Sealer
+from keyfence.store.cursor import CursorCodec, CursorPosition, CursorScope
 
 HOUR = 3600
 WEEK = 7 * 24 * HOUR
 KEYS = [bytes([number]) * 32 for number in range(3)]
-SCOPE = Scope("TENANT#acme#", "User|gsi2|asc", "{}")
-PLACE = Position("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
+SCOPE = CursorScope("TENANT#acme#", "User|gsi2|asc", "{}")
+PLACE = CursorPosition("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
 
 
 @dataclass
@@ -22,14 +22,14 @@ class Clock:
         return self.now
 
 
-def sealer(*keys: bytes, later: float = 0) -> Sealer:
-    return Sealer(keys or KEYS[:1], clock=Clock(Clock.now + later))
+def sealer(*keys: bytes, later: float = 0) -> CursorCodec:
+    return CursorCodec(keys or KEYS[:1], clock=Clock(Clock.now + later))
 
 
 CURSOR = sealer().seal(PLACE, SCOPE)
 
 
-def refused(cursor: str, by: Sealer) -> bool:
+def refused(cursor: str, by: CursorCodec) -> bool:
     try:
         by.open(cursor, SCOPE)
     except BadInput:
@@ -51,7 +51,7 @@ def test_keys_are_rotated_without_breaking_a_page_in_progress() -> None:
 @pytest.mark.parametrize("keys", [[], [b""], [b"short"], [KEYS[0], b"x" * 31], [b"x" * 33]])
 def test_only_keys_of_32_bytes_seal(keys: list[bytes]) -> None:
     with pytest.raises(ValueError, match="32 bytes"):
-        Sealer(keys)
+        CursorCodec(keys)
 
 
 @pytest.mark.parametrize(("age", "stale"), [(0, False), (WEEK, False), (WEEK + HOUR, True), (52 * WEEK, True)])

@@ -8,21 +8,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.cursor import Position, Scope, Sealer
+from keyfence.store.cursor import CursorCodec, CursorPosition, CursorScope
 
 from .models import TEXT
 
-SCOPE = Scope("TENANT#acme#", "User|gsi2|asc", "{}")
-PLACE = Position("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
-POSITIONS = st.builds(Position, st.text(), st.text(), st.text())
-SCOPES = st.builds(Scope, TEXT, TEXT, TEXT)
+SCOPE = CursorScope("TENANT#acme#", "User|gsi2|asc", "{}")
+PLACE = CursorPosition("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
+POSITIONS = st.builds(CursorPosition, st.text(), st.text(), st.text())
+SCOPES = st.builds(CursorScope, TEXT, TEXT, TEXT)
 ANY = st.text(st.characters(), max_size=40)
 
-SEALER = Sealer([b"k" * 32], clock=lambda: 1_800_000_000.0)
+SEALER = CursorCodec([b"k" * 32], clock=lambda: 1_800_000_000.0)
 CURSOR = SEALER.seal(PLACE, SCOPE)
 
 
-def refused(cursor: str, scope: Scope = SCOPE) -> bool:
+def refused(cursor: str, scope: CursorScope = SCOPE) -> bool:
     """Any error but BadInput goes through, and fails the test."""
     try:
         SEALER.open(cursor, scope)
@@ -32,7 +32,7 @@ def refused(cursor: str, scope: Scope = SCOPE) -> bool:
 
 
 @given(POSITIONS, SCOPES)
-def test_a_sealed_position_comes_back(position: Position, scope: Scope) -> None:
+def test_a_sealed_position_comes_back(position: CursorPosition, scope: CursorScope) -> None:
     assert SEALER.open(SEALER.seal(position, scope), scope) == position
 
 
@@ -41,7 +41,7 @@ def test_the_longest_keys_that_there_are_come_back(character: str) -> None:
     def filled(size: int) -> str:
         return character * (size // len(character.encode()))
 
-    position = Position(filled(1024), filled(2048), filled(1024))
+    position = CursorPosition(filled(1024), filled(2048), filled(1024))
     assert SEALER.open(SEALER.seal(position, SCOPE), SCOPE) == position
 
 
@@ -74,8 +74,8 @@ def test_an_extended_cursor_is_refused(more: str) -> None:
     assert refused(more + CURSOR)
 
 
-@pytest.mark.parametrize("position", [Position(*["x" * size] * 3) for size in range(3)])
-def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(position: Position) -> None:
+@pytest.mark.parametrize("position", [CursorPosition(*["x" * size] * 3) for size in range(3)])
+def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(position: CursorPosition) -> None:
     cursor = SEALER.seal(position, SCOPE)
     raw = urlsafe_b64decode(cursor + "==")
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/"
@@ -105,7 +105,7 @@ def test_no_bytes_are_a_cursor(raw: bytes) -> None:
 
 
 @given(SCOPES, SCOPES)
-def test_a_cursor_opens_in_no_other_scope(one: Scope, other: Scope) -> None:
+def test_a_cursor_opens_in_no_other_scope(one: CursorScope, other: CursorScope) -> None:
     assert refused(SEALER.seal(PLACE, one), other) == (one != other)
 
 
@@ -117,21 +117,21 @@ def test_a_cursor_opens_in_no_other_scope(one: Scope, other: Scope) -> None:
         replace(SCOPE, fence="CONTROL#"),
         replace(SCOPE, pattern="User|gsi2|desc"),
         replace(SCOPE, arguments='{"a":"b"}'),
-        Scope("TENANT#acme#User|", "gsi2|asc", "{}"),
-        Scope("TENANT#acme#", "User|gsi2|asc{}", ""),
-        Scope("User|gsi2|asc", "TENANT#acme#", "{}"),
+        CursorScope("TENANT#acme#User|", "gsi2|asc", "{}"),
+        CursorScope("TENANT#acme#", "User|gsi2|asc{}", ""),
+        CursorScope("User|gsi2|asc", "TENANT#acme#", "{}"),
     ],
 )
-def test_a_cursor_is_bound_to_its_tenant_its_pattern_and_its_arguments(other: Scope) -> None:
+def test_a_cursor_is_bound_to_its_tenant_its_pattern_and_its_arguments(other: CursorScope) -> None:
     assert not refused(CURSOR)
     assert refused(CURSOR, other)
 
 
 @given(POSITIONS, POSITIONS)
-def test_two_positions_never_share_a_cursor(one: Position, other: Position) -> None:
+def test_two_positions_never_share_a_cursor(one: CursorPosition, other: CursorPosition) -> None:
     assert (SEALER.seal(one, SCOPE) == SEALER.seal(other, SCOPE)) == (one == other)
 
 
 @given(st.text("abcdefgh", min_size=8))
 def test_a_cursor_does_not_show_what_it_holds(id: str) -> None:
-    assert id.encode() not in urlsafe_b64decode(SEALER.seal(Position(id, id, id), SCOPE) + "==")
+    assert id.encode() not in urlsafe_b64decode(SEALER.seal(CursorPosition(id, id, id), SCOPE) + "==")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.store.codec import encode
-from keyfence.store.expressions import Change, Condition, Placeholders, absent, equals, fewer_than, present
+from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals, present, size_below
 
 from .interpreter import holds, placeholders, updated
 from .models import TEXT
@@ -15,11 +15,11 @@ CONDITIONS = st.one_of(
     PATHS.map(lambda path: absent(*path)),
     PATHS.map(lambda path: present(*path)),
     st.builds(equals, TEXT | PATHS, TEXT | st.integers(0, 9)),
-    st.builds(fewer_than, st.integers(0, 9), TEXT),
+    st.builds(size_below, st.integers(0, 9), TEXT),
 )
 
 
-def rendered(condition: Condition | None = None, change: Change | None = None) -> dict[str, object]:
+def rendered(condition: Condition | None = None, change: UpdateExpression | None = None) -> dict[str, object]:
     placed = Placeholders()
     body: dict[str, object] = {}
     if change:
@@ -36,13 +36,13 @@ def test_every_placeholder_that_is_used_is_defined_and_the_reverse(
     whole = conditions[0]
     for condition in conditions[1:]:
         whole &= condition
-    used, defined = placeholders(rendered(whole, Change(sets=sets)))
+    used, defined = placeholders(rendered(whole, UpdateExpression(sets=sets)))
     assert used == defined
 
 
 @pytest.mark.parametrize("name", ["name", "role", "size", "status", "a.b", "a b", "#n0", ":v0", "{path}", "{value}"])
 def test_a_name_that_dynamodb_reserves_or_could_misread_is_safe(name: str) -> None:
-    body = rendered(equals(name, "x") & absent(name), Change(sets={(name,): "y"}))
+    body = rendered(equals(name, "x") & absent(name), UpdateExpression(sets={(name,): "y"}))
     assert body["ConditionExpression"] == "#n0 = :v1 AND attribute_not_exists(#n0)"
     assert body["UpdateExpression"] == "SET #n0 = :v0"
     assert body["ExpressionAttributeNames"] == {"#n0": name}
@@ -67,7 +67,7 @@ def test_a_condition_without_a_name_is_about_the_whole_item() -> None:
 @given(st.frozensets(TEXT, max_size=4), st.integers(0, 4))
 def test_there_is_room_while_a_set_is_smaller_than_its_limit(kept: frozenset[str], limit: int) -> None:
     item = {"PK": encode("p"), **({"tags": encode(kept)} if kept else {})}
-    assert holds(rendered(fewer_than(limit, "tags")), item) == (len(kept) < limit or not kept)
+    assert holds(rendered(size_below(limit, "tags")), item) == (len(kept) < limit or not kept)
 
 
 def test_a_nested_value_is_compared() -> None:
@@ -84,7 +84,7 @@ def test_a_nested_name_is_one_placeholder_for_each_part() -> None:
 
 
 def test_a_change_sets_adds_and_removes() -> None:
-    what = Change(
+    what = UpdateExpression(
         sets={("title",): "New", ("head", "entries", "u.1"): {"role": "MEMBER"}},
         removes=(("note",),),
         adds={("count",): -2, ("tags",): frozenset({"b", "a"})},
@@ -106,12 +106,12 @@ def test_a_change_sets_adds_and_removes() -> None:
 
 
 def test_changes_join_and_nothing_is_nothing() -> None:
-    one = Change(sets={("a",): 1}, removes=(("b",),))
-    other = Change(sets={("c",): 2}, adds={("d",): 1}, removes=(("e",),))
-    assert one | other == Change(sets={("a",): 1, ("c",): 2}, removes=(("b",), ("e",)), adds={("d",): 1})
-    assert one | Change() == one
-    assert not Change()
-    assert all([one, Change(removes=(("b",),)), Change(adds={("d",): 1})])
+    one = UpdateExpression(sets={("a",): 1}, removes=(("b",),))
+    other = UpdateExpression(sets={("c",): 2}, adds={("d",): 1}, removes=(("e",),))
+    assert one | other == UpdateExpression(sets={("a",): 1, ("c",): 2}, removes=(("b",), ("e",)), adds={("d",): 1})
+    assert one | UpdateExpression() == one
+    assert not UpdateExpression()
+    assert all([one, UpdateExpression(removes=(("b",),)), UpdateExpression(adds={("d",): 1})])
 
 
 def test_a_call_without_expressions_has_no_placeholders() -> None:

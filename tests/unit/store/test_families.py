@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence.store.entity import BadEntity, Family, entity
+from keyfence.store.entity import BadEntity, ItemCollection, entity
 from keyfence.store.keys import TenantKey
 
 from .bookshop import Book, book, book_with_chapters, books, chapter, chapters, chapters_of_book
@@ -43,10 +43,10 @@ async def test_children_without_a_parent_are_shown_without_one() -> None:
 
 def test_the_parent_must_come_first_in_the_order_of_its_children() -> None:
     with pytest.raises(BadEntity, match="does not come first"):
-        Family(books, chapters_of_book)
+        ItemCollection(books, chapters_of_book)
 
 
 def test_a_family_shares_its_partition() -> None:
     apart = entity(Book, table=TenantKey("VOLUME#{id}", "METADATA"))
     with pytest.raises(BadEntity, match="not kept in one partition"):
-        Family(apart, book_with_chapters.children)
+        ItemCollection(apart, book_with_chapters.children)

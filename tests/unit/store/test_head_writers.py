@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 from keyfence.store import embedded_edges as heads
-from keyfence.store.embedded_edges import SIZE, Head
+from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
 
 from .parent import Parent
 
@@ -39,14 +39,14 @@ class Writers(Machine):
     read_heads = Bundle("read_heads")
 
     @initialize(target=read_heads, size=SIZES, children=st.lists(CHILDREN, unique=True, max_size=3))
-    def begin(self, size: int, children: list[str]) -> Head:
+    def begin(self, size: int, children: list[str]) -> EmbeddedEdges:
         self.shrink(size)
         for child in children:
             self.parent.add(self.parent.head, child)
         return self.parent.head
 
     @rule(target=read_heads)
-    def read(self) -> Head:
+    def read(self) -> EmbeddedEdges:
         return self.parent.head
 
     @rule(child=CHILDREN)
@@ -54,7 +54,7 @@ class Writers(Machine):
         self.parent.add(self.parent.head, child)
 
     @rule(head=read_heads, child=CHILDREN)
-    def add_late(self, head: Head, child: str) -> None:
+    def add_late(self, head: EmbeddedEdges, child: str) -> None:
         self.parent.add(head, child)
 
     @rule(child=CHILDREN)
@@ -66,7 +66,7 @@ class Writers(Machine):
         self.parent.change(self.parent.head, child)
 
     @rule(head=read_heads, child=CHILDREN)
-    def change_late(self, head: Head, child: str) -> None:
+    def change_late(self, head: EmbeddedEdges, child: str) -> None:
         if head.entries.get(child) == self.parent.children.get(child):
             self.parent.change(head, child)
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from keyfence.store import embedded_edges as heads
-from keyfence.store.embedded_edges import SIZE, Head
+from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
 
 from .parent import filled
 
@@ -14,7 +14,7 @@ from .parent import filled
 def test_a_head_of_few_children_knows_them_all() -> None:
     parent = filled("b", "a")
     assert [child for child, _ in parent.head.first(100) or []] == ["a", "b"]
-    assert Head().first(1) == []
+    assert EmbeddedEdges().first(1) == []
 
 
 def test_a_full_head_knows_its_size_and_no_more() -> None:
@@ -61,6 +61,6 @@ def test_a_writer_who_saw_an_older_closed_head_does_not_reopen_what_was_let_go(s
 
 
 def test_entries_that_were_left_over_above_the_end_are_passed_over() -> None:
-    head = Head({"a": {"version": "1"}, "z": {"version": "2"}}, until="b")
+    head = EmbeddedEdges({"a": {"version": "1"}, "z": {"version": "2"}}, until="b")
     assert head.first(1) == [("a", {"version": "1"})]
     assert head.first(2) is None

@@ -10,14 +10,14 @@ import pytest
 from keyfence.errors import Throttled
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.flow_control import Lane
-from keyfence.store.location import Home
+from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
+from keyfence.store.location import TenantLocation
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence.store.writes import put
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.session_spec import Placement
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 from .bookshop import book, book_by_id, books, oldest_books
@@ -35,14 +35,14 @@ class Clock:
         return self.now
 
 
-def held(shelves: Shelves, home: Home, clock: Clock) -> Table:
+def held(shelves: Shelves, home: TenantLocation, clock: Clock) -> Table:
     handle = table(shelves)
     return replace(handle, caller=replace(handle.caller, home=home, clock=clock))
 
 
 async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
     shelves, clock = Shelves(), Clock()
-    handle = held(shelves, Home(tenant=TenantId("acme"), until=10.0), clock)
+    handle = held(shelves, TenantLocation(tenant=TenantId("acme"), until=10.0), clock)
     await handle.write(put(books, book("b1")))
     clock.now = 10.0
     assert await handle.find(book_by_id, id="b1") == book("b1")
@@ -59,7 +59,7 @@ async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
 
 async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> None:
     shelves, clock = Shelves(), Clock()
-    home = Home(tenant=TenantId("acme"), until=10.0)
+    home = TenantLocation(tenant=TenantId("acme"), until=10.0)
     handle = held(shelves, home, clock)
     clock.now, home.until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
     await handle.page(oldest_books, first=1)
@@ -67,8 +67,8 @@ async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> N
 
 
 async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_fresh_again() -> None:
-    shelves, clock, lane = Shelves(), Clock(), Lane(1)
-    home = Home(tenant=TenantId("acme"), until=10.0)
+    shelves, clock, lane = Shelves(), Clock(), ConcurrencyLimit(1)
+    home = TenantLocation(tenant=TenantId("acme"), until=10.0)
     handle = held(shelves, home, clock)
     handle = replace(handle, caller=replace(handle.caller, lane=lane))
     async with lane:
@@ -83,7 +83,7 @@ async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_
 
 def test_a_handle_on_nobodys_home_is_refused(made: Tables) -> None:
     with pytest.raises(TypeError, match="no tenant's home"):
-        made.tenant(Home(), writes=False)
+        made.tenant(TenantLocation(), writes=False)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def made() -> Tables:
 class Nobody:
     """Gives no credentials to anybody."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource:
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess) -> CredentialSource:
         raise AssertionError(tenant)
 
     def control(self, *, writes: bool) -> CredentialSource:
@@ -105,7 +105,7 @@ class Nobody:
 async def test_a_call_that_waited_for_a_thread_until_after_its_time_does_not_go_out() -> None:
     """What waits behind others may come to a vanished slot long after everybody has moved on."""
     clock, shelves = Clock(), Slow()
-    handle = held(shelves, Home(tenant=TenantId("acme"), until=10.0), clock)
+    handle = held(shelves, TenantLocation(tenant=TenantId("acme"), until=10.0), clock)
     first = asyncio.ensure_future(handle.find(book_by_id, id="b1"))
     second = asyncio.ensure_future(handle.find(book_by_id, id="b2"))
     await asyncio.sleep(0.01)
@@ -121,7 +121,7 @@ async def test_a_call_that_waited_for_a_thread_until_after_its_time_does_not_go_
 class Slow(Shelves):
     """Shelves with one thread, which is held up."""
 
-    threads: Lane = field(default_factory=lambda: Lane(1))
+    threads: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
     go: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:

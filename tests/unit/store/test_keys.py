@@ -9,12 +9,12 @@ from keyfence.store import keys
 from keyfence.store.key_template import BadTemplate
 from keyfence.store.keys import ControlKey, Fence, KeyPair, TenantKey
 from keyfence.store.shards import UNSHARDED, Shard, ShardMap
-from keyfence_iam.tenant import TENANT_ID, TenantId, tenant_boundary
+from keyfence_iam.tenant import TENANT_ID_PATTERN, TenantId, tenant_key_prefix
 
 from .models import TEXT
 
 ACME = Fence.around(TenantId("acme"))
-TENANTS = st.from_regex(TENANT_ID, fullmatch=True).map(TenantId)
+TENANTS = st.from_regex(TENANT_ID_PATTERN, fullmatch=True).map(TenantId)
 BOUNDARY = len("TENANT#acme#")
 
 
@@ -42,7 +42,7 @@ def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
     for own, foreign in (tenants, tenants[::-1]):
         partition = key.pair(Fence.around(own), UNSHARDED, {"email": email, "id": id}).partition
         assert Fence.around(own).holds(partition)
-        assert not partition.startswith(tenant_boundary(foreign))
+        assert not partition.startswith(tenant_key_prefix(foreign))
         assert not Fence.around(foreign).holds(partition)
         assert not Fence.control().holds(partition)
 

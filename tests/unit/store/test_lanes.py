@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from keyfence.store.dynamodb.flow_control import Lane
+from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
 
 
 async def settle() -> None:
@@ -13,7 +13,7 @@ async def settle() -> None:
 
 
 async def test_no_more_than_its_width_are_inside_and_all_get_through_in_order() -> None:
-    lane, inside, most, order = Lane(3), 0, 0, []
+    lane, inside, most, order = ConcurrencyLimit(3), 0, 0, []
 
     async def pass_through(number: int) -> None:
         nonlocal inside, most
@@ -29,7 +29,7 @@ async def test_no_more_than_its_width_are_inside_and_all_get_through_in_order() 
 
 
 async def test_who_fails_inside_leaves_the_place_to_the_next() -> None:
-    lane = Lane(1)
+    lane = ConcurrencyLimit(1)
     with pytest.raises(KeyError):
         async with lane:
             raise KeyError
@@ -38,7 +38,7 @@ async def test_who_fails_inside_leaves_the_place_to_the_next() -> None:
 
 @pytest.mark.parametrize("given", [False, True], ids=["still waiting", "place just given"])
 async def test_who_gives_up_waiting_takes_no_place_along(given: bool) -> None:
-    lane = Lane(1)
+    lane = ConcurrencyLimit(1)
     await lane.__aenter__()
 
     async def wait() -> None:
@@ -60,7 +60,7 @@ async def test_who_gives_up_waiting_takes_no_place_along(given: bool) -> None:
 
 
 async def test_a_place_that_is_offered_to_who_has_just_given_up_goes_to_the_next() -> None:
-    lane, entered = Lane(1), []
+    lane, entered = ConcurrencyLimit(1), []
     await lane.__aenter__()
 
     async def wait(number: int) -> None:
@@ -76,7 +76,7 @@ async def test_a_place_that_is_offered_to_who_has_just_given_up_goes_to_the_next
 
 
 def test_a_lane_outlives_an_event_loop() -> None:
-    lane = Lane(1)
+    lane = ConcurrencyLimit(1)
 
     async def crowd() -> None:
         async def one() -> None:
@@ -93,7 +93,7 @@ def test_a_lane_outlives_an_event_loop() -> None:
 async def test_a_lane_that_is_widened_lets_the_next_in_at_once_and_one_that_is_narrowed_waits_for_enough_to_leave() -> (
     None
 ):
-    lane, inside, leave = Lane(1), set(), {number: asyncio.Event() for number in range(4)}
+    lane, inside, leave = ConcurrencyLimit(1), set(), {number: asyncio.Event() for number in range(4)}
 
     async def stay(number: int) -> None:
         async with lane:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.dynamodb.capacity import Meter, spent
+from keyfence.store.dynamodb.capacity import CapacityMeter, spent
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_units_are_told_apart(operation: str, consumed: Any, reads: float, write
 
 
 def test_what_is_metered_reaches_every_account_once() -> None:
-    tenant, everybody = Meter(), Meter()
+    tenant, everybody = CapacityMeter(), CapacityMeter()
     for units in (0.5, 2):
-        Meter(accounts=(tenant, everybody)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
-    Meter(accounts=(everybody,)).record("PutItem", {"ConsumedCapacity": {"CapacityUnits": 1}})
+        CapacityMeter(accounts=(tenant, everybody)).record("Query", {"ConsumedCapacity": {"CapacityUnits": units}})
+    CapacityMeter(accounts=(everybody,)).record("PutItem", {"ConsumedCapacity": {"CapacityUnits": 1}})
     assert (tenant.read_units, tenant.write_units, tenant.calls) == (2.5, 0.0, {"Query": 2})
     assert (everybody.read_units, everybody.write_units, everybody.calls) == (2.5, 1.0, {"Query": 2, "PutItem": 1})

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from keyfence.errors import Conflict, Forbidden, KeyfenceError, NotFound, Throttled
-from keyfence.store.cursor import Sealer
-from keyfence.store.dual_write.caller import Twins
-from keyfence.store.dual_write.item_sync import Likeness, Outcome
-from keyfence.store.dynamodb.caller import Patience
-from keyfence.store.dynamodb.errors import Refused
-from keyfence.store.expressions import Change, absent, equals, present
-from keyfence.store.location import Home
+from keyfence.store.cursor import CursorCodec
+from keyfence.store.dual_write.caller import DualTransaction
+from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
+from keyfence.store.dynamodb.caller import RetryPolicy
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.expressions import UpdateExpression, absent, equals, present
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import PORTION, Table
 from keyfence.store.tables import Tables
-from keyfence.store.writes import Stale, Write, change, check, delete, put, revise, tally
-from keyfence_iam.sts.session_spec import Placement
+from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
+from keyfence_iam.sts.session_spec import TableAccess
 
 from .bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
 from .cabinet import ACME, DUAL, POOLED, SILO, SILOED, SWITCHED, Cabinet, Open, handle
@@ -27,12 +27,12 @@ from .scripted import KEY, NAME
 
 ONE = book("b1", tags=frozenset({"new"}))
 TALLIED = Count(name="door", part="p", created_at=OPENING, updated_at=OPENING)
-NOTED = Change(sets={("version",): 2}, adds={("tags",): frozenset({"read"})})
-BUSY = Refused("ProvisionedThroughputExceededException", "")
+NOTED = UpdateExpression(sets={("version",): 2}, adds={("tags",): frozenset({"read"})})
+BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
 
 
 def hasty(table: Table) -> Table:
-    return replace(table, caller=replace(table.caller, patience=Patience(attempts=2, first_pause=0.0)))
+    return replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=2, first_pause=0.0)))
 
 
 def both(cabinet: Cabinet) -> bool:
@@ -46,34 +46,34 @@ def transactions(cabinet: Cabinet) -> list[Any]:
 @pytest.mark.parametrize(
     ("home", "read", "placement"),
     [
-        (POOLED, NAME, Placement.POOL),
-        (DUAL, NAME, Placement.BOTH),
-        (SWITCHED, SILO, Placement.BOTH),
-        (SILOED, SILO, Placement.SILO),
+        (POOLED, NAME, TableAccess.POOL),
+        (DUAL, NAME, TableAccess.BOTH),
+        (SWITCHED, SILO, TableAccess.BOTH),
+        (SILOED, SILO, TableAccess.SILO),
     ],
     ids=["pool", "dual", "switched", "silo"],
 )
 async def test_a_handle_reads_the_table_of_its_home_on_credentials_for_no_other_than_it_needs(
-    home: Home, read: str, placement: Placement
+    home: TenantLocation, read: str, placement: TableAccess
 ) -> None:
     cabinet, vault = Cabinet(), Open()
-    tables = Tables(client=cabinet, name=NAME, sealer=Sealer([KEY]), credentials=vault)
+    tables = Tables(client=cabinet, name=NAME, sealer=CursorCodec([KEY]), credentials=vault)
     await tables.tenant(home, writes=True).find(book_by_id, id="b1")
     assert [call.parameters["TableName"] for call in cabinet.calls] == [read]
     assert vault.asked == [placement]
 
 
 @pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
-async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: Home) -> None:
+async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: TenantLocation) -> None:
     cabinet = Cabinet()
     table = handle(cabinet, home)
     steps: list[Write[Any]] = [
         put(books, ONE, when=absent()),
         put(chapters, chapter(1)),
-        change(books, {"id": "b1"}, NOTED),
-        revise(books, replace(ONE, version=2), replace(ONE, version=3, shelf="s2")),
-        tally(counts, TALLIED, "total", 3),
-        tally(counts, TALLIED, "total", 4),
+        update_attributes(books, {"id": "b1"}, NOTED),
+        update_model(books, replace(ONE, version=2), replace(ONE, version=3, shelf="s2")),
+        increment(counts, TALLIED, "total", 3),
+        increment(counts, TALLIED, "total", 4),
         delete(chapters, {"book_id": "b1", "number": 1}),
     ]
     for step in steps:
@@ -88,7 +88,7 @@ async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: Home) -> 
 async def test_an_item_that_the_other_table_lacks_is_copied_before_it_is_changed() -> None:
     cabinet = Cabinet()
     await handle(cabinet, POOLED).write(put(books, ONE))
-    await handle(cabinet, DUAL).write(change(books, {"id": "b1"}, NOTED), put(chapters, chapter(1)))
+    await handle(cabinet, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED), put(chapters, chapter(1)))
     assert both(cabinet)
     _, first, copy, second = transactions(cabinet)
     assert first["ClientRequestToken"] == second["ClientRequestToken"], "it is the same transaction"
@@ -97,7 +97,7 @@ async def test_an_item_that_the_other_table_lacks_is_copied_before_it_is_changed
 
 async def test_what_neither_table_has_is_made_in_both_by_another_transaction() -> None:
     cabinet = Cabinet()
-    await handle(cabinet, DUAL).write(tally(counts, TALLIED, "total", 3))
+    await handle(cabinet, DUAL).write(increment(counts, TALLIED, "total", 3))
     first, second = transactions(cabinet)
     assert both(cabinet)
     assert first["ClientRequestToken"] != second["ClientRequestToken"]
@@ -107,8 +107,10 @@ async def test_an_older_copy_that_cannot_take_the_change_is_replaced() -> None:
     cabinet = Cabinet()
     pool = handle(cabinet, POOLED)
     await handle(cabinet, DUAL).write(put(books, ONE))
-    await pool.write(change(books, {"id": "b1"}, Change(sets={("place",): {"a": 1}})))
-    await handle(cabinet, DUAL).write(change(books, {"id": "b1"}, Change(sets={("place", "b"): 2})))
+    await pool.write(update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("place",): {"a": 1}})))
+    await handle(cabinet, DUAL).write(
+        update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("place", "b"): 2}))
+    )
     assert both(cabinet)
 
 
@@ -125,9 +127,9 @@ async def test_what_only_the_other_table_has_is_in_nobodys_way() -> None:
 
 def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
     members: list[Any] = [{"ConditionCheck": {}}, {"Put": {"Item": {}}}, {"Delete": {"Key": {}}}]
-    twins = Twins.of(members, SILO)
+    twins = DualTransaction.of(members, SILO)
     given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
-    refusal = twins.told(Refused("TransactionCanceledException", "", given))
+    refusal = twins.told(DynamoDbError("TransactionCanceledException", "", given))
     assert refusal.reasons == ("None", "ThrottlingError", "TransactionConflict")
     assert twins.behind(refusal) == {}
 
@@ -140,7 +142,7 @@ async def test_only_the_writes_themselves_are_blamed() -> None:
     guard = check(chapters, {"book_id": "b1", "number": 1}, when=present(), otherwise=lambda: missing)
     kept = cabinet.tables[NAME].copy()
     with pytest.raises(NotFound) as error:
-        await table.write(change(books, {"id": "b1"}, NOTED), guard)
+        await table.write(update_attributes(books, {"id": "b1"}, NOTED), guard)
     assert error.value is missing
     with pytest.raises(Conflict) as conflict:
         await table.write(put(chapters, chapter(2)), put(books, ONE, when=absent(), otherwise=lambda: taken))
@@ -152,18 +154,18 @@ async def test_a_write_that_its_own_condition_forbids_copies_nothing() -> None:
     cabinet = Cabinet()
     await handle(cabinet, POOLED).write(put(books, ONE))
     with pytest.raises(Conflict):
-        await handle(cabinet, DUAL).write(change(books, {"id": "b1"}, NOTED, when=equals("version", 7)))
+        await handle(cabinet, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED, when=equals("version", 7)))
     assert cabinet.tables[SILO] == {}
 
 
 @pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
 @pytest.mark.parametrize(
     ("refusal", "error"),
-    [(BUSY, Throttled), (Refused("AccessDeniedException", ""), Forbidden)],
+    [(BUSY, Throttled), (DynamoDbError("AccessDeniedException", ""), Forbidden)],
     ids=["busy", "denied"],
 )
 async def test_where_the_other_table_cannot_be_written_nothing_is(
-    home: Home, refusal: Refused, error: type[KeyfenceError]
+    home: TenantLocation, refusal: DynamoDbError, error: type[KeyfenceError]
 ) -> None:
     cabinet = Cabinet()
     table = hasty(handle(cabinet, home))
@@ -172,7 +174,7 @@ async def test_where_the_other_table_cannot_be_written_nothing_is(
     cabinet.refusing[NAME if home is SWITCHED else SILO] = refusal
     acts: list[Callable[[], Any]] = [
         lambda: table.write(put(books, book("b2"))),
-        lambda: table.write(change(books, {"id": "b1"}, NOTED)),
+        lambda: table.write(update_attributes(books, {"id": "b1"}, NOTED)),
         lambda: table.put_many(books, [book("b3")]),
         lambda: table.delete_many(book_by_id, [{"id": "b1"}]),
     ]
@@ -185,8 +187,8 @@ async def test_where_the_other_table_cannot_be_written_nothing_is(
 async def test_a_busy_twin_is_busy_and_nothing_worse() -> None:
     cabinet = Cabinet()
     reasons = ("None", "None", "ThrottlingError")
-    cabinet.refusing[SILO] = Refused("TransactionCanceledException", "", reasons)
-    guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), otherwise=Stale)
+    cabinet.refusing[SILO] = DynamoDbError("TransactionCanceledException", "", reasons)
+    guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), otherwise=StaleWrite)
     with pytest.raises(Throttled, match="too busy"):
         await hasty(handle(cabinet, DUAL)).write(guard, put(books, ONE))
 
@@ -225,31 +227,31 @@ async def test_a_copy_is_not_made_of_what_changes_meanwhile() -> None:
     await pool.write(put(books, ONE))
     before = dict(cabinet.tables[NAME])
     (key,) = before
-    likeness = Likeness(caller=pool.caller, source=NAME, target=SILO, attributes=frozenset({"lift"}))
+    likeness = ItemSync(caller=pool.caller, source=NAME, target=SILO, attributes=frozenset({"lift"}))
     whole = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
     for added in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
         cabinet.interludes = [None, None, partial(cabinet.tables[NAME].update, {key: before[key] | added})]
-        assert await likeness.make(whole) is Outcome.CHANGED
+        assert await likeness.make(whole) is SyncOutcome.CHANGED
         assert cabinet.tables[SILO] == {}
         cabinet.tables[NAME] = dict(before)
     cabinet.interludes = [None, None, lambda: cabinet.tables[SILO].update({key: before[key] | {"note": {"S": "n"}}})]
-    assert await likeness.make(whole) is Outcome.CHANGED
+    assert await likeness.make(whole) is SyncOutcome.CHANGED
     cabinet.tables[SILO].clear()
-    assert await likeness.make(whole) is Outcome.MADE
-    assert await likeness.make(whole) is Outcome.SAME
+    assert await likeness.make(whole) is SyncOutcome.MADE
+    assert await likeness.make(whole) is SyncOutcome.SAME
     cabinet.tables[NAME].clear()
-    assert await likeness.make(whole) is Outcome.MADE, "what the source lacks goes from the target"
-    assert await likeness.make(whole) is Outcome.NOWHERE
+    assert await likeness.make(whole) is SyncOutcome.MADE, "what the source lacks goes from the target"
+    assert await likeness.make(whole) is SyncOutcome.NOWHERE
 
 
 async def test_many_who_change_one_item_that_was_not_copied_yet_lose_nothing() -> None:
     cabinet = Cabinet()
-    await handle(cabinet, POOLED).write(put(books, ONE), tally(counts, TALLIED, "total", 1))
+    await handle(cabinet, POOLED).write(put(books, ONE), increment(counts, TALLIED, "total", 1))
     tables = [handle(cabinet, DUAL) for _ in range(8)]
-    tags = [Change(adds={("tags",): frozenset({f"t{at}"})}) for at in range(8)]
+    tags = [UpdateExpression(adds={("tags",): frozenset({f"t{at}"})}) for at in range(8)]
     await asyncio.gather(
         *(
-            table.write(change(books, {"id": "b1"}, tag), tally(counts, TALLIED, "total", 1))
+            table.write(update_attributes(books, {"id": "b1"}, tag), increment(counts, TALLIED, "total", 1))
             for table, tag in zip(tables, tags, strict=True)
         )
     )
@@ -266,5 +268,5 @@ async def test_a_home_that_ran_out_says_why() -> None:
         await table.find(book_by_id, id="b1")
 
 
-def replace_home(**given: Any) -> Home:
-    return Home(**{"tenant": ACME, **given})
+def replace_home(**given: Any) -> TenantLocation:
+    return TenantLocation(**{"tenant": ACME, **given})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.codec import encode, money
+from keyfence.store.codec import amount_text, encode
 
 AMOUNTS = st.decimals(min_value=0, max_value=Decimal(10) ** 12, places=2)
 
@@ -16,10 +16,10 @@ AMOUNTS = st.decimals(min_value=0, max_value=Decimal(10) ** 12, places=2)
     [("10", "10.00"), ("10.00", "10.00"), ("149.9", "149.90"), ("1E+2", "100.00"), ("0", "0.00"), ("0.1250", "0.125")],
 )
 def test_an_amount_has_two_decimals_or_as_many_as_it_takes(amount: str, text: str) -> None:
-    assert money(Decimal(amount)) == text
+    assert amount_text(Decimal(amount)) == text
 
 
 @given(AMOUNTS)
 def test_an_amount_is_spelled_the_same_before_it_is_kept_and_after(amount: Decimal) -> None:
     kept = encode(amount.normalize())["N"]
-    assert money(Decimal(kept)) == money(amount) == f"{amount:.2f}"
+    assert amount_text(Decimal(kept)) == amount_text(amount) == f"{amount:.2f}"

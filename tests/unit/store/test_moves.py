@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import KeyfenceError
-from keyfence.store.expressions import Change, absent, present
-from keyfence.store.location import Home
+from keyfence.store.expressions import UpdateExpression, absent, present
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
-from keyfence.store.writes import Stale, Write, change, check, delete, put, revise, tally
+from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 
 from .bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
 from .cabinet import DUAL, POOLED, SILO, SWITCHED, Cabinet, Items, backfilled, handle
@@ -29,21 +29,27 @@ async def writes(table: Table, step: Step) -> list[Write[Any]]:
     kind, which, number = step
     id = f"b{which}"
     found: Book | None = await table.find(book_by_id, id=id)
-    place = Change(sets={("place",): {"a": number}})
+    place = UpdateExpression(sets={("place",): {"a": number}})
     there = {
-        "revise": lambda before: revise(books, before, replace(before, note=f"n{number}", version=before.version + 1)),
-        "all": lambda before: revise(books, before, replace(before, shelf=f"s{number}", version=before.version + 1)),
+        "revise": lambda before: update_model(
+            books, before, replace(before, note=f"n{number}", version=before.version + 1)
+        ),
+        "all": lambda before: update_model(
+            books, before, replace(before, shelf=f"s{number}", version=before.version + 1)
+        ),
     }
     made: dict[str, list[Write[Any]]] = {
         "put": [put(books, book(id, tags=frozenset({f"t{number}"})))],
         "make": [put(books, book(id), when=absent())],
-        "tag": [change(books, {"id": id}, Change(adds={("tags",): frozenset({f"t{number}"})}))],
-        "shelve": [change(books, {"id": id}, place)],
-        "place": [change(books, {"id": id}, Change(sets={("place", "b"): number}), when=present("place"))],
+        "tag": [update_attributes(books, {"id": id}, UpdateExpression(adds={("tags",): frozenset({f"t{number}"})}))],
+        "shelve": [update_attributes(books, {"id": id}, place)],
+        "place": [
+            update_attributes(books, {"id": id}, UpdateExpression(sets={("place", "b"): number}), when=present("place"))
+        ],
         "delete": [delete(books, {"id": id})],
-        "tally": [tally(counts, _count(which), "total", number)],
-        "chapter": [put(chapters, chapter(number, id)), check(books, {"id": id}, when=present(), otherwise=Stale)],
-        "all": [tally(counts, _count(which), "total", number), delete(chapters, {"book_id": id, "number": number})],
+        "tally": [increment(counts, _count(which), "total", number)],
+        "chapter": [put(chapters, chapter(number, id)), check(books, {"id": id}, when=present(), otherwise=StaleWrite)],
+        "all": [increment(counts, _count(which), "total", number), delete(chapters, {"book_id": id, "number": number})],
     }
     return [*made.get(kind, []), *([there[kind](found)] if found and kind in there else [])]
 
@@ -113,7 +119,7 @@ def test_servers_on_both_sides_of_the_switch_leave_two_equal_tables(hands: list[
     async def run() -> None:
         cabinet, _ = await prepared(older, [], [])
         await backfilled(cabinet)
-        homes: list[Home] = [DUAL, SWITCHED] * 2
+        homes: list[TenantLocation] = [DUAL, SWITCHED] * 2
         before = _total(cabinet.tables[NAME])
         outcomes = await asyncio.gather(
             *(carried_out(handle(cabinet, home), steps) for home, steps in zip(homes, hands, strict=False))

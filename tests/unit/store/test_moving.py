@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.keys import Fence, KeyPair
-from keyfence.store.shards import LIMIT, Moving, ShardCounts, ShardMap, slot_of, slot_text
+from keyfence.store.shards import LIMIT, MoveDirection, ShardCounts, ShardMap, shard_of, shard_suffix
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
@@ -33,7 +33,7 @@ class Restless:
 
     shelves: Shelves
     count: int
-    direction: Moving
+    direction: MoveDirection
     plan: list[int]
     partition: str = "GSI2PK"
     moved: int = field(default=0)
@@ -50,10 +50,10 @@ class Restless:
         """The first that is not where it belongs."""
         for address, item in self.shelves.items.items():
             plain, _, slot = item[self.partition]["S"].rpartition("#")
-            wanted = slot_of(item["id"]["S"], self.count)
-            if wanted != int(slot, 16) and (self.direction is Moving.UP or int(slot, 16) >= self.count):
+            wanted = shard_of(item["id"]["S"], self.count)
+            if wanted != int(slot, 16) and (self.direction is MoveDirection.UP or int(slot, 16) >= self.count):
                 self.moved += 1
-                self.put(address, item, {"S": f"{plain}#{slot_text(wanted)}"})
+                self.put(address, item, {"S": f"{plain}#{shard_suffix(wanted)}"})
                 return
 
     def put(self, address: KeyPair, item: Item, partition: dict[str, Any]) -> None:
@@ -81,8 +81,8 @@ def test_nothing_is_missed_or_met_twice_while_items_move_up(
     count = former[-1] + more
     shelves = Shelves(page=3)
     kept_by(shelves, books, kept, "books", [*former, count])
-    moving = ShardCounts(read_shards=count, write_shards=count, former=tuple(former), moving=Moving.UP)
-    restless = Restless(shelves, count, Moving.UP, plan)
+    moving = ShardCounts(read_shards=count, write_shards=count, former=tuple(former), moving=MoveDirection.UP)
+    restless = Restless(shelves, count, MoveDirection.UP, plan)
     handle = table(restless, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
     assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
@@ -96,8 +96,8 @@ def test_nothing_is_missed_or_met_twice_while_items_move_down(
     widest, count = former[-1] + fewer, former[-1]
     shelves = Shelves(page=3)
     kept_by(shelves, books, kept, "books", [*former, widest, count])
-    moving = ShardCounts(read_shards=widest, write_shards=count, former=tuple(former[:-1]), moving=Moving.DOWN)
-    restless = Restless(shelves, count, Moving.DOWN, plan)
+    moving = ShardCounts(read_shards=widest, write_shards=count, former=tuple(former[:-1]), moving=MoveDirection.DOWN)
+    restless = Restless(shelves, count, MoveDirection.DOWN, plan)
     handle = table(restless, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
     assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
@@ -108,7 +108,7 @@ async def test_a_map_that_does_not_know_of_the_move_would_miss_items() -> None:
     kept = [book(id) for id in IDS]
     shelves = Shelves()
     kept_by(shelves, books, kept, "books", [8])
-    handle = table(Restless(shelves, 1, Moving.DOWN, [0] + [40] * 7), shards=ShardMap.even({"books": 8}))
+    handle = table(Restless(shelves, 1, MoveDirection.DOWN, [0] + [40] * 7), shards=ShardMap.even({"books": 8}))
     page = await handle.page(oldest_books, first=len(kept))
     assert len(page.items) < len(kept)
 
@@ -121,8 +121,8 @@ async def test_an_item_whose_own_key_has_the_slot_is_met_once_on_its_way() -> No
     kept = [visit(number) for number in range(30)]
     shelves = Shelves()
     kept_by(shelves, visit_entity, kept, "visits", [8])
-    counts = ShardCounts(read_shards=8, write_shards=3, moving=Moving.DOWN)
-    restless = Restless(shelves, 3, Moving.DOWN, [2] * 20, partition="PK")
+    counts = ShardCounts(read_shards=8, write_shards=3, moving=MoveDirection.DOWN)
+    restless = Restless(shelves, 3, MoveDirection.DOWN, [2] * 20, partition="PK")
     handle = table(restless, shards=ShardMap({"visits": counts}))
     pattern = visit_entity.query("table")
     page = await handle.page(pattern, first=100, created_at=OPENING)
@@ -144,7 +144,7 @@ async def test_an_item_that_moved_is_not_met_again_behind_its_own_cursor_in_anot
         if not page.has_next:
             break
         after = page.edges[-1].cursor()
-        restless = Restless(shelves, 1 if len(found) % 2 else 8, Moving.UP, [], partition="PK")
+        restless = Restless(shelves, 1 if len(found) % 2 else 8, MoveDirection.UP, [], partition="PK")
         for _ in kept:
             restless.move()
     assert found == (kept[::-1] if newest_first else kept)
@@ -152,7 +152,7 @@ async def test_an_item_that_moved_is_not_met_again_behind_its_own_cursor_in_anot
 
 async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_move() -> None:
     shelves = Shelves()
-    moving = ShardCounts(read_shards=4, write_shards=2, moving=Moving.DOWN)
+    moving = ShardCounts(read_shards=4, write_shards=2, moving=MoveDirection.DOWN)
     for number in range(20):
         part = Count(name="door", part=f"p{number}", created_at=OPENING, updated_at=OPENING, total=1)
         shelves.keep(counts, part, shards=ShardMap.even({"counts": 4}))
@@ -182,15 +182,15 @@ async def test_an_item_whose_key_has_the_slot_is_found_wherever_an_earlier_count
 
 @given(st.text(), st.integers(1, LIMIT - 1))
 def test_with_one_slot_more_an_item_stays_or_goes_into_the_new_one(value: str, count: int) -> None:
-    assert slot_of(value, count + 1) in {slot_of(value, count), count}
+    assert shard_of(value, count + 1) in {shard_of(value, count), count}
 
 
 @given(st.text(), FORMER, st.integers(0, 40))
 def test_an_item_moves_up_only_into_a_later_wave(value: str, former: list[int], more: int) -> None:
     count = former[-1] + more
-    waves = ShardCounts(read_shards=count, write_shards=count, former=tuple(former), moving=Moving.UP).waves()
+    waves = ShardCounts(read_shards=count, write_shards=count, former=tuple(former), moving=MoveDirection.UP).waves()
     assert [slot for wave in waves for slot in wave] == list(range(count))
     for before in (*former, count):
-        old, new = slot_of(value, before), slot_of(value, count)
+        old, new = shard_of(value, before), shard_of(value, count)
         wave_of = {slot: number for number, wave in enumerate(waves) for slot in wave}
         assert old == new or wave_of[old] < wave_of[new]

@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 
-from keyfence.store.writes import Note, Write, differences, put
+from keyfence.store.writes import ActivityNote, Write, changed_fields, put
 
 from .bookshop import Chapter, book, books, chapter, chapters
 from .scripted import table
 from .shelves import Shelves
 
 
-def journal(note: Note) -> Write[Chapter]:
+def journal(note: ActivityNote) -> Write[Chapter]:
     return put(chapters, replace(chapter(1), text=f"{note.kind} {note.target}"))
 
 
 async def test_a_note_and_its_write_are_one_transaction() -> None:
     shelves = Shelves()
-    await table(shelves, journal=journal).write(put(books, book("b1")), note=Note("book.shelved", "b1"))
+    await table(shelves, journal=journal).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
     (call,) = shelves.calls
     shelved, noted = (member["Put"]["Item"] for member in call.parameters["TransactItems"])
     assert shelved["type"] == {"S": "Book"}
@@ -24,7 +24,7 @@ async def test_a_note_and_its_write_are_one_transaction() -> None:
 
 async def test_without_a_journal_or_without_a_note_there_is_only_the_write() -> None:
     shelves = Shelves()
-    await table(shelves).write(put(books, book("b1")), note=Note("book.shelved", "b1"))
+    await table(shelves).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
     await table(shelves, journal=journal).write(put(books, book("b1")))
     assert [len(call.parameters["TransactItems"]) for call in shelves.calls] == [1, 1]
 
@@ -32,5 +32,5 @@ async def test_without_a_journal_or_without_a_note_there_is_only_the_write() -> 
 def test_only_what_is_shown_and_differs_is_told() -> None:
     before = book("b1", note="secret")
     after = replace(before, title="New", note="other secret", version=2)
-    assert differences(before, after, "title", "shelf") == {"before": {"title": "On b1"}, "after": {"title": "New"}}
-    assert differences(before, before, "title") == {}
+    assert changed_fields(before, after, "title", "shelf") == {"before": {"title": "On b1"}, "after": {"title": "New"}}
+    assert changed_fields(before, before, "title") == {}

@@ -11,7 +11,7 @@ from keyfence.errors import BadInput, Forbidden, Throttled
 from keyfence.store.codec import Item
 from keyfence.store.entity import Query
 from keyfence.store.keys import KeyPair
-from keyfence.store.pagination import LARGEST
+from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 
@@ -159,7 +159,7 @@ async def test_a_slot_that_fails_fails_the_page(code: str, error: type[Exception
     assert asked.count(slow) == calls
 
 
-@pytest.mark.parametrize("first", [0, -1, LARGEST + 1])
+@pytest.mark.parametrize("first", [0, -1, MAX_PAGE_SIZE + 1])
 async def test_a_page_of_an_impossible_size_is_refused_before_anything_is_asked(first: int) -> None:
     shelves = Shelves()
     with pytest.raises(BadInput) as refusal:

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.key_template import NAME_LENGTH, PATH_BYTES, Template, checked_path, is_within
+from keyfence.store.key_template import NAME_LENGTH, PATH_BYTES, KeyTemplate, checked_path, is_within
 from keyfence.store.keys import SORT_BYTES
 
 PATHS = st.lists(st.text("ab", min_size=1, max_size=2), min_size=1, max_size=4).map(tuple)
-PATH_KEY = Template.parse("PATH#{path:path}")
+PATH_KEY = KeyTemplate.parse("PATH#{path:path}")
 
 
 @pytest.mark.parametrize("name", ["a", "a#b", "100 %", "🦊" * NAME_LENGTH, "#" * NAME_LENGTH, "x" * NAME_LENGTH, "a/b"])

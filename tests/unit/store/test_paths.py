@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.key_template import BadTemplate, Template
-from keyfence.store.keys import Span, TenantKey
+from keyfence.store.key_template import BadTemplate, KeyTemplate
+from keyfence.store.keys import TenantKey, ValueRange
 
 from .bookshop import OPENING, Section, sections, subtree
 from .models import TEXT
@@ -23,7 +23,7 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
     shelves = Shelves()
     inside = [section("audio"), section("audio", "a#b"), section("audio", "books"), section("audio", "books", "100 %")]
     shelves.keep(sections, *inside, section("audiobooks"), section("audio!"), section("audi"), section("audio$"))
-    page = await table(shelves).page(subtree, first=50, span=Span(low=("audio",), high=("audio",)))
+    page = await table(shelves).page(subtree, first=50, span=ValueRange(low=("audio",), high=("audio",)))
     assert {one.path for one in page.items} == {one.path for one in inside}
     assert [call.operation for call in shelves.calls] == ["Query"]
 
@@ -32,8 +32,8 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
 def test_a_path_lies_in_the_span_of_another_exactly_if_it_begins_with_it(
     path: tuple[str, ...], root: tuple[str, ...]
 ) -> None:
-    stretch = subtree.stretch(Span(low=root, high=root))
-    text = Template.parse("PATH#{path:path}").render({"path": path})
+    stretch = subtree.stretch(ValueRange(low=root, high=root))
+    text = KeyTemplate.parse("PATH#{path:path}").render({"path": path})
     assert (stretch.low.encode() <= text.encode() <= stretch.high.encode()) == (path[: len(root)] == root)
 
 
@@ -44,4 +44,4 @@ def test_nothing_may_follow_a_path_in_a_template() -> None:
 
 def test_an_empty_path_is_no_key() -> None:
     with pytest.raises(TypeError):
-        Template.parse("PATH#{path:path}").render({"path": ()})
+        KeyTemplate.parse("PATH#{path:path}").render({"path": ()})

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.errors import Conflict, Throttled
-from keyfence.store.writes import ATTEMPTS, Stale, unless_stale
+from keyfence.store.writes import ATTEMPTS, StaleWrite, retry_if_stale
 
 
 class Attempts:
@@ -21,28 +21,28 @@ class Attempts:
 
 
 async def test_a_stale_attempt_is_made_again() -> None:
-    attempts = Attempts(Stale(), Stale())
-    assert await unless_stale(attempts) == "done"
+    attempts = Attempts(StaleWrite(), StaleWrite())
+    assert await retry_if_stale(attempts) == "done"
     assert attempts.made == 3
 
 
 async def test_attempts_end() -> None:
-    attempts = Attempts(*[Stale()] * 100)
+    attempts = Attempts(*[StaleWrite()] * 100)
     with pytest.raises(Throttled) as refusal:
-        await unless_stale(attempts)
+        await retry_if_stale(attempts)
     assert attempts.made == ATTEMPTS
     assert refusal.value.extensions["retryAfterMs"]
 
 
 async def test_a_named_version_is_tried_once() -> None:
-    attempts = Attempts(Stale())
-    with pytest.raises(Stale):
-        await unless_stale(attempts, expected_version=7)
+    attempts = Attempts(StaleWrite())
+    with pytest.raises(StaleWrite):
+        await retry_if_stale(attempts, expected_version=7)
     assert attempts.made == 1
 
 
 async def test_another_conflict_is_final() -> None:
     attempts = Attempts(Conflict("taken"))
     with pytest.raises(Conflict, match="taken"):
-        await unless_stale(attempts)
+        await retry_if_stale(attempts)
     assert attempts.made == 1

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.dual_write.item_sync import asked_of, said
-from keyfence.store.dynamodb.caller import Patience
-from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dual_write.item_sync import comparable_answer, on_table
+from keyfence.store.dynamodb.caller import RetryPolicy
+from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.table import Table
 from keyfence.store.writes import put
 
@@ -31,7 +31,7 @@ async def shadowed(cabinet: Cabinet, told: Told, *, writes: bool = False) -> Tab
     )
     cabinet.calls.clear()
     table = handle(cabinet, SHADOW, told, writes=writes)
-    return replace(table, caller=replace(table.caller, patience=Patience(attempts=1, first_pause=0.0)))
+    return replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=1, first_pause=0.0)))
 
 
 async def read(table: Table, way: str) -> object:
@@ -108,7 +108,7 @@ async def test_doubt_reads_what_is_there_now_where_that_can_be_asked() -> None:
 async def test_a_shadow_that_cannot_be_read_harms_no_reader_and_counts_as_a_difference() -> None:
     cabinet, told = Cabinet(), Told()
     table = await shadowed(cabinet, told)
-    cabinet.refusing[SILO] = Refused("AccessDeniedException", "")
+    cabinet.refusing[SILO] = DynamoDbError("AccessDeniedException", "")
     assert await read(table, "GetItem")
     assert told == [("acme", "GetItem")]
 
@@ -117,7 +117,7 @@ async def test_what_both_tables_consumed_is_counted() -> None:
     cabinet, told = Cabinet(), Told()
     table = await shadowed(cabinet, told)
     await read(table, "GetItem")
-    assert isinstance(table.caller.meter, Meter)
+    assert isinstance(table.caller.meter, CapacityMeter)
     assert table.caller.meter.calls["GetItem"] == 2
 
 
@@ -138,18 +138,20 @@ async def test_what_both_tables_consumed_is_counted() -> None:
     ids=["sets", "lists", "costs", "order", "missing", "together"],
 )
 def test_answers_are_compared_for_what_they_say(one: Answer, other: Answer, alike: bool) -> None:
-    assert (said(one, NAME) == said(other, SILO)) is alike
+    assert (comparable_answer(one, NAME) == comparable_answer(other, SILO)) is alike
 
 
 def test_a_batch_says_the_same_in_any_order_and_half_a_batch_says_nothing() -> None:
     some: list[Any] = [{"PK": {"S": "p"}, "SK": {"S": sort}} for sort in "ab"]
-    assert said({"Responses": {NAME: some}}, NAME) == said({"Responses": {SILO: some[::-1]}}, SILO)
-    assert said({"Responses": {NAME: some}, "UnprocessedKeys": {NAME: {}}}, NAME) is None
+    assert comparable_answer({"Responses": {NAME: some}}, NAME) == comparable_answer(
+        {"Responses": {SILO: some[::-1]}}, SILO
+    )
+    assert comparable_answer({"Responses": {NAME: some}, "UnprocessedKeys": {NAME: {}}}, NAME) is None
 
 
 def test_a_moments_state_is_asked_of_the_other_table_too() -> None:
     gets = {"TransactItems": [{"Get": {"TableName": NAME, "Key": {}}}]}
-    assert asked_of(SILO, gets, surely=True) == {"TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]}
+    assert on_table(SILO, gets, surely=True) == {"TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]}
 
 
 def _table(parameters: Any) -> str:

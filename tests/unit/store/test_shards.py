@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.store.keys import Fence, TenantKey
-from keyfence.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, slot_of, slot_text, slots_of
+from keyfence.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, candidate_shards, shard_of, shard_suffix
 from keyfence_iam.tenant import TenantId
 
 ACME = Fence.around(TenantId("acme"))
@@ -14,30 +14,30 @@ USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
 
 def test_the_slots_of_known_ids_never_change() -> None:
     """Items are found by calculating their slot again: another hash would lose every sharded item there is."""
-    assert [slot_of(id, 16) for id in ("usr_1", "usr_2", "é", "🙂", "")] == [4, 6, 2, 11, 5]
-    assert [slot_of(id, 256) for id in ("usr_1", "usr_2", "usr_3")] == [51, 91, 26]
+    assert [shard_of(id, 16) for id in ("usr_1", "usr_2", "é", "🙂", "")] == [4, 6, 2, 11, 5]
+    assert [shard_of(id, 256) for id in ("usr_1", "usr_2", "usr_3")] == [51, 91, 26]
 
 
 @given(st.text(), st.integers(1, LIMIT))
 def test_a_slot_is_within_its_count(value: str, count: int) -> None:
-    assert 0 <= slot_of(value, count) < count
+    assert 0 <= shard_of(value, count) < count
 
 
 @given(st.text(), st.integers(1, LIMIT))
 def test_the_slots_of_a_value_are_those_by_every_count_and_no_others(value: str, count: int) -> None:
-    assert slots_of(value, count) == tuple(sorted({slot_of(value, one) for one in range(1, count + 1)}))
+    assert candidate_shards(value, count) == tuple(sorted({shard_of(value, one) for one in range(1, count + 1)}))
 
 
 @pytest.mark.parametrize("count", [2, 3, 16, 256])
 def test_every_slot_is_used_and_none_more_than_its_share(count: int) -> None:
-    slots = [slot_of(f"usr_{number}", count) for number in range(count * 100)]
+    slots = [shard_of(f"usr_{number}", count) for number in range(count * 100)]
     assert set(slots) == set(range(count))
     assert max(map(slots.count, range(count))) < 160
 
 
 def test_slots_are_two_digits_wide_up_to_the_limit() -> None:
-    assert [slot_text(slot) for slot in (0, 9, 10, 255)] == ["00", "09", "0a", "ff"]
-    assert {len(slot_text(slot)) for slot in range(LIMIT)} == {2}
+    assert [shard_suffix(slot) for slot in (0, 9, 10, 255)] == ["00", "09", "0a", "ff"]
+    assert {len(shard_suffix(slot)) for slot in range(LIMIT)} == {2}
 
 
 @pytest.mark.parametrize("count", [0, -1, LIMIT + 1])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.entity import BadEntity
-from keyfence.store.keys import Span
+from keyfence.store.keys import ValueRange
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 
@@ -25,7 +25,7 @@ def day(number: int | None) -> datetime | None:
     return None if number is None else OPENING + timedelta(days=number)
 
 
-async def walked(handle: Table, span: Span, first: int) -> list[Book]:
+async def walked(handle: Table, span: ValueRange, first: int) -> list[Book]:
     page = await handle.page(books_of_days, first=first, span=span)
     found = [*page.items]
     while page.has_next:
@@ -42,7 +42,7 @@ def test_a_span_is_the_part_of_the_list_between_its_ends(
     shards = ShardMap.even({"books": slots})
     shelves = Shelves()
     shelves.keep(books, *kept, shards=shards)
-    found = asyncio.run(walked(table(shelves, shards=shards), Span(low=day(low), high=day(high)), first))
+    found = asyncio.run(walked(table(shelves, shards=shards), ValueRange(low=day(low), high=day(high)), first))
     wanted = [one for one in kept if _inside(one, day(low), day(high))]
     assert found == sorted(wanted, key=lambda one: (one.created_at, one.id))
 
@@ -54,14 +54,14 @@ def _inside(one: Book, low: datetime | None, high: datetime | None) -> bool:
 @pytest.mark.parametrize(
     ("span", "numbers"),
     [
-        (Span(), [1, 2, 3, 4]),
-        (Span(low=2), [2, 3, 4]),
-        (Span(high=2), [1, 2]),
-        (Span(low=2, high=3), [2, 3]),
-        (Span(low=3, high=2), []),
+        (ValueRange(), [1, 2, 3, 4]),
+        (ValueRange(low=2), [2, 3, 4]),
+        (ValueRange(high=2), [1, 2]),
+        (ValueRange(low=2, high=3), [2, 3]),
+        (ValueRange(low=3, high=2), []),
     ],
 )
-async def test_a_span_stays_behind_its_tag(span: Span, numbers: list[int]) -> None:
+async def test_a_span_stays_behind_its_tag(span: ValueRange, numbers: list[int]) -> None:
     shelves = Shelves()
     shelves.keep(books, book("b1"))
     shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3, 4)))
@@ -70,20 +70,20 @@ async def test_a_span_stays_behind_its_tag(span: Span, numbers: list[int]) -> No
 
 
 async def test_a_cursor_of_one_span_is_none_of_another() -> None:
-    shelves, span = Shelves(), Span(low=1)
+    shelves, span = Shelves(), ValueRange(low=1)
     shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3)))
     handle = table(shelves)
     page = await handle.page(numbered_chapters, first=1, span=span, book_id="b1")
     after = page.edges[0].cursor()
     assert (await handle.page(numbered_chapters, first=1, after=after, span=span, book_id="b1")).items[0].number == 2
-    for other in (None, Span(low=2), Span(low=1, high=3)):
+    for other in (None, ValueRange(low=2), ValueRange(low=1, high=3)):
         with pytest.raises(BadInput, match="not one of this list"):
             await handle.page(numbered_chapters, first=1, after=after, span=other, book_id="b1")
 
 
 async def test_a_span_that_ends_before_it_begins_asks_nothing_of_dynamodb() -> None:
     shelves = Shelves()
-    page = await table(shelves).page(numbered_chapters, first=1, span=Span(low=9, high=1), book_id="b1")
+    page = await table(shelves).page(numbered_chapters, first=1, span=ValueRange(low=9, high=1), book_id="b1")
     assert (page.items, page.has_next, shelves.calls) == ((), False, [])
 
 

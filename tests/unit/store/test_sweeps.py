@@ -3,21 +3,21 @@
 import pytest
 
 from keyfence.errors import Forbidden, Throttled
-from keyfence.store.dynamodb.caller import Caller
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.caller import DynamoDbCaller
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.keys import Fence
-from keyfence.store.raw_items import purge
-from keyfence.store.scan import Sweep
-from keyfence_iam.tenant import tenant_id
+from keyfence.store.raw_items import delete_items
+from keyfence.store.scan import TableScan
+from keyfence_iam.tenant import parse_tenant_id
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials, table
 
-ACME = Fence.around(tenant_id("acme"))
+ACME = Fence.around(parse_tenant_id("acme"))
 EMPTY = {"Items": [], "Count": 0, "ScannedCount": 3}
 PLACE = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 
 
-def sweep(client: Scripted) -> Sweep:
-    return Sweep(Caller(client=client, table=NAME, credentials=credentials, patience=PATIENCE))
+def sweep(client: Scripted) -> TableScan:
+    return TableScan(DynamoDbCaller(client=client, table=NAME, credentials=credentials, patience=PATIENCE))
 
 
 async def test_a_page_without_items_is_not_the_end() -> None:
@@ -60,7 +60,7 @@ async def test_a_page_costs_what_was_consumed_or_else_a_unit_an_item(consumed: o
 
 
 async def test_a_throttled_scan_is_tried_again_and_given_up_in_our_words() -> None:
-    busy = Refused("ProvisionedThroughputExceededException", "slow down")
+    busy = DynamoDbError("ProvisionedThroughputExceededException", "slow down")
     client = Scripted([busy, EMPTY])
     await sweep(client).page(inside=ACME, after=None, limit=3)
     assert len(client.calls) == 2
@@ -72,14 +72,14 @@ async def test_what_a_batch_left_over_is_asked_for_again() -> None:
     keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(2)]
     left = {"UnprocessedItems": {NAME: [{"DeleteRequest": {"Key": keys[1]}}]}}
     client = Scripted([left, {"UnprocessedItems": {}}])
-    assert await purge(table(client), keys) == 2
+    assert await delete_items(table(client), keys) == 2
     assert client.calls[1].parameters["RequestItems"] == left["UnprocessedItems"]
 
 
 async def test_sixty_keys_are_three_batches() -> None:
     client = Scripted([{}, {}, {"ConsumedCapacity": [{"CapacityUnits": 250.0}]}])
     keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(60)]
-    assert await purge(table(client), keys) == 250.0
+    assert await delete_items(table(client), keys) == 250.0
     sent = [
         request["DeleteRequest"]["Key"] for call in client.calls for request in call.parameters["RequestItems"][NAME]
     ]
@@ -91,5 +91,5 @@ async def test_sixty_keys_are_three_batches() -> None:
 async def test_one_key_outside_the_fence_keeps_all_of_them(foreign: str) -> None:
     client = Scripted([])
     with pytest.raises(Forbidden):
-        await purge(table(client), [PLACE, {"PK": {"S": foreign}, "SK": {"S": "A"}}])
+        await delete_items(table(client), [PLACE, {"PK": {"S": foreign}, "SK": {"S": "A"}}])
     assert client.calls == []

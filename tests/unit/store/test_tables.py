@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from keyfence.errors import BadInput, Conflict, Forbidden, Internal, NotFound, Throttled
-from keyfence.store.cursor import Sealer
+from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.caller import CredentialSource
-from keyfence.store.dynamodb.capacity import Meter, Spent
-from keyfence.store.dynamodb.errors import Refused
-from keyfence.store.expressions import Change, absent, present
+from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.expressions import UpdateExpression, absent, present
 from keyfence.store.keys import Fence
-from keyfence.store.location import Home
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
-from keyfence.store.writes import Stale, change, delete, put
-from keyfence_iam.sts.session_spec import Placement
+from keyfence.store.writes import StaleWrite, delete, put, update_attributes
+from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
 from .bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
@@ -58,7 +58,9 @@ async def test_reads_are_as_consistent_as_the_table_says(consistent: bool) -> No
 
 
 async def test_a_transaction_keeps_its_token_through_every_retry_and_the_next_has_its_own() -> None:
-    client = Scripted([Refused("ConnectionLost", ""), Refused("TransactionInProgressException", ""), {}, {}])
+    client = Scripted(
+        [DynamoDbError("ConnectionLost", ""), DynamoDbError("TransactionInProgressException", ""), {}, {}]
+    )
     await table(client).write(*MEMBER)
     await table(client).write(*MEMBER)
     tokens = [call.parameters["ClientRequestToken"] for call in client.calls]
@@ -80,7 +82,7 @@ async def test_the_first_write_whose_condition_failed_says_what_is_wrong() -> No
 
 
 async def test_a_cancelled_transaction_is_retried_when_others_were_in_the_way_only() -> None:
-    busy = Refused("TransactionCanceledException", "", ("TransactionConflict",))
+    busy = DynamoDbError("TransactionCanceledException", "", ("TransactionConflict",))
     client = Scripted([busy, {}])
     await table(client).write(*MEMBER)
     assert len(client.calls) == 2
@@ -88,7 +90,7 @@ async def test_a_cancelled_transaction_is_retried_when_others_were_in_the_way_on
     with pytest.raises(Throttled):
         await table(client).write(*MEMBER)
     assert len(client.calls) == PATIENCE.attempts
-    client = Scripted([Refused("TransactionCanceledException", "", ("ConditionalCheckFailed",)), {}])
+    client = Scripted([DynamoDbError("TransactionCanceledException", "", ("ConditionalCheckFailed",)), {}])
     with pytest.raises(Conflict, match="taken"):
         await table(client).write(*MEMBER)
     assert len(client.calls) == 1
@@ -108,7 +110,7 @@ async def test_refusals_reach_callers_as_our_errors(code: str, error: type[Excep
     ]
     for asking in questions:
         with pytest.raises(error):
-            await asking(table(Scripted([Refused(code, "text")] * 10)))
+            await asking(table(Scripted([DynamoDbError(code, "text")] * 10)))
 
 
 async def test_a_transaction_of_more_than_100_writes_is_refused_before_it_is_sent() -> None:
@@ -121,8 +123,8 @@ async def test_a_transaction_of_more_than_100_writes_is_refused_before_it_is_sen
 
 
 async def test_a_stale_change_is_a_conflict() -> None:
-    with pytest.raises(Stale):
-        await table(Shelves()).write(change(books, {"id": "b1"}, Change(sets={("version",): 2})))
+    with pytest.raises(StaleWrite):
+        await table(Shelves()).write(update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("version",): 2})))
 
 
 async def test_a_key_that_is_too_long_is_the_callers_mistake_and_asks_for_nothing() -> None:
@@ -147,7 +149,7 @@ class Vault:
     def __init__(self) -> None:
         self.asked: list[Any] = []
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement) -> CredentialSource:
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess) -> CredentialSource:
         self.asked.append((tenant, writes))
         return credentials
 
@@ -159,11 +161,11 @@ class Vault:
 def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
     vault, foreign, denied = Vault(), lambda: None, lambda: None
     tables = Tables(
-        client=Shelves(), name=NAME, sealer=Sealer([KEY]), credentials=vault, on_foreign=foreign, on_denied=denied
+        client=Shelves(), name=NAME, sealer=CursorCodec([KEY]), credentials=vault, on_foreign=foreign, on_denied=denied
     )
     reading, writing, control = (
-        tables.tenant(Home(tenant=TenantId("acme")), writes=False),
-        tables.tenant(Home(tenant=TenantId("globex")), writes=True),
+        tables.tenant(TenantLocation(tenant=TenantId("acme")), writes=False),
+        tables.tenant(TenantLocation(tenant=TenantId("globex")), writes=True),
         tables.control(writes=False),
     )
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
@@ -174,19 +176,23 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
 
 
 def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that_it_is_for() -> None:
-    accounts = {tenant: Meter() for tenant in (TenantId("acme"), TenantId("acmecorp"), None)}
+    accounts = {tenant: CapacityMeter() for tenant in (TenantId("acme"), TenantId("acmecorp"), None)}
     tables = Tables(
         client=Shelves(),
         name=NAME,
-        sealer=Sealer([KEY]),
+        sealer=CursorCodec([KEY]),
         credentials=Vault(),
         accounts=lambda tenant: (accounts[tenant],),
     )
-    request, lane = Meter(), nullcontext()
-    tables.tenant(Home(tenant=TenantId("acme")), writes=False).caller.meter.add(Spent("Query", 1.0))
-    tables.tenant(Home(tenant=TenantId("acmecorp")), writes=True).caller.meter.add(Spent("PutItem", 0.0, 2.0))
-    tables.control(writes=False).caller.meter.add(Spent("GetItem", 4.0))
-    asked = tables.tenant(Home(tenant=TenantId("acme")), writes=False, meter=request, lane=lane).caller
+    request, lane = CapacityMeter(), nullcontext()
+    tables.tenant(TenantLocation(tenant=TenantId("acme")), writes=False).caller.meter.add(
+        ConsumedCapacity("Query", 1.0)
+    )
+    tables.tenant(TenantLocation(tenant=TenantId("acmecorp")), writes=True).caller.meter.add(
+        ConsumedCapacity("PutItem", 0.0, 2.0)
+    )
+    tables.control(writes=False).caller.meter.add(ConsumedCapacity("GetItem", 4.0))
+    asked = tables.tenant(TenantLocation(tenant=TenantId("acme")), writes=False, meter=request, lane=lane).caller
     assert [(one.read_units, one.write_units) for one in accounts.values()] == [(1.0, 0.0), (0.0, 2.0), (4.0, 0.0)]
     assert (tables.meter.read_units, tables.meter.write_units) == (5.0, 2.0)
     assert (asked.meter, asked.lane) == (request, lane)

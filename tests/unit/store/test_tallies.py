@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.store.shards import ShardMap
-from keyfence.store.writes import tally
+from keyfence.store.writes import increment
 
 from .bookshop import OPENING, Count, book, books, count_by_name, counts
 from .scripted import table
@@ -18,8 +18,8 @@ async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
     shelves, shards = Shelves(), ShardMap.even({"counts": 4})
     handle = table(shelves, shards=shards)
     for number in range(40):
-        await handle.write(tally(counts, part("door", number), "total", 2))
-    await handle.write(tally(counts, part("gate", 0), "total", 5))
+        await handle.write(increment(counts, part("door", number), "total", 2))
+    await handle.write(increment(counts, part("gate", 0), "total", 5))
     door, gate, nothing = await handle.find_everywhere(
         count_by_name, [{"name": name} for name in ("door", "gate", "roof")]
     )
@@ -31,4 +31,4 @@ async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
 
 def test_what_stands_in_an_index_is_not_tallied() -> None:
     with pytest.raises(TypeError, match="stands in an index"):
-        tally(books, book("b1"), "version", 1)
+        increment(books, book("b1"), "version", 1)

@@ -8,14 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.key_template import Template
-from keyfence.store.timestamps import instant
+from keyfence.store.key_template import KeyTemplate
+from keyfence.store.timestamps import timestamp_text
 
 from .models import TIMES, ZONES
 
 
 def rendered(template: str, **values: object) -> str:
-    return Template.parse(template).render(values)
+    return KeyTemplate.parse(template).render(values)
 
 
 @pytest.mark.parametrize("number", [7, Decimal(7)])
@@ -77,7 +77,7 @@ def test_times_keep_their_order_and_their_width(one: datetime, other: datetime) 
 
 @pytest.mark.parametrize("year", [1, 33, 999, 1000, 9999])
 def test_every_year_is_four_digits_wide(year: int) -> None:
-    assert instant(datetime(year, 2, 3, 4, 5, 6, 7, UTC)) == f"{year:04d}-02-03T04:05:06.000007Z"
+    assert timestamp_text(datetime(year, 2, 3, 4, 5, 6, 7, UTC)) == f"{year:04d}-02-03T04:05:06.000007Z"
 
 
 @given(TIMES, ZONES)

@@ -7,13 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.key_template import BadTemplate, Template
+from keyfence.store.key_template import BadTemplate, KeyTemplate
 
 from .models import TEXT, cuts
 
 
 def rendered(template: str, **values: Any) -> str:
-    return Template.parse(template).render(values)
+    return KeyTemplate.parse(template).render(values)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def rendered(template: str, **values: Any) -> str:
 )
 def test_what_is_neither_a_tag_nor_one_field_between_hashes_is_refused(text: str) -> None:
     with pytest.raises(BadTemplate):
-        Template.parse(text)
+        KeyTemplate.parse(text)
 
 
 @pytest.mark.parametrize("spec", ["mnth", "year", "x", "d", "10d", "0d", ".2f", "10.2f", "010f", "010.2", "010e", "s"])
 def test_a_field_that_is_neither_bucketed_nor_zero_padded_to_a_width_is_refused(spec: str) -> None:
     with pytest.raises(BadTemplate):
-        Template.parse(f"USER#{{field:{spec}}}")
+        KeyTemplate.parse(f"USER#{{field:{spec}}}")
 
 
 @given(cuts() | st.tuples(st.tuples(TEXT, TEXT), st.tuples(TEXT, TEXT)))

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.entity import Query
-from keyfence.store.keys import Span
+from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Page
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
-from keyfence.store.time_buckets import timeline
+from keyfence.store.time_buckets import page_over_time_buckets
 
 from .bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
 from .scripted import table
 from .shelves import Shelves
 
-ALWAYS = Span()
+ALWAYS = ValueRange()
 OLDEST, NEWEST = OPENING, OPENING + timedelta(days=70)
 DECEMBER = 29 * 24 + 15
 HOURS = st.integers(-40 * 24, 69 * 24) | st.integers(-12, 12) | st.integers(DECEMBER - 30, DECEMBER + 30)
@@ -35,12 +35,19 @@ def visit(hour: int) -> Visit:
 
 
 async def shown(
-    handle: Table, pattern: Query[Visit], first: int, after: str | None = None, span: Span = ALWAYS, **values: object
+    handle: Table,
+    pattern: Query[Visit],
+    first: int,
+    after: str | None = None,
+    span: ValueRange = ALWAYS,
+    **values: object,
 ) -> Page[Visit]:
-    return await timeline(handle, pattern, span=span, first=first, after=after, oldest=OLDEST, newest=NEWEST, **values)
+    return await page_over_time_buckets(
+        handle, pattern, span=span, first=first, after=after, oldest=OLDEST, newest=NEWEST, **values
+    )
 
 
-async def walked(handle: Table, pattern: Query[Visit], first: int, span: Span, **values: object) -> list[Visit]:
+async def walked(handle: Table, pattern: Query[Visit], first: int, span: ValueRange, **values: object) -> list[Visit]:
     page = await shown(handle, pattern, first, None, span, **values)
     found = [*page.items]
     while page.has_next:
@@ -59,7 +66,7 @@ def test_a_timeline_is_what_happened_in_its_span_newest_first(
     shelves, shards = Shelves(page=3), ShardMap.even({"visits": slots})
     kept = [visit(hour) for hour in hours]
     shelves.keep(visits, *kept, shards=shards)
-    handle, span = table(shelves, shards=shards), Span(low=low, high=high)
+    handle, span = table(shelves, shards=shards), ValueRange(low=low, high=high)
     if by_visitor:
         found = asyncio.run(walked(handle, visits_of, first, span, visitor="ann"))
     else:
@@ -91,7 +98,7 @@ async def test_a_cursor_belongs_to_its_span_and_its_visitor() -> None:
     shelves.keep(visits, visit(1), visit(2))
     page = await shown(table(shelves), visits_of, 1, visitor="ann")
     after = page.edges[0].cursor()
-    for span, visitor in ((Span(low=OPENING), "ann"), (ALWAYS, "bob")):
+    for span, visitor in ((ValueRange(low=OPENING), "ann"), (ALWAYS, "bob")):
         with pytest.raises(BadInput, match="not one of this list"):
             await shown(table(shelves), visits_of, 1, after, span, visitor=visitor)
 
@@ -102,7 +109,7 @@ async def test_a_cursor_on_what_is_too_old_by_now_ends_the_list(pattern: Query[V
     shelves.keep(visits, visit(1), visit(2), visit(3))
     page = await shown(table(shelves), pattern, 2, visitor="ann")
     after, later = page.edges[-1].cursor(), OPENING + timedelta(hours=2, minutes=30)
-    rest = await timeline(
+    rest = await page_over_time_buckets(
         table(shelves), pattern, span=ALWAYS, first=2, after=after, oldest=later, newest=NEWEST, visitor="ann"
     )
     assert (rest.items, rest.has_next, rest.has_previous) == ((), False, True)
@@ -111,7 +118,7 @@ async def test_a_cursor_on_what_is_too_old_by_now_ends_the_list(pattern: Query[V
 async def test_a_list_that_has_no_bounds_is_read_from_its_oldest_bucket() -> None:
     shelves = Shelves()
     shelves.keep(books, book("b1", note="a"), book("b2", day=40, note="z"))
-    found = await timeline(
+    found = await page_over_time_buckets(
         table(shelves),
         noted_books,
         span=ALWAYS,
@@ -126,4 +133,4 @@ async def test_a_list_that_has_no_bounds_is_read_from_its_oldest_bucket() -> Non
 async def test_a_bound_outside_the_years_of_utc_is_refused(moment: datetime) -> None:
     zone = timezone(timedelta(hours=14 if moment == datetime.min else -14))
     with pytest.raises(BadInput, match="years 1 to 9999"):
-        await shown(table(Shelves()), latest_visits, 1, span=Span(low=moment.replace(tzinfo=zone)))
+        await shown(table(Shelves()), latest_visits, 1, span=ValueRange(low=moment.replace(tzinfo=zone)))

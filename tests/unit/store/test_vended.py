@@ -3,33 +3,33 @@
 import pytest
 
 from keyfence.errors import Internal, Throttled
-from keyfence.store.dynamodb.credentials import Sessions, Vended, VendedToMigrator
+from keyfence.store.dynamodb.credentials import MigratorCredentials, SessionCredentials, TenantCredentials
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts import Vending
+from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import (
-    NoSession,
-    OverBudget,
-    Placement,
-    Wanted,
-    of_control_plane,
-    of_migration,
-    of_tenant,
+    SessionSpec,
+    SessionThrottled,
+    SessionUnavailable,
+    TableAccess,
+    control_plane_session,
+    migration_session,
+    tenant_session,
 )
 from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")
 
 
-def vended(failure: Exception | None = None) -> tuple[Vended, list[Wanted]]:
-    asked: list[Wanted] = []
+def vended(failure: Exception | None = None) -> tuple[TenantCredentials, list[SessionSpec]]:
+    asked: list[SessionSpec] = []
 
-    def assume(wanted: Wanted, _: int) -> Credentials:
+    def assume(wanted: SessionSpec, _: int) -> Credentials:
         asked.append(wanted)
         if failure:
             raise failure
         return Credentials(f"{wanted.role}/{len(asked)}", "secret", "token")
 
-    return Vended(Vending(assume)), asked
+    return TenantCredentials(SessionCache(assume)), asked
 
 
 async def test_each_fence_gets_the_session_that_it_needs_and_no_more() -> None:
@@ -42,36 +42,39 @@ async def test_each_fence_gets_the_session_that_it_needs_and_no_more() -> None:
     ):
         await source()
     assert asked == [
-        of_tenant(ACME, writes=False),
-        of_tenant(ACME, writes=True),
-        of_control_plane(writes=False),
-        of_control_plane(writes=True),
+        tenant_session(ACME, writes=False),
+        tenant_session(ACME, writes=True),
+        control_plane_session(writes=False),
+        control_plane_session(writes=True),
     ]
 
 
 async def test_a_fence_asks_for_the_placement_that_it_is_told_and_for_the_pool_unless_told() -> None:
     sessions, asked = vended()
-    mover = VendedToMigrator(sessions.vending)
-    for placement in Placement:
+    mover = MigratorCredentials(sessions.vending)
+    for placement in TableAccess:
         await sessions.tenant(ACME, writes=True, placement=placement)()
         await mover.tenant(ACME, writes=True, placement=placement)()
     assert asked == [
         wanted
-        for placement in Placement
-        for wanted in (of_tenant(ACME, writes=True, placement=placement), of_migration(ACME, placement=placement))
+        for placement in TableAccess
+        for wanted in (
+            tenant_session(ACME, writes=True, placement=placement),
+            migration_session(ACME, placement=placement),
+        )
     ]
     await mover.tenant(ACME, writes=True)()
     assert len(asked) == 6, "the pool's was in hand"
 
 
 async def test_no_session_is_our_fault_and_its_reason_is_for_the_log() -> None:
-    sessions, _ = vended(NoSession("STS cannot be reached"))
+    sessions, _ = vended(SessionUnavailable("STS cannot be reached"))
     with pytest.raises(Internal, match="no session of tenant-read for acme: STS cannot be reached"):
         await sessions.tenant(ACME, writes=False)()
 
 
 async def test_too_many_new_tenants_are_told_when_to_come_again() -> None:
-    sessions, _ = vended(OverBudget("busy", 0.0201))
+    sessions, _ = vended(SessionThrottled("busy", 0.0201))
     with pytest.raises(Throttled) as refused:
         await sessions.tenant(ACME, writes=False)()
     assert refused.value.extensions == {"retryAfterMs": 21}
@@ -79,7 +82,7 @@ async def test_too_many_new_tenants_are_told_when_to_come_again() -> None:
 
 async def test_a_refused_session_is_replaced_by_another_of_the_same_fence() -> None:
     sessions, asked = vended()
-    source = Sessions(sessions.vending, of_tenant(ACME, writes=True))
+    source = SessionCredentials(sessions.vending, tenant_session(ACME, writes=True))
     assert source == sessions.tenant(ACME, writes=True)
     assert await source.replacement(await source()) is not None
-    assert asked == [of_tenant(ACME, writes=True)] * 2
+    assert asked == [tenant_session(ACME, writes=True)] * 2

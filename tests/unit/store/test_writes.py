@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from keyfence.errors import Conflict
 from keyfence.store.codec import Item
-from keyfence.store.expressions import Change, absent, equals
+from keyfence.store.expressions import UpdateExpression, absent, equals
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardMap
-from keyfence.store.writes import Stale, Write, change, check, delete, put, revise
+from keyfence.store.writes import StaleWrite, Write, check, delete, put, update_attributes, update_model
 from keyfence_iam.tenant import TenantId
 
 from .bookshop import OPENING, Book, book, books
@@ -23,7 +23,7 @@ from .models import models
 ACME = Fence.around(TenantId("acme"))
 SHARDS = ShardMap.even({"books": 8})
 KEY = {"PK": {"S": "TENANT#acme#BOOK#b1"}, "SK": {"S": "METADATA"}}
-RENAMED = Change(sets={("version",): 2}, removes=(("tags",),))
+RENAMED = UpdateExpression(sets={("version",): 2}, removes=(("tags",),))
 
 
 def member(write: Write[Any]) -> tuple[str, dict[str, Any]]:
@@ -49,43 +49,43 @@ def test_a_put_carries_the_whole_item_with_all_of_its_keys() -> None:
 @given(models(Book), models(Book))
 def test_a_revision_turns_the_item_of_one_state_into_the_item_of_the_other(before: Book, after: Book) -> None:
     after = replace(after, id=before.id, version=before.version + 1)
-    verb, body = member(revise(books, before, after))
+    verb, body = member(update_model(books, before, after))
     assert verb == "Update"
     assert holds(body, item(before))
     assert updated(body, item(before)) == item(after)
 
 
 def test_a_revision_touches_only_what_differs() -> None:
-    _, body = member(revise(books, book("b1"), replace(book("b1"), tags=frozenset({"rare"}), version=2)))
+    _, body = member(update_model(books, book("b1"), replace(book("b1"), tags=frozenset({"rare"}), version=2)))
     assert sorted(body["ExpressionAttributeNames"].values()) == ["tags", "version"]
     assert body["Key"] == KEY
 
 
 def test_a_revision_moves_the_keys_that_hold_what_differs() -> None:
     before = book("b1")
-    _, body = member(revise(books, before, replace(before, title="Other", version=2)))
+    _, body = member(update_model(books, before, replace(before, title="Other", version=2)))
     assert sorted(body["ExpressionAttributeNames"].values()) == ["GSI1SK", "title", "version"]
     assert {"S": "Other#b1"} in body["ExpressionAttributeValues"].values()
 
 
 def test_a_revision_takes_an_item_out_of_an_index_and_puts_it_back() -> None:
     unsold, sold = book("b1"), book("b1", sold_at=OPENING, version=2)
-    _, body = member(revise(books, unsold, sold))
+    _, body = member(update_model(books, unsold, sold))
     assert "REMOVE" in body["UpdateExpression"]
     assert not {"GSI2PK", "GSI2SK"} & set(updated(body, item(unsold)))
-    _, body = member(revise(books, sold, replace(unsold, version=3)))
+    _, body = member(update_model(books, sold, replace(unsold, version=3)))
     assert updated(body, item(sold))["GSI2PK"] == item(unsold)["GSI2PK"]
 
 
 def test_a_revision_that_empties_a_set_removes_it() -> None:
     before = book("b1", tags=frozenset({"rare"}))
-    _, body = member(revise(books, before, replace(before, tags=frozenset(), version=2)))
+    _, body = member(update_model(books, before, replace(before, tags=frozenset(), version=2)))
     assert "tags" not in updated(body, item(before))
 
 
 def test_a_revision_holds_only_for_the_version_that_was_read_and_what_else_is_asked() -> None:
     before = book("b1", version=7)
-    _, body = member(revise(books, before, replace(before, title="x", version=8), when=absent("soldAt")))
+    _, body = member(update_model(books, before, replace(before, title="x", version=8), when=absent("soldAt")))
     assert holds(body, item(before))
     assert not holds(body, item(replace(before, version=8)))
     assert not holds(body, item(replace(before, sold_at=OPENING)))
@@ -94,29 +94,29 @@ def test_a_revision_holds_only_for_the_version_that_was_read_and_what_else_is_as
 
 def test_a_revision_that_changes_nothing_is_a_check() -> None:
     """DynamoDB refuses an Update without an expression."""
-    verb, body = member(revise(books, book("b1"), book("b1")))
+    verb, body = member(update_model(books, book("b1"), book("b1")))
     assert verb == "ConditionCheck" or "UpdateExpression" in body
 
 
 def test_a_revision_cannot_move_an_item_to_another_table_key() -> None:
     with pytest.raises(TypeError):
-        member(revise(books, book("b1"), replace(book("b2"), version=2)))
+        member(update_model(books, book("b1"), replace(book("b2"), version=2)))
 
 
 @pytest.mark.parametrize("name", ["id", "shelf", "title", "note", "createdAt"])
 @pytest.mark.parametrize("verb", ["sets", "removes", "adds"])
 def test_a_change_of_what_a_key_is_made_of_is_refused(name: str, verb: str) -> None:
     changes = {
-        "sets": Change(sets={(name,): "x"}),
-        "removes": Change(removes=((name,),)),
-        "adds": Change(adds={(name,): 1}),
+        "sets": UpdateExpression(sets={(name,): "x"}),
+        "removes": UpdateExpression(removes=((name,),)),
+        "adds": UpdateExpression(adds={(name,): 1}),
     }
     with pytest.raises(TypeError, match="revise"):
-        change(books, {"id": "b1"}, changes[verb])
+        update_attributes(books, {"id": "b1"}, changes[verb])
 
 
 def test_a_change_is_made_to_an_item_that_is_there() -> None:
-    verb, body = member(change(books, {"id": "b1"}, RENAMED, when=equals("version", 1)))
+    verb, body = member(update_attributes(books, {"id": "b1"}, RENAMED, when=equals("version", 1)))
     assert verb == "Update"
     assert body["Key"] == KEY
     assert holds(body, item(book("b1")))
@@ -125,7 +125,7 @@ def test_a_change_is_made_to_an_item_that_is_there() -> None:
 
 
 def test_what_is_left_of_an_empty_change_is_its_condition() -> None:
-    verb, body = member(change(books, {"id": "b1"}, Change(), when=absent("soldAt")))
+    verb, body = member(update_attributes(books, {"id": "b1"}, UpdateExpression(), when=absent("soldAt")))
     assert verb == "ConditionCheck"
     assert "UpdateExpression" not in body
     assert holds(body, item(book("b1")))
@@ -136,17 +136,17 @@ def test_what_is_left_of_an_empty_change_is_its_condition() -> None:
 def test_deletes_and_checks_name_one_item() -> None:
     verb, body = member(delete(books, {"id": "b1"}))
     assert (verb, body["Key"], set(body)) == ("Delete", KEY, {"TableName", "Key"})
-    verb, body = member(check(books, {"id": "b1"}, when=equals("version", 1), otherwise=Stale))
+    verb, body = member(check(books, {"id": "b1"}, when=equals("version", 1), otherwise=StaleWrite))
     assert (verb, body["Key"]) == ("ConditionCheck", KEY)
 
 
 def test_a_failed_condition_is_a_conflict_unless_something_better_is_said() -> None:
     assert isinstance(delete(books, {"id": "b1"}).otherwise(), Conflict)
-    assert isinstance(put(books, book("b1")).otherwise(), Stale)
+    assert isinstance(put(books, book("b1")).otherwise(), StaleWrite)
 
 
 @given(st.integers(1, 999), st.integers(1, 999))
 def test_a_revision_of_any_two_versions_is_bound_to_the_first(one: int, other: int) -> None:
     before = book("b1", version=one)
-    _, body = member(revise(books, before, replace(before, version=one + 1, updated_at=OPENING + timedelta(1))))
+    _, body = member(update_model(books, before, replace(before, version=one + 1, updated_at=OPENING + timedelta(1))))
     assert holds(body, item(replace(before, version=other))) == (one == other)

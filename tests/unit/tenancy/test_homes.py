@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from keyfence.settings import GRACE_SECONDS as GRACE
+from keyfence.settings import LOCATION_GRACE_SECONDS as GRACE
 from keyfence.store.shards import ShardCounts, ShardMap
-from keyfence.tenancy.cache import kept_fresh
+from keyfence.tenancy.cache import refreshed_location
 from keyfence.tenancy.tenant import TenantStatus
 
 from .test_registry import ACME, Shelf, tenant
@@ -32,7 +32,7 @@ async def test_the_home_of_a_tenant_that_is_not_remembered_is_taken_for_as_old_a
 async def test_a_home_is_kept_fresh_in_place_until_the_tenant_cannot_be_read() -> None:
     shelf = Shelf({ACME: tenant()})
     registry = shelf.registry(max_age=0.02)
-    async with kept_fresh(registry, ACME) as home:
+    async with refreshed_location(registry, ACME) as home:
         before = home.until
         shelf.kept[ACME] = tenant(version=2, shards=WIDE)
         shelf.now = 1.0
@@ -52,7 +52,7 @@ async def test_a_home_is_kept_fresh_in_place_until_the_tenant_cannot_be_read() -
 async def test_there_is_no_home_for_a_tenant_that_is_not_served() -> None:
     shelf = Shelf({ACME: tenant(status=TenantStatus.SUSPENDED)})
     with pytest.raises(Exception, match="suspended"):
-        async with kept_fresh(shelf.registry(), ACME):
+        async with refreshed_location(shelf.registry(), ACME):
             raise AssertionError("it was let in")
 
 

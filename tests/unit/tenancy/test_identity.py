@@ -11,7 +11,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from keyfence.auth.issuer import MAX_ISSUER
 from keyfence.development import LOCAL_ISSUER
 from keyfence.errors import BadInput
-from keyfence.tenancy.issuers import MAX_JWKS, MAX_KEYS, Identity, identity_of, issuer_digest
+from keyfence.tenancy.issuers import MAX_JWKS, MAX_KEYS, TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence_iam.tenant import TenantId
 
 Json = dict[str, Any]
@@ -25,8 +25,8 @@ KEY: Json = {**ECAlgorithm.to_jwk(PRIVATE.public_key(), as_dict=True), "kid": "k
 JWKS: Json = {"keys": [KEY]}
 
 
-def known_by(issuer: str = ISSUER, jwks: object = JWKS, jwks_uri: str | None = None) -> Identity:
-    return identity_of(ACME, issuer, jwks, jwks_uri, NOW)
+def known_by(issuer: str = ISSUER, jwks: object = JWKS, jwks_uri: str | None = None) -> TenantIssuer:
+    return new_tenant_issuer(ACME, issuer, jwks, jwks_uri, NOW)
 
 
 def test_an_identity_says_whose_it_is_and_keeps_its_keys_as_text() -> None:
@@ -93,7 +93,7 @@ def test_what_no_token_should_be_issued_by_is_refused_by_name(issuer: str) -> No
 def test_an_issuer_of_ours_cannot_be_claimed() -> None:
     assert refused(issuer=LOCAL_ISSUER) == "issuer"
     with pytest.raises(BadInput) as refusal:
-        identity_of(ACME, ISSUER, JWKS, None, NOW, reserved={ISSUER})
+        new_tenant_issuer(ACME, ISSUER, JWKS, None, NOW, reserved={ISSUER})
     assert refusal.value.extensions == {"field": "issuer"}
 
 

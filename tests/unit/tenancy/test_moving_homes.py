@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from keyfence.store.codec import decode_model, encode_model
-from keyfence.store.location import Home
-from keyfence.tenancy.cache import home_of, kept_fresh
+from keyfence.store.location import TenantLocation
+from keyfence.tenancy.cache import location_of, refreshed_location
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.tenant import Move, MovePhase, Placement, Tenant, TenantStatus
-from keyfence_iam.sts.session_spec import Placement as Reach
+from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant, TenantStatus
+from keyfence_iam.sts.session_spec import TableAccess as Reach
 from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -21,7 +21,7 @@ POOL, SILO = Placement.POOL, Placement.SILO
 
 
 def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **given: Any) -> Tenant:
-    move = phase and Move(target=placement.other, phase=phase, migration="mig_1")
+    move = phase and TableMove(target=placement.other, phase=phase, migration="mig_1")
     kept: Any = {"name": "A", "tier": Tier.FREE, "status": TenantStatus.ACTIVE, "created_at": NOW, "updated_at": NOW}
     return Tenant(id=TenantId("acme"), placement=placement, move=move or None, **kept, **given)
 
@@ -47,7 +47,7 @@ def tenant(placement: Placement = POOL, phase: MovePhase | None = None, **given:
 def test_a_home_says_which_table_is_read_and_which_is_written_too(
     known: Tenant, reads: Reach, also: Reach | None, shadow: bool, session: Reach
 ) -> None:
-    home = home_of(known, until=7.0)
+    home = location_of(known, until=7.0)
     assert (home.reads, home.also, home.shadow, home.placement, home.until) == (reads, also, shadow, session, 7.0)
 
 
@@ -71,8 +71,8 @@ class Source:
         self.turn.set()
         return self.known
 
-    def home(self, tenant: Tenant) -> Home:
-        return home_of(tenant, until=float(self.reads))
+    def home(self, tenant: Tenant) -> TenantLocation:
+        return location_of(tenant, until=float(self.reads))
 
     async def know(self, known: Tenant) -> None:
         """And be asked for it, twice to be sure that the first answer was taken."""
@@ -84,7 +84,7 @@ class Source:
 
 async def test_a_home_that_is_kept_fresh_follows_what_needs_no_other_tables() -> None:
     source = Source(tenant(POOL, MovePhase.DUAL))
-    async with kept_fresh(source, TenantId("acme")) as home:
+    async with refreshed_location(source, TenantId("acme")) as home:
         await source.know(tenant(POOL, MovePhase.SHADOW))
         assert home.shadow
         assert 1.0 < home.until < inf
@@ -92,7 +92,7 @@ async def test_a_home_that_is_kept_fresh_follows_what_needs_no_other_tables() ->
 
 async def test_a_home_runs_out_for_good_when_other_tables_are_to_be_used() -> None:
     source = Source(tenant())
-    async with kept_fresh(source, TenantId("acme")) as home:
+    async with refreshed_location(source, TenantId("acme")) as home:
         for known in (tenant(POOL, MovePhase.DUAL), tenant()):
             await source.know(known)
             assert home.until == -inf

@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.errors import Forbidden, Throttled, Unauthenticated
 from keyfence.tenancy import cache as module
-from keyfence.tenancy.cache import Registry
+from keyfence.tenancy.cache import TenantCache
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId
@@ -42,8 +42,8 @@ class Shelf:
             raise Throttled("busy")
         return found
 
-    def registry(self, **given: Any) -> Registry:
-        return Registry(cast("Any", self), clock=lambda: self.now, **given)
+    def registry(self, **given: Any) -> TenantCache:
+        return TenantCache(cast("Any", self), clock=lambda: self.now, **given)
 
 
 async def test_a_tenant_is_read_once_until_it_is_too_old() -> None:

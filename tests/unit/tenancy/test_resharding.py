@@ -11,17 +11,17 @@ from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.reshard.start import (
     COLLECTIONS,
     MOST,
-    Way,
-    begun,
+    ReshardKind,
     checked_collection,
     checked_shards,
     counts_of,
-    ended,
-    reshardable,
-    way_to,
+    finish_reshard,
+    require_reshardable,
+    reshard_kind,
+    start_reshard,
     with_counts,
 )
-from keyfence.store.shards import LIMIT, ONE, Moving, ShardCounts, slot_of
+from keyfence.store.shards import LIMIT, ONE, MoveDirection, ShardCounts, shard_of
 
 from .test_registry import tenant
 
@@ -47,7 +47,7 @@ class Collection:
         self.maps.append(counts)
         for known in self.maps * 2:
             self.made += 1
-            self.kept[f"v{self.made}"] = slot_of(f"v{self.made}", known.write_shards)
+            self.kept[f"v{self.made}"] = shard_of(f"v{self.made}", known.write_shards)
         self.check()
 
     def settle(self) -> None:
@@ -59,8 +59,8 @@ class Collection:
         counts = self.newest
         waves = {slot: number for number, wave in enumerate(counts.waves()) for slot in wave}
         for value, here in self.kept.items():
-            there = slot_of(value, counts.write_shards)
-            if here != there and (counts.moving is Moving.UP or here >= counts.write_shards):
+            there = shard_of(value, counts.write_shards)
+            if here != there and (counts.moving is MoveDirection.UP or here >= counts.write_shards):
                 assert waves[here] < waves[there], "an item has to be met where it went"
                 self.kept[value] = there
                 self.check([value])
@@ -75,12 +75,12 @@ class Collection:
                 assert slot in known.live(value), "it would not be found by its key"
 
     def reshard(self, shards: int) -> None:
-        way = way_to(self.newest, shards)
-        self.publish(begun(self.newest, shards, ID))
+        way = reshard_kind(self.newest, shards)
+        self.publish(start_reshard(self.newest, shards, ID))
         self.settle()
-        if way is not Way.GROW:
+        if way is not ReshardKind.GROW:
             self.move()
-        self.publish(ended(self.newest, way, shards))
+        self.publish(finish_reshard(self.newest, way, shards))
 
 
 @settings(max_examples=60, deadline=None)
@@ -104,47 +104,53 @@ def test_former_counts_are_those_by_which_items_lie_and_none_once_they_are_rebal
         last = collection.newest
         assert all(count < last.write_shards for count in last.former)
         for value, slot in collection.kept.items():
-            assert slot in {slot_of(value, count) for count in (*last.former, last.write_shards)}
+            assert slot in {shard_of(value, count) for count in (*last.former, last.write_shards)}
     collection.reshard(collection.newest.write_shards)
     assert collection.newest.former == ()
     shards = collection.newest.write_shards
-    assert all(slot == slot_of(value, shards) for value, slot in collection.kept.items())
+    assert all(slot == shard_of(value, shards) for value, slot in collection.kept.items())
 
 
 @pytest.mark.parametrize(
-    ("from_", "to", "way"), [(1, 4, Way.GROW), (4, 4, Way.REBALANCE), (4, 2, Way.SHRINK), (1, 1, Way.REBALANCE)]
+    ("from_", "to", "way"),
+    [
+        (1, 4, ReshardKind.GROW),
+        (4, 4, ReshardKind.REBALANCE),
+        (4, 2, ReshardKind.SHRINK),
+        (1, 1, ReshardKind.REBALANCE),
+    ],
 )
-def test_the_way_is_where_it_leads(from_: int, to: int, way: Way) -> None:
-    assert way_to(ShardCounts(read_shards=from_, write_shards=from_), to) is way
+def test_the_way_is_where_it_leads(from_: int, to: int, way: ReshardKind) -> None:
+    assert reshard_kind(ShardCounts(read_shards=from_, write_shards=from_), to) is way
 
 
 def test_growing_widens_reads_before_writes_and_remembers_how_many_there_were() -> None:
-    first = begun(ONE, 4, ID)
+    first = start_reshard(ONE, 4, ID)
     assert first == ShardCounts(read_shards=4, write_shards=1, migration=ID)
-    last = ended(first, Way.GROW, 4)
+    last = finish_reshard(first, ReshardKind.GROW, 4)
     assert last == ShardCounts(read_shards=4, write_shards=4, generation=2, former=(1,))
-    assert ended(begun(last, 8, ID), Way.GROW, 8).former == (1, 4)
+    assert finish_reshard(start_reshard(last, 8, ID), ReshardKind.GROW, 8).former == (1, 4)
 
 
 def test_shrinking_narrows_writes_before_reads_and_forgets_the_counts_whose_slots_go() -> None:
     grown = ShardCounts(read_shards=8, write_shards=8, generation=4, former=(1, 2, 4))
-    first = begun(grown, 2, ID)
-    assert (first.read_shards, first.write_shards, first.moving, first.former) == (8, 2, Moving.DOWN, (1,))
-    last = ended(first, Way.SHRINK, 2)
+    first = start_reshard(grown, 2, ID)
+    assert (first.read_shards, first.write_shards, first.moving, first.former) == (8, 2, MoveDirection.DOWN, (1,))
+    last = finish_reshard(first, ReshardKind.SHRINK, 2)
     assert last == ShardCounts(read_shards=2, write_shards=2, generation=5, former=(1,))
 
 
 def test_rebalancing_changes_nothing_but_where_items_lie() -> None:
     grown = ShardCounts(read_shards=8, write_shards=8, generation=3, former=(1, 4))
-    first = begun(grown, 8, ID)
-    assert first == replace(grown, moving=Moving.UP, migration=ID)
-    assert ended(first, Way.REBALANCE, 8) == replace(grown, former=())
+    first = start_reshard(grown, 8, ID)
+    assert first == replace(grown, moving=MoveDirection.UP, migration=ID)
+    assert finish_reshard(first, ReshardKind.REBALANCE, 8) == replace(grown, former=())
 
 
 @pytest.mark.parametrize("shards", [1, 4, 8])
 def test_one_change_at_a_time(shards: int) -> None:
     with pytest.raises(Conflict, match=ID) as refused:
-        begun(replace(ONE, migration=ID), shards, "mig_2")
+        start_reshard(replace(ONE, migration=ID), shards, "mig_2")
     assert refused.value.extensions["migration"] == ID
 
 
@@ -169,4 +175,4 @@ def test_a_change_of_one_collection_leaves_the_others() -> None:
     assert counts_of(after, "users").read_shards == 8
     assert counts_of(after, "stores").read_shards == 2
     assert counts_of(after, "customers") == ONE
-    assert reshardable(after) is after
+    assert require_reshardable(after) is after

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from keyfence.errors import Throttled
-from keyfence.tenancy.suspensions import SESSION, fitting
-from keyfence_iam.suspension.policy import suspended
+from keyfence.tenancy.suspensions import SESSION, drop_oldest_to_fit
+from keyfence_iam.suspension.policy import deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -19,19 +19,19 @@ def crowd(count: int, age: timedelta) -> dict[str, datetime]:
 
 def test_all_stay_while_there_is_room() -> None:
     some = crowd(100, SESSION)
-    assert fitting(some, NOW) == some
+    assert drop_oldest_to_fit(some, NOW) == some
 
 
 def test_those_who_were_shut_out_longest_leave_first() -> None:
-    kept = fitting(crowd(MANY, SESSION), NOW)
+    kept = drop_oldest_to_fit(crowd(MANY, SESSION), NOW)
     assert 0 < len(kept) < MANY
     assert sorted(kept) == sorted(crowd(MANY, SESSION))[: len(kept)]
-    suspended(map(TenantId, kept))
+    deny_tenants_policy(map(TenantId, kept))
 
 
 def test_nobody_leaves_who_may_have_a_session() -> None:
     with pytest.raises(Throttled) as refusal:
-        fitting(crowd(MANY, timedelta()), NOW)
+        drop_oldest_to_fit(crowd(MANY, timedelta()), NOW)
     assert 0 < int(str(refusal.value.extensions["retryAfterMs"])) <= SESSION.total_seconds() * 1000
 
 

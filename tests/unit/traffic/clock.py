@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from keyfence.hot_partitions.partition_load import Place
+from keyfence.hot_partitions.partition_load import Partition
 from keyfence_iam.tenant import TenantId
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
@@ -23,5 +23,5 @@ class Clock:
         return datetime.fromtimestamp(self.seconds, UTC)
 
 
-def open_orders(slot: str = "00", tenant: TenantId = ACME) -> Place:
-    return Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN#{slot}")
+def open_orders(slot: str = "00", tenant: TenantId = ACME) -> Partition:
+    return Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#{slot}")

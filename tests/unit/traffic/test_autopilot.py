@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from keyfence.errors import Conflict
-from keyfence.hot_partitions.autopilot import QUIET, Autopilot, Mode
-from keyfence.hot_partitions.hottest import Hot
-from keyfence.hot_partitions.partition_load import STEP, WINDOW, Place, Spot, Units
-from keyfence.store.cursor import Sealer
-from keyfence.store.dynamodb.caller import Caller
+from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
+from keyfence.hot_partitions.hottest import HotPartitionReport
+from keyfence.hot_partitions.partition_load import STEP_SECONDS, WINDOW, CapacityUnits, Partition, PartitionLoad
+from keyfence.store.cursor import CursorCodec
+from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.keys import Fence
-from keyfence.store.shards import Moving, ShardCounts
+from keyfence.store.shards import MoveDirection, ShardCounts
 from keyfence.store.table import Table
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
@@ -30,10 +30,12 @@ from tests.unit.store.shelves import Shelves
 from .clock import ACME, Clock
 
 
-def writing(units: float, tenant: TenantId = ACME) -> Hot:
+def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
     """So many write units a second to the open orders."""
-    place = Place(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
-    return Hot(lists=(Spot(place, "open_orders", {1: Units(write=units * STEP)}),))
+    place = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
+    return HotPartitionReport(
+        lists=(PartitionLoad(place, "open_orders", {1: CapacityUnits(write=units * STEP_SECONDS)}),)
+    )
 
 
 class Distant(Shelves):
@@ -54,10 +56,10 @@ class Fleet:
     failing: Exception | None = None
 
     @property
-    def register(self) -> Register:
-        caller = Caller(client=self.shelves, table=NAME, credentials=credentials)
-        table = Table(fence=Fence.control(), caller=caller, sealer=Sealer([KEY]), consistent=True)
-        return Register(table, "keyfence", self.clock.moment)
+    def register(self) -> TenantRepository:
+        caller = DynamoDbCaller(client=self.shelves, table=NAME, credentials=credentials)
+        table = Table(fence=Fence.control(), caller=caller, sealer=CursorCodec([KEY]), consistent=True)
+        return TenantRepository(table, "keyfence", self.clock.moment)
 
     def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:
         grow = self.grow if wired else None
@@ -75,7 +77,7 @@ class Fleet:
         )
         await self.register.enter(replace(made, **given))
 
-    async def looked(self, server: Autopilot, units: float, seconds: int, every: int = STEP) -> None:
+    async def looked(self, server: Autopilot, units: float, seconds: int, every: int = STEP_SECONDS) -> None:
         """Looks at the same for so long."""
         for _ in range(0, seconds, every):
             await server.look(writing(units))
@@ -112,10 +114,10 @@ async def test_more_than_was_advised_is_told_and_less_or_the_same_only_after_a_w
     await fleet.tenant()
     server = fleet.server("off")
     for units in (2_000, 1_500, 2_500, 2_000):
-        await fleet.looked(server, units, STEP)
+        await fleet.looked(server, units, STEP_SECONDS)
     assert [detail["to"] for _, detail in await fleet.events()] == [4, 5]
-    fleet.clock.seconds += QUIET.total_seconds()
-    await fleet.looked(server, 2_000, STEP)
+    fleet.clock.seconds += REPEAT_AFTER.total_seconds()
+    await fleet.looked(server, 2_000, STEP_SECONDS)
     assert [detail["to"] for _, detail in await fleet.events()] == [4, 5, 4]
 
 
@@ -142,9 +144,9 @@ async def test_a_burst_grows_nothing(fleet: Fleet) -> None:
 async def test_growth_is_begun_once_by_one_of_all_servers(fleet: Fleet) -> None:
     await fleet.tenant()
     servers = [fleet.server("on") for _ in range(5)]
-    for _ in range(0, WINDOW * 3, STEP):
+    for _ in range(0, WINDOW * 3, STEP_SECONDS):
         await asyncio.gather(*(one.look(writing(2_000)) for one in servers))
-        fleet.clock.seconds += STEP
+        fleet.clock.seconds += STEP_SECONDS
     assert fleet.grown == [(ACME, "open_orders", 4)]
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
 
@@ -168,7 +170,7 @@ async def test_a_tenant_at_its_bound_is_not_said_to_grow(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"shards": {"open_orders": ShardCounts(migration="mig_1", moving=Moving.UP)}},
+        {"shards": {"open_orders": ShardCounts(migration="mig_1", moving=MoveDirection.UP)}},
         {"status": TenantStatus.SUSPENDED},
         {"status": TenantStatus.OFFBOARDING},
     ],
@@ -204,7 +206,7 @@ async def test_growth_that_fails_is_tried_again_after_a_while(fleet: Fleet, erro
     server = fleet.server("on")
     await fleet.looked(server, 2_000, WINDOW * 4)
     assert len(fleet.grown) == 1
-    await fleet.looked(server, 2_000, int(QUIET / timedelta(seconds=1)))
+    await fleet.looked(server, 2_000, int(REPEAT_AFTER / timedelta(seconds=1)))
     assert len(fleet.grown) == 2
 
 

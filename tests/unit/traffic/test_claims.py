@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.hot_partitions.observer import blamed, members, turned_away
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.hot_partitions.observer import capacity_requests, throttled_members, unprocessed
+from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.dynamodb.table_definition import definition
-from keyfence.store.expressions import Change, present
+from keyfence.store.expressions import UpdateExpression, present
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence.store.writes import Write, change, check, delete, put, revise
-from keyfence_iam.dynamodb.costs import Target
-from keyfence_iam.dynamodb.costs import Write as Charged
-from keyfence_iam.dynamodb.table_schema import Layout
-from keyfence_iam.tenant import tenant_id
+from keyfence.store.writes import Write, check, delete, put, update_attributes, update_model
+from keyfence_iam.dynamodb.costs import ItemKey
+from keyfence_iam.dynamodb.costs import ItemWrite as Charged
+from keyfence_iam.dynamodb.table_schema import TableSchema
+from keyfence_iam.tenant import parse_tenant_id
 
 NAME = "keyfence"
-FENCE = Fence.around(tenant_id("acme"))
-LAYOUT = Layout.described(definition(NAME))
+FENCE = Fence.around(parse_tenant_id("acme"))
+LAYOUT = TableSchema.described(definition(NAME))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 ANN = User(id=UserId("usr_1"), email="ann@x.example", name="Ann", role=Role.OWNER, created_at=NOW, updated_at=NOW)
 TABLE = "TENANT#acme#USER#usr_1"
@@ -34,11 +34,11 @@ EMAIL, LIST = ("GSI1", "TENANT#acme#EMAIL#ann@x.example"), ("GSI2", "TENANT#acme
 
 def asked(*writes: Write[Any]) -> list[tuple[tuple[str, str, str, float, float], ...]]:
     call = {"TransactItems": [write.render(NAME, FENCE, UNSHARDED) for write in writes]}
-    return [*members("TransactWriteItems", call, 0.0)]
+    return [*capacity_requests("TransactWriteItems", call, 0.0)]
 
 
 def charged(item: dict[str, Any], factor: int) -> list[tuple[str, str, str, float, float]]:
-    target = Target(NAME, LAYOUT, LAYOUT.key_of(item))
+    target = ItemKey(NAME, LAYOUT, LAYOUT.key_of(item))
     claims = Charged(target=target, verb="Put", item=item, factor=factor).claims(None)
     return [(NAME, claim.partition.index or "table", claim.partition.key, 0.0, claim.units) for claim in claims]
 
@@ -51,27 +51,29 @@ def test_a_put_costs_each_of_its_partitions_what_the_gate_charges(length: int, l
         if transacted
         else {"RequestItems": {NAME: [{"PutRequest": {"Item": item}}]}}
     )
-    (member,) = members("TransactWriteItems" if transacted else "BatchWriteItem", call, 0.0)
+    (member,) = capacity_requests("TransactWriteItems" if transacted else "BatchWriteItem", call, 0.0)
     assert sorted(member) == sorted(charged(item, 2 if transacted else 1))
 
 
 @given(st.integers(1, 3_000))
 def test_what_an_index_does_not_carry_costs_it_nothing(length: int) -> None:
     item = users.item(ANN, FENCE, UNSHARDED) | {"settingNames": {"SS": ["x" * length]}}
-    (member,) = members("TransactWriteItems", {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}, 0.0)
+    (member,) = capacity_requests(
+        "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}, 0.0
+    )
     assert sorted(member) == sorted(charged(item, 2))
     assert {units for _, where, _, _, units in member if where != "table"} == {1.0}
 
 
 def test_a_change_costs_the_item_and_the_index_partitions_that_it_puts_it_into() -> None:
     renamed = replace(ANN, email="bob@x.example", name="Bob", version=2)
-    (member,) = asked(revise(users, ANN, renamed))
+    (member,) = asked(update_model(users, ANN, renamed))
     assert member == ((NAME, "table", TABLE, 0.0, 2), (NAME, "GSI1", "TENANT#acme#EMAIL#bob@x.example", 0.0, 1.0))
 
 
 def test_other_members_of_a_transaction_cost_their_items_partition() -> None:
     key = {"id": "usr_1"}
-    plain = change(users, key, Change(sets={("role",): "OWNER"}))
+    plain = update_attributes(users, key, UpdateExpression(sets={("role",): "OWNER"}))
     for write in (plain, delete(users, key), check(users, key, when=present(), otherwise=plain.otherwise)):
         assert asked(write) == [((NAME, "table", TABLE, 0.0, 2),)]
 
@@ -79,13 +81,17 @@ def test_other_members_of_a_transaction_cost_their_items_partition() -> None:
 def test_reads_are_of_the_partitions_that_they_name() -> None:
     key = {"PK": {"S": TABLE}, "SK": {"S": "PROFILE"}}
     here = ((NAME, "table", TABLE, 1.5, 0.0),)
-    assert [*members("GetItem", {"TableName": NAME, "Key": key}, 1.5)] == [here]
-    assert [*members("BatchGetItem", {"RequestItems": {NAME: {"Keys": [key, key]}}}, 1.5)] == [here, here]
-    assert [*members("TransactGetItems", {"TransactItems": [{"Get": {"TableName": NAME, "Key": key}}]}, 1.5)] == [here]
+    assert [*capacity_requests("GetItem", {"TableName": NAME, "Key": key}, 1.5)] == [here]
+    assert [*capacity_requests("BatchGetItem", {"RequestItems": {NAME: {"Keys": [key, key]}}}, 1.5)] == [here, here]
+    assert [
+        *capacity_requests("TransactGetItems", {"TransactItems": [{"Get": {"TableName": NAME, "Key": key}}]}, 1.5)
+    ] == [here]
     query = {"TableName": NAME, "IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": LIST[1]}}}
-    assert [*members("Query", query, 1.5)] == [((NAME, *LIST, 1.5, 0.0),)]
-    assert [*members("Query", {"TableName": NAME, "ExpressionAttributeValues": {":p": {"S": TABLE}}}, 1.5)] == [here]
-    assert [*members("Scan", {}, 1.5)] == []
+    assert [*capacity_requests("Query", query, 1.5)] == [((NAME, *LIST, 1.5, 0.0),)]
+    assert [
+        *capacity_requests("Query", {"TableName": NAME, "ExpressionAttributeValues": {":p": {"S": TABLE}}}, 1.5)
+    ] == [here]
+    assert [*capacity_requests("Scan", {}, 1.5)] == []
 
 
 def test_of_a_batch_what_is_left_over_was_turned_away() -> None:
@@ -93,12 +99,12 @@ def test_of_a_batch_what_is_left_over_was_turned_away() -> None:
     requests = [{"PutRequest": {"Item": one}} for one in items[:3]]
     requests.append({"DeleteRequest": {"Key": {name: items[3][name] for name in ("PK", "SK")}}})
     call = {"RequestItems": {NAME: requests}}
-    assert turned_away(call, {}) == ()
-    assert turned_away(call, {"UnprocessedItems": {}}) == ()
-    assert turned_away(call, {"UnprocessedItems": {NAME: [requests[3], requests[1]]}}) == [1, 3]
+    assert unprocessed(call, {}) == ()
+    assert unprocessed(call, {"UnprocessedItems": {}}) == ()
+    assert unprocessed(call, {"UnprocessedItems": {NAME: [requests[3], requests[1]]}}) == [1, 3]
     keys = [{name: one[name] for name in ("PK", "SK")} for one in items]
     reads = {"RequestItems": {NAME: {"Keys": keys}}}
-    assert turned_away(reads, {"UnprocessedKeys": {NAME: {"Keys": keys[2:3]}}}) == [2]
+    assert unprocessed(reads, {"UnprocessedKeys": {NAME: {"Keys": keys[2:3]}}}) == [2]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_of_a_batch_what_is_left_over_was_turned_away() -> None:
     ],
 )
 def test_of_a_transaction_those_members_are_blamed_that_it_names(reasons: tuple[str, ...], numbers: list[int]) -> None:
-    assert [*blamed(Refused("any", "", reasons), 3)] == numbers
+    assert [*throttled_members(DynamoDbError("any", "", reasons), 3)] == numbers
 
 
 def test_a_put_stands_where_its_entity_says() -> None:

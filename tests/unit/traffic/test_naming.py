@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyfence import access_patterns
-from keyfence.hot_partitions.hottest import Naming
-from keyfence.hot_partitions.partition_load import Place
+from keyfence.hot_partitions.hottest import CollectionMatcher
+from keyfence.hot_partitions.partition_load import Partition
 from keyfence.jobs.reshard.start import COLLECTIONS
 from keyfence.store.entity import Entity, Index
 from keyfence.store.keys import Fence, TenantKey
@@ -16,7 +16,7 @@ from keyfence.store.shards import LIMIT, ShardMap
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.models import models
 
-NAMING = Naming.of(access_patterns.entities())
+NAMING = CollectionMatcher.of(access_patterns.entities())
 KEYS = [
     (entity, index, key)
     for entity in access_patterns.entities()
@@ -39,7 +39,7 @@ def test_every_key_of_the_catalogue_has_its_collections_name_or_none(
     pair = entity.pair(index, data.draw(models(entity.model)), Fence.around(ACME), SHARDS)
     if pair is None:
         return
-    place = Place(ACME, "table" if index == "table" else index.upper(), pair.partition)
+    place = Partition(ACME, "table" if index == "table" else index.upper(), pair.partition)
     found = NAMING.find(place)
     assert (found.collection if found else None) == (key.shard.collection if key.shard else None)
     if found:
@@ -56,12 +56,12 @@ def test_the_catalogues_sharded_collections_are_known_by_their_names() -> None:
 @pytest.mark.parametrize(
     "place",
     [
-        Place(ACME, "GSI1", "TENANT#acme#OPEN#00"),
-        Place(ACME, "GSI2", "TENANT#acme#OPEN"),
-        Place(ACME, "GSI2", "TENANT#acme#OPEN#0g"),
-        Place(ACME, "GSI2", "CONTROL#OPEN#00"),
-        Place(ACME, "table", "TENANT#acme#GROUP#grp_1"),
+        Partition(ACME, "GSI1", "TENANT#acme#OPEN#00"),
+        Partition(ACME, "GSI2", "TENANT#acme#OPEN"),
+        Partition(ACME, "GSI2", "TENANT#acme#OPEN#0g"),
+        Partition(ACME, "GSI2", "CONTROL#OPEN#00"),
+        Partition(ACME, "table", "TENANT#acme#GROUP#grp_1"),
     ],
 )
-def test_what_only_looks_like_a_collection_is_in_none(place: Place) -> None:
+def test_what_only_looks_like_a_collection_is_in_none(place: Partition) -> None:
     assert NAMING.find(place) is None

@@ -2,15 +2,15 @@
 
 import pytest
 
-from keyfence.hot_partitions.partition_load import STEP, Place, Spot, Units
-from keyfence.hot_partitions.recommendation import Need, needs
+from keyfence.hot_partitions.partition_load import STEP_SECONDS, CapacityUnits, Partition, PartitionLoad
+from keyfence.hot_partitions.recommendation import ShardNeed, needs
 from keyfence.store.shards import LIMIT
 
 from .clock import ACME, GLOBEX, open_orders
 
 
-def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> Need:
-    return Need(tenant=ACME, collection="open_orders", read=read, write=write, units_per_read=units_per_read)
+def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> ShardNeed:
+    return ShardNeed(tenant=ACME, collection="open_orders", read=read, write=write, units_per_read=units_per_read)
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,11 @@ def test_the_peak_that_decides_is_named() -> None:
 
 
 def test_lists_of_one_collection_are_not_added_up_since_each_has_all_of_its_slots() -> None:
-    def region(name: str, write: float, tenant: str = "acme") -> Spot:
-        place = Place(open_orders().tenant if tenant == "acme" else GLOBEX, "GSI3", f"TENANT#{tenant}#REGION#{name}")
-        return Spot(place, "orders_by_region", {1: Units(write=write * STEP)})
+    def region(name: str, write: float, tenant: str = "acme") -> PartitionLoad:
+        place = Partition(
+            open_orders().tenant if tenant == "acme" else GLOBEX, "GSI3", f"TENANT#{tenant}#REGION#{name}"
+        )
+        return PartitionLoad(place, "orders_by_region", {1: CapacityUnits(write=write * STEP_SECONDS)})
 
     found = needs([region("north", 900.0), region("south", 1_200.0), region("north", 50.0, "globex")])
     assert [(one.tenant, one.write) for one in found] == [(ACME, 1_200.0), (GLOBEX, 50.0)]

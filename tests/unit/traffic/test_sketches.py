@@ -5,13 +5,13 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.hot_partitions.window import Sketch
+from keyfence.hot_partitions.window import SpaceSavingSketch
 
 STREAMS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 50)), max_size=300)
 
 
-def filled(size: int, stream: list[tuple[int, int]]) -> tuple[Sketch[int], Counter[int]]:
-    sketch: Sketch[int] = Sketch(size)
+def filled(size: int, stream: list[tuple[int, int]]) -> tuple[SpaceSavingSketch[int], Counter[int]]:
+    sketch: SpaceSavingSketch[int] = SpaceSavingSketch(size)
     truth: Counter[int] = Counter()
     for key, weight in stream:
         sketch.add(key, weight).write += weight

@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from keyfence.hot_partitions.observer import Traffic
-from keyfence.hot_partitions.partition_load import Place, Units
-from keyfence.hot_partitions.window import Window
-from keyfence.store.dynamodb.caller import Asked, Caller
+from keyfence.hot_partitions.observer import PartitionObserver
+from keyfence.hot_partitions.partition_load import CapacityUnits, Partition
+from keyfence.hot_partitions.window import TrafficWindow
+from keyfence.store.dynamodb.caller import DynamoDbCaller, ObservedCall
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import Refused
-from keyfence.store.location import Home
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.location import TenantLocation
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials
 
 from .clock import ACME, Clock, open_orders
 
-BUSY = Refused("ProvisionedThroughputExceededException", "")
-CUSTOMER = Place(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)
+BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
+CUSTOMER = Partition(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)
 OPEN = open_orders()._replace(table=NAME)
 
 
@@ -36,57 +36,61 @@ PLACING = {"TransactItems": [{"Put": {"TableName": NAME, "Item": order()}}]}
 LIST = {"TableName": NAME, "IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": open_orders().partition}}}
 
 
-def away(*reasons: str) -> Refused:
-    return Refused("TransactionCanceledException", "", reasons or ("ProvisionedThroughputExceeded",))
+def away(*reasons: str) -> DynamoDbError:
+    return DynamoDbError("TransactionCanceledException", "", reasons or ("ProvisionedThroughputExceeded",))
 
 
-def seen(traffic: Traffic, place: Place) -> Units:
-    (found,) = traffic.window.steps(place).values() or (Units(),)
+def seen(traffic: PartitionObserver, place: Partition) -> CapacityUnits:
+    (found,) = traffic.window.steps(place).values() or (CapacityUnits(),)
     return found
 
 
-async def called(traffic: Traffic, operation: str, call: Mapping[str, Any], *answers: Answer | Refused) -> None:
-    caller = Caller(
+async def called(
+    traffic: PartitionObserver, operation: str, call: Mapping[str, Any], *answers: Answer | DynamoDbError
+) -> None:
+    caller = DynamoDbCaller(
         client=Scripted([*answers]),
         table=NAME,
         credentials=credentials,
         patience=PATIENCE,
-        home=Home(tenant=ACME),
+        home=TenantLocation(tenant=ACME),
         watcher=traffic,
     )
     await caller.call(operation, call)
 
 
 @pytest.fixture
-def traffic() -> Traffic:
-    return Traffic(Window(Clock()))
+def traffic() -> PartitionObserver:
+    return PartitionObserver(TrafficWindow(Clock()))
 
 
-async def test_a_page_is_its_partitions_units(traffic: Traffic) -> None:
+async def test_a_page_is_its_partitions_units(traffic: PartitionObserver) -> None:
     for units in (0.5, 4.0):
         await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": units}})
-    assert seen(traffic, OPEN) == Units(4.5, 0.0, 2, 0)
+    assert seen(traffic, OPEN) == CapacityUnits(4.5, 0.0, 2, 0)
 
 
-async def test_a_call_that_is_turned_away_asks_once_however_often_it_is_tried(traffic: Traffic) -> None:
+async def test_a_call_that_is_turned_away_asks_once_however_often_it_is_tried(traffic: PartitionObserver) -> None:
     await called(traffic, "TransactWriteItems", PLACING, away(), away(), {})
     assert seen(traffic, CUSTOMER).write == 2.0
     assert seen(traffic, OPEN).write == 1.0
     assert seen(traffic, CUSTOMER).throttled + seen(traffic, OPEN).throttled == 2
 
 
-async def test_a_call_that_is_lost_on_the_way_asks_when_it_arrives(traffic: Traffic) -> None:
-    await called(traffic, "TransactWriteItems", PLACING, Refused("ConnectionLost", ""), {})
+async def test_a_call_that_is_lost_on_the_way_asks_when_it_arrives(traffic: PartitionObserver) -> None:
+    await called(traffic, "TransactWriteItems", PLACING, DynamoDbError("ConnectionLost", ""), {})
     assert (seen(traffic, CUSTOMER).write, seen(traffic, CUSTOMER).throttled) == (2.0, 0)
 
 
-async def test_what_is_turned_away_for_good_was_asked_for_all_the_same(traffic: Traffic) -> None:
-    with pytest.raises(Refused):
+async def test_what_is_turned_away_for_good_was_asked_for_all_the_same(traffic: PartitionObserver) -> None:
+    with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, *[away()] * PATIENCE.attempts)
     assert seen(traffic, OPEN).write == 1.0
 
 
-async def test_the_busiest_of_an_items_partitions_is_blamed_also_when_a_step_has_just_begun(traffic: Traffic) -> None:
+async def test_the_busiest_of_an_items_partitions_is_blamed_also_when_a_step_has_just_begun(
+    traffic: PartitionObserver,
+) -> None:
     clock = traffic.window.clock
     assert isinstance(clock, Clock)
     for number in range(9):
@@ -102,49 +106,53 @@ async def test_the_busiest_of_an_items_partitions_is_blamed_also_when_a_step_has
     assert [one.throttled for one in traffic.window.steps(CUSTOMER).values()] == [0, 0]
 
 
-async def test_a_condition_that_does_not_hold_is_asked_for_and_not_throttled(traffic: Traffic) -> None:
-    with pytest.raises(Refused):
+async def test_a_condition_that_does_not_hold_is_asked_for_and_not_throttled(traffic: PartitionObserver) -> None:
+    with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, away("ConditionalCheckFailed"))
-    assert seen(traffic, CUSTOMER) == Units(0.0, 2.0)
+    assert seen(traffic, CUSTOMER) == CapacityUnits(0.0, 2.0)
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException", "InternalServerError"])
-async def test_what_never_reached_a_partition_asks_nothing_of_it(traffic: Traffic, code: str) -> None:
-    with pytest.raises(Refused):
-        await called(traffic, "TransactWriteItems", PLACING, *[Refused(code, "")] * PATIENCE.attempts)
+async def test_what_never_reached_a_partition_asks_nothing_of_it(traffic: PartitionObserver, code: str) -> None:
+    with pytest.raises(DynamoDbError):
+        await called(traffic, "TransactWriteItems", PLACING, *[DynamoDbError(code, "")] * PATIENCE.attempts)
     assert len(traffic.window.now) == 0
 
 
-async def test_a_page_in_vain_counts_as_much_as_those_that_were_given(traffic: Traffic) -> None:
+async def test_a_page_in_vain_counts_as_much_as_those_that_were_given(traffic: PartitionObserver) -> None:
     await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": 6.0}})
-    with pytest.raises(Refused):
+    with pytest.raises(DynamoDbError):
         await called(traffic, "Query", LIST, *[BUSY] * PATIENCE.attempts)
-    assert seen(traffic, OPEN) == Units(12.0, 0.0, 2, PATIENCE.attempts)
+    assert seen(traffic, OPEN) == CapacityUnits(12.0, 0.0, 2, PATIENCE.attempts)
 
 
-async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_away(traffic: Traffic) -> None:
-    places = [Place(ACME, "table", f"TENANT#acme#CUST#cus_{number}", NAME) for number in range(3)]
+async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_away(traffic: PartitionObserver) -> None:
+    places = [Partition(ACME, "table", f"TENANT#acme#CUST#cus_{number}", NAME) for number in range(3)]
     keys = [{"PK": {"S": one.partition}, "SK": {"S": "PROFILE"}} for one in places]
     left = {"UnprocessedKeys": {NAME: {"Keys": keys[2:]}}, "ConsumedCapacity": [{"CapacityUnits": 3.0}]}
     await called(traffic, "BatchGetItem", {"RequestItems": {NAME: {"Keys": keys}}}, left)
-    assert [seen(traffic, one) for one in places] == [Units(1.5, 0.0, 1), Units(1.5, 0.0, 1), Units(1.5, 0.0, 1, 1)]
+    assert [seen(traffic, one) for one in places] == [
+        CapacityUnits(1.5, 0.0, 1),
+        CapacityUnits(1.5, 0.0, 1),
+        CapacityUnits(1.5, 0.0, 1, 1),
+    ]
 
 
-def test_what_belongs_to_no_tenant_is_the_services_own(traffic: Traffic) -> None:
+def test_what_belongs_to_no_tenant_is_the_services_own(traffic: PartitionObserver) -> None:
     key = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "METADATA"}}
     traffic.answered(
-        Asked(None, "GetItem", {"TableName": NAME, "Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}}
+        ObservedCall(None, "GetItem", {"TableName": NAME, "Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}}
     )
-    assert seen(traffic, Place(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == Units(1.0, 0.0, 1)
+    assert seen(traffic, Partition(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == CapacityUnits(1.0, 0.0, 1)
 
 
-def test_a_call_that_nobody_understands_does_no_harm(traffic: Traffic) -> None:
-    traffic.answered(Asked(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
-    traffic.refused(Asked(ACME, "GetItem", {}), BUSY)
+def test_a_call_that_nobody_understands_does_no_harm(traffic: PartitionObserver) -> None:
+    traffic.answered(ObservedCall(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
+    traffic.refused(ObservedCall(ACME, "GetItem", {}), BUSY)
     assert len(traffic.window.now) == 0
 
 
-async def test_what_is_written_to_both_tables_of_a_move_is_asked_of_each_once(traffic: Traffic) -> None:
+async def test_what_is_written_to_both_tables_of_a_move_is_asked_of_each_once(traffic: PartitionObserver) -> None:
     both = [{"Put": {"TableName": table, "Item": order()}} for table in (NAME, "silo")]
     await called(traffic, "TransactWriteItems", {"TransactItems": both}, {})
     assert [seen(traffic, OPEN._replace(table=table)).write for table in (NAME, "silo")] == [1.0, 1.0]

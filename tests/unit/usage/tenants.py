@@ -4,12 +4,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence.tenancy.quotas import Overrides, Tier
+from keyfence.tenancy.quotas import QuotaOverrides, Tier
 from keyfence.tenancy.tenant import Tenant, TenantStatus
-from keyfence_iam.tenant import tenant_id
+from keyfence_iam.tenant import parse_tenant_id
 
 OPENING = datetime(2026, 3, 1, tzinfo=UTC)
-QUOTAS = Overrides(requests_per_second=10, read_units_per_second=100, write_units_per_second=50, users=3, storage_mb=1)
+QUOTAS = QuotaOverrides(
+    requests_per_second=10, read_units_per_second=100, write_units_per_second=50, users=3, storage_mb=1
+)
 
 
 @dataclass
@@ -22,7 +24,7 @@ class Clock:
 
 def tenant(name: str = "acme", **quotas: Any) -> Tenant:
     return Tenant(
-        id=tenant_id(name),
+        id=parse_tenant_id(name),
         name=name,
         tier=Tier.FREE,
         status=TenantStatus.ACTIVE,

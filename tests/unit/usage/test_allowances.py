@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence.admission.tenant_limits import MOST_WAITING, Allowances, OverQuota
+from keyfence.admission.tenant_limits import MOST_WAITING, OverQuota, TenantLimitsCache
 from keyfence.errors import Code
-from keyfence.store.dynamodb.capacity import Spent
+from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
 
 from .tenants import Clock, tenant
 
-READS = Spent("Query", 500.0, 0.0)
-WRITES = Spent("PutItem", 0.0, 250.0)
+READS = ConsumedCapacity("Query", 500.0, 0.0)
+WRITES = ConsumedCapacity("PutItem", 0.0, 250.0)
 
 
-def admitted(allowances: Allowances, who: Tenant, times: int) -> int:
+def admitted(allowances: TenantLimitsCache, who: Tenant, times: int) -> int:
     """How many of so many requests are let in at this moment."""
     passed = 0
     for _ in range(times):
@@ -30,7 +30,7 @@ def admitted(allowances: Allowances, who: Tenant, times: int) -> int:
 
 def test_two_seconds_worth_of_requests_pass_at_once_and_then_the_rate() -> None:
     clock = Clock()
-    allowances, acme = Allowances(clock=clock), tenant()
+    allowances, acme = TenantLimitsCache(clock=clock), tenant()
     assert admitted(allowances, acme, 50) == 20
     clock.now += 0.5
     assert admitted(allowances, acme, 50) == 5
@@ -38,7 +38,7 @@ def test_two_seconds_worth_of_requests_pass_at_once_and_then_the_rate() -> None:
 
 def test_a_neighbour_with_a_common_prefix_and_the_same_tier_has_its_own() -> None:
     clock = Clock()
-    allowances = Allowances(clock=clock)
+    allowances = TenantLimitsCache(clock=clock)
     assert admitted(allowances, tenant("acme"), 50) == 20
     assert admitted(allowances, tenant("acmecorp"), 50) == 20
     assert admitted(allowances, tenant("acme"), 50) == 0
@@ -46,16 +46,16 @@ def test_a_neighbour_with_a_common_prefix_and_the_same_tier_has_its_own() -> Non
 
 def test_each_of_many_servers_gives_out_its_part_and_at_least_one_request() -> None:
     clock, acme = Clock(), tenant()
-    fleet = [Allowances(servers=4, clock=clock) for _ in range(4)]
+    fleet = [TenantLimitsCache(servers=4, clock=clock) for _ in range(4)]
     assert sum(admitted(one, acme, 50) for one in fleet) == 20
     clock.now += 1
     assert sum(admitted(one, acme, 50) for one in fleet) in range(8, 11)
-    assert admitted(Allowances(servers=1_000, clock=clock), acme, 50) == 1
+    assert admitted(TenantLimitsCache(servers=1_000, clock=clock), acme, 50) == 1
 
 
 def test_the_refusal_names_the_quota_and_when_to_come_again() -> None:
     clock = Clock()
-    allowances, acme = Allowances(clock=clock), tenant()
+    allowances, acme = TenantLimitsCache(clock=clock), tenant()
     admitted(allowances, acme, 20)
     with pytest.raises(OverQuota, match="10 requests a second") as refusal:
         allowances.of(acme).admit(clock())
@@ -67,7 +67,7 @@ def test_the_refusal_names_the_quota_and_when_to_come_again() -> None:
 
 def test_who_owes_read_units_waits_with_everything_until_it_is_even() -> None:
     clock = Clock()
-    allowances, acme = Allowances(clock=clock), tenant()
+    allowances, acme = TenantLimitsCache(clock=clock), tenant()
     allowances.of(acme).charge(READS, clock())
     with pytest.raises(OverQuota, match="100 read units a second") as refusal:
         allowances.of(acme).admit(clock())
@@ -80,7 +80,7 @@ def test_who_owes_read_units_waits_with_everything_until_it_is_even() -> None:
 
 def test_who_owes_write_units_may_still_read() -> None:
     clock = Clock()
-    allowances, acme = Allowances(clock=clock), tenant()
+    allowances, acme = TenantLimitsCache(clock=clock), tenant()
     allowances.of(acme).charge(WRITES, clock())
     assert admitted(allowances, acme, 1) == 1
     with pytest.raises(OverQuota, match="50 write units a second") as refusal:
@@ -92,7 +92,7 @@ def test_who_owes_write_units_may_still_read() -> None:
 
 def test_other_quotas_hold_from_the_next_request_on_and_forgive_nothing() -> None:
     clock = Clock()
-    allowances = Allowances(clock=clock)
+    allowances = TenantLimitsCache(clock=clock)
     assert admitted(allowances, tenant(), 50) == 20
     allowances.of(tenant()).charge(READS, clock())
     assert admitted(allowances, tenant(requests_per_second=1_000, read_units_per_second=1_000), 50) == 0
@@ -102,18 +102,18 @@ def test_other_quotas_hold_from_the_next_request_on_and_forgive_nothing() -> Non
 
 def test_a_tenant_that_was_read_again_unchanged_keeps_its_balance() -> None:
     clock, acme = Clock(), tenant()
-    allowances = Allowances(clock=clock)
+    allowances = TenantLimitsCache(clock=clock)
     assert admitted(allowances, acme, 15) == 15
     assert admitted(allowances, replace(acme, version=2), 50) == 5
 
 
 def test_of_too_many_the_one_goes_whose_allowance_is_whole() -> None:
     clock = Clock()
-    allowances = Allowances(clock=clock, largest=3)
+    allowances = TenantLimitsCache(clock=clock, largest=3)
     for name in ("debtor", "idle", "busy"):
         admitted(allowances, tenant(name), 20)
         if name == "debtor":
-            allowances.of(tenant(name)).charge(Spent("Query", 100_000.0), clock())
+            allowances.of(tenant(name)).charge(ConsumedCapacity("Query", 100_000.0), clock())
     clock.now += 10
     admitted(allowances, tenant("busy"), 50)
     admitted(allowances, tenant("newcomer"), 1)
@@ -123,7 +123,7 @@ def test_of_too_many_the_one_goes_whose_allowance_is_whole() -> None:
 
 
 def test_where_nobodys_is_whole_the_one_goes_that_was_served_longest_ago() -> None:
-    allowances = Allowances(clock=Clock(), largest=2)
+    allowances = TenantLimitsCache(clock=Clock(), largest=2)
     for name in ("first", "second", "first", "third"):
         admitted(allowances, tenant(name), 12)
     assert admitted(allowances, tenant("first"), 50) == 0
@@ -131,7 +131,7 @@ def test_where_nobodys_is_whole_the_one_goes_that_was_served_longest_ago() -> No
 
 
 async def test_a_tenant_with_a_request_under_way_is_not_forgotten_for_an_idle_one() -> None:
-    allowances = Allowances(clock=Clock(), largest=2)
+    allowances = TenantLimitsCache(clock=Clock(), largest=2)
     working = allowances.of(tenant("working"))
     async with working.running:
         allowances.of(tenant("idle"))
@@ -141,14 +141,14 @@ async def test_a_tenant_with_a_request_under_way_is_not_forgotten_for_an_idle_on
 
 def test_there_are_never_more_than_the_largest_number() -> None:
     clock = Clock()
-    allowances = Allowances(clock=clock, largest=10)
+    allowances = TenantLimitsCache(clock=clock, largest=10)
     for number in range(50):
         admitted(allowances, tenant(f"tenant-{number}"), 20)
     assert len(allowances) == 10
 
 
 async def test_more_than_the_queue_holds_are_turned_away() -> None:
-    allowance, entered = Allowances(clock=Clock(), width=1).of(tenant()), asyncio.Event()
+    allowance, entered = TenantLimitsCache(clock=Clock(), width=1).of(tenant()), asyncio.Event()
 
     async def run() -> None:
         async with allowance.running:
@@ -169,7 +169,7 @@ async def test_more_than_the_queue_holds_are_turned_away() -> None:
 
 @pytest.mark.parametrize(("per_second", "at_once"), [(1, 1), (20, 1), (21, 2), (70, 4), (10_000, 8)])
 async def test_no_more_requests_run_at_once_than_the_quota_needs(per_second: int, at_once: int) -> None:
-    allowances = Allowances(clock=Clock(), width=16)
+    allowances = TenantLimitsCache(clock=Clock(), width=16)
     running = allowances.of(tenant(requests_per_second=10)).running
     assert allowances.of(tenant(requests_per_second=per_second)).running is running
     leave, inside = asyncio.Event(), 0

@@ -3,19 +3,19 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.admission.tenant_limits import BURST_SECONDS, Bucket
+from keyfence.admission.tenant_limits import BURST_SECONDS, TokenBucket
 
 RATES = st.floats(0.1, 10_000)
 STEPS = st.lists(st.tuples(st.floats(0, 3), st.integers(0, 20)), max_size=60)
 
 
 def test_a_full_bucket_holds_two_seconds_worth_or_the_least() -> None:
-    assert Bucket.full(10.0, now=0.0).balance == 20.0
-    assert Bucket.full(0.1, now=0.0, least=1.0).balance == 1.0
+    assert TokenBucket.full(10.0, now=0.0).balance == 20.0
+    assert TokenBucket.full(0.1, now=0.0, least=1.0).balance == 1.0
 
 
 def test_what_was_taken_comes_back_at_the_rate_and_not_beyond_the_burst() -> None:
-    bucket = Bucket.full(10.0, now=0.0)
+    bucket = TokenBucket.full(10.0, now=0.0)
     bucket.take(20.0, now=0.0)
     assert bucket.wait(1.0, now=0.0) == 0.1
     assert bucket.wait(1.0, now=0.1) == 0.0
@@ -26,7 +26,7 @@ def test_what_was_taken_comes_back_at_the_rate_and_not_beyond_the_burst() -> Non
 
 
 def test_a_debt_is_waited_for_until_it_is_even() -> None:
-    bucket = Bucket.full(10.0, now=0.0)
+    bucket = TokenBucket.full(10.0, now=0.0)
     bucket.take(50.0, now=0.0)
     assert bucket.wait(0.0, now=0.0) == 3.0
     assert bucket.wait(0.0, now=2.5) == 0.5
@@ -34,20 +34,20 @@ def test_a_debt_is_waited_for_until_it_is_even() -> None:
 
 
 def test_another_rate_forgives_nothing_and_gives_nothing() -> None:
-    bucket = Bucket.full(10.0, now=0.0)
+    bucket = TokenBucket.full(10.0, now=0.0)
     bucket.take(30.0, now=0.0)
     bucket.fit(100.0, now=0.0)
     assert (bucket.balance, bucket.wait(0.0, now=0.0)) == (-10.0, 0.1)
-    rich = Bucket.full(100.0, now=0.0)
+    rich = TokenBucket.full(100.0, now=0.0)
     rich.fit(1.0, now=0.0)
     assert rich.balance == 2.0
-    poor = Bucket.full(1.0, now=0.0)
+    poor = TokenBucket.full(1.0, now=0.0)
     poor.fit(100.0, now=0.0)
     assert poor.balance == 2.0
 
 
 def test_time_that_has_passed_is_paid_at_the_rate_of_that_time() -> None:
-    bucket = Bucket.full(10.0, now=0.0)
+    bucket = TokenBucket.full(10.0, now=0.0)
     bucket.take(20.0, now=0.0)
     bucket.fit(100.0, now=1.0)
     assert bucket.balance == 10.0
@@ -57,7 +57,7 @@ def test_time_that_has_passed_is_paid_at_the_rate_of_that_time() -> None:
 def test_prepaid_over_any_time_no_more_passes_than_the_rate_and_the_burst(
     rate: float, steps: list[tuple[float, int]]
 ) -> None:
-    bucket, now, passed = Bucket.full(rate, now=0.0, least=1.0), 0.0, 0
+    bucket, now, passed = TokenBucket.full(rate, now=0.0, least=1.0), 0.0, 0
     for pause, wanted in steps:
         now += pause
         for _ in range(wanted):
@@ -71,7 +71,7 @@ def test_prepaid_over_any_time_no_more_passes_than_the_rate_and_the_burst(
 def test_postpaid_over_any_time_only_the_last_request_is_too_much(
     rate: float, steps: list[tuple[float, int]], cost: float
 ) -> None:
-    bucket, now, spent = Bucket.full(rate, now=0.0), 0.0, 0.0
+    bucket, now, spent = TokenBucket.full(rate, now=0.0), 0.0, 0.0
     for pause, wanted in steps:
         now += pause
         for _ in range(wanted):

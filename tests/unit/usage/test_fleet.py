@@ -6,7 +6,7 @@ import pytest
 
 from keyfence.app.tenants import turns_of
 from keyfence.settings import Settings
-from keyfence.store.dynamodb.capacity import Meter
+from keyfence.store.dynamodb.capacity import CapacityMeter
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from keyfence.store.dynamodb.capacity import Meter
 )
 def test_the_allowances_know_how_many_share_them(given: dict[str, int], servers: int) -> None:
     class Tables:
-        meter = Meter()
+        meter = CapacityMeter()
 
     turns = turns_of(Settings(**cast("Any", given)), cast("Any", Tables()))
     assert turns.allowances.servers == servers

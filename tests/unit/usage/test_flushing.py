@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from keyfence.usage.hourly_usage import UsageHour
-from keyfence.usage.ledger import Flushing, Ledger
+from keyfence.usage.ledger import UsageFlusher, UsageLedger
 from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")
@@ -34,12 +34,12 @@ class Usages:
         self.done.set()
 
 
-def flushing(ledger: Ledger, usages: Usages, seconds: float = 10.0) -> Flushing:
-    return Flushing(ledger, cast("Any", usages), seconds)
+def flushing(ledger: UsageLedger, usages: Usages, seconds: float = 10.0) -> UsageFlusher:
+    return UsageFlusher(ledger, cast("Any", usages), seconds)
 
 
 async def test_older_numbers_never_land_after_newer_ones() -> None:
-    ledger, usages = Ledger(), Usages(slow=asyncio.Event())
+    ledger, usages = UsageLedger(), Usages(slow=asyncio.Event())
     released = usages.slow
     writing = flushing(ledger, usages)
     ledger.line(ACME, "users").requests += 1
@@ -55,7 +55,7 @@ async def test_older_numbers_never_land_after_newer_ones() -> None:
 
 
 async def test_a_flush_that_breaks_is_followed_by_one_that_writes() -> None:
-    ledger, usages = Ledger(), Usages(broken=2)
+    ledger, usages = UsageLedger(), Usages(broken=2)
     writing = flushing(ledger, usages, seconds=0.0)
     ledger.line(ACME, "users").requests += 1
     writing.start()

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from keyfence.errors import Throttled
-from keyfence.store.dynamodb.capacity import Spent
-from keyfence.usage.hourly_usage import CONTROL_PLANE, Counts, UsageHour, Usages
-from keyfence.usage.ledger import SECONDS, Flushing, Ledger
+from keyfence.store.dynamodb.capacity import ConsumedCapacity
+from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageHour, UsageRepository
+from keyfence.usage.ledger import SECONDS, UsageFlusher, UsageLedger
 from keyfence_iam.tenant import TenantId
 
 from .tenants import Clock
@@ -41,27 +41,27 @@ class Shelf:
         if failure:
             raise failure
 
-    def total(self, tenant: TenantId | None = None) -> Counts:
+    def total(self, tenant: TenantId | None = None) -> UsageCounts:
         found = (one for one in self.kept.values() if tenant in (None, one.tenant))
-        return sum((counts for one in found for counts in one.operations.values()), Counts())
+        return sum((counts for one in found for counts in one.operations.values()), UsageCounts())
 
 
 @dataclass
 class Scene:
     clock: Clock = field(default_factory=lambda: Clock(HOUR))
     shelf: Shelf = field(default_factory=Shelf)
-    ledger: Ledger = field(init=False)
+    ledger: UsageLedger = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(clock=self.clock)
+        self.ledger = UsageLedger(clock=self.clock)
 
-    def flushing(self, **given: Any) -> Flushing:
-        return Flushing(self.ledger, cast("Usages", self.shelf), **given)
+    def flushing(self, **given: Any) -> UsageFlusher:
+        return UsageFlusher(self.ledger, cast("UsageRepository", self.shelf), **given)
 
     def work(self, tenant: TenantId = ACME, operation: str = "users", times: int = 1) -> None:
         for _ in range(times):
             self.ledger.line(tenant, operation).requests += 1
-            self.ledger.add(tenant, operation, Spent("Query", 0.5, 2.0))
+            self.ledger.add(tenant, operation, ConsumedCapacity("Query", 0.5, 2.0))
 
 
 async def test_counts_are_kept_by_tenant_hour_and_operation() -> None:
@@ -71,23 +71,23 @@ async def test_counts_are_kept_by_tenant_hour_and_operation() -> None:
     scene.work(ACMECORP)
     scene.ledger.line(ACME, "unknown").refused += 2
     (account,) = scene.ledger.accounts(None)
-    account.add(Spent("GetItem", 1.0, 0.0, throttled=True))
+    account.add(ConsumedCapacity("GetItem", 1.0, 0.0, throttled=True))
     (account,) = scene.ledger.accounts(ACMECORP)
-    account.add(Spent("GetItem", 8.0))
+    account.add(ConsumedCapacity("GetItem", 8.0))
     await scene.flushing().flush()
-    kept: Mapping[str, Mapping[str, Counts]] = {one.tenant: one.operations for one in scene.shelf.kept.values()}
+    kept: Mapping[str, Mapping[str, UsageCounts]] = {one.tenant: one.operations for one in scene.shelf.kept.values()}
     half = Decimal("0.5")
     assert kept == {
         ACME: {
-            "users": Counts(requests=3, read_units=3 * half, write_units=Decimal(6)),
-            "createUser": Counts(requests=1, read_units=half, write_units=Decimal(2)),
-            "unknown": Counts(refused=2),
+            "users": UsageCounts(requests=3, read_units=3 * half, write_units=Decimal(6)),
+            "createUser": UsageCounts(requests=1, read_units=half, write_units=Decimal(2)),
+            "unknown": UsageCounts(refused=2),
         },
         ACMECORP: {
-            "users": Counts(requests=1, read_units=half, write_units=Decimal(2)),
-            "outside": Counts(read_units=Decimal(8)),
+            "users": UsageCounts(requests=1, read_units=half, write_units=Decimal(2)),
+            "outside": UsageCounts(read_units=Decimal(8)),
         },
-        CONTROL_PLANE: {"outside": Counts(read_units=Decimal(1), throttled_calls=1)},
+        CONTROL_PLANE: {"outside": UsageCounts(read_units=Decimal(1), throttled_calls=1)},
     }
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from keyfence.admission.admission import GIVES_WAY_SECONDS, Turn, Turns
-from keyfence.admission.tenant_limits import OVER_SECONDS, Allowances, OverQuota
-from keyfence.store.dynamodb.capacity import Meter
-from keyfence.usage.ledger import Ledger
+from keyfence.admission.admission import GIVES_WAY_SECONDS, Admission, AdmittedRequest
+from keyfence.admission.tenant_limits import OVER_SECONDS, OverQuota, TenantLimitsCache
+from keyfence.store.dynamodb.capacity import CapacityMeter
+from keyfence.usage.ledger import UsageLedger
 
 from .tenants import Clock, tenant
 
@@ -21,14 +21,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def turns(clock: Clock) -> Iterator[Turns]:
-    made = Turns(allowances=Allowances(clock=clock), ledger=Ledger(), total=Meter())
+def turns(clock: Clock) -> Iterator[Admission]:
+    made = Admission(allowances=TenantLimitsCache(clock=clock), ledger=UsageLedger(), total=CapacityMeter())
     yield made
     assert made.precedence._ahead == 0, "who has gone is not waited for"
     assert not made.precedence._behind
 
 
-def over_its_quota(turns: Turns, clock: Clock) -> Turn:
+def over_its_quota(turns: Admission, clock: Clock) -> AdmittedRequest:
     """One of its requests that is let in just after another was not."""
     loud = tenant("loud", requests_per_second=1_000)
     for _ in range(2_000):
@@ -44,7 +44,7 @@ async def _as_far_as_it_comes() -> None:
         await asyncio.sleep(0)
 
 
-async def test_it_begins_when_its_neighbour_has_ended(turns: Turns, clock: Clock) -> None:
+async def test_it_begins_when_its_neighbour_has_ended(turns: Admission, clock: Clock) -> None:
     turn, seen = over_its_quota(turns, clock), list[str]()
 
     async def loud() -> None:
@@ -59,7 +59,7 @@ async def test_it_begins_when_its_neighbour_has_ended(turns: Turns, clock: Clock
     assert seen == ["quiet", "loud"]
 
 
-async def test_between_its_calls_it_lets_others_pass(turns: Turns, clock: Clock) -> None:
+async def test_between_its_calls_it_lets_others_pass(turns: Admission, clock: Clock) -> None:
     turn, seen = over_its_quota(turns, clock), list[str]()
     called, arrived = asyncio.Event(), asyncio.Event()
 
@@ -80,7 +80,7 @@ async def test_between_its_calls_it_lets_others_pass(turns: Turns, clock: Clock)
     assert seen == ["quiet", "loud"]
 
 
-async def test_its_patience_is_one_for_the_whole_request(turns: Turns, clock: Clock) -> None:
+async def test_its_patience_is_one_for_the_whole_request(turns: Admission, clock: Clock) -> None:
     turn = over_its_quota(turns, clock)
 
     async def loud() -> None:
@@ -93,13 +93,13 @@ async def test_its_patience_is_one_for_the_whole_request(turns: Turns, clock: Cl
         await asyncio.wait_for(loud(), PATIENTLY)
 
 
-async def test_where_nobody_else_is_it_does_not_wait(turns: Turns, clock: Clock) -> None:
+async def test_where_nobody_else_is_it_does_not_wait(turns: Admission, clock: Clock) -> None:
     turn = over_its_quota(turns, clock)
     async with turn.taken("users", writes=False), turn.way:
         assert turn.way.patience == pytest.approx(GIVES_WAY_SECONDS, abs=GIVES_WAY_SECONDS / 2)
 
 
-async def test_a_while_after_it_was_refused_it_is_like_any_other(turns: Turns, clock: Clock) -> None:
+async def test_a_while_after_it_was_refused_it_is_like_any_other(turns: Admission, clock: Clock) -> None:
     over_its_quota(turns, clock)
     clock.now += OVER_SECONDS
     turn = turns.begin(tenant("loud", requests_per_second=1_000))
@@ -107,14 +107,14 @@ async def test_a_while_after_it_was_refused_it_is_like_any_other(turns: Turns, c
         assert turn.way.patience == 0.0
 
 
-async def test_who_stays_within_its_quota_waits_for_nobody(turns: Turns, clock: Clock) -> None:
+async def test_who_stays_within_its_quota_waits_for_nobody(turns: Admission, clock: Clock) -> None:
     async with over_its_quota(turns, clock).taken("users", writes=False):
         turn = turns.begin(tenant("quiet"))
         async with turn.taken("users", writes=False), turn.way:
             assert turn.way.patience == 0.0
 
 
-async def test_who_gives_up_waiting_is_not_waited_for(turns: Turns, clock: Clock) -> None:
+async def test_who_gives_up_waiting_is_not_waited_for(turns: Admission, clock: Clock) -> None:
     turn = over_its_quota(turns, clock)
     async with turns.begin(tenant("quiet")).taken("users", writes=False):
         waiting = asyncio.ensure_future(turn.taken("users", writes=False).__aenter__())
@@ -125,7 +125,7 @@ async def test_who_gives_up_waiting_is_not_waited_for(turns: Turns, clock: Clock
     assert turns.allowances.of(turn.tenant).running.empty
 
 
-async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(turns: Turns, clock: Clock) -> None:
+async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(turns: Admission, clock: Clock) -> None:
     """More of it wait than its bucket ever let in at once: so they are served more slowly than they may come."""
     turn = over_its_quota(turns, clock)
     assert turn.allowance.gives_way(clock.now)

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from keyfence import settings
-from keyfence.usage.hourly_usage import LISTED, Prices, prices_in
+from keyfence.usage.hourly_usage import LISTED, PriceTable, price_table
 
 
 @pytest.mark.parametrize(
@@ -19,10 +19,10 @@ def test_the_listed_prices_are_those_of_a_million_units(reads: float, writes: fl
 
 
 def test_other_prices_can_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert prices_in(settings.Settings()) is LISTED
+    assert price_table(settings.Settings()) is LISTED
     stated = '{"region": "eu-west-1", "as_of": "2026-01-02", "read": 0.1415, "write": "0.7076"}'
     monkeypatch.setenv("KEYFENCE_PRICES", stated)
-    assert prices_in(settings.read()) == Prices(
+    assert price_table(settings.load()) == PriceTable(
         region="eu-west-1", as_of=date(2026, 1, 2), read=Decimal("0.1415"), write=Decimal("0.7076")
     )
 
@@ -31,7 +31,7 @@ def test_other_prices_can_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_prices_that_cannot_be_used_are_named(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     monkeypatch.setenv("KEYFENCE_PRICES", wrong)
     with pytest.raises(settings.BadSettings, match="KEYFENCE_PRICES"):
-        settings.read()
+        settings.load()
 
 
 def test_the_fleet_is_what_was_said_or_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import pytest
 from structlog.testing import capture_logs
 
-from keyfence.admission.admission import Turns
-from keyfence.admission.tenant_limits import MOST_WAITING, TOLD_SECONDS, Allowances, OverQuota
-from keyfence.store.dynamodb.capacity import Meter, Spent
+from keyfence.admission.admission import Admission
+from keyfence.admission.tenant_limits import MOST_WAITING, TOLD_SECONDS, OverQuota, TenantLimitsCache
+from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
-from keyfence.usage.ledger import Ledger
+from keyfence.usage.ledger import UsageLedger
 
 from .tenants import Clock, tenant
 
@@ -19,11 +19,11 @@ from .tenants import Clock, tenant
 class Scene:
     clock: Clock = field(default_factory=Clock)
     width: int = 16
-    turns: Turns = field(init=False)
+    turns: Admission = field(init=False)
 
     def __post_init__(self) -> None:
-        allowances = Allowances(clock=self.clock, width=self.width)
-        self.turns = Turns(allowances=allowances, ledger=Ledger(), total=Meter())
+        allowances = TenantLimitsCache(clock=self.clock, width=self.width)
+        self.turns = Admission(allowances=allowances, ledger=UsageLedger(), total=CapacityMeter())
 
     def counts(self, who: Tenant) -> dict[str, tuple[int, int, float]]:
         """Requests, refusals and units of each operation."""
@@ -35,9 +35,9 @@ async def test_what_a_request_consumes_is_its_own_its_operations_its_tenants_and
     scene, acme = Scene(), tenant(requests_per_second=1_000)
     turn, other = scene.turns.begin(acme), scene.turns.begin(acme)
     async with turn.taken("users", writes=False), other.taken("createUser", writes=True):
-        turn.add(Spent("Query", 150.0))
-        other.add(Spent("TransactWriteItems", 0.0, 20.0))
-    turn.add(Spent("Query", 1.0))
+        turn.add(ConsumedCapacity("Query", 150.0))
+        other.add(ConsumedCapacity("TransactWriteItems", 0.0, 20.0))
+    turn.add(ConsumedCapacity("Query", 1.0))
     assert (turn.read_units, turn.calls, other.write_units) == (151.0, {"Query": 2}, 20.0)
     assert scene.counts(acme) == {"users": (1, 0, 151.0), "createUser": (1, 0, 20.0)}
     assert (scene.turns.total.read_units, scene.turns.total.write_units) == (151.0, 20.0)
@@ -47,7 +47,7 @@ async def test_what_a_request_consumes_is_its_own_its_operations_its_tenants_and
 
 async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> None:
     scene, acme = Scene(), tenant()
-    scene.turns.begin(acme).add(Spent("PutItem", 0.0, 101.0))
+    scene.turns.begin(acme).add(ConsumedCapacity("PutItem", 0.0, 101.0))
     async with scene.turns.begin(acme).taken("users", writes=False):
         pass
     with pytest.raises(OverQuota):

@@ -4,11 +4,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from keyfence_iam.dynamodb.expressions.grammar import Grammar, Node, Operation, Path, Placeholder, roots, terms
+from keyfence_iam.dynamodb.expressions.grammar import (
+    Grammar,
+    Node,
+    Operation,
+    Path,
+    Placeholder,
+    attribute_names,
+    conjuncts,
+)
 from keyfence_iam.dynamodb.expressions.tokens import expression_tokens
-from keyfence_iam.dynamodb.parameters import NotUnderstood
+from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
-LONGEST = 4096
+MAX_EXPRESSION = 4096
 REMEMBERED = 1024
 """How many texts of a kind are kept with their trees: programs have few, whatever their values are."""
 
@@ -27,8 +35,8 @@ NAMES = ("word", "alias")
 
 
 def grammar_of(text: str) -> Grammar:
-    if len(text) > LONGEST:
-        raise NotUnderstood(f"an expression of more than {LONGEST} characters")
+    if len(text) > MAX_EXPRESSION:
+        raise UnsupportedRequest(f"an expression of more than {MAX_EXPRESSION} characters")
     return Grammar(expression_tokens(text), _operand, _FUNCTIONS, _WORDS)
 
 
@@ -42,7 +50,7 @@ _COMPARING = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Conjunct:
     """One of the conditions that must hold together; `equals` is the placeholder that its one attribute is equal to."""
 
     roots: tuple[str, ...]
@@ -52,23 +60,25 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ConditionExpression:
     """The attributes that a condition mentions, and its terms."""
 
     roots: tuple[str, ...]
-    terms: tuple[Term, ...]
+    terms: tuple[Conjunct, ...]
 
 
 @lru_cache(REMEMBERED)
-def condition(text: str) -> Condition:
+def parse_condition(text: str) -> ConditionExpression:
     grammar = grammar_of(text)
     node = grammar.condition()
     grammar.tokens.expect_end()
-    return Condition(tuple(dict.fromkeys(roots(node))), tuple(_term(one) for one in terms(node)))
+    return ConditionExpression(
+        tuple(dict.fromkeys(attribute_names(node))), tuple(_term(one) for one in conjuncts(node))
+    )
 
 
-def _term(node: Node) -> Term:
-    return Term(tuple(roots(node)), _compares(node), _equality(node))
+def _term(node: Node) -> Conjunct:
+    return Conjunct(tuple(attribute_names(node)), _compares(node), _equality(node))
 
 
 def _compares(node: Node) -> bool:
@@ -87,7 +97,7 @@ def _equality(node: Node) -> str | None:
 
 
 @lru_cache(REMEMBERED)
-def projection(text: str) -> tuple[str, ...]:
+def parse_projection(text: str) -> tuple[str, ...]:
     """The attributes that it selects, or selects a part of."""
     grammar = grammar_of(text)
     found = [grammar.path(*NAMES).root]
@@ -106,7 +116,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateExpression:
     """The attributes that an update reads or changes, those it changes, where it stores something, what it removes."""
 
     roots: tuple[str, ...]
@@ -116,19 +126,21 @@ class Update:
 
 
 @lru_cache(REMEMBERED)
-def update(text: str) -> Update:
+def parse_update(text: str) -> UpdateExpression:
     actions = tuple(_sections(grammar_of(text)))
     assigned = tuple(_assignment(action) for action in actions if action.operator in {"SET", "ADD"})
-    mentioned = dict.fromkeys(root for action in actions for root in roots(action))
+    mentioned = dict.fromkeys(root for action in actions for root in attribute_names(action))
     removed = tuple(root for action in actions for root in _removed(action))
-    return Update(tuple(mentioned), tuple(next(roots(action)) for action in actions), assigned, removed)
+    return UpdateExpression(
+        tuple(mentioned), tuple(next(attribute_names(action)) for action in actions), assigned, removed
+    )
 
 
 def _assignment(action: Operation) -> Assignment:
     match action:
         case Operation("SET", (Path(root, False), Placeholder(name))):
             return Assignment(root, name)
-    return Assignment(next(roots(action)), None)
+    return Assignment(next(attribute_names(action)), None)
 
 
 def _removed(action: Operation) -> Iterator[str]:
@@ -163,7 +175,7 @@ def _remove(grammar: Grammar) -> tuple[Node, ...]:
 def _with_placeholder(grammar: Grammar) -> tuple[Node, ...]:
     path, value = grammar.path(*NAMES), grammar.tokens.take()
     if value.kind != "value":
-        raise NotUnderstood(f"expected a value, not {value.text!r}")
+        raise UnsupportedRequest(f"expected a value, not {value.text!r}")
     return path, Placeholder(value.text)
 
 

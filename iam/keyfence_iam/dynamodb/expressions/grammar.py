@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from keyfence_iam.dynamodb.expressions.tokens import Tokens
-from keyfence_iam.dynamodb.parameters import NotUnderstood
+from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +47,25 @@ class Operation:
 Node = Path | Placeholder | Parameter | Literal | Operation
 
 
-def roots(node: Node) -> Iterator[str]:
+def attribute_names(node: Node) -> Iterator[str]:
     """The attributes that the tree mentions."""
     if isinstance(node, Path):
         yield node.root
     elif isinstance(node, Operation):
         for operand in node.operands:
-            yield from roots(operand)
+            yield from attribute_names(operand)
 
 
-def terms(node: Node) -> Iterator[Node]:
+def conjuncts(node: Node) -> Iterator[Node]:
     """What must hold together: the operands of AND, however they are grouped."""
     if isinstance(node, Operation) and node.operator == "AND":
         for operand in node.operands:
-            yield from terms(operand)
+            yield from conjuncts(operand)
     else:
         yield node
 
 
-DEEPEST = 40
+MAX_DEPTH = 40
 _COMPARATORS = ("=", "<>", "!=", "<", "<=", ">", ">=")
 _CONNECTIVES = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", *_COMPARATORS})
 
@@ -100,8 +100,8 @@ class Grammar:
 
     def anything(self) -> Node:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise NotUnderstood("nested too deeply")
+        if self.depth > MAX_DEPTH:
+            raise UnsupportedRequest("nested too deeply")
         node = self._joined("OR", self._conjunction)
         self.depth -= 1
         return node
@@ -120,7 +120,7 @@ class Grammar:
         if name.kind != "word" or self.tokens.peek(1) != ("symbol", "(") or name.text.upper() in self.words:
             return None
         if name.text not in self.functions:
-            raise NotUnderstood(f"unknown function {name.text!r}")
+            raise UnsupportedRequest(f"unknown function {name.text!r}")
         self.tokens.position += 2
         return Operation(name.text, self.several(")"))
 
@@ -183,22 +183,22 @@ class Grammar:
     def _name(self, kinds: tuple[str, ...]) -> str:
         token = self.tokens.take()
         if token.kind not in kinds or (token.kind == "word" and token.text.upper() in self.words):
-            raise NotUnderstood(f"expected an attribute, not {token.text!r}")
+            raise UnsupportedRequest(f"expected an attribute, not {token.text!r}")
         return token.text
 
     def _position(self) -> None:
         if self.tokens.take().kind != "number":
-            raise NotUnderstood("expected a position in a list")
+            raise UnsupportedRequest("expected a position in a list")
         self.tokens.expect("]")
 
     def _truth(self, node: Node) -> Node:
         if not self._answers(node):
-            raise NotUnderstood("a value stands where a condition belongs")
+            raise UnsupportedRequest("a value stands where a condition belongs")
         return node
 
     def _plain(self, node: Node) -> Node:
         if self._answers(node):
-            raise NotUnderstood("a condition stands where a value belongs")
+            raise UnsupportedRequest("a condition stands where a value belongs")
         return node
 
     def _answers(self, node: Node) -> bool:

@@ -4,19 +4,28 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from keyfence_iam.dynamodb.expressions.grammar import Grammar, Literal, Node, Operation, Parameter, Path, roots, terms
-from keyfence_iam.dynamodb.expressions.partiql_operands import NAMES, PARAMETER, WORDS, entries, grammar_of
-from keyfence_iam.dynamodb.parameters import NotUnderstood
+from keyfence_iam.dynamodb.expressions.grammar import (
+    Grammar,
+    Literal,
+    Node,
+    Operation,
+    Parameter,
+    Path,
+    attribute_names,
+    conjuncts,
+)
+from keyfence_iam.dynamodb.expressions.partiql_operands import NAMES, PARAMETER, WORDS, grammar_of, map_entries
+from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 
-def partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
+def possible_partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
     """The values that the attribute has in every item for which the clause holds; None where it may have any."""
     match where:
         case Operation("AND", operands):
-            found = [values for one in operands if (values := partitions(one, attribute)) is not None]
+            found = [values for one in operands if (values := possible_partitions(one, attribute)) is not None]
             return sum(found, ()) if found else None
         case Operation("OR", operands):
-            either = [partitions(one, attribute) for one in operands]
+            either = [possible_partitions(one, attribute) for one in operands]
             return None if None in either else sum((values or () for values in either), ())
         case Operation("=", (Path(root, False), value) | (value, Path(root, False))) if root == attribute:
             return _given((value,))
@@ -25,12 +34,12 @@ def partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
     return None
 
 
-def only_partition(where: Node | None, attribute: str) -> Node | None:
+def single_partition(where: Node | None, attribute: str) -> Node | None:
     """The value that the attribute must be equal to, where nothing else is said of it."""
     if where is None:
         return None
-    about = [term for term in terms(where) if attribute in roots(term)]
-    values = partitions(about[0], attribute) if len(about) == 1 else None
+    about = [term for term in conjuncts(where) if attribute in attribute_names(term)]
+    values = possible_partitions(about[0], attribute) if len(about) == 1 else None
     return values[0] if values and isinstance(about[0], Operation) and about[0].operator == "=" else None
 
 
@@ -42,7 +51,7 @@ _REMEMBERED = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class PartiQLStatement:
     """`assigned` is what INSERT and UPDATE store, `changed` what UPDATE stores or removes; `everything` is SELECT *."""
 
     verb: str
@@ -58,7 +67,7 @@ class Statement:
 
 
 @lru_cache(_REMEMBERED)
-def statement(text: str) -> Statement:
+def parse_statement(text: str) -> PartiQLStatement:
     grammar = grammar_of(text)
     verb = grammar.tokens.expect_word(*_VERBS)
     found = _VERBS[verb](grammar)
@@ -66,11 +75,11 @@ def statement(text: str) -> Statement:
     return replace(
         found,
         parameters=grammar.tokens.found.count(PARAMETER),
-        names=tuple(dict.fromkeys((*found.names, *(roots(found.where) if found.where else ())))),
+        names=tuple(dict.fromkeys((*found.names, *(attribute_names(found.where) if found.where else ())))),
     )
 
 
-def _select(grammar: Grammar) -> Statement:
+def _select(grammar: Grammar) -> PartiQLStatement:
     everything = bool(grammar.tokens.accept("*"))
     projected = () if everything else tuple(_listed(grammar))
     grammar.tokens.expect_word("FROM")
@@ -78,26 +87,26 @@ def _select(grammar: Grammar) -> Statement:
     index = _table(grammar) if grammar.tokens.accept(".") else None
     where = _where(grammar)
     names = (*projected, *_ordered(grammar))
-    return Statement(verb="SELECT", table=table, index=index, names=names, everything=everything, where=where)
+    return PartiQLStatement(verb="SELECT", table=table, index=index, names=names, everything=everything, where=where)
 
 
-def _insert(grammar: Grammar) -> Statement:
+def _insert(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("INTO")
     table = _table(grammar)
     grammar.tokens.expect_word("VALUE")
     grammar.tokens.expect("{")
-    item = tuple((Path(name), value) for name, value in entries(grammar))
-    return Statement(verb="INSERT", table=table, names=tuple(path.root for path, _ in item), assigned=item)
+    item = tuple((Path(name), value) for name, value in map_entries(grammar))
+    return PartiQLStatement(verb="INSERT", table=table, names=tuple(path.root for path, _ in item), assigned=item)
 
 
-def _update(grammar: Grammar) -> Statement:
+def _update(grammar: Grammar) -> PartiQLStatement:
     table, changes, where = _table(grammar), tuple(_sections(grammar)), _where(grammar)
     changed = tuple(path.root for path, _ in changes)
     assigned = tuple((path, value) for path, value in changes if value)
-    return Statement(
+    return PartiQLStatement(
         verb="UPDATE",
         table=table,
-        names=(*changed, *(root for _, value in assigned for root in roots(value))),
+        names=(*changed, *(root for _, value in assigned for root in attribute_names(value))),
         assigned=assigned,
         changed=changed,
         where=where,
@@ -105,10 +114,10 @@ def _update(grammar: Grammar) -> Statement:
     )
 
 
-def _delete(grammar: Grammar) -> Statement:
+def _delete(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("FROM")
     table, where = _table(grammar), _where(grammar)
-    return Statement(verb="DELETE", table=table, where=where, returning=_returning(grammar))
+    return PartiQLStatement(verb="DELETE", table=table, where=where, returning=_returning(grammar))
 
 
 def _sections(grammar: Grammar) -> Iterator[tuple[Path, Node | None]]:
@@ -129,15 +138,15 @@ def _changes(grammar: Grammar, verb: str) -> Iterator[tuple[Path, Node | None]]:
 
 
 def _listed(grammar: Grammar) -> Iterator[str]:
-    yield from roots(grammar.stored())
+    yield from attribute_names(grammar.stored())
     while grammar.tokens.accept(","):
-        yield from roots(grammar.stored())
+        yield from attribute_names(grammar.stored())
 
 
 def _table(grammar: Grammar) -> str:
     token = grammar.tokens.take()
     if token.kind not in NAMES or (token.kind == "word" and token.text.upper() in WORDS):
-        raise NotUnderstood(f"expected a table or an index, not {token.text!r}")
+        raise UnsupportedRequest(f"expected a table or an index, not {token.text!r}")
     return token.text
 
 
@@ -165,7 +174,7 @@ def _returning(grammar: Grammar) -> str:
     return f"{extent}_{time}"
 
 
-_VERBS: Mapping[str, Callable[[Grammar], Statement]] = {
+_VERBS: Mapping[str, Callable[[Grammar], PartiQLStatement]] = {
     "SELECT": _select,
     "INSERT": _insert,
     "UPDATE": _update,

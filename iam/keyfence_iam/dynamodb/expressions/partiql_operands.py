@@ -5,9 +5,9 @@ from itertools import pairwise
 
 from keyfence_iam.dynamodb.expressions.grammar import Grammar, Literal, Node, Operation, Parameter
 from keyfence_iam.dynamodb.expressions.tokens import Token, statement_tokens
-from keyfence_iam.dynamodb.parameters import NotUnderstood
+from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
-LONGEST = 8192
+MAX_STATEMENT = 8192
 NAMES = ("word", "quoted")
 WORDS = frozenset(
     {
@@ -36,8 +36,8 @@ _CONSTANTS = ("TRUE", "FALSE", "NULL", "MISSING")
 
 def grammar_of(text: str) -> Grammar:
     """Functions may be written in any case."""
-    if len(text) > LONGEST:
-        raise NotUnderstood(f"a statement of more than {LONGEST} characters")
+    if len(text) > MAX_STATEMENT:
+        raise UnsupportedRequest(f"a statement of more than {MAX_STATEMENT} characters")
     tokens = statement_tokens(text)
     tokens.found = [_lowered(*pair) for pair in pairwise([*tokens.found, _END])]
     return Grammar(tokens, operand, _FUNCTIONS, WORDS)
@@ -56,13 +56,13 @@ def operand(grammar: Grammar) -> Node:
     return grammar.call() or grammar.path(*NAMES)
 
 
-def entries(grammar: Grammar) -> Iterator[tuple[str, Node]]:
+def map_entries(grammar: Grammar) -> Iterator[tuple[str, Node]]:
     """The names and values of a map, up to its closing brace; no name twice."""
     seen: set[str] = set()
     while True:
         name = grammar.tokens.take()
         if name.kind not in {"string", "quoted"} or name.text in seen:
-            raise NotUnderstood(f"expected a name that is not there yet, not {name.text!r}")
+            raise UnsupportedRequest(f"expected a name that is not there yet, not {name.text!r}")
         seen.add(name.text)
         grammar.tokens.expect(":")
         yield name.text, grammar.nested()
@@ -83,7 +83,7 @@ def _parameter(grammar: Grammar) -> Node:
 
 def _negative(grammar: Grammar) -> Node:
     if grammar.tokens.take().kind != "number":
-        raise NotUnderstood("expected a number after '-'")
+        raise UnsupportedRequest("expected a number after '-'")
     return Literal()
 
 
@@ -97,7 +97,7 @@ def _sequence(closing: str) -> Callable[[Grammar], Node]:
 def _map(grammar: Grammar) -> Node:
     if grammar.tokens.accept("}"):
         return Operation("MAP", ())
-    return Operation("MAP", tuple(value for _, value in entries(grammar)))
+    return Operation("MAP", tuple(value for _, value in map_entries(grammar)))
 
 
 _OPENINGS: Mapping[str, Callable[[Grammar], Node]] = {

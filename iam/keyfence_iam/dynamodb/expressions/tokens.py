@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from keyfence_iam.dynamodb.parameters import NotUnderstood
+from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 _EXPRESSION = re.compile(
     r"[ \t\r\n]+|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<alias>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
@@ -41,7 +41,7 @@ def _split(pattern: re.Pattern[str], text: str) -> list[Token]:
     while position < len(text):
         match = pattern.match(text, position)
         if match is None or match.lastgroup == "refused":
-            raise NotUnderstood(f"unexpected {text[position]!r}")
+            raise UnsupportedRequest(f"unexpected {text[position]!r}")
         if match.lastgroup:
             found.append(Token(match.lastgroup, match[match.lastgroup]))
         position = match.end()
@@ -86,14 +86,14 @@ class Tokens:
 
     def expect(self, symbol: str) -> None:
         if not self.accept(symbol):
-            raise NotUnderstood(f"expected {symbol!r}, not {self.peek().text!r}")
+            raise UnsupportedRequest(f"expected {symbol!r}, not {self.peek().text!r}")
 
     def expect_word(self, *words: str) -> str:
         word = self.accept_word(*words)
         if word is None:
-            raise NotUnderstood(f"expected {' or '.join(words)}, not {self.peek().text!r}")
+            raise UnsupportedRequest(f"expected {' or '.join(words)}, not {self.peek().text!r}")
         return word
 
     def expect_end(self) -> None:
         if self.peek() is not _END:
-            raise NotUnderstood(f"unexpected {self.peek().text!r}")
+            raise UnsupportedRequest(f"unexpected {self.peek().text!r}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.policy import Policy, parse_text
-from keyfence_iam.policy.document import size
+from keyfence_iam.policy import Policy, parse_policy_text
+from keyfence_iam.policy.document import policy_size
 from keyfence_iam.roles import ROLES, RoleDefinition
 
 
@@ -49,7 +49,7 @@ class Role:
     @property
     def inline_size(self) -> int:
         """What was deployed counts too, so that what fits here fits however that is attached."""
-        return sum(map(size, self.policies)) + sum(inline.size for inline in self.inline.values())
+        return sum(map(policy_size, self.policies)) + sum(inline.size for inline in self.inline.values())
 
     def attached(self, policy: Policy) -> "Role":
         return replace(self, policies=(*self.policies, policy))
@@ -109,7 +109,7 @@ class Account:
         roles = dict(self.roles)
         for role, policies in kept.items():
             if role in roles:
-                read = {name: InlinePolicy(text, parse_text(text)) for name, text in policies.items()}
+                read = {name: InlinePolicy(text, parse_policy_text(text)) for name, text in policies.items()}
                 roles[role] = replace(roles[role], inline=read)
         return replace(self, roles=roles)
 

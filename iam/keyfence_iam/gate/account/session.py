@@ -8,21 +8,21 @@ from functools import cached_property, lru_cache
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.evaluator.decision import Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.request import Authorisation, Principal, Value
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
 from keyfence_iam.gate.account.account import Account, Role
 from keyfence_iam.gate.account.session_token import (
-    BadToken,
     Clock,
-    Grant,
-    Seal,
-    derived,
+    InvalidSessionToken,
+    SessionClaims,
+    TokenCipher,
+    derive_key,
     is_access_key,
-    iso,
+    iso_seconds,
     new_access_key,
-    secret_key,
+    secret_for,
     utc_now,
 )
-from keyfence_iam.policy import Policy, parse_text
+from keyfence_iam.policy import Policy, parse_policy_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Session:
     """A grant, with the role and the policies that it names as they are now."""
 
     access_key: str
-    grant: Grant
+    grant: SessionClaims
     role: Role
     policies: tuple[Policy, ...] | None = None
 
@@ -73,11 +73,11 @@ class Session:
         """The policies that decide what this session does to a resource with these policies."""
         return replace(self._own, resource=resource_policies) if resource_policies else self._own
 
-    def context(self, now: datetime, *, source_ip: str, secure_transport: bool, region: str) -> dict[str, Value]:
+    def context(self, now: datetime, *, source_ip: str, secure_transport: bool, region: str) -> dict[str, ContextValue]:
         """What policies may ask about the one who calls, and about the call as such."""
         return {
             **self._standing,
-            "aws:CurrentTime": iso(now),
+            "aws:CurrentTime": iso_seconds(now),
             "aws:EpochTime": str(int(now.timestamp())),
             "aws:SourceIp": source_ip,
             "aws:SecureTransport": "true" if secure_transport else "false",
@@ -89,7 +89,7 @@ class Session:
         return Policies(identity=self.role.identity, boundary=self.role.boundary, session=self.policies)
 
     @cached_property
-    def _standing(self) -> Mapping[str, Value]:
+    def _standing(self) -> Mapping[str, ContextValue]:
         source = {"aws:SourceIdentity": self.grant.source_identity} if self.grant.source_identity else {}
         return {
             **{f"aws:PrincipalTag/{key}": value for key, value in self.tags.items()},
@@ -97,25 +97,25 @@ class Session:
             "aws:PrincipalAccount": self.account,
             "aws:PrincipalType": "AssumedRole",
             "aws:userid": self.user_id,
-            "aws:TokenIssueTime": iso(self.grant.issued_at),
+            "aws:TokenIssueTime": iso_seconds(self.grant.issued_at),
             **source,
         }
 
 
 def first_denied(
-    questions: tuple[Authorisation, ...], known: Mapping[str, Value], session: Session, account: Account
-) -> tuple[Authorisation, Denied] | None:
+    questions: tuple[AuthorizationRequest, ...], known: Mapping[str, ContextValue], session: Session, account: Account
+) -> tuple[AuthorizationRequest, Denied] | None:
     """Every question must be answered with yes; the first no, with its question, is the whole call's."""
     for asked in _distinct(questions):
         policies = session.against(account.resource_policies.get(asked.resource, ()))
-        whole = Authorisation(asked.action, asked.resource, {**known, **asked.context})
+        whole = AuthorizationRequest(asked.action, asked.resource, {**known, **asked.context})
         decision = evaluate(policies, whole, session.principal)
         if isinstance(decision, Denied):
             return asked, decision
     return None
 
 
-def _distinct(questions: tuple[Authorisation, ...]) -> Iterable[Authorisation]:
+def _distinct(questions: tuple[AuthorizationRequest, ...]) -> Iterable[AuthorizationRequest]:
     """In their order, each but once: within one call the same question has the same answer."""
     if len(questions) == 1:
         return questions
@@ -126,20 +126,20 @@ REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedSession:
     """A new session and the credentials that make somebody it."""
 
     session: Session
     credentials: Credentials
 
 
-class Sessions:
+class SessionIssuer:
     """Keeps no session: whoever has the same key and the same account finds the same ones."""
 
     def __init__(self, account: Account, gate_key: bytes, *, clock: Clock = utc_now) -> None:
         self.clock = clock
-        self._seal = Seal(gate_key)
-        self._secret = derived(gate_key, "secret access keys")
+        self._seal = TokenCipher(gate_key)
+        self._secret = derive_key(gate_key, "secret access keys")
         self.govern(account)
 
     @property
@@ -151,40 +151,42 @@ class Sessions:
         self._account = account
         self._remembered = lru_cache(REMEMBERED)(self._opened)
 
-    def mint(self, role: str, *, name: str = "local", seconds: int | None = None) -> Issued:
+    def mint(self, role: str, *, name: str = "local", seconds: int | None = None) -> IssuedSession:
         """A session as a compute service hands it to the process that runs as this role."""
         definition, now = self._account.role(role), self.clock().replace(microsecond=0)
         lifetime = timedelta(seconds=seconds or definition.max_session_seconds)
         return self.begin(
-            Grant(role=definition.name, role_id=definition.id, name=name, issued_at=now, expires_at=now + lifetime)
+            SessionClaims(
+                role=definition.name, role_id=definition.id, name=name, issued_at=now, expires_at=now + lifetime
+            )
         )
 
-    def begin(self, grant: Grant, *, smallest_token: int = 0) -> Issued:
+    def begin(self, grant: SessionClaims, *, smallest_token: int = 0) -> IssuedSession:
         access_key = new_access_key()
         token = self._seal.sealed(grant, access_key, smallest_token)
         credentials = Credentials(access_key, self.secret_of(access_key), token)
-        return Issued(self.find(access_key, token), credentials)
+        return IssuedSession(self.find(access_key, token), credentials)
 
     def find(self, access_key: str, token: str) -> Session:
         """Raises BadToken where there is no such session or its role is gone; an expired one is found."""
         return self._remembered(access_key, token)
 
     def secret_of(self, access_key: str) -> str:
-        return secret_key(self._secret, access_key)
+        return secret_for(self._secret, access_key)
 
     def _opened(self, access_key: str, token: str) -> Session:
         if not is_access_key(access_key):
-            raise BadToken("the access key is not one of a session")
+            raise InvalidSessionToken("the access key is not one of a session")
         grant = self._seal.opened(token, access_key)
         role = self._account.roles.get(grant.role)
         if role is None or role.id != grant.role_id:
-            raise BadToken("the role of the session is gone")
+            raise InvalidSessionToken("the role of the session is gone")
         return Session(access_key=access_key, grant=grant, role=role, policies=self._policies(grant))
 
-    def _policies(self, grant: Grant) -> tuple[Policy, ...] | None:
+    def _policies(self, grant: SessionClaims) -> tuple[Policy, ...] | None:
         """None where none was passed. One that was passed and is gone allows nothing: it still restricts."""
         if grant.policy is None and not grant.policy_arns:
             return None
-        inline = () if grant.policy is None else (parse_text(grant.policy, where="session policy"),)
+        inline = () if grant.policy is None else (parse_policy_text(grant.policy, where="session policy"),)
         managed = self._account.managed_policies
         return (*inline, *(managed[arn] for arn in grant.policy_arns if arn in managed))

@@ -17,7 +17,7 @@ KEY_BYTES = 32
 _ACCESS_KEY = re.compile(r"ASIA[A-Z2-7]{16}")
 
 
-class BadGateKey(ValueError):
+class InvalidGateKey(ValueError):
     """A gate key that is not 32 bytes."""
 
 
@@ -25,10 +25,10 @@ def new_gate_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def derived(gate_key: bytes, purpose: str) -> bytes:
+def derive_key(gate_key: bytes, purpose: str) -> bytes:
     """64 bytes for one purpose: keys of different purposes tell nothing about each other."""
     if len(gate_key) != KEY_BYTES:
-        raise BadGateKey(f"the gate's key must be {KEY_BYTES} bytes, not {len(gate_key)}")
+        raise InvalidGateKey(f"the gate's key must be {KEY_BYTES} bytes, not {len(gate_key)}")
     return hmac.digest(gate_key, purpose.encode(), "sha512")
 
 
@@ -40,7 +40,7 @@ def is_access_key(text: str) -> bool:
     return _ACCESS_KEY.fullmatch(text) is not None
 
 
-def secret_key(secret: bytes, access_key: str) -> str:
+def secret_for(secret: bytes, access_key: str) -> str:
     """40 characters, always the same for the same id: nothing needs to be kept."""
     return b64encode(hmac.digest(secret, access_key.encode(), "sha256")[:30]).decode()
 
@@ -50,7 +50,7 @@ _FORMAT = b"keyfence-session-1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class SessionClaims:
     """What was granted. The role and managed policies are named: their texts are those of the day they are read."""
 
     role: str
@@ -65,7 +65,7 @@ class Grant:
     source_identity: str | None = None
 
 
-class BadToken(ValueError):
+class InvalidSessionToken(ValueError):
     """A token that this key did not seal for this access key."""
 
 
@@ -77,13 +77,13 @@ class TokenTooLarge(ValueError):
         self.utilization = -(-100 * size // LARGEST_TOKEN)
 
 
-class Seal:
+class TokenCipher:
     """Binds a grant to its access key: the token of one session is no token of another."""
 
     def __init__(self, gate_key: bytes) -> None:
-        self._cipher = AESSIV(derived(gate_key, "session tokens"))
+        self._cipher = AESSIV(derive_key(gate_key, "session tokens"))
 
-    def sealed(self, grant: Grant, access_key: str, smallest: int = 0) -> str:
+    def sealed(self, grant: SessionClaims, access_key: str, smallest: int = 0) -> str:
         packed = zlib.compress(orjson.dumps(_written(grant)), 9)
         token = self._token(packed, access_key)
         if len(token) < smallest:
@@ -92,11 +92,11 @@ class Seal:
             raise TokenTooLarge(len(token))
         return token
 
-    def opened(self, token: str, access_key: str) -> Grant:
+    def opened(self, token: str, access_key: str) -> SessionClaims:
         try:
             packed = self._cipher.decrypt(_decoded(token), [_FORMAT, access_key.encode()])
         except (InvalidTag, ValueError) as error:
-            raise BadToken("the session token is not one of this access key") from error
+            raise InvalidSessionToken("the session token is not one of this access key") from error
         return _read(orjson.loads(zlib.decompressobj().decompress(packed)))
 
     def _token(self, packed: bytes, access_key: str) -> str:
@@ -118,13 +118,13 @@ def _decoded(token: str) -> bytes:
     return sealed
 
 
-def _written(grant: Grant) -> list[object]:
+def _written(grant: SessionClaims) -> list[object]:
     times = (int(grant.issued_at.timestamp()), int(grant.expires_at.timestamp()))
     tags, transitive, arns = list(grant.tags.items()), grant.transitive, grant.policy_arns
     return [grant.role, grant.role_id, grant.name, *times, tags, transitive, grant.policy, arns, grant.source_identity]
 
 
-def _read(written: list[object]) -> Grant:
+def _read(written: list[object]) -> SessionClaims:
     match written:
         case [
             str(role),
@@ -138,7 +138,7 @@ def _read(written: list[object]) -> Grant:
             list(arns),
             str() | None as source_identity,
         ]:
-            return Grant(
+            return SessionClaims(
                 role=role,
                 role_id=role_id,
                 name=name,
@@ -150,7 +150,7 @@ def _read(written: list[object]) -> Grant:
                 policy_arns=tuple(arns),
                 source_identity=source_identity,
             )
-    raise BadToken("the session token is of another format")
+    raise InvalidSessionToken("the session token is of another format")
 
 
 Clock = Callable[[], datetime]
@@ -160,6 +160,6 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def iso(moment: datetime) -> str:
+def iso_seconds(moment: datetime) -> str:
     """To the second, as policies compare it and as STS prints it."""
     return f"{moment.astimezone(UTC).isoformat()[:19]}Z"

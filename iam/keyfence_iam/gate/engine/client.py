@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from keyfence_iam.gate.http.messages import Answer, Headers, Request
+from keyfence_iam.gate.http.messages import Headers, HttpRequest, HttpResponse
 
 HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"trailer", b"upgrade"}
 )
 
 
-class EngineLost(Exception):
+class EngineUnreachable(Exception):
     """The engine did not answer; whether it acted is not known once `sent` is true."""
 
     def __init__(self, why: str, *, sent: bool = True) -> None:
@@ -23,20 +23,20 @@ class EngineLost(Exception):
         self.sent = sent
 
 
-class Connection(asyncio.Protocol):
+class EngineConnection(asyncio.Protocol):
     """The engine's answers arrive here; a connection that saw anything odd is never used again."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._waiting: asyncio.Future[HttpResponse] | None = None
         self._begin()
 
     @property
     def usable(self) -> bool:
         return self._waiting is None and not self._spent and not self._transport.is_closing()
 
-    async def send(self, request: Sequence[bytes], patience: float) -> Answer:
+    async def send(self, request: Sequence[bytes], patience: float) -> HttpResponse:
         self._waiting = self._loop.create_future()
         self._transport.writelines(request)
         timer = self._loop.call_later(patience, self._fail, f"no answer within {patience:g} seconds")
@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
         if not any(name == b"content-length" for name, _ in self._headers):
             self._headers.append((b"content-length", b"%d" % len(body)))
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(Answer(status, self._headers, body))
+            self._waiting.set_result(HttpResponse(status, self._headers, body))
 
     def _unasked(self) -> bool:
         return self._waiting is None or self._waiting.done()
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
     def _fail(self, why: str) -> None:
         self.close()
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(EngineLost(why))
+            self._waiting.set_exception(EngineUnreachable(why))
 
     def _release(self) -> None:
         """A caller that gave up leaves an answer on its way: nobody else may get it."""
@@ -106,12 +106,12 @@ class Connection(asyncio.Protocol):
         self._waiting = None
 
 
-class BadEngineUrl(ValueError):
+class InvalidEngineUrl(ValueError):
     """A URL at which no engine can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class EngineAddress:
     """Where the engine listens."""
 
     host: str
@@ -119,32 +119,32 @@ class Address:
     secure: bool = False
 
     @classmethod
-    def of(cls, url: str) -> "Address":
+    def of(cls, url: str) -> "EngineAddress":
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError as error:
-            raise BadEngineUrl(f"{url!r} is not the URL of an engine: {error}") from error
+            raise InvalidEngineUrl(f"{url!r} is not the URL of an engine: {error}") from error
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/") or parts.query:
-            raise BadEngineUrl(f"{url!r} is not the URL of an engine: http://HOST:PORT is")
+            raise InvalidEngineUrl(f"{url!r} is not the URL of an engine: http://HOST:PORT is")
         return cls(host=parts.hostname, port=port, secure=parts.scheme == "https")
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Upstream:
+class EngineClient:
     """Sends each request once: a request that may have reached the engine is never repeated here."""
 
     def __init__(
         self, url: str, *, connections: int = 64, connect_seconds: float = 5.0, answer_seconds: float = 60.0
     ) -> None:
-        self.address = Address.of(url)
+        self.address = EngineAddress.of(url)
         self._connect_seconds, self._answer_seconds = connect_seconds, answer_seconds
         self._slots = asyncio.Semaphore(connections)
-        self._idle: list[Connection] = []
+        self._idle: list[EngineConnection] = []
 
-    async def post(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Answer:
+    async def post(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> HttpResponse:
         """A length of our own: however the body came in, what goes out is exactly what was examined."""
         request = (self._head(headers, len(body)), body)
         async with self._slots:
@@ -160,21 +160,21 @@ class Upstream:
         while self._idle:
             self._idle.pop().close()
 
-    def _reused(self) -> Connection | None:
+    def _reused(self) -> EngineConnection | None:
         while self._idle:
             if (connection := self._idle.pop()).usable:
                 return connection
         return None
 
-    async def _opened(self) -> Connection:
+    async def _opened(self) -> EngineConnection:
         loop, address = asyncio.get_running_loop(), self.address
         try:
             async with asyncio.timeout(self._connect_seconds):
                 _, connection = await loop.create_connection(
-                    Connection, address.host, address.port, ssl=address.secure or None
+                    EngineConnection, address.host, address.port, ssl=address.secure or None
                 )
         except (OSError, TimeoutError) as error:
-            raise EngineLost(f"{address} cannot be reached: {error or 'timed out'}", sent=False) from error
+            raise EngineUnreachable(f"{address} cannot be reached: {error or 'timed out'}", sent=False) from error
         return connection
 
     def _head(self, headers: Iterable[tuple[bytes, bytes]], length: int) -> bytes:
@@ -183,7 +183,7 @@ class Upstream:
         return b"".join((*lines, b"\r\n"))
 
 
-HEADERS = frozenset(
+FORWARDED_HEADERS = frozenset(
     {
         b"accept",
         b"accept-encoding",
@@ -205,5 +205,5 @@ HEADERS = frozenset(
 """Named one by one: an engine could take any other for an instruction that nobody has judged."""
 
 
-async def forward(request: Request, upstream: Upstream) -> Answer:
-    return await upstream.post([header for header in request.headers if header[0] in HEADERS], request.body)
+async def forward(request: HttpRequest, upstream: EngineClient) -> HttpResponse:
+    return await upstream.post([header for header in request.headers if header[0] in FORWARDED_HEADERS], request.body)

@@ -7,13 +7,13 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from keyfence_iam.dynamodb.costs import Identity, Target
+from keyfence_iam.dynamodb.costs import Identity, ItemKey
 from keyfence_iam.dynamodb.item_size import Item
-from keyfence_iam.gate.engine.client import EngineLost, Upstream
+from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable
 from keyfence_iam.gate.http.messages import Headers
 
 
-def own_headers(region: str, operation: str) -> Headers:
+def gate_headers(region: str, operation: str) -> Headers:
     """Engines check no signature, but some of them read the region from it or miss its date."""
     scope = f"keyfence-gate/20120810/{region}/dynamodb/aws4_request"
     return [
@@ -30,17 +30,17 @@ MAX_AGE_SECONDS = 30.0
 """Somebody may change a table behind the gate's back, on the engine itself."""
 
 
-class Schemas(Generic[T]):
+class TableSchemaCache(Generic[T]):
     """What is missing is asked for again every time, so that a table is found as soon as it is there."""
 
     def __init__(
         self,
-        upstream: Upstream,
+        upstream: EngineClient,
         region: str,
         described: Callable[[object], T],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._upstream, self._headers, self._now = upstream, own_headers(region, "DescribeTable"), now
+        self._upstream, self._headers, self._now = upstream, gate_headers(region, "DescribeTable"), now
         self._read = described
         self._known: dict[str, T] = {}
         self._asked: dict[str, asyncio.Task[T | None]] = {}
@@ -84,30 +84,30 @@ class Schemas(Generic[T]):
             return self._read(content.get("Table"))
         if str(content.get("__type", "")).endswith("ResourceNotFoundException"):
             return None
-        raise EngineLost(f"it does not describe the table: HTTP {answer.status}", sent=False)
+        raise EngineUnreachable(f"it does not describe the table: HTTP {answer.status}", sent=False)
 
 
 def _content(body: bytes) -> Mapping[str, Any]:
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise EngineLost("its description of a table is not JSON", sent=False) from error
+        raise EngineUnreachable("its description of a table is not JSON", sent=False) from error
     return content if isinstance(content, dict) else {}
 
 
-Images = Mapping[Identity, Item]
+ItemsBefore = Mapping[Identity, Item]
 
 MOST = 100
 """So many keys one BatchGetItem may have."""
 
 
-class Reader:
+class ItemReader:
     """Reads consistently. What the engine refuses to read it will refuse the caller too, in its own words."""
 
-    def __init__(self, upstream: Upstream, region: str) -> None:
-        self._upstream, self._headers = upstream, own_headers(region, "BatchGetItem")
+    def __init__(self, upstream: EngineClient, region: str) -> None:
+        self._upstream, self._headers = upstream, gate_headers(region, "BatchGetItem")
 
-    async def images(self, targets: Iterable[Target]) -> Images:
+    async def images(self, targets: Iterable[ItemKey]) -> ItemsBefore:
         wanted, found = list({target.identity: target for target in targets}.values()), dict[Identity, Item]()
         for start in range(0, len(wanted), MOST):
             some = wanted[start : start + MOST]
@@ -126,7 +126,7 @@ class Reader:
         return found
 
 
-def _requested(targets: Iterable[Target]) -> dict[str, Any]:
+def _requested(targets: Iterable[ItemKey]) -> dict[str, Any]:
     requested: dict[str, Any] = {}
     for target in targets:
         entry = requested.setdefault(target.table, {"ConsistentRead": True, "Keys": []})

@@ -29,7 +29,7 @@ DYNAMODB_CODES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """One HTTP response."""
 
     status: int
@@ -37,25 +37,25 @@ class Answer:
     body: bytes
 
 
-class Refusal(Exception):
+class ResponseError(Exception):
     """The end of a call that does not come from the engine, with the answer that says so."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: HttpResponse) -> None:
         super().__init__(answer.status, answer.body)
         self.answer = answer
 
 
-def error(code: str, message: str | None = None, status: int = 400) -> Answer:
+def dynamodb_error(code: str, message: str | None = None, status: int = 400) -> HttpResponse:
     """DynamoDB's own errors spell `message`, those of the layer before it `Message`; a few come without."""
     kind = _qualified(code)
     spelling = "message" if kind.startswith(DYNAMODB) else "Message"
     said = {} if message is None else {spelling: message}
-    return json_answer({"__type": kind, **said}, status)
+    return json_response({"__type": kind, **said}, status)
 
 
-def json_answer(content: Mapping[str, Any], status: int) -> Answer:
+def json_response(content: Mapping[str, Any], status: int) -> HttpResponse:
     body = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
-    return Answer(status, _headers(body), body)
+    return HttpResponse(status, _headers(body), body)
 
 
 def _headers(body: bytes) -> Headers:
@@ -79,16 +79,16 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 LARGEST_BODY = 16 * 1024 * 1024
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """A body beyond what DynamoDB takes."""
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The caller went away before the request was complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class HttpRequest:
     """Header names are in lower case, their order and repetition as they came."""
 
     method: str
@@ -105,9 +105,9 @@ class Request:
         return found[0] if len(found) == 1 else None
 
 
-async def received(scope: Scope, receive: Receive) -> Request:
+async def read_request(scope: Scope, receive: Receive) -> HttpRequest:
     client = scope.get("client")
-    return Request(
+    return HttpRequest(
         method=scope["method"],
         path=scope["raw_path"],
         query=scope["query_string"],
@@ -126,8 +126,8 @@ async def _body(receive: Receive) -> bytes:
     while message["type"] == "http.request":
         parts += message.get("body", b"")
         if len(parts) > LARGEST_BODY:
-            raise TooLarge
+            raise BodyTooLarge
         if not message.get("more_body"):
             return bytes(parts)
         message = await receive()
-    raise Gone
+    raise ClientDisconnected

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
-from keyfence_iam.gate.http.messages import Answer
+from keyfence_iam.gate.http.messages import HttpResponse
 
 MOST_FIELDS = 1000
 
 
-class BadForm(ValueError):
+class InvalidForm(ValueError):
     """A body that is no form, or one with more fields than any operation has."""
 
 
-class Form:
+class QueryForm:
     """Of a name that occurs twice the first is meant, names that no operation has are passed over."""
 
     def __init__(self, body: bytes) -> None:
         try:
             pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
         except ValueError as error:
-            raise BadForm(str(error)) from error
+            raise InvalidForm(str(error)) from error
         self._fields = dict(reversed(pairs))
 
     @classmethod
@@ -30,7 +30,7 @@ class Form:
         """Of the protocol that the form is written for, which differs from service to service."""
         try:
             return cls(body).find("Version")
-        except BadForm:
+        except InvalidForm:
             return None
 
     def find(self, name: str) -> str | None:
@@ -57,14 +57,14 @@ Content = str | Mapping[str, "Content"]
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def success(operation: str, result: Mapping[str, Content] | None, *, namespace: str = STS) -> Answer:
+def xml_response(operation: str, result: Mapping[str, Content] | None, *, namespace: str = STS) -> HttpResponse:
     request = str(uuid.uuid4())
     told: Mapping[str, Content] = {} if result is None else {f"{operation}Result": result}
     inside = _elements({**told, "ResponseMetadata": {"RequestId": request}})
     return _answer(200, f'<{operation}Response xmlns="{namespace}">{inside}</{operation}Response>', request)
 
 
-def failure(code: str, message: str, status: int = 400, *, namespace: str = STS) -> Answer:
+def xml_error(code: str, message: str, status: int = 400, *, namespace: str = STS) -> HttpResponse:
     request = str(uuid.uuid4())
     inside = _elements({"Error": {"Type": "Sender", "Code": code, "Message": message}, "RequestId": request})
     return _answer(status, f'<ErrorResponse xmlns="{namespace}">{inside}</ErrorResponse>', request)
@@ -79,17 +79,17 @@ def _text(content: Content) -> str:
     return escape(_NOT_XML.sub("\ufffd", content)) if isinstance(content, str) else _elements(content)
 
 
-def _answer(status: int, text: str, request: str) -> Answer:
+def _answer(status: int, text: str, request: str) -> HttpResponse:
     body = text.encode()
     headers = [
         (b"content-type", b"text/xml"),
         (b"content-length", b"%d" % len(body)),
         (b"x-amzn-requestid", request.encode()),
     ]
-    return Answer(status, headers, body)
+    return HttpResponse(status, headers, body)
 
 
-class Declined(Exception):
+class QueryError(Exception):
     """An error of STS or IAM, as its XML will say it."""
 
     def __init__(self, code: str, message: str, status: int = 400, *, namespace: str | None = None) -> None:
@@ -97,17 +97,17 @@ class Declined(Exception):
         self.code, self.message, self.status = code, message, status
         self._namespace = namespace
 
-    def answer(self, namespace: str = STS) -> Answer:
-        return failure(self.code, self.message, self.status, namespace=self._namespace or namespace)
+    def answer(self, namespace: str = STS) -> HttpResponse:
+        return xml_error(self.code, self.message, self.status, namespace=self._namespace or namespace)
 
 
-def invalid(message: str) -> Declined:
-    return Declined("ValidationError", message)
+def validation_error(message: str) -> QueryError:
+    return QueryError("ValidationError", message)
 
 
-def not_authorized(caller: str, action: str, resource: str, reason: str = "") -> Declined:
+def access_denied(caller: str, action: str, resource: str, reason: str = "") -> QueryError:
     message = f"User: {caller} is not authorized to perform: {action} on resource: {resource}{reason}"
-    return Declined("AccessDenied", message, 403)
+    return QueryError("AccessDenied", message, 403)
 
 
 PUT, GET, DELETE = "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy"

@@ -5,13 +5,13 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from keyfence_iam.gate.http.query_protocol import Declined, invalid
+from keyfence_iam.gate.http.query_protocol import QueryError, validation_error
 
 _TAG_SIGNS = frozenset("_.:/=+-@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class StringConstraint:
     """Lengths count characters, not bytes; `pattern` is what the error prints and `fits` what is tested."""
 
     shortest: int
@@ -43,28 +43,28 @@ _NAME = re.compile(r"[\w+=,.@-]*", re.ASCII).fullmatch
 
 _WHOLE_NAME = re.compile(r"[\w+=,.@-]+", re.ASCII).fullmatch
 
-NAME = Text(shortest=2, longest=64, pattern=r"[\w+=,.@-]*", fits=_NAME)
-EXTERNAL_ID = Text(
+NAME = StringConstraint(shortest=2, longest=64, pattern=r"[\w+=,.@-]*", fits=_NAME)
+EXTERNAL_ID = StringConstraint(
     shortest=2, longest=1224, pattern=r"[\w+=,.@:\/-]*", fits=re.compile(r"[\w+=,.@:/-]*", re.ASCII).fullmatch
 )
-ARN = Text(
+ARN = StringConstraint(
     shortest=20,
     longest=2048,
     pattern=r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+",
     # AWS reads the last range of its own pattern otherwise than it is meant: nothing beyond U+FFFD is taken.
     fits=re.compile("[\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd]+").fullmatch,
 )
-POLICY = Text(
+POLICY = StringConstraint(
     shortest=1,
     longest=2048,
     pattern=r"[\u0009\u000A\u000D\u0020-\u00FF]+",
     fits=re.compile("[\t\n\r\x20-\xff]+").fullmatch,
 )
-ROLE_NAME = Text(shortest=1, longest=64, pattern=r"[\w+=,.@-]+", fits=_WHOLE_NAME)
-POLICY_NAME = Text(shortest=1, longest=128, pattern=r"[\w+=,.@-]+", fits=_WHOLE_NAME)
-DOCUMENT = Text(shortest=1, longest=131_072, pattern=POLICY.pattern, fits=POLICY.fits)
-TAG_KEY = Text(shortest=1, longest=128, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]+", fits=_tag_text)
-TAG_VALUE = Text(shortest=0, longest=256, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]*", fits=_tag_text)
+ROLE_NAME = StringConstraint(shortest=1, longest=64, pattern=r"[\w+=,.@-]+", fits=_WHOLE_NAME)
+POLICY_NAME = StringConstraint(shortest=1, longest=128, pattern=r"[\w+=,.@-]+", fits=_WHOLE_NAME)
+DOCUMENT = StringConstraint(shortest=1, longest=131_072, pattern=POLICY.pattern, fits=POLICY.fits)
+TAG_KEY = StringConstraint(shortest=1, longest=128, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]+", fits=_tag_text)
+TAG_VALUE = StringConstraint(shortest=0, longest=256, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]*", fits=_tag_text)
 
 
 def whole_number(text: str | None) -> int | None:
@@ -72,13 +72,13 @@ def whole_number(text: str | None) -> int | None:
     if text is None:
         return None
     if not text:
-        raise Declined("MalformedInput", "missing value for decimal type")
+        raise QueryError("MalformedInput", "missing value for decimal type")
     if not re.fullmatch(r"[+-]?[0-9]{1,20}", text, re.ASCII) or not -(2**31) <= int(text) < 2**31:
-        raise Declined("MalformedInput", f"'{text}' is not an integer")
+        raise QueryError("MalformedInput", f"'{text}' is not an integer")
     return int(text)
 
 
-def outside(number: int | None, where: str, least: int, most: int) -> list[str]:
+def range_violations(number: int | None, where: str, least: int, most: int) -> list[str]:
     if number is None or least <= number <= most:
         return []
     bound = f"greater than or equal to {least}" if number < least else f"less than or equal to {most}"
@@ -91,7 +91,7 @@ def too_many(members: int, where: str, most: int) -> list[str]:
     return [f"Value at '{where}' failed to satisfy constraint: Member must have length less than or equal to {most}"]
 
 
-def refuse(violations: list[str]) -> None:
+def raise_violations(violations: list[str]) -> None:
     if violations:
         plural = "s" if len(violations) > 1 else ""
-        raise invalid(f"{len(violations)} validation error{plural} detected: {'; '.join(violations)}")
+        raise validation_error(f"{len(violations)} validation error{plural} detected: {'; '.join(violations)}")

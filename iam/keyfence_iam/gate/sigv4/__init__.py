@@ -1,6 +1,6 @@
 """Signature version 4, verified."""
 
-from keyfence_iam.gate.sigv4.authorization_header import NotBelieved
-from keyfence_iam.gate.sigv4.verifier import Verifier
+from keyfence_iam.gate.sigv4.authorization_header import SignatureError
+from keyfence_iam.gate.sigv4.verifier import SignatureVerifier
 
-__all__ = ["NotBelieved", "Verifier"]
+__all__ = ["SignatureError", "SignatureVerifier"]

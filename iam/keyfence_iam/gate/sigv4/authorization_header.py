@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from keyfence_iam.gate.http.messages import Answer, error
-from keyfence_iam.gate.http.query_protocol import IAM, STS, failure
+from keyfence_iam.gate.http.messages import HttpResponse, dynamodb_error
+from keyfence_iam.gate.http.query_protocol import IAM, STS, xml_error
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SignatureErrorCode:
     """One way of not being believed, as each protocol calls it; DynamoDB's status is always 400."""
 
     dynamodb: str
@@ -18,28 +18,28 @@ class Kind:
     query_status: int
 
 
-MISSING = Kind("MissingAuthenticationTokenException", "MissingAuthenticationToken", 403)
-INCOMPLETE = Kind("IncompleteSignatureException", "IncompleteSignature", 400)
-BAD_SIGNATURE = Kind("InvalidSignatureException", "SignatureDoesNotMatch", 403)
-UNKNOWN = Kind("UnrecognizedClientException", "InvalidClientTokenId", 403)
-EXPIRED = Kind("ExpiredTokenException", "ExpiredToken", 403)
+MISSING = SignatureErrorCode("MissingAuthenticationTokenException", "MissingAuthenticationToken", 403)
+INCOMPLETE = SignatureErrorCode("IncompleteSignatureException", "IncompleteSignature", 400)
+BAD_SIGNATURE = SignatureErrorCode("InvalidSignatureException", "SignatureDoesNotMatch", 403)
+UNKNOWN = SignatureErrorCode("UnrecognizedClientException", "InvalidClientTokenId", 403)
+EXPIRED = SignatureErrorCode("ExpiredTokenException", "ExpiredToken", 403)
 
 
 NAMESPACES = {"sts": STS, "iam": IAM}
 
 
-class NotBelieved(Exception):
+class SignatureError(Exception):
     """A request whose sender is not known, or that is not as its sender sent it."""
 
-    def __init__(self, kind: Kind, message: str) -> None:
+    def __init__(self, kind: SignatureErrorCode, message: str) -> None:
         super().__init__(f"{kind.dynamodb}: {message}")
         self.kind = kind
         self.message = message
 
-    def answer(self, service: str) -> Answer:
+    def answer(self, service: str) -> HttpResponse:
         if namespace := NAMESPACES.get(service):
-            return failure(self.kind.query, self.message, self.kind.query_status, namespace=namespace)
-        return error(self.kind.dynamodb, self.message)
+            return xml_error(self.kind.query, self.message, self.kind.query_status, namespace=namespace)
+        return dynamodb_error(self.kind.dynamodb, self.message)
 
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -52,7 +52,7 @@ _STAMP = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True, slots=True)
-class Authorization:
+class AuthorizationHeader:
     """Who says to have signed, for when and where, and over which headers."""
 
     access_key: str
@@ -68,10 +68,12 @@ class Authorization:
         return f"{self.day}/{self.region}/{self.service}/{TERMINATOR}"
 
 
-def read(header: str | None, stamp: str | None, *, region: str, service: str, now: datetime) -> Authorization:
+def parse_authorization(
+    header: str | None, stamp: str | None, *, region: str, service: str, now: datetime
+) -> AuthorizationHeader:
     """Checks all that needs no secret, in the order in which AWS complains."""
     if header is None or not header.startswith("AWS4-"):
-        raise NotBelieved(MISSING, "Request is missing Authentication Token")
+        raise SignatureError(MISSING, "Request is missing Authentication Token")
     algorithm, _, rest = header.partition(" ")
     parts = dict(_PARTS.findall(rest))
     _complete(parts, stamp, header)
@@ -82,7 +84,7 @@ def read(header: str | None, stamp: str | None, *, region: str, service: str, no
     _known(algorithm)
     access_key, *scope = _credential(parts["Credential"])
     _scoped(scope, (written[:8], region, service), written)
-    return Authorization(access_key, written[:8], region, service, signed, parts["Signature"], written)
+    return AuthorizationHeader(access_key, written[:8], region, service, signed, parts["Signature"], written)
 
 
 def _complete(parts: dict[str, str], stamp: str | None, header: str) -> None:
@@ -94,7 +96,7 @@ def _complete(parts: dict[str, str], stamp: str | None, header: str) -> None:
     if not stamp:
         missing.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
     if missing:
-        raise NotBelieved(INCOMPLETE, f"{''.join(missing)}Authorization={header}")
+        raise SignatureError(INCOMPLETE, f"{''.join(missing)}Authorization={header}")
 
 
 def _moment(stamp: str) -> tuple[datetime, str]:
@@ -103,7 +105,7 @@ def _moment(stamp: str) -> tuple[datetime, str]:
         return (datetime.fromisoformat(stamp), stamp) if _BASIC.fullmatch(stamp) else _http_date(stamp)
     except (ValueError, TypeError, OverflowError):
         text = f"Date must be in ISO-8601 'basic format'. Got '{stamp}'. See http://en.wikipedia.org/wiki/ISO_8601"
-        raise NotBelieved(INCOMPLETE, text) from None
+        raise SignatureError(INCOMPLETE, text) from None
 
 
 def _http_date(stamp: str) -> tuple[datetime, str]:
@@ -115,29 +117,29 @@ def _http_date(stamp: str) -> tuple[datetime, str]:
 def _current(moment: datetime, now: datetime) -> None:
     if moment < (bound := now - SKEW):
         text = f"Signature expired: {moment:{_STAMP}} is now earlier than {bound:{_STAMP}} ({now:{_STAMP}} - 15 min.)"
-        raise NotBelieved(BAD_SIGNATURE, text)
+        raise SignatureError(BAD_SIGNATURE, text)
     if moment > (bound := now + SKEW):
         text = f"Signature not yet current: {moment:{_STAMP}} is still later than {bound:{_STAMP}}"
-        raise NotBelieved(BAD_SIGNATURE, f"{text} ({now:{_STAMP}} + 15 min.)")
+        raise SignatureError(BAD_SIGNATURE, f"{text} ({now:{_STAMP}} + 15 min.)")
 
 
 def _signs_host(signed: tuple[bytes, ...]) -> None:
     if b"host" not in signed:
         text = "'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."
-        raise NotBelieved(BAD_SIGNATURE, text)
+        raise SignatureError(BAD_SIGNATURE, text)
 
 
 def _known(algorithm: str) -> None:
     if algorithm != ALGORITHM:
         text = f"Unsupported AWS 'algorithm': '{algorithm}' (only {ALGORITHM} for now). "
-        raise NotBelieved(INCOMPLETE, text)
+        raise SignatureError(INCOMPLETE, text)
 
 
 def _credential(credential: str) -> list[str]:
     parts = credential.split("/")
     if len(parts) != 5:
         text = "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term,"
-        raise NotBelieved(INCOMPLETE, f"{text} got '{credential}'")
+        raise SignatureError(INCOMPLETE, f"{text} got '{credential}'")
     return parts
 
 
@@ -154,4 +156,4 @@ def _scoped(scope: list[str], wanted: tuple[str, str, str], stamp: str) -> None:
         wrong += "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
         wrong += f"'{day}' != '{wanted[0]}', from '{stamp}'."
     if wrong:
-        raise NotBelieved(BAD_SIGNATURE, wrong)
+        raise SignatureError(BAD_SIGNATURE, wrong)

@@ -23,7 +23,7 @@ def canonical_request(
     return b"\n".join(lines)
 
 
-def folded(headers: Headers) -> dict[bytes, bytes]:
+def canonical_headers(headers: Headers) -> dict[bytes, bytes]:
     """Repeated headers are joined by commas in the order in which they came, runs of blanks become one."""
     values: dict[bytes, bytes] = {}
     for name, value in headers:

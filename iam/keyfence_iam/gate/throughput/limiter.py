@@ -4,21 +4,35 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from keyfence_iam.dynamodb.calls import Asked, Layouts, Shape, asked, table_name
-from keyfence_iam.dynamodb.capacity import Claim, Claims
-from keyfence_iam.dynamodb.table_schema import Layout
-from keyfence_iam.gate.call import Call
-from keyfence_iam.gate.engine.client import Upstream, forward
-from keyfence_iam.gate.engine.reads import Images, Reader, Schemas
-from keyfence_iam.gate.http.messages import DYNAMODB, Answer, Refusal, Request, error, json_answer
+from keyfence_iam.dynamodb.calls import CallShape, ItemAccess, Layouts, item_access, table_name
+from keyfence_iam.dynamodb.capacity import Claims, PartitionUnits
+from keyfence_iam.dynamodb.table_schema import TableSchema
+from keyfence_iam.gate.call import DynamoDBCall
+from keyfence_iam.gate.engine.client import EngineClient, forward
+from keyfence_iam.gate.engine.reads import ItemReader, ItemsBefore, TableSchemaCache
+from keyfence_iam.gate.http.messages import (
+    DYNAMODB,
+    HttpRequest,
+    HttpResponse,
+    ResponseError,
+    dynamodb_error,
+    json_response,
+)
 from keyfence_iam.gate.throughput import settlement
-from keyfence_iam.gate.throughput.partition_limits import Limits, Refused
-from keyfence_iam.gate.throughput.settlement import TOLD, asking, content_of, rewritten, wants_to_know, with_content
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits, Refused
+from keyfence_iam.gate.throughput.settlement import (
+    TOLD,
+    content_of,
+    request_consumed_capacity,
+    rewritten,
+    wants_to_know,
+    with_content,
+)
 
 UNPROCESSED = {"BatchGetItem": "UnprocessedKeys", "BatchWriteItem": "UnprocessedItems"}
 
 
-def selected(requested: Mapping[str, Any], numbers: Container[int]) -> dict[str, Any]:
+def select_requests(requested: Mapping[str, Any], numbers: Container[int]) -> dict[str, Any]:
     """The requests of these numbers, counted over all tables in their order, as a batch spells them."""
     return dict(_selected(requested, numbers))
 
@@ -31,7 +45,7 @@ def _selected(requested: Mapping[str, Any], numbers: Container[int]) -> Iterator
             yield table, kept if isinstance(entry, list) else {**entry, "Keys": kept}
 
 
-def joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def merge_unprocessed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Two selections of the same batch as one."""
     both = dict(one)
     for table, entry in other.items():
@@ -55,15 +69,15 @@ _INDEX = (
 _CANCELLED = "Transaction cancelled, please refer cancellation reasons for specific reasons"
 
 
-def exceeded(claim: Claim) -> Answer:
-    return error("ProvisionedThroughputExceededException", _message(claim))
+def throughput_exceeded(claim: PartitionUnits) -> HttpResponse:
+    return dynamodb_error("ProvisionedThroughputExceededException", _message(claim))
 
 
-def cancelled(refused: Mapping[int, Claim], count: int) -> Answer:
+def transaction_cancelled(refused: Mapping[int, PartitionUnits], count: int) -> HttpResponse:
     """A reason for every item of the transaction, in their order."""
     reasons = [_reason(refused.get(number)) for number in range(count)]
     codes = ", ".join(reason["Code"] for reason in reasons)
-    return json_answer(
+    return json_response(
         {
             "__type": f"{DYNAMODB}TransactionCanceledException",
             "Message": f"{_CANCELLED} [{codes}]",
@@ -73,37 +87,37 @@ def cancelled(refused: Mapping[int, Claim], count: int) -> Answer:
     )
 
 
-def _reason(claim: Claim | None) -> dict[str, str]:
+def _reason(claim: PartitionUnits | None) -> dict[str, str]:
     if claim is None:
         return {"Code": "None"}
     return {"Code": "ProvisionedThroughputExceeded", "Message": _message(claim)}
 
 
-def _message(claim: Claim) -> str:
+def _message(claim: PartitionUnits) -> str:
     return _TABLE if claim.partition.index is None else _INDEX
 
 
-class Limiter:
+class ThroughputLimiter:
     """Calls that touch no partition, and those of PartiQL, go by."""
 
-    def __init__(self, upstream: Upstream, region: str) -> None:
+    def __init__(self, upstream: EngineClient, region: str) -> None:
         self._upstream = upstream
-        self._layouts = Schemas(upstream, region, Layout.described)
-        self._reader = Reader(upstream, region)
+        self._layouts = TableSchemaCache(upstream, region, TableSchema.described)
+        self._reader = ItemReader(upstream, region)
 
     def forget(self) -> None:
         self._layouts.forget()
 
-    async def forward(self, call: Call, limits: Limits) -> Answer:
+    async def forward(self, call: DynamoDBCall, limits: PartitionLimits) -> HttpResponse:
         tables = _tables(call)
         layouts = await self._layouts.of(tables)
         if call.operation == "Scan":
             return await self._scan(call, limits, layouts)
         known = tables <= layouts.keys()
-        wanted = asked(call.operation, call.parameters, call.leading_keys, layouts) if known else None
+        wanted = item_access(call.operation, call.parameters, call.leading_keys, layouts) if known else None
         return await (forward(call.request, self._upstream) if wanted is None else self._limited(call, limits, wanted))
 
-    async def _limited(self, call: Call, limits: Limits, wanted: Asked) -> Answer:
+    async def _limited(self, call: DynamoDBCall, limits: PartitionLimits, wanted: ItemAccess) -> HttpResponse:
         """Whom the table's own partitions turn away costs the engine nothing, not even the look at what is there."""
         _turn_away(limits, wanted, limits.refused([part.least for part in wanted.parts]))
         before = await self._reader.images(wanted.looked_at)
@@ -115,8 +129,14 @@ class Limiter:
         return await self._admitted(call, limits, wanted.without(refused), drafts, before, refused)
 
     async def _admitted(
-        self, call: Call, limits: Limits, wanted: Asked, drafts: Sequence[Claims], before: Images, refused: Refused
-    ) -> Answer:
+        self,
+        call: DynamoDBCall,
+        limits: PartitionLimits,
+        wanted: ItemAccess,
+        drafts: Sequence[Claims],
+        before: ItemsBefore,
+        refused: Refused,
+    ) -> HttpResponse:
         """However it ends, what was taken to be admitted is given back for what it cost."""
         taken = [claims for number, claims in enumerate(drafts) if number not in refused]
         cost: Claims = ()
@@ -128,16 +148,16 @@ class Limiter:
             limits.settle(taken, cost)
         return _told(call, answer, content, refused)
 
-    async def _scan(self, call: Call, limits: Limits, layouts: Layouts) -> Answer:
+    async def _scan(self, call: DynamoDBCall, limits: PartitionLimits, layouts: Layouts) -> HttpResponse:
         """Charged, but never turned away: which partitions it will meet nobody knows."""
-        answer = await forward(asking(call.request, call.parameters), self._upstream)
+        answer = await forward(request_consumed_capacity(call.request, call.parameters), self._upstream)
         content, table = content_of(answer), table_name(call.parameters["TableName"])
         if answer.status == 200 and table in layouts:
-            limits.charge(settlement.by_scan(table, layouts[table], call.parameters, content))
+            limits.charge(settlement.scan_charges(table, layouts[table], call.parameters, content))
         return _told(call, answer, content, {})
 
 
-def _tables(call: Call) -> set[str]:
+def _tables(call: DynamoDBCall) -> set[str]:
     """Those that it names, not all that are known: one that is gone must not open the others.
 
     A scan names its table without having to be led by anything, so that nobody has asked for its keys yet."""
@@ -149,35 +169,37 @@ def _table_of(resource: str) -> str:
     return resource.partition(":table/")[2].partition("/")[0]
 
 
-def _turn_away(limits: Limits, wanted: Asked, refused: Refused) -> None:
+def _turn_away(limits: PartitionLimits, wanted: ItemAccess, refused: Refused) -> None:
     """A batch goes on as long as a part of it does."""
-    if not refused or (wanted.shape is Shape.BATCH and len(refused) < len(wanted.parts)):
+    if not refused or (wanted.shape is CallShape.BATCH and len(refused) < len(wanted.parts)):
         return
     limits.turned_away(refused)
-    if wanted.shape is Shape.TRANSACTION:
-        raise Refusal(cancelled(refused, len(wanted.parts)))
-    raise Refusal(exceeded(next(iter(refused.values()))))
+    if wanted.shape is CallShape.TRANSACTION:
+        raise ResponseError(transaction_cancelled(refused, len(wanted.parts)))
+    raise ResponseError(throughput_exceeded(next(iter(refused.values()))))
 
 
-def _request(call: Call, count: int, refused: Refused) -> Request:
+def _request(call: DynamoDBCall, count: int, refused: Refused) -> HttpRequest:
     if not refused:
-        return asking(call.request, call.parameters)
-    kept = selected(call.parameters["RequestItems"], set(range(count)) - refused.keys())
+        return request_consumed_capacity(call.request, call.parameters)
+    kept = select_requests(call.parameters["RequestItems"], set(range(count)) - refused.keys())
     return rewritten(call.request, {**call.parameters, "RequestItems": kept})
 
 
-def _cost(wanted: Asked, taken: Sequence[Claims], before: Images, answer: Answer, content: dict[str, Any]) -> Claims:
+def _cost(
+    wanted: ItemAccess, taken: Sequence[Claims], before: ItemsBefore, answer: HttpResponse, content: dict[str, Any]
+) -> Claims:
     if wanted.writes:
-        return settlement.by_writes(wanted.writes, taken, before, answer, content)
-    return settlement.by_reads(wanted.reads, before, content) if answer.status == 200 else ()
+        return settlement.write_charges(wanted.writes, taken, before, answer, content)
+    return settlement.read_charges(wanted.reads, before, content) if answer.status == 200 else ()
 
 
-def _told(call: Call, answer: Answer, content: dict[str, Any], refused: Refused) -> Answer:
+def _told(call: DynamoDBCall, answer: HttpResponse, content: dict[str, Any], refused: Refused) -> HttpResponse:
     """The engine's own bytes where nothing has to be kept from the caller or told besides."""
     if answer.status != 200 or not content or (wants_to_know(call.parameters) and not refused):
         return answer
     told = {name: value for name, value in content.items() if name != TOLD or wants_to_know(call.parameters)}
     if refused:
-        name, back = UNPROCESSED[call.operation], selected(call.parameters["RequestItems"], refused)
-        told[name] = joined(told.get(name) or {}, back)
+        name, back = UNPROCESSED[call.operation], select_requests(call.parameters["RequestItems"], refused)
+        told[name] = merge_unprocessed(told.get(name) or {}, back)
     return with_content(answer, told)

@@ -4,31 +4,31 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from keyfence_iam.dynamodb.calls import Shape
-from keyfence_iam.dynamodb.capacity import Claim, Claims
-from keyfence_iam.gate.throughput.partition_buckets import Buckets, Rates
-from keyfence_iam.gate.throughput.traffic_report import Traffic
+from keyfence_iam.dynamodb.calls import CallShape
+from keyfence_iam.dynamodb.capacity import Claims, PartitionUnits
+from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
+from keyfence_iam.gate.throughput.traffic_report import TrafficReport
 
-Refused = Mapping[int, Claim]
+Refused = Mapping[int, PartitionUnits]
 """Which parts of a call are turned away, and by which partition."""
 
 
-class Limits:
+class PartitionLimits:
     """A part is admitted while each partition that it touches has something left, and charged what it costs."""
 
-    def __init__(self, rates: Rates | None = None, *, now: Callable[[], float] = time.monotonic) -> None:
-        self.rates, self._now = rates or Rates(), now
-        self.buckets = Buckets(self.rates, now)
-        self._traffic = Traffic()
+    def __init__(self, rates: PartitionRates | None = None, *, now: Callable[[], float] = time.monotonic) -> None:
+        self.rates, self._now = rates or PartitionRates(), now
+        self.buckets = PartitionBuckets(self.rates, now)
+        self._traffic = TrafficReport()
 
     def refused(self, parts: Sequence[Claims]) -> Refused:
         """As things are, and nothing is taken."""
         closed = ((number, self._closed(claims)) for number, claims in enumerate(parts))
         return {number: claim for number, claim in closed if claim is not None}
 
-    def admit(self, shape: Shape, parts: Sequence[Claims]) -> Refused:
+    def admit(self, shape: CallShape, parts: Sequence[Claims]) -> Refused:
         """Takes what the admitted parts claim: of a batch one after the other, of any other call all or nothing."""
-        if shape is Shape.BATCH:
+        if shape is CallShape.BATCH:
             return {number: closed for number, claims in enumerate(parts) if (closed := self._admitted(claims))}
         refused = self.refused(parts)
         for claims in () if refused else parts:
@@ -53,11 +53,11 @@ class Limits:
     def seen(self) -> dict[str, Any]:
         return self._traffic.seen(self._now(), self.rates)
 
-    def _admitted(self, claims: Claims) -> Claim | None:
+    def _admitted(self, claims: Claims) -> PartitionUnits | None:
         closed = self._closed(claims)
         if closed is None:
             self.buckets.take(claims)
         return closed
 
-    def _closed(self, claims: Claims) -> Claim | None:
+    def _closed(self, claims: Claims) -> PartitionUnits | None:
         return next((claim for claim in claims if not self.buckets.is_open(claim)), None)

@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 
-from keyfence_iam.dynamodb.capacity import Claim, Claims, Partition, read_units
-from keyfence_iam.dynamodb.costs import Read, Write, shows_all
-from keyfence_iam.dynamodb.item_size import item_bytes
-from keyfence_iam.dynamodb.table_schema import Layout
-from keyfence_iam.gate.engine.reads import Images
-from keyfence_iam.gate.http.messages import Answer, Request
+from keyfence_iam.dynamodb.capacity import Claims, Partition, PartitionUnits, read_units
+from keyfence_iam.dynamodb.costs import ItemRead, ItemWrite, returns_whole_items
+from keyfence_iam.dynamodb.item_size import item_size
+from keyfence_iam.dynamodb.table_schema import TableSchema
+from keyfence_iam.gate.engine.reads import ItemsBefore
+from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 
 ASKING = "ReturnConsumedCapacity"
 TOLD = "ConsumedCapacity"
@@ -24,7 +24,7 @@ def wants_to_know(parameters: Mapping[str, Any]) -> bool:
     return parameters.get(ASKING) not in {None, "NONE"}
 
 
-def asking(request: Request, parameters: Mapping[str, Any]) -> Request:
+def request_consumed_capacity(request: HttpRequest, parameters: Mapping[str, Any]) -> HttpRequest:
     """The body byte for byte behind the one parameter that is put before it; the answer has to be readable here."""
     headers = [header for header in request.headers if header[0] != b"accept-encoding"]
     if ASKING not in parameters:
@@ -34,11 +34,11 @@ def asking(request: Request, parameters: Mapping[str, Any]) -> Request:
     return replace(request, headers=headers, body=body)
 
 
-def rewritten(request: Request, parameters: Mapping[str, Any]) -> Request:
-    return asking(replace(request, body=orjson.dumps(parameters)), parameters)
+def rewritten(request: HttpRequest, parameters: Mapping[str, Any]) -> HttpRequest:
+    return request_consumed_capacity(replace(request, body=orjson.dumps(parameters)), parameters)
 
 
-def content_of(answer: Answer) -> dict[str, Any]:
+def content_of(answer: HttpResponse) -> dict[str, Any]:
     try:
         content = orjson.loads(answer.body)
     except orjson.JSONDecodeError:
@@ -46,18 +46,18 @@ def content_of(answer: Answer) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def with_content(answer: Answer, content: Mapping[str, Any]) -> Answer:
+def with_content(answer: HttpResponse, content: Mapping[str, Any]) -> HttpResponse:
     body = orjson.dumps(content)
     kept = [header for header in answer.headers if header[0].lower() not in _REPLACED]
     sized = [(b"content-length", b"%d" % len(body)), (b"x-amz-crc32", b"%d" % zlib.crc32(body))]
-    return Answer(answer.status, [*kept, *sized], body)
+    return HttpResponse(answer.status, [*kept, *sized], body)
 
 
 def reported(content: Mapping[str, Any], name: str = "CapacityUnits") -> float:
-    return float(sum(part.get(name) or 0 for part in parts(content)))
+    return float(sum(part.get(name) or 0 for part in consumed_units(content)))
 
 
-def parts(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+def consumed_units(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     """One for each table; of a call on one table there is but one, and no list."""
     told = content.get(TOLD)
     found = told if isinstance(told, list) else [told]
@@ -67,8 +67,8 @@ def parts(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 Content = Mapping[str, Any]
 
 
-def by_writes(
-    writes: Sequence[Write], drafts: Sequence[Claims], before: Images, answer: Answer, content: Content
+def write_charges(
+    writes: Sequence[ItemWrite], drafts: Sequence[Claims], before: ItemsBefore, answer: HttpResponse, content: Content
 ) -> Claims:
     """As drafted where it was done, the price of looking where a condition did not hold, else nothing."""
     if answer.status == 200:
@@ -85,57 +85,57 @@ def _invalid(content: Content) -> bool:
     return any(reason.get("Code") == "ValidationError" for reason in content.get("CancellationReasons") or ())
 
 
-def _written(writes: Sequence[Write], drafts: Sequence[Claims], content: Content) -> Iterator[Claim]:
+def _written(writes: Sequence[ItemWrite], drafts: Sequence[Claims], content: Content) -> Iterator[PartitionUnits]:
     """A transaction that was carried out before is only read again when it is repeated, and the engine says so."""
     if (repeated := reported(content, "ReadCapacityUnits")) and not reported(content, "WriteCapacityUnits"):
-        yield from (Claim(write.target.partition, "read", repeated / len(writes)) for write in writes)
+        yield from (PartitionUnits(write.target.partition, "read", repeated / len(writes)) for write in writes)
         return
     yield from (claim for draft in drafts for claim in draft)
     rest = reported(content) - sum(claim.units for draft in drafts for claim in draft)
     unsure = [write for write in writes if write.uncertain]
     if rest > 0:
-        yield from (Claim(write.target.partition, "write", rest / len(unsure)) for write in unsure)
+        yield from (PartitionUnits(write.target.partition, "write", rest / len(unsure)) for write in unsure)
 
 
-def by_reads(reads: Sequence[Read], before: Images, content: Content) -> Claims:
+def read_charges(reads: Sequence[ItemRead], before: ItemsBefore, content: Content) -> Claims:
     """By the items in the answer where it shows them whole. What a query hides only the engine can tell."""
     shown = _shown(reads, content)
     return tuple(claim for number, read in enumerate(reads) for claim in _read(read, shown[number], before, content))
 
 
-def _read(read: Read, shown: int, before: Images, content: Content) -> Claims:
+def _read(read: ItemRead, shown: int, before: ItemsBefore, content: Content) -> Claims:
     if read.whole:
         return read.claims(shown)
     if read.target is not None:
-        return read.claims(item_bytes(before.get(read.target.identity)))
+        return read.claims(item_size(before.get(read.target.identity)))
     return read.charged(max(reported(content), read.claims(shown)[0].units))
 
 
-def _shown(reads: Sequence[Read], content: Content) -> list[int]:
+def _shown(reads: Sequence[ItemRead], content: Content) -> list[int]:
     """The bytes of each read in the answer: of one call, of a transaction in its order, of a batch by the keys."""
     responses = content.get("Responses")
     if responses is None:
-        return [sum(map(item_bytes, content.get("Items") or [content.get("Item")]))]
+        return [sum(map(item_size, content.get("Items") or [content.get("Item")]))]
     if isinstance(responses, list):
-        return [item_bytes(one.get("Item")) for one in responses]
+        return [item_size(one.get("Item")) for one in responses]
     layouts = {read.target.table: read.target.layout for read in reads if read.target}
     sizes = {
-        (table, layout.identity(item)): item_bytes(item)
+        (table, layout.identity(item)): item_size(item)
         for table, layout in layouts.items()
         for item in responses.get(table, ())
     }
     return [sizes.get(read.target.identity, 0) if read.target else 0 for read in reads]
 
 
-def by_scan(table: str, layout: Layout, call: Content, content: Content) -> Claims:
+def scan_charges(table: str, layout: TableSchema, call: Content, content: Content) -> Claims:
     """Spread over the partitions of the items that it shows; what it shows nothing of is charged to nobody."""
     index = call.get("IndexName")
     leading = (layout if index is None else layout.indexes[index]).keys[0]
     shares: defaultdict[Partition, int] = defaultdict(int)
     for item in content.get("Items") or ():
         if leading in item:
-            shares[layout.partition(table, item, index)] += item_bytes(item)
+            shares[layout.partition(table, item, index)] += item_size(item)
     seen = sum(shares.values())
     least = read_units(seen, consistent=bool(call.get("ConsistentRead")))
-    total = least if shows_all(call) else max(least, reported(content))
-    return tuple(Claim(partition, "read", total * share / seen) for partition, share in shares.items())
+    total = least if returns_whole_items(call) else max(least, reported(content))
+    return tuple(PartitionUnits(partition, "read", total * share / seen) for partition, share in shares.items())

@@ -5,34 +5,34 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from keyfence_iam.dynamodb.capacity import Claim, Partition
-from keyfence_iam.gate.throughput.partition_buckets import Rates
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.window import SECONDS, Sum
 from keyfence_iam.gate.throughput.windows import Windows
-from keyfence_iam.tenant import TENANT_ID
+from keyfence_iam.tenant import TENANT_ID_PATTERN
 
 MOST = 100
 NOBODY = "-"
-_TENANT = re.compile(rf"TENANT#({TENANT_ID.pattern})#")
+_TENANT = re.compile(rf"TENANT#({TENANT_ID_PATTERN.pattern})#")
 _SLOT = re.compile(r"(.*#)([0-9a-f]{2})", re.DOTALL)
 
 
-class Traffic:
+class TrafficReport:
     """By partition and by tenant; what belongs to no tenant is told as `-`."""
 
     def __init__(self) -> None:
         self._partitions: Windows[Partition] = Windows()
         self._tenants: Windows[str] = Windows()
 
-    def spent(self, claim: Claim, now: float) -> None:
+    def spent(self, claim: PartitionUnits, now: float) -> None:
         self._partitions.of(claim.partition, now).spend(claim, now)
         self._tenants.of(tenant_of(claim.partition.key), now).spend(claim, now)
 
-    def throttled(self, claim: Claim, now: float) -> None:
+    def throttled(self, claim: PartitionUnits, now: float) -> None:
         self._partitions.of(claim.partition, now).throttle(now)
         self._tenants.of(tenant_of(claim.partition.key), now).throttle(now)
 
-    def seen(self, now: float, rates: Rates) -> dict[str, Any]:
+    def seen(self, now: float, rates: PartitionRates) -> dict[str, Any]:
         """The busiest first: tenants by their units, partitions by how near they are to a limit."""
         partitions, tenants = self._partitions.busy(now), self._tenants.busy(now)
         places = Counter(tenant_of(partition.key) for partition in partitions)
@@ -89,5 +89,5 @@ def _told(total: Sum) -> dict[str, Any]:
     }
 
 
-def _load(total: Sum, rates: Rates) -> float:
+def _load(total: Sum, rates: PartitionRates) -> float:
     return max(total.read / rates.read, total.write / rates.write)

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from keyfence_iam.dynamodb.capacity import Claim
+from keyfence_iam.dynamodb.capacity import PartitionUnits
 
 SECONDS = 10
 
@@ -40,7 +40,7 @@ class Window:
 
     seconds: deque[Second] = field(default_factory=lambda: deque(maxlen=SECONDS))
 
-    def spend(self, claim: Claim, now: float) -> None:
+    def spend(self, claim: PartitionUnits, now: float) -> None:
         second = self._second(now)
         if claim.kind == "read":
             second.read += claim.units

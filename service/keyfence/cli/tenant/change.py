@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.operator import By, Desk, Id, Json, checked_id
+from keyfence.cli.operator import By, Id, Json, OperatorSession, checked_id
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.codec import attribute
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class TenantChange:
     """Of which tenant, by whom, and where."""
 
     id: str
@@ -36,7 +36,7 @@ class Change:
         async def work(desk: "Context") -> "Tenant":
             return await change(desk, tenant)
 
-        changed = Desk(self.data, self.endpoint_url).change(self.by, tenant, work)
+        changed = OperatorSession(self.data, self.endpoint_url).change(self.by, tenant, work)
         self._tell(changed, told(changed))
 
     def _tell(self, changed: "Tenant", told: str) -> None:
@@ -73,7 +73,7 @@ def suspend(
 
     [bold]Example:[/bold] keyfence tenant suspend acme --reason "unpaid since March"
     """
-    Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
+    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
         lambda desk, tenant: desk.standing.suspend(tenant, reason),
         lambda one: f"{one.id} is suspended: {one.reason}\nThe fence was told to refuse its sessions.",
     )
@@ -84,7 +84,7 @@ def resume(id: Id, by: By = None, json: Json = False, data: Data = DEFAULT, endp
 
     [bold]Example:[/bold] keyfence tenant resume acme
     """
-    Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
+    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
         lambda desk, tenant: desk.standing.resume(tenant),
         lambda one: f"{one.id} is to be served.\nThe fence was told to let its sessions in.",
     )
@@ -103,7 +103,7 @@ def rename(
 
     [bold]Example:[/bold] keyfence tenant rename acme --name "Acme and Daughters"
     """
-    Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
+    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
         lambda desk, tenant: desk.standing.rename(tenant, name, expected_version=expected_version),
         lambda one: f"{one.id} is called {one.name}.",
     )
@@ -116,7 +116,7 @@ def tier(
 
     [bold]Example:[/bold] keyfence tenant tier acme PREMIUM
     """
-    Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
+    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
         lambda desk, tenant: desk.standing.set_tier(tenant, tier),
         lambda one: f"{one.id} is in the tier {one.tier}: {allowance(one)}.",
     )
@@ -151,7 +151,7 @@ def quotas(
     given = {name: value for name, value in named.items() if value is not None}
     if not given:
         raise BadInput(f"Name at least one quota, such as --users 2000. `keyfence tenant show {id}` shows them.")
-    Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
+    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
         lambda desk, tenant: desk.standing.set_quotas(tenant, given),
         lambda one: f"{one.id} may use {allowance(one)}.",
     )

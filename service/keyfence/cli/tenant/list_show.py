@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.operator import Desk, Id, Json, checked_id, unknown
+from keyfence.cli.operator import Id, Json, OperatorSession, checked_id, unknown
 from keyfence.local.data_directory import DEFAULT
-from keyfence.store.pagination import LARGEST
+from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.tenancy.tenant import TenantStatus
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context
-    from keyfence.tenancy.repository import Register
+    from keyfence.tenancy.repository import TenantRepository
     from keyfence.tenancy.tenant import Tenant, TenantEvent
 
 
@@ -52,7 +52,7 @@ def list_(
             found += some
         return found
 
-    found = Desk(data, endpoint_url).read(work)
+    found = OperatorSession(data, endpoint_url).read(work)
     if json:
         echo({"tenants": [tenant_json(one) for one in found]})
     else:
@@ -60,11 +60,11 @@ def list_(
 
 
 async def pages(
-    register: "Register", status: TenantStatus | None, limit: int | None
+    register: "TenantRepository", status: TenantStatus | None, limit: int | None
 ) -> "AsyncIterator[Sequence[Tenant]]":
     after, left = None, limit
     while True:
-        page = await register.newest(status=status, first=min(LARGEST, left or LARGEST), after=after)
+        page = await register.newest(status=status, first=min(MAX_PAGE_SIZE, left or MAX_PAGE_SIZE), after=after)
         yield page.items
         left = None if left is None else left - len(page.edges)
         if left == 0 or not page.has_next or not page.edges:
@@ -73,14 +73,14 @@ async def pages(
 
 
 def _print(tenants: "Sequence[Tenant]", *, headed: bool) -> None:
-    from keyfence.cli.output import console, lay, minute, shown, status
+    from keyfence.cli.output import console, minute, print_table, shown, status
 
     rows = [(one.id, status(one.status), one.tier, minute(one.created_at), shown(one.name)) for one in tenants]
     if rows:
-        lay(console(), HEADINGS if headed else ("",) * len(HEADINGS), rows, widths=WIDTHS)
+        print_table(console(), HEADINGS if headed else ("",) * len(HEADINGS), rows, widths=WIDTHS)
 
 
-Events = Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="How many of its latest events.")]
+Events = Annotated[int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="How many of its latest events.")]
 
 
 def show(
@@ -101,7 +101,7 @@ def show(
             raise unknown(tenant)
         return found, (await desk.register.events(tenant, first=events, after=None)).items
 
-    found, happened = Desk(data, endpoint_url).read(work)
+    found, happened = OperatorSession(data, endpoint_url).read(work)
     if json:
         seen = {"shards": shards_json(found), "events": [event_json(one) for one in happened]}
         echo({**tenant_json(found), **seen})
@@ -110,16 +110,16 @@ def show(
 
 
 def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]") -> None:
-    from keyfence.cli.output import console, lay
+    from keyfence.cli.output import console, print_table
 
     out = console()
-    lay(out, ("", ""), _facts(tenant))
+    print_table(out, ("", ""), _facts(tenant))
     out.print()
-    lay(out, ("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",))
+    print_table(out, ("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",))
     out.print()
-    lay(out, ("SHARDS OF", "READ", "WRITTEN", "CHANGED BY"), _shards(tenant), numbers=("READ", "WRITTEN"))
+    print_table(out, ("SHARDS OF", "READ", "WRITTEN", "CHANGED BY"), _shards(tenant), numbers=("READ", "WRITTEN"))
     out.print()
-    lay(out, ("AT", "EVENT", "BY", "DETAIL"), _events(happened))
+    print_table(out, ("AT", "EVENT", "BY", "DETAIL"), _events(happened))
 
 
 def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.job_progress import AsJson, UnitRate, exports_of, migrating, settling, signing
-from keyfence.cli.operator import By, operator
+from keyfence.cli.job_progress import AsJson, UnitRate, certificate_signer, export_directory, migrator_access, settling
+from keyfence.cli.operator import By, operator_name
 from keyfence.errors import KeyfenceError
 from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
-    from keyfence.jobs.offboard.certificate import Signer
-    from keyfence.jobs.offboard.job import Means
-    from keyfence.jobs.offboard.start import Departure, Job
+    from keyfence.jobs.offboard.certificate import CertificateSigner
+    from keyfence.jobs.offboard.job import OffboardResources
+    from keyfence.jobs.offboard.start import OffboardingProgress, OffboardingState
     from keyfence_iam.tenant import TenantId
 
 
 @contextmanager
-def followed(tenant: str) -> Iterator[Callable[["Job"], None]]:
+def followed(tenant: str) -> Iterator[Callable[["OffboardingState"], None]]:
     """A bar on a terminal; elsewhere a line for each phase."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -37,7 +37,7 @@ def followed(tenant: str) -> Iterator[Callable[["Job"], None]]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(f"offboarding {tenant}", total=None)
 
-        def tell(job: "Job") -> None:
+        def tell(job: "OffboardingState") -> None:
             completed, total = _place(job)
             bar.tasks[task].total = total  # `update` takes None for "as before"
             bar.update(task, description=f"{tenant}: {doing(job)}", completed=completed)
@@ -50,29 +50,31 @@ class _Lines:
         self._said = ""
         print(f"offboarding {tenant} ...", file=sys.stderr, flush=True)
 
-    def tell(self, job: "Job") -> None:
+    def tell(self, job: "OffboardingState") -> None:
         if (now := doing(job)) != self._said:
             self._said = now
             print(f"{now} ...", file=sys.stderr, flush=True)
 
 
-def doing(job: "Job") -> str:
+def doing(job: "OffboardingState") -> str:
     again = f", round {job.round}" if job.round > 1 else ""
     where = f" {job.index.upper()}" if job.index != "table" else ""
     return f"{job.phase.lower()}{where}{again}"
 
 
-def _place(job: "Job") -> tuple[int, int | None]:
+def _place(job: "OffboardingState") -> tuple[int, int | None]:
     """How much of what is done or, where nobody knows how much there is, has been looked at."""
     return (job.purged, job.lines) if job.phase == "PURGING" else (job.scanned, None)
 
 
-def stopped(why: str, job: "Job | None") -> str:
+def stopped(why: str, job: "OffboardingState | None") -> str:
     so_far = f"{job.lines:,} items are exported and {job.purged:,} purged; " if job else ""
     return f"{why.rstrip('.')}. {so_far}the same command goes on from there."
 
 
-def done(departure: "Departure", signer: "Signer", exports: Path, seconds: float, *, as_json: bool) -> None:
+def done(
+    departure: "OffboardingProgress", signer: "CertificateSigner", exports: Path, seconds: float, *, as_json: bool
+) -> None:
     from keyfence.jobs.offboard.certificate import certificate_file
 
     job, beside = departure.job, certificate_file(exports, departure.job.export)
@@ -84,7 +86,7 @@ def done(departure: "Departure", signer: "Signer", exports: Path, seconds: float
     typer.echo(f"Certificate  {beside}, signed with the key {signer.verifier.kid}")
 
 
-def _told(departure: "Departure") -> dict[str, object]:
+def _told(departure: "OffboardingProgress") -> dict[str, object]:
     job = departure.job
     return {
         "tenant": job.tenant,
@@ -126,26 +128,26 @@ def offboard(
 
     [bold]Example:[/bold] keyfence tenant offboard acme --confirm acme --rate 200 --exports /srv/exports --json
     """
-    from keyfence.tenancy.repository import checked_tenant
+    from keyfence.tenancy.repository import parse_tenant_id
 
-    tenant, begun = checked_tenant(id), time.monotonic()
-    with migrating(data, endpoint_url) as (migrator, settings):
-        where, signer = exports_of(settings, data, exports), signing(settings, data)
+    tenant, begun = parse_tenant_id(id), time.monotonic()
+    with migrator_access(data, endpoint_url) as (migrator, settings):
+        where, signer = export_directory(settings, data, exports), certificate_signer(settings, data)
         pace = rate or settings.migration_units_per_second
-        means = migrator.means(by=operator(by), exports=where, signer=signer, settle=settling(settings), rate=pace)
+        means = migrator.means(by=operator_name(by), exports=where, signer=signer, settle=settling(settings), rate=pace)
         departure = _run(means, tenant, confirm)
     done(departure, signer, where, time.monotonic() - begun, as_json=json)
 
 
-def _run(means: "Means", tenant: "TenantId", confirm: str) -> "Departure":
+def _run(means: "OffboardResources", tenant: "TenantId", confirm: str) -> "OffboardingProgress":
     import asyncio
     from dataclasses import replace
 
     from keyfence.cli.process import interruptible
 
-    last: Job | None = None
+    last: OffboardingState | None = None
 
-    def heard(job: "Job") -> None:
+    def heard(job: "OffboardingState") -> None:
         nonlocal last
         last = job
         tell(job)
@@ -160,10 +162,10 @@ def _run(means: "Means", tenant: "TenantId", confirm: str) -> "Departure":
         raise KeyfenceError(stopped(error.message, last)) if last else error from error
 
 
-async def _work(means: "Means", tenant: "TenantId", confirm: str) -> "Departure":
+async def _work(means: "OffboardResources", tenant: "TenantId", confirm: str) -> "OffboardingProgress":
     from keyfence.jobs.offboard.job import Worker
-    from keyfence.jobs.offboard.start import Beginning, Departure
+    from keyfence.jobs.offboard.start import OffboardingProgress, StartOffboarding
 
-    await Beginning(means.register, means.suspensions)(tenant, confirm)
+    await StartOffboarding(means.register, means.suspensions)(tenant, confirm)
     job = await Worker(means).run(tenant)
-    return Departure(tenant=await means.register.get(tenant), job=job)
+    return OffboardingProgress(tenant=await means.register.get(tenant), job=job)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.operator import By, Desk, Id, Json, checked_id
-from keyfence.cli.tenant.change import Change
+from keyfence.cli.operator import By, Id, Json, OperatorSession, checked_id
+from keyfence.cli.tenant.change import TenantChange
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence.tenancy.quotas import Tier
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context
-    from keyfence.admin.onboarding import Onboarded
+    from keyfence.admin.onboarding import OnboardingResult
     from keyfence.tenancy.tenant import Tenant
     from keyfence_iam.tenant import TenantId
 
@@ -49,7 +49,7 @@ def keys(
     async def rotated(desk: "Context", tenant: "TenantId") -> "Tenant":
         return await desk.rotation(tenant, given, jwks_uri)
 
-    Change(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
+    TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
         rotated, lambda one: f"{one.issuer} has the keys that were given, for {one.id}."
     )
 
@@ -107,9 +107,9 @@ def onboard(
     [bold]Example:[/bold] keyfence tenant onboard initech --name Initech --tier premium
     --owner-email owner@initech.example --owner-name "First Owner" --issuer https://id.initech.example --jwks keys.json
     """
-    from keyfence.admin.onboarding import Application
+    from keyfence.admin.onboarding import OnboardingRequest
 
-    wanted = Application(
+    wanted = OnboardingRequest(
         id=checked_id(id),
         name=name,
         tier=tier,
@@ -120,13 +120,13 @@ def onboard(
         jwks_uri=jwks_uri,
     )
 
-    async def work(desk: "Context") -> "Onboarded":
+    async def work(desk: "Context") -> "OnboardingResult":
         return await desk.onboarding(wanted)
 
-    _tell(Desk(data, endpoint_url).change(by, wanted.id, work), as_json=json)
+    _tell(OperatorSession(data, endpoint_url).change(by, wanted.id, work), as_json=json)
 
 
-def _tell(onboarded: "Onboarded", *, as_json: bool) -> None:
+def _tell(onboarded: "OnboardingResult", *, as_json: bool) -> None:
     from keyfence.cli.output import echo, tenant_json
 
     tenant, owner = onboarded.tenant, onboarded.owner

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.job_progress import AsJson, UnitRate, migrating
-from keyfence.cli.operator import Desk, Json, checked_id, unknown
+from keyfence.cli.job_progress import AsJson, UnitRate, migrator_access
+from keyfence.cli.operator import Json, OperatorSession, checked_id, unknown
 from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from keyfence.admin.context import Context
-    from keyfence.jobs.measure_storage import Weight
-    from keyfence.usage.hourly_usage import Counts, Prices, Usage
+    from keyfence.jobs.measure_storage import TenantStorage
+    from keyfence.usage.hourly_usage import PriceTable, Usage, UsageCounts
     from keyfence_iam.tenant import TenantId
 
 
@@ -59,11 +59,11 @@ def usage(
     high = end.replace(tzinfo=UTC) if end else now
     whose = None if id is None else CONTROL_PLANE if id == CONTROL_PLANE else checked_id(id)
 
-    async def work(desk: "Context") -> "tuple[list[Usage], Prices]":
+    async def work(desk: "Context") -> "tuple[list[Usage], PriceTable]":
         found = [await desk.usages.between(one, low, high) for one in await _named(desk, whose)]
         return found, desk.prices
 
-    found, prices = Desk(data, endpoint_url).read(work)
+    found, prices = OperatorSession(data, endpoint_url).read(work)
     (_echo if json else _print)(found, prices, detailed=whose is not None)
 
 
@@ -78,7 +78,7 @@ async def _named(desk: "Context", whose: "TenantId | None") -> "Sequence[TenantI
     return [whose]
 
 
-def _echo(found: "Sequence[Usage]", prices: "Prices", *, detailed: bool) -> None:
+def _echo(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) -> None:
     from keyfence.cli.output import echo, moment
 
     table = {"region": prices.region, "asOf": f"{prices.as_of}", "read": f"{prices.read}", "write": f"{prices.write}"}
@@ -87,12 +87,12 @@ def _echo(found: "Sequence[Usage]", prices: "Prices", *, detailed: bool) -> None
     echo({"from": start, "to": end, "usdPerMillionUnits": table, "tenants": told})
 
 
-def _json(one: "Usage", prices: "Prices", *, detailed: bool) -> dict[str, Any]:
+def _json(one: "Usage", prices: "PriceTable", *, detailed: bool) -> dict[str, Any]:
     parts = {name: _counts(counts, prices) for name, counts in one.operations.items()} if detailed else {}
     return {"tenant": one.tenant, **_counts(one.total, prices), **({"operations": parts} if detailed else {})}
 
 
-def _counts(counts: "Counts", prices: "Prices") -> dict[str, Any]:
+def _counts(counts: "UsageCounts", prices: "PriceTable") -> dict[str, Any]:
     return {
         "requests": counts.requests,
         "throttled": counts.refused,
@@ -103,25 +103,25 @@ def _counts(counts: "Counts", prices: "Prices") -> dict[str, Any]:
     }
 
 
-def _print(found: "Sequence[Usage]", prices: "Prices", *, detailed: bool) -> None:
-    from keyfence.cli.output import console, lay, minute
-    from keyfence.usage.hourly_usage import Counts
+def _print(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) -> None:
+    from keyfence.cli.output import console, minute, print_table
+    from keyfence.usage.hourly_usage import UsageCounts
 
     out, (first, *_) = console(), found
     parts = list(first.operations.items()) if detailed else [(str(one.tenant), one.total) for one in found]
-    total = sum((counts for _, counts in parts), Counts())
+    total = sum((counts for _, counts in parts), UsageCounts())
     rows = [_row(name, counts, prices) for name, counts in (*parts, ("TOTAL", total))]
-    lay(out, ("OPERATION" if detailed else "TENANT", *HEADINGS), rows, numbers=HEADINGS)
+    print_table(out, ("OPERATION" if detailed else "TENANT", *HEADINGS), rows, numbers=HEADINGS)
     out.print(f"\nFrom {minute(first.start)} to {minute(first.end)} UTC. {_priced(prices)}")
 
 
-def _row(name: str, counts: "Counts", prices: "Prices") -> tuple[str, ...]:
+def _row(name: str, counts: "UsageCounts", prices: "PriceTable") -> tuple[str, ...]:
     units = (f"{counts.read_units:,}", f"{counts.write_units:,}")
     cost = f"{prices.of(counts.read_units, counts.write_units):,.6f}"
     return name, f"{counts.requests:,}", f"{counts.refused:,}", *units, f"{counts.throttled_calls:,}", cost
 
 
-def _priced(prices: "Prices") -> str:
+def _priced(prices: "PriceTable") -> str:
     listed = f"as listed for {prices.region} on {prices.as_of}"
     return f"A million read units cost {prices.read} USD and as many write units {prices.write}, {listed}."
 
@@ -138,12 +138,12 @@ def weigh(rate: UnitRate = None, json: AsJson = False, data: Data = DEFAULT, end
     """
     import asyncio
 
-    from keyfence.cli.output import counted
-    from keyfence.jobs.measure_storage import Weighing
+    from keyfence.cli.output import progress_bar
+    from keyfence.jobs.measure_storage import StorageMeasurement
 
-    with migrating(data, endpoint_url) as (migrator, settings), counted("weighing every item") as tell:
+    with migrator_access(data, endpoint_url) as (migrator, settings), progress_bar("weighing every item") as tell:
         pace = rate or settings.migration_units_per_second
-        weights = asyncio.run(Weighing(migrator.sweep, migrator.sweep_of, migrator.control, pace, tell)())
+        weights = asyncio.run(StorageMeasurement(migrator.sweep, migrator.sweep_of, migrator.control, pace, tell)())
     if json:
         told = {tenant: {"items": one.items, "bytes": one.bytes} for tenant, one in weights.items()}
         typer.echo(plain.dumps(told))
@@ -151,7 +151,7 @@ def weigh(rate: UnitRate = None, json: AsJson = False, data: Data = DEFAULT, end
         _show(weights)
 
 
-def _show(weights: "Mapping[TenantId, Weight]") -> None:
+def _show(weights: "Mapping[TenantId, TenantStorage]") -> None:
     from rich.console import Console
     from rich.table import Table
 

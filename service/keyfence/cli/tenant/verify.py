@@ -12,7 +12,7 @@ from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
-    from keyfence.jobs.offboard.certificate import Verifier
+    from keyfence.jobs.offboard.certificate import CertificateVerifier
     from keyfence.settings import Settings
 
 CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The file beside the export.")]
@@ -46,16 +46,16 @@ def verify(
 
     [bold]Example:[/bold] keyfence tenant verify acme.certificate.json --export acme.jsonl.gz --key key.pem
     """
-    from keyfence.jobs.offboard.certificate import checked, compare
+    from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 
     if export and without_export:
         raise BadInput("--export names what --without-export leaves out: give one of them.")
     verifier = _verifier(key, data)
-    claims = checked(_read(certificate), verifier)
+    claims = verify_certificate(_read(certificate), verifier)
     beside = export or certificate.parent / str(claims["export"])
     if not without_export:
         _check_there(beside)
-        compare(claims, beside)
+        compare_export(claims, beside)
     if json:
         typer.echo(plain.dumps({**claims, "key": verifier.kid, "exportChecked": not without_export}))
         return
@@ -71,7 +71,7 @@ def _check_there(export: Path) -> None:
         )
 
 
-def _verifier(key: str | None, data: Path) -> "Verifier":
+def _verifier(key: str | None, data: Path) -> "CertificateVerifier":
     """The key is never taken from the certificate, which would vouch for itself."""
     from keyfence.jobs.offboard.certificate import signer, verifier
     from keyfence.local.data_directory import SIGNING_KEY_FILE, signing_key
@@ -86,10 +86,10 @@ def _verifier(key: str | None, data: Path) -> "Verifier":
 
 
 def _settings() -> "Settings":
-    from keyfence.settings import BadSettings, read
+    from keyfence.settings import BadSettings, load
 
     try:
-        return read()
+        return load()
     except BadSettings as error:
         raise BadInput(str(error)) from error
 

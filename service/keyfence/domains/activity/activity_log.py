@@ -9,15 +9,15 @@ from typing import Any, NewType
 import orjson
 
 from keyfence.store import timestamps
-from keyfence.store.codec import money
+from keyfence.store.codec import amount_text
 from keyfence.store.entity import entity
 from keyfence.store.ids import new_id
-from keyfence.store.keys import Span, TenantKey
+from keyfence.store.keys import TenantKey, ValueRange
 from keyfence.store.pagination import Page
 from keyfence.store.shards import Shard
 from keyfence.store.table import Table
-from keyfence.store.time_buckets import timeline
-from keyfence.store.writes import Journal, Note, Write, put
+from keyfence.store.time_buckets import page_over_time_buckets
+from keyfence.store.writes import ActivityLog, ActivityNote, Write, put
 
 ActivityId = NewType("ActivityId", str)
 
@@ -40,7 +40,7 @@ class Activity:
     version: int = 1
 
 
-def entry(id: ActivityId, note: Note, by: str, now: datetime) -> Activity:
+def new_activity(id: ActivityId, note: ActivityNote, by: str, now: datetime) -> Activity:
     return Activity(
         id=id,
         by=by,
@@ -53,7 +53,7 @@ def entry(id: ActivityId, note: Note, by: str, now: datetime) -> Activity:
     )
 
 
-def _detail(note: Note) -> str:
+def _detail(note: ActivityNote) -> str:
     """What would not fit is told by its names alone."""
     text = orjson.dumps(note.detail, default=_text)
     if len(text) > DETAIL_BYTES:
@@ -62,7 +62,7 @@ def _detail(note: Note) -> str:
 
 
 def _text(value: object) -> str:
-    return money(value) if isinstance(value, Decimal) else str(value)
+    return amount_text(value) if isinstance(value, Decimal) else str(value)
 
 
 def _names(part: object) -> list[str]:
@@ -79,36 +79,36 @@ latest_activity = activities.query("table", newest_first=True, ranged="created_a
 activity_of_user = activities.query("gsi1", newest_first=True, ranged="created_at")
 
 
-def journal(by: str, now: Callable[[], datetime] = timestamps.now) -> Journal:
+def activity_log(by: str, now: Callable[[], datetime] = timestamps.utc_now) -> ActivityLog:
     """Keeps notes in the name of one who acts."""
 
-    def keep(note: Note) -> Write[Any]:
-        return put(activities, entry(ActivityId(new_id("act")), note, by, now()))
+    def keep(note: ActivityNote) -> Write[Any]:
+        return put(activities, new_activity(ActivityId(new_id("act")), note, by, now()))
 
     return keep
 
 
 @dataclass(frozen=True, slots=True)
-class Activities:
+class ActivityRepository:
     """What has happened, newest first, as far back as the journal is kept."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def latest(
         self, *, first: int, after: str | None, since: datetime | None = None, until: datetime | None = None
     ) -> Page[Activity]:
-        now, span = self.now(), Span(low=since, high=until)
-        return await timeline(
+        now, span = self.now(), ValueRange(low=since, high=until)
+        return await page_over_time_buckets(
             self.table, latest_activity, span=span, oldest=now - RETENTION, newest=now, first=first, after=after
         )
 
     async def of_user(self, by: str, *, first: int, after: str | None) -> Page[Activity]:
         now = self.now()
-        return await timeline(
+        return await page_over_time_buckets(
             self.table,
             activity_of_user,
-            span=Span(),
+            span=ValueRange(),
             oldest=now - RETENTION,
             newest=now,
             first=first,

@@ -9,7 +9,7 @@ from strawberry.scalars import JSON
 
 from keyfence.domains.activity import activity_log
 from keyfence.graphql.context import Info
-from keyfence.graphql.relay import Connection, connection, size
+from keyfence.graphql.relay import Connection, connection, page_size
 
 
 @strawberry.type(description="Something that somebody did.")
@@ -52,5 +52,5 @@ class ActivityQueries:
         first: int | None = 20,
         after: str | None = None,
     ) -> Connection[Activity]:
-        page = await info.context.activity.latest(since=since, until=until, first=size(first), after=after)
+        page = await info.context.activity.latest(since=since, until=until, first=page_size(first), after=after)
         return connection(page, Activity.of)

@@ -1,11 +1,11 @@
 """Where categories are kept and the ways they are reached."""
 
-from keyfence.domains.categories.model import Category, Move
+from keyfence.domains.categories.model import Category, CategoryMove
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
 
 categories = entity(Category, table=TenantKey("CATEGORIES", "PATH#{path:path}"))
-moves = entity(Move, table=TenantKey("CATEGORIES", "MOVE"))
+moves = entity(CategoryMove, type="Move", table=TenantKey("CATEGORIES", "MOVE"))
 
 category_by_path = categories.get()
 category_tree = categories.query("table", begins_with="PATH#", ranged="path")

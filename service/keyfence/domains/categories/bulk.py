@@ -2,33 +2,33 @@
 
 from collections.abc import Sequence
 
-from keyfence.bulk.fields import Given, moment, names
-from keyfence.bulk.record_kind import Kind, Line, Writer, line, new
+from keyfence.bulk.fields import Fields, names, timestamp
+from keyfence.bulk.record_kind import Line, RecordKind, RecordWriter, put_new, record_line
 from keyfence.domains.categories.access import categories, category_by_path
 from keyfence.domains.categories.model import Category
-from keyfence.domains.categories.repository import Closed, below_parent, closed_because
+from keyfence.domains.categories.repository import ParentUnavailable, closed_because, require_parent
 from keyfence.store.key_template import checked_path
 from keyfence.store.table import Table
-from keyfence.store.timestamps import instant
-from keyfence.store.writes import Note
+from keyfence.store.timestamps import timestamp_text
+from keyfence.store.writes import ActivityNote
 
 
-def read(given: Given) -> Category:
+def read(given: Fields) -> Category:
     given.only("type", "path", "createdAt", "updatedAt")
-    created = given.take("createdAt", moment)
+    created = given.take("createdAt", timestamp)
     return Category(
         path=given.take("path", lambda value: checked_path(names(value), "path")),
         created_at=created,
-        updated_at=given.maybe("updatedAt", moment, created),
+        updated_at=given.maybe("updatedAt", timestamp, created),
     )
 
 
 def spell(category: Category) -> Line:
-    return line(
+    return record_line(
         "category",
         path=list(category.path),
-        createdAt=instant(category.created_at),
-        updatedAt=instant(category.updated_at),
+        createdAt=timestamp_text(category.created_at),
+        updatedAt=timestamp_text(category.updated_at),
     )
 
 
@@ -36,13 +36,13 @@ async def find(table: Table, wanted: Sequence[Category]) -> list[Category | None
     return await table.find_many(category_by_path, [{"path": one.path} for one in wanted])
 
 
-async def write(writer: Writer, category: Category) -> None:
-    note = Note("category.imported", None, {"after": {"path": category.path}})
+async def write(writer: RecordWriter, category: Category) -> None:
+    note = ActivityNote("category.imported", None, {"after": {"path": category.path}})
     try:
-        await writer.write(new(categories, category), *below_parent(category.path), note=note)
-    except Closed:
+        await writer.write(put_new(categories, category), *require_parent(category.path), note=note)
+    except ParentUnavailable:
         raise await closed_because(writer.table, category.path, "path") from None
 
 
-KIND = Kind(name="category", read=read, spell=spell, find=find, write=write, touches=lambda _: ["the tree"])
+RECORDS = RecordKind(name="category", read=read, spell=spell, find=find, write=write, touches=lambda _: ["the tree"])
 """Parents come before their children, so categories are written one after the other."""

@@ -12,23 +12,23 @@ from functools import partial
 from typing import Any
 
 from keyfence.domains.categories.access import categories, category_by_path, last_move, moves
-from keyfence.domains.categories.model import Category, Move, MoveId, Moving, checked_route, outcome
-from keyfence.domains.categories.repository import EXISTS, Closed, below_parent, closed_because, tree
+from keyfence.domains.categories.model import Category, CategoryMove, MoveId, MoveState, checked_route, outcome
+from keyfence.domains.categories.repository import EXISTS, ParentUnavailable, closed_because, read_tree, require_parent
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
-from keyfence.store.expressions import Change, Condition, absent, equals
+from keyfence.store.expressions import Condition, UpdateExpression, absent, equals
 from keyfence.store.ids import new_id
-from keyfence.store.key_template import Path, checked_path
+from keyfence.store.key_template import KeyPath, checked_path
 from keyfence.store.table import PORTION, Table
-from keyfence.store.writes import Note, Stale, Write, change, check, delete, put, unless_stale
+from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, delete, put, retry_if_stale, update_attributes
 
-Carry = Callable[[Path, Path, Write[Any]], Awaitable[None]]
+MoveProducts = Callable[[KeyPath, KeyPath, Write[Any]], Awaitable[None]]
 """Brings what stands in one category into another, in transactions that contain the given check."""
 
 CHUNK = (PORTION - 1) // 2
 
 
-class Over(Conflict):
+class MoveEnded(Conflict):
     """The move has ended by other hands."""
 
     def __init__(self) -> None:
@@ -36,25 +36,27 @@ class Over(Conflict):
 
 
 def leaving(category: Category) -> Write[Any]:
-    return change(categories, {"path": category.path}, Change(sets={("moving",): Moving.LEAVING}))
+    return update_attributes(
+        categories, {"path": category.path}, UpdateExpression(sets={("moving",): MoveState.LEAVING})
+    )
 
 
-def arriving(category: Category, path: Path, now: datetime) -> Category:
-    return Category(path=path, created_at=category.created_at, updated_at=now, moving=Moving.ARRIVING)
+def arriving(category: Category, path: KeyPath, now: datetime) -> Category:
+    return Category(path=path, created_at=category.created_at, updated_at=now, moving=MoveState.ARRIVING)
 
 
-def told(before: Path, after: Path) -> dict[str, object]:
+def path_change(before: KeyPath, after: KeyPath) -> dict[str, object]:
     """What the journal tells of a way."""
     return {"before": {"path": before}, "after": {"path": after}}
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class MoveSteps:
     """One move, from wherever it stands to its end."""
 
     table: Table
-    move: Move
-    carry: Carry
+    move: CategoryMove
+    carry: MoveProducts
     now: Callable[[], datetime]
 
     async def run(self) -> int:
@@ -76,9 +78,9 @@ class Passage:
     async def _still(self) -> list[Category]:
         """The tree that leaves, once a reading finds no category in it that still takes others or products."""
         while True:
-            found = await tree(self.table, self.move.source)
+            found = await read_tree(self.table, self.move.source)
             if not found:
-                raise Over()
+                raise MoveEnded()
             loose = [[leaving(category)] for category in found if category.moving is None]
             if not loose:
                 return found
@@ -87,22 +89,22 @@ class Passage:
     async def _counted(self, number: int) -> int:
         if self.move.moved is not None:
             return self.move.moved
-        counted = Change(sets={("moved",): number})
-        await self.table.write(change(moves, {}, counted, when=self._under_way() & absent("moved")))
+        counted = UpdateExpression(sets={("moved",): number})
+        await self.table.write(update_attributes(moves, {}, counted, when=self._under_way() & absent("moved")))
         return number
 
-    async def _plant(self, routes: Sequence[tuple[Category, Path]]) -> None:
-        there = {category.path for category in await tree(self.table, self.move.target)}
+    async def _plant(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
+        there = {category.path for category in await read_tree(self.table, self.move.target)}
         missing = [arriving(category, path, self.now()) for category, path in routes if path not in there]
         await self._write([[put(categories, category, when=absent())] for category in missing])
 
-    async def _arrive(self, routes: Sequence[tuple[Category, Path]]) -> None:
+    async def _arrive(self, routes: Sequence[tuple[Category, KeyPath]]) -> None:
         """From the leaves to the root."""
         root, *below = [self._arrived(category, path) for category, path in routes]
         await self._write(below[::-1])
         await self.table.write(self._ended(), *root)
 
-    def _arrived(self, category: Category, path: Path) -> list[Write[Any]]:
+    def _arrived(self, category: Category, path: KeyPath) -> list[Write[Any]]:
         empty = equals("productCount", 0)
         return [delete(categories, {"path": category.path}, when=empty), _settled(path)]
 
@@ -112,16 +114,16 @@ class Passage:
         gone = delete(categories, {"path": self.move.target})
         await self.table.write(self._ended(), root, gone, note=self._stayed())
 
-    def _stayed(self) -> Note:
+    def _stayed(self) -> ActivityNote:
         """Takes back what the journal has told since the move began."""
-        return Note("category.stayed", None, told(self.move.target, self.move.source))
+        return ActivityNote("category.stayed", None, path_change(self.move.target, self.move.source))
 
     def _ended(self) -> Write[Any]:
-        ended = Change(sets={("finishedAt",): self.now()})
-        return change(moves, {}, ended, when=self._under_way(), otherwise=Over)
+        ended = UpdateExpression(sets={("finishedAt",): self.now()})
+        return update_attributes(moves, {}, ended, when=self._under_way(), otherwise=MoveEnded)
 
     def _check(self) -> Write[Any]:
-        return check(moves, {}, when=self._under_way(), otherwise=Over)
+        return check(moves, {}, when=self._under_way(), otherwise=MoveEnded)
 
     def _under_way(self) -> Condition:
         return equals("id", self.move.id) & absent("finishedAt")
@@ -132,60 +134,60 @@ class Passage:
             await self.table.write(self._check(), *writes)
 
 
-def _settled(path: Path) -> Write[Any]:
-    return change(categories, {"path": path}, Change(removes=(("moving",),)))
+def _settled(path: KeyPath) -> Write[Any]:
+    return update_attributes(categories, {"path": path}, UpdateExpression(removes=(("moving",),)))
 
 
 MISSING = partial(NotFound, "no such category")
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class CategoryMoves:
     """What moves categories; `carry` moves what stands in them."""
 
     table: Table
-    carry: Carry
-    now: Callable[[], datetime] = timestamps.now
+    carry: MoveProducts
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def move(self, path: Sequence[str], to: Sequence[str]) -> int:
         """How many categories moved. What was interrupted is taken up by the same call, or by any other move."""
         source, target = checked_path(path, "path"), checked_path(to, "to")
         checked_route(source, target)
-        return await unless_stale(lambda: self._move(source, target))
+        return await retry_if_stale(lambda: self._move(source, target))
 
-    async def _move(self, source: Path, target: Path) -> int:
+    async def _move(self, source: KeyPath, target: KeyPath) -> int:
         last = await self.table.find(last_move)
         if last is None or not last.under_way:
             last = await self._begin(source, target, last)
         elif not last.leads(source, target):
             with suppress(BadInput, NotFound):
                 await self._finish(last)
-            raise Stale()
+            raise StaleWrite()
         return await self._finish(last)
 
-    async def _begin(self, source: Path, target: Path, last: Move | None) -> Move:
+    async def _begin(self, source: KeyPath, target: KeyPath, last: CategoryMove | None) -> CategoryMove:
         root = await self._root(source)
         now = self.now()
-        move = Move(id=MoveId(new_id("mov")), source=source, target=target, created_at=now, updated_at=now)
+        move = CategoryMove(id=MoveId(new_id("mov")), source=source, target=target, created_at=now, updated_at=now)
         try:
             await self.table.write(
                 put(moves, move, when=equals("id", last.id) if last else absent()),
                 leaving(root),
                 put(categories, arriving(root, target, now), when=absent(), otherwise=EXISTS),
-                *below_parent(target),
-                note=Note("category.moved", None, told(source, target)),
+                *require_parent(target),
+                note=ActivityNote("category.moved", None, path_change(source, target)),
             )
-        except Closed:
+        except ParentUnavailable:
             raise await closed_because(self.table, target, "to") from None
         return move
 
-    async def _root(self, path: Path) -> Category:
+    async def _root(self, path: KeyPath) -> Category:
         if (root := await self.table.find(category_by_path, path=path)) is None:
             raise MISSING()
         return root
 
-    async def _finish(self, move: Move) -> int:
-        return await unless_stale(lambda: self._go_on(move.id))
+    async def _finish(self, move: CategoryMove) -> int:
+        return await retry_if_stale(lambda: self._go_on(move.id))
 
     async def _go_on(self, id: MoveId) -> int:
         """Others may be at the same move, and even end it."""
@@ -195,6 +197,6 @@ class Moves:
         if not move.under_way:
             return outcome(move)
         try:
-            return await Passage(self.table, move, self.carry, self.now).run()
-        except Over:
-            raise Stale() from None
+            return await MoveSteps(self.table, move, self.carry, self.now).run()
+        except MoveEnded:
+            raise StaleWrite() from None

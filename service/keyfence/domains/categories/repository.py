@@ -11,20 +11,20 @@ from keyfence.domains.categories.model import Category, is_shown
 from keyfence.errors import BadInput, Conflict, KeyfenceError
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent, present
-from keyfence.store.key_template import Path, checked_path
-from keyfence.store.keys import Span
-from keyfence.store.pagination import LARGEST
+from keyfence.store.key_template import KeyPath, checked_path
+from keyfence.store.keys import ValueRange
+from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, Stale, Write, check, put, unless_stale
+from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, put, retry_if_stale
 
 
-async def tree(table: Table, root: Path | None = None) -> list[Category]:
+async def read_tree(table: Table, root: KeyPath | None = None) -> list[Category]:
     """A category and all below it, or everything, parents before their children; one Query for each hundred."""
-    span = None if root is None else Span(low=root, high=root)
+    span = None if root is None else ValueRange(low=root, high=root)
     found: list[Category] = []
     after: str | None = None
     while True:
-        page = await table.page(category_tree, first=LARGEST, after=after, span=span)
+        page = await table.page(category_tree, first=MAX_PAGE_SIZE, after=after, span=span)
         found += page.items
         if not page.has_next:
             return found
@@ -34,51 +34,51 @@ async def tree(table: Table, root: Path | None = None) -> list[Category]:
 EXISTS = partial(Conflict, "there is such a category already")
 
 
-class Closed(Conflict):
+class ParentUnavailable(Conflict):
     """The category above takes no other: it is not there, or it is being moved."""
 
     def __init__(self) -> None:
         super().__init__("the category above takes no other just now")
 
 
-def below_parent(path: Path) -> Iterator[Write[Any]]:
+def require_parent(path: KeyPath) -> Iterator[Write[Any]]:
     """What must hold for a category to stand at this path; the top of the tree is always there."""
     if len(path) > 1:
         takes = present() & absent("moving")
-        yield check(categories, {"path": path[:-1]}, when=takes, otherwise=Closed)
+        yield check(categories, {"path": path[:-1]}, when=takes, otherwise=ParentUnavailable)
 
 
-async def closed_because(table: Table, path: Path, field: str) -> KeyfenceError:
+async def closed_because(table: Table, path: KeyPath, field: str) -> KeyfenceError:
     parent = await table.find(category_by_path, path=path[:-1])
     if parent is None:
         return BadInput("there is no such category to put it under; create that first", field=field)
     if parent.moving:
         return Conflict("the category above is being moved; retry when it has arrived", field=field)
-    return Stale()
+    return StaleWrite()
 
 
 @dataclass(frozen=True, slots=True)
-class Categories:
+class CategoryRepository:
     """What can be asked and done about categories."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def under(self, path: Sequence[str] | None = None) -> list[Category]:
         """A category and everything below it, or the whole tree; none where there is no such category."""
         root = None if path is None else checked_path(path, "under")
-        return [category for category in await tree(self.table, root) if is_shown(category)]
+        return [category for category in await read_tree(self.table, root) if is_shown(category)]
 
     async def create(self, path: Sequence[str]) -> Category:
         now = self.now()
         category = Category(path=checked_path(path, "path"), created_at=now, updated_at=now)
-        await unless_stale(lambda: self._create(category))
+        await retry_if_stale(lambda: self._create(category))
         return category
 
     async def _create(self, category: Category) -> None:
         made = put(categories, category, when=absent(), otherwise=EXISTS)
-        note = Note("category.created", None, {"after": {"path": category.path}})
+        note = ActivityNote("category.created", None, {"after": {"path": category.path}})
         try:
-            await self.table.write(made, *below_parent(category.path), note=note)
-        except Closed:
+            await self.table.write(made, *require_parent(category.path), note=note)
+        except ParentUnavailable:
             raise await closed_because(self.table, category.path, "path") from None

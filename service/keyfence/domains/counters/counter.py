@@ -10,7 +10,7 @@ from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
 from keyfence.store.shards import Shard
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, tally
+from keyfence.store.writes import ActivityNote, increment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Counter:
     version: int = 0
 
 
-def any_part(name: str, now: datetime) -> Counter:
+def random_part(name: str, now: datetime) -> Counter:
     """Left to chance, so that those who count at the same time meet in no slot more than they must."""
     return Counter(name=name, part=secrets.token_hex(4), created_at=now, updated_at=now)
 
@@ -38,14 +38,14 @@ counter_by_name = counters.get()
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class CounterRepository:
     """Exact sums: what is added is added once, whatever becomes of the answer."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
-    async def add(self, name: str, note: Note, by: int = 1) -> None:
-        await self.table.write(tally(counters, any_part(name, self.now()), "total", by), note=note)
+    async def add(self, name: str, note: ActivityNote, by: int = 1) -> None:
+        await self.table.write(increment(counters, random_part(name, self.now()), "total", by), note=note)
 
     async def totals(self, names: Sequence[str]) -> list[int]:
         """One answer for each name, for as few calls as batches allow; what was never counted is 0."""

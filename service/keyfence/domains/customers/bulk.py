@@ -2,48 +2,52 @@
 
 from collections.abc import Sequence
 
-from keyfence.bulk.fields import Given, moment, text, whole
-from keyfence.bulk.record_kind import Kind, Line, Writer, line, new
+from keyfence.bulk.fields import Fields, text, timestamp, whole
+from keyfence.bulk.record_kind import Line, RecordKind, RecordWriter, put_new, record_line
 from keyfence.domains.customers.access import customers
 from keyfence.domains.customers.model import Customer, checked_email, checked_name
-from keyfence.domains.customers.repository import Customers, customer_id
+from keyfence.domains.customers.repository import CustomerRepository, customer_id
 from keyfence.store.table import Table
-from keyfence.store.timestamps import instant
-from keyfence.store.writes import Note
+from keyfence.store.timestamps import timestamp_text
+from keyfence.store.writes import ActivityNote
 
 
-def read(given: Given) -> Customer:
+def read(given: Fields) -> Customer:
     given.only("type", "id", "name", "email", "createdAt", "updatedAt", "version")
-    created = given.take("createdAt", moment)
+    created = given.take("createdAt", timestamp)
     return Customer(
         id=given.take("id", lambda value: customer_id(text(value))),
         name=given.take("name", lambda value: checked_name(text(value))),
         email=given.maybe("email", lambda value: checked_email(text(value)), None),
         created_at=created,
-        updated_at=given.maybe("updatedAt", moment, created),
+        updated_at=given.maybe("updatedAt", timestamp, created),
         version=given.maybe("version", whole, 1),
     )
 
 
 def spell(customer: Customer) -> Line:
-    return line(
+    return record_line(
         "customer",
         id=customer.id,
         name=customer.name,
         email=customer.email,
-        createdAt=instant(customer.created_at),
-        updatedAt=instant(customer.updated_at),
+        createdAt=timestamp_text(customer.created_at),
+        updatedAt=timestamp_text(customer.updated_at),
         version=customer.version,
     )
 
 
 async def find(table: Table, wanted: Sequence[Customer]) -> list[Customer | None]:
-    return await Customers(table).find_many([one.id for one in wanted])
+    return await CustomerRepository(table).find_many([one.id for one in wanted])
 
 
-async def write(writer: Writer, customer: Customer) -> None:
+async def write(writer: RecordWriter, customer: Customer) -> None:
     after = {"name": customer.name, "email": customer.email}
-    await writer.write(new(customers, customer), note=Note("customer.imported", customer.id, {"after": after}))
+    await writer.write(
+        put_new(customers, customer), note=ActivityNote("customer.imported", customer.id, {"after": after})
+    )
 
 
-KIND = Kind(name="customer", read=read, spell=spell, find=find, write=write, touches=lambda customer: [customer.id])
+RECORDS = RecordKind(
+    name="customer", read=read, spell=spell, find=find, write=write, touches=lambda customer: [customer.id]
+)

@@ -11,19 +11,19 @@ from keyfence.domains.customers import model
 from keyfence.domains.customers.repository import customer_id
 from keyfence.domains.orders import access as orders
 from keyfence.domains.orders.graphql import Order
-from keyfence.domains.orders.model import BuyerId, OrderRow, OrderStatus
+from keyfence.domains.orders.model import CustomerId, OrderRow, OrderStatus
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.lookahead import selected
-from keyfence.graphql.mutations import changes, mutation
-from keyfence.graphql.relay import USUAL, Connection, Node, connection, size
-from keyfence.store.entity import Family
-from keyfence.store.pagination import LARGEST, Page
+from keyfence.graphql.lookahead import requested_subfields
+from keyfence.graphql.mutations import given_fields, mutation
+from keyfence.graphql.relay import DEFAULT_PAGE_SIZE, Connection, Node, connection, page_size
+from keyfence.store.entity import ItemCollection
+from keyfence.store.pagination import MAX_PAGE_SIZE, Page
 
-customer_with_orders = Family(customers.customers, orders.orders_of_customer)
+customer_with_orders = ItemCollection(customers.customers, orders.orders_of_customer)
 
 
 @dataclass(frozen=True, slots=True)
-class Newest:
+class PrefetchedOrders:
     """So many of a customer's newest orders, which came along with the customer."""
 
     first: int
@@ -40,10 +40,10 @@ class Customer(Node):
     updated_at: datetime
     version: int
     source: strawberry.Private[model.Customer]
-    newest: strawberry.Private[Newest | None] = None
+    newest: strawberry.Private[PrefetchedOrders | None] = None
 
     @classmethod
-    def of(cls, customer: model.Customer, newest: Newest | None = None) -> "Customer":
+    def of(cls, customer: model.Customer, newest: PrefetchedOrders | None = None) -> "Customer":
         return cls(
             id=strawberry.ID(customer.id),
             name=customer.name,
@@ -59,10 +59,10 @@ class Customer(Node):
     async def orders(
         self, info: Info, status: OrderStatus | None = None, first: int | None = 20, after: str | None = None
     ) -> Connection[Order]:
-        if self.newest and (status, size(first), after) == (None, self.newest.first, None):
+        if self.newest and (status, page_size(first), after) == (None, self.newest.first, None):
             return connection(self.newest.page, Order.of)
-        buyer = BuyerId(self.source.id)
-        page = await info.context.orders.of_customer(buyer, status=status, first=size(first), after=after)
+        buyer = CustomerId(self.source.id)
+        page = await info.context.orders.of_customer(buyer, status=status, first=page_size(first), after=after)
         return connection(page, Order.of)
 
 
@@ -96,7 +96,7 @@ class CustomerQueries:
 
     @strawberry.field(description="Newest first.")
     async def customers(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Customer]:
-        return connection(await info.context.customers.newest(first=size(first), after=after), Customer.of)
+        return connection(await info.context.customers.newest(first=page_size(first), after=after), Customer.of)
 
 
 @strawberry.type
@@ -111,16 +111,18 @@ class CustomerMutations:
     async def update_customer(
         self, info: Info, id: strawberry.ID, input: UpdateCustomerInput, expected_version: int | None = None
     ) -> Customer:
-        wanted = changes(input, clearable=frozenset({"email"}))
+        wanted = given_fields(input, clearable=frozenset({"email"}))
         updated = await info.context.customers.update(customer_id(id), expected_version=expected_version, **wanted)
         return Customer.of(updated)
 
 
 def _newest_wanted(info: Info) -> int | None:
     """How many of the newest orders are asked for along with the customer, if that can be read together."""
-    plain = [given for given in selected(info, "orders") if given.get("status") is given.get("after") is None]
-    sizes = [int(given.get("first") or USUAL) for given in plain]
-    return next((first for first in sizes if 1 <= first <= LARGEST), None)
+    plain = [
+        given for given in requested_subfields(info, "orders") if given.get("status") is given.get("after") is None
+    ]
+    sizes = [int(given.get("first") or DEFAULT_PAGE_SIZE) for given in plain]
+    return next((first for first in sizes if 1 <= first <= MAX_PAGE_SIZE), None)
 
 
 async def _with_orders(context: Context, id: model.CustomerId, first: int) -> Customer | None:
@@ -129,4 +131,4 @@ async def _with_orders(context: Context, id: model.CustomerId, first: int) -> Cu
     if found is None:
         return None
     context.loaders.customers.prime(id, found)
-    return Customer.of(found, Newest(first, page))
+    return Customer.of(found, PrefetchedOrders(first, page))

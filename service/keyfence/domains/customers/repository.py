@@ -14,7 +14,7 @@ from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, differences, put, revise, unless_stale
+from keyfence.store.writes import ActivityNote, changed_fields, put, retry_if_stale, update_model
 
 MISSING = partial(NotFound, "no such customer")
 _CHECKS: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_email}
@@ -25,11 +25,11 @@ def customer_id(text: str, field: str = "id") -> CustomerId:
 
 
 @dataclass(frozen=True, slots=True)
-class Customers:
+class CustomerRepository:
     """Everything that can be asked and done about customers."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: CustomerId) -> Customer | None:
         return await self.table.find(customer_by_id, id=id)
@@ -54,12 +54,12 @@ class Customers:
             created_at=now,
             updated_at=now,
         )
-        note = Note("customer.created", customer.id, {"after": {"name": name, "email": email}})
+        note = ActivityNote("customer.created", customer.id, {"after": {"name": name, "email": email}})
         await self.table.write(put(customers, customer, when=absent()), note=note)
         return customer
 
     async def update(self, id: CustomerId, *, expected_version: int | None = None, **changes: Any) -> Customer:
-        return await unless_stale(lambda: self._update(id, expected_version, changes), expected_version)
+        return await retry_if_stale(lambda: self._update(id, expected_version, changes), expected_version)
 
     async def _update(self, id: CustomerId, expected: int | None, changes: dict[str, Any]) -> Customer:
         before = await self.get(id)
@@ -67,8 +67,8 @@ class Customers:
             raise Conflict(f"the customer is at version {before.version}, not {expected}", version=before.version)
         after = self._changed(before, changes)
         if after != before:
-            note = Note("customer.updated", id, differences(before, after, "name", "email"))
-            await self.table.write(revise(customers, before, after), note=note)
+            note = ActivityNote("customer.updated", id, changed_fields(before, after, "name", "email"))
+            await self.table.write(update_model(customers, before, after), note=note)
         return after
 
     def _changed(self, before: Customer, changes: dict[str, Any]) -> Customer:

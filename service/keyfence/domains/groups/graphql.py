@@ -17,9 +17,9 @@ from keyfence.domains.users.graphql import User
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import user_id as checked_user_id
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import changes, mutation
-from keyfence.graphql.relay import Connection, Node, PageInfo, connection, page_info, size
-from keyfence.store.embedded_edges import Head
+from keyfence.graphql.mutations import given_fields, mutation
+from keyfence.graphql.relay import Connection, Node, PageInfo, connection, page_info, page_size
+from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.pagination import Edge
 
 
@@ -53,7 +53,7 @@ class Group(Node):
         self, info: Info, first: int | None = 20, after: str | None = None
     ) -> Annotated["GroupMemberConnection", strawberry.lazy("keyfence.domains.groups.graphql")]:
 
-        return await members_of(info.context, self.source, size(first), after)
+        return await members_of(info.context, self.source, page_size(first), after)
 
 
 @strawberry.input
@@ -83,7 +83,7 @@ class GroupQueries:
 
     @strawberry.field(description="By name.")
     async def groups(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Group]:
-        return connection(await info.context.groups.by_name(first=size(first), after=after), Group.of)
+        return connection(await info.context.groups.by_name(first=page_size(first), after=after), Group.of)
 
 
 @strawberry.type
@@ -98,7 +98,7 @@ class GroupMutations:
     async def update_group(
         self, info: Info, id: strawberry.ID, input: UpdateGroupInput, expected_version: int | None = None
     ) -> Group:
-        wanted = changes(input, clearable=frozenset({"description"}))
+        wanted = given_fields(input, clearable=frozenset({"description"}))
         updated = await info.context.groups.update(group_id(id), expected_version=expected_version, **wanted)
         return Group.of(updated)
 
@@ -159,7 +159,7 @@ class GroupMemberConnection:
 
 async def groups_of(context: Context, user: users_model.User, first: int, after: str | None) -> UserGroupConnection:
     whole = user if user.head else await context.loaders.users.load(user.id)
-    head = whole.head if whole and whole.head else Head()
+    head = whole.head if whole and whole.head else EmbeddedEdges()
     page = await context.memberships.of_user(user.id, head, first=first, after=after)
     nodes = await context.loaders.groups.load_many([edge.node.group_id for edge in page.edges])
     edges = [_user_group_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
@@ -170,7 +170,7 @@ async def members_of(
     context: Context, group: groups_model.Group, first: int, after: str | None
 ) -> GroupMemberConnection:
     whole = group if group.head else await context.loaders.groups.load(group.id)
-    head = whole.head if whole and whole.head else Head()
+    head = whole.head if whole and whole.head else EmbeddedEdges()
     page = await context.memberships.of_group(group.id, head, first=first, after=after)
     nodes = await context.loaders.users.load_many([UserId(edge.node.user_id) for edge in page.edges])
     edges = [_group_member_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]

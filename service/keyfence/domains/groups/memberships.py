@@ -23,13 +23,22 @@ from keyfence.domains.groups.access import (
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId, Membership, is_alive
 from keyfence.errors import Conflict, Internal, NotFound, Throttled
 from keyfence.store import timestamps
-from keyfence.store.embedded_edges import Attributes, Head, without_child
+from keyfence.store.embedded_edges import Attributes, EmbeddedEdges, without_child
 from keyfence.store.entity import Query
-from keyfence.store.expressions import Change, Condition, absent, equals, present
+from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
 from keyfence.store.pagination import Edge as StoreEdge
-from keyfence.store.pagination import Page, checked_size
+from keyfence.store.pagination import Page, check_page_size
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, Write, change, delete, differences, put, revise, unless_stale
+from keyfence.store.writes import (
+    ActivityNote,
+    Write,
+    changed_fields,
+    delete,
+    put,
+    retry_if_stale,
+    update_attributes,
+    update_model,
+)
 
 Edge = tuple[GroupId, MemberId]
 MadeEdge = Callable[[str, Attributes], Membership]
@@ -43,27 +52,27 @@ NO_MEMBER = partial(NotFound, "the user is not a member of the group")
 
 
 @dataclass(frozen=True, slots=True)
-class Memberships:
+class MembershipRepository:
     """Edges between users and groups, from both sides."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
-    async def of_user(self, user_id: str, head: Head, *, first: int, after: str | None) -> Page[Membership]:
+    async def of_user(self, user_id: str, head: EmbeddedEdges, *, first: int, after: str | None) -> Page[Membership]:
         edge = partial(Membership.from_attributes, user_id)
         return await self._page(groups_of_user, head, edge, first, after, user_id=user_id)
 
-    async def of_group(self, group_id: str, head: Head, *, first: int, after: str | None) -> Page[Membership]:
+    async def of_group(self, group_id: str, head: EmbeddedEdges, *, first: int, after: str | None) -> Page[Membership]:
         def edge(user_id: str, attributes: Attributes) -> Membership:
             return Membership.from_attributes(user_id, group_id, attributes)
 
         return await self._page(members_of_group, head, edge, first, after, group_id=group_id)
 
     async def _page(
-        self, pattern: Query[Membership], head: Head, edge: MadeEdge, first: int, after: str | None, **end: str
+        self, pattern: Query[Membership], head: EmbeddedEdges, edge: MadeEdge, first: int, after: str | None, **end: str
     ) -> Page[Membership]:
         """Out of the head where it knows enough, otherwise out of the table."""
-        known = head.first(checked_size(first) + 1) if after is None else None
+        known = head.first(check_page_size(first) + 1) if after is None else None
         if known is None:
             return await self.table.page(pattern, first=first, after=after, span=None, **end)
         nodes = [edge(child, attributes) for child, attributes in known[:first]]
@@ -75,23 +84,23 @@ class Memberships:
         return alone.edges[0]
 
     async def add(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
-        return await unless_stale(lambda: self._add(group_id, user_id, role))
+        return await retry_if_stale(lambda: self._add(group_id, user_id, role))
 
     async def _add(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
         group, member = await self._ends(group_id, user_id)
         now = self.now()
         edge = Membership(user_id=user_id, group_id=group_id, role=role, created_at=now, updated_at=now)
-        counted = Change(adds={("memberCount",): 1})
+        counted = UpdateExpression(adds={("memberCount",): 1})
         await self.table.write(
             put(memberships, edge, when=absent(), otherwise=ALREADY),
             _at_group(group_id, counted | _head(group).with_child(user_id, edge.attributes), _head(group)),
             _at_member(user_id, member.head.with_child(group_id, edge.attributes), member.head),
-            note=Note("member.added", group_id, {"after": {"userId": user_id, "role": role}}),
+            note=ActivityNote("member.added", group_id, {"after": {"userId": user_id, "role": role}}),
         )
         return edge
 
     async def change(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
-        return await unless_stale(lambda: self._change(group_id, user_id, role))
+        return await retry_if_stale(lambda: self._change(group_id, user_id, role))
 
     async def _change(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
         """The edge is read before its ends, whose heads then have it, and must be the same edge when it is written."""
@@ -101,10 +110,12 @@ class Memberships:
             raise NO_MEMBER()
         after = replace(before, role=role, updated_at=self.now(), version=before.version + 1)
         await self.table.write(
-            revise(memberships, before, after, when=equals("createdAt", before.created_at)),
+            update_model(memberships, before, after, when=equals("createdAt", before.created_at)),
             _at_group(group_id, _head(group).with_edge(user_id, after.attributes), _head(group)),
             _at_member(user_id, member.head.with_edge(group_id, after.attributes), member.head),
-            note=Note("member.changed", group_id, {"of": {"userId": user_id}, **differences(before, after, "role")}),
+            note=ActivityNote(
+                "member.changed", group_id, {"of": {"userId": user_id}, **changed_fields(before, after, "role")}
+            ),
         )
         return after
 
@@ -141,7 +152,7 @@ class Memberships:
             except (NotFound, Conflict):
                 for edge in chunk:
                     with suppress(NotFound):
-                        await unless_stale(partial(self._sever, [edge]))
+                        await retry_if_stale(partial(self._sever, [edge]))
 
     async def _sever(self, edges: Sequence[Edge]) -> None:
         """Remove edges together with their counts and their copies at both ends."""
@@ -149,13 +160,15 @@ class Memberships:
         await self.table.write(
             *(delete(memberships, _key(edge), when=present(), otherwise=NO_MEMBER) for edge in edges),
             *(
-                change(
-                    groups, {"id": group}, Change(adds={("memberCount",): -count}) | _without(_members(edges, group))
+                update_attributes(
+                    groups,
+                    {"id": group},
+                    UpdateExpression(adds={("memberCount",): -count}) | _without(_members(edges, group)),
                 )
                 for group, count in in_group.items()
             ),
-            *(change(members, {"id": member}, _without(_groups(edges, member))) for member in of_member),
-            note=Note("member.removed", edges[0][0], {"before": {"userIds": sorted(of_member)}}),
+            *(update_attributes(members, {"id": member}, _without(_groups(edges, member))) for member in of_member),
+            note=ActivityNote("member.removed", edges[0][0], {"before": {"userIds": sorted(of_member)}}),
         )
 
     async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
@@ -169,20 +182,20 @@ class Memberships:
         return group, member
 
 
-def _at_group(group_id: GroupId, what: Change, head: Head) -> Write[Any]:
-    return change(groups, {"id": group_id}, what, when=_still(head))
+def _at_group(group_id: GroupId, what: UpdateExpression, head: EmbeddedEdges) -> Write[Any]:
+    return update_attributes(groups, {"id": group_id}, what, when=_still(head))
 
 
-def _at_member(user_id: MemberId, what: Change, head: Head) -> Write[Any]:
-    return change(members, {"id": user_id}, what, when=_still(head))
+def _at_member(user_id: MemberId, what: UpdateExpression, head: EmbeddedEdges) -> Write[Any]:
+    return update_attributes(members, {"id": user_id}, what, when=_still(head))
 
 
-def _still(head: Head) -> Condition:
+def _still(head: EmbeddedEdges) -> Condition:
     """The end is alive and its head is as it was read; if not, a fresh read tells what is wrong."""
     return absent("deletedAt") & head.unchanged()
 
 
-def _head(group: Group) -> Head:
+def _head(group: Group) -> EmbeddedEdges:
     if group.head is None:
         raise Internal("a group that is read whole has a head")
     return group.head
@@ -200,5 +213,5 @@ def _groups(edges: Sequence[Edge], member: MemberId) -> list[str]:
     return [group for group, of in edges if of == member]
 
 
-def _without(children: Sequence[str]) -> Change:
+def _without(children: Sequence[str]) -> UpdateExpression:
     return reduce(or_, (without_child(child) for child in children))

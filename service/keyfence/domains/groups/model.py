@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
-from keyfence.store.embedded_edges import Attributes, Head
+from keyfence.store.embedded_edges import Attributes, EmbeddedEdges
 from keyfence.validation import checked_line, checked_text
 
 GroupId = NewType("GroupId", str)
@@ -34,7 +34,7 @@ class Group:
     member_count: int = 0
     version: int = 1
     deleted_at: datetime | None = None
-    head: Head | None = None
+    head: EmbeddedEdges | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Member:
     updated_at: datetime
     version: int
     deleted_at: datetime | None = None
-    head: Head
+    head: EmbeddedEdges
 
 
 def is_alive(group: Group | Member) -> bool:

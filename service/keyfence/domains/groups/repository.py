@@ -10,12 +10,12 @@ from keyfence.domains.groups.access import group_by_id, groups, groups_by_name
 from keyfence.domains.groups.model import Group, GroupId, checked_description, checked_name, is_alive
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import timestamps
-from keyfence.store.embedded_edges import Head
+from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.expressions import absent, equals
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, Stale, delete, differences, put, revise, unless_stale
+from keyfence.store.writes import ActivityNote, StaleWrite, changed_fields, delete, put, retry_if_stale, update_model
 
 MISSING = partial(NotFound, "no such group")
 
@@ -25,11 +25,11 @@ def group_id(text: str, field: str = "id") -> GroupId:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class GroupRepository:
     """Everything that can be asked and done about groups."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: GroupId) -> Group | None:
         group = await self.table.find(group_by_id, id=id)
@@ -55,14 +55,14 @@ class Groups:
             description=checked_description(description),
             created_at=now,
             updated_at=now,
-            head=Head(),
+            head=EmbeddedEdges(),
         )
-        note = Note("group.created", group.id, {"after": {"name": name, "description": description}})
+        note = ActivityNote("group.created", group.id, {"after": {"name": name, "description": description}})
         await self.table.write(put(groups, group, when=absent()), note=note)
         return group
 
     async def update(self, id: GroupId, *, expected_version: int | None = None, **changes: Any) -> Group:
-        return await unless_stale(lambda: self._update(id, expected_version, changes), expected_version)
+        return await retry_if_stale(lambda: self._update(id, expected_version, changes), expected_version)
 
     async def _update(self, id: GroupId, expected: int | None, changes: dict[str, Any]) -> Group:
         before = await self.get(id)
@@ -70,8 +70,8 @@ class Groups:
             raise Conflict(f"the group is at version {before.version}, not {expected}", version=before.version)
         after = self._changed(before, changes)
         if after != before:
-            note = Note("group.updated", id, differences(before, after, "name", "description"))
-            await self.table.write(revise(groups, before, after), note=note)
+            note = ActivityNote("group.updated", id, changed_fields(before, after, "name", "description"))
+            await self.table.write(update_model(groups, before, after), note=note)
         return after
 
     def _changed(self, before: Group, changes: dict[str, Any]) -> Group:
@@ -83,7 +83,7 @@ class Groups:
         """The group is gone from every list and takes no more members; its memberships go next.
 
         A deletion that was interrupted is taken up again where it stopped."""
-        await unless_stale(lambda: self._begin_delete(id))
+        await retry_if_stale(lambda: self._begin_delete(id))
 
     async def _begin_delete(self, id: GroupId) -> None:
         group = await self.table.find(group_by_id, id=id)
@@ -92,13 +92,13 @@ class Groups:
         if is_alive(group):
             now = self.now()
             gone = replace(group, deleted_at=now, updated_at=now, version=group.version + 1)
-            note = Note("group.deleted", id, {"before": {"name": group.name, "description": group.description}})
-            await self.table.write(revise(groups, group, gone), note=note)
+            note = ActivityNote("group.deleted", id, {"before": {"name": group.name, "description": group.description}})
+            await self.table.write(update_model(groups, group, gone), note=note)
 
     async def finish_delete(self, id: GroupId) -> None:
         """Of several who delete one group, whoever comes last finds it gone, which is what they wanted."""
         try:
             await self.table.write(delete(groups, {"id": id}, when=equals("memberCount", 0)))
-        except Stale:
+        except StaleWrite:
             if await self.table.find(group_by_id, id=id) is not None:
                 raise

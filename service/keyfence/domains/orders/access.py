@@ -1,9 +1,9 @@
 """Where orders are kept, each as a head and as its customer's row, and the ways they are reached."""
 
-from keyfence.domains.orders.idempotency import OrderKey
+from keyfence.domains.orders.idempotency import IdempotencyKey
 from keyfence.domains.orders.line_items import LineItem
-from keyfence.domains.orders.model import Buyer, Order, OrderEvent, OrderRow, is_alive, is_open
-from keyfence.store.entity import Family, entity
+from keyfence.domains.orders.model import CustomerRef, Order, OrderEvent, OrderRow, is_alive, is_open
+from keyfence.store.entity import ItemCollection, entity
 from keyfence.store.keys import TenantKey
 from keyfence.store.shards import Shard
 
@@ -22,8 +22,8 @@ rows = entity(
 )
 items = entity(LineItem, table=TenantKey("ORDER#{order_id}", "ITEM#{position:03d}"))
 events = entity(OrderEvent, table=TenantKey("ORDER#{order_id}", "EVENT#{revision:08d}"))
-order_keys = entity(OrderKey, table=TenantKey("ORDERKEY#{key}", "CONSTRAINT"))
-buyers = entity(Buyer, table=TenantKey("CUST#{id}", "PROFILE"))
+order_keys = entity(IdempotencyKey, type="OrderKey", table=TenantKey("ORDERKEY#{key}", "CONSTRAINT"))
+buyers = entity(CustomerRef, type="Buyer", table=TenantKey("CUST#{id}", "PROFILE"))
 
 order_by_id = orders.get()
 review_queue = orders.query("gsi2")
@@ -38,4 +38,4 @@ event_by_revision = events.get()
 events_of_order = events.query("table", begins_with="EVENT#")
 order_by_key = order_keys.get()
 
-order_with_items = Family(orders, items_of_order)
+order_with_items = ItemCollection(orders, items_of_order)

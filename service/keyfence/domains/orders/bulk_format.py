@@ -6,43 +6,43 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from keyfence.bulk.fields import Given, amount, moment, one_of, somebody, text, whole
-from keyfence.bulk.record_kind import IMPORTER, Line, line, part
+from keyfence.bulk.fields import Fields, actor, amount, one_of, text, timestamp, whole
+from keyfence.bulk.record_kind import IMPORTER, Line, record_line, without_nulls
 from keyfence.domains.customers.repository import customer_id
-from keyfence.domains.orders.line_items import MOST_LINES, MOST_PIECES, LineItem, ProductId, billed
+from keyfence.domains.orders.line_items import MOST_LINES, MOST_PIECES, LineItem, ProductId, order_total
 from keyfence.domains.orders.model import (
     IN_BIN,
-    STEPS,
-    Bill,
-    BuyerId,
+    TRANSITIONS,
+    CustomerId,
     EventId,
     Order,
     OrderEvent,
     OrderId,
     OrderStatus,
+    OrderTotal,
     checked_note,
     checked_reason,
     checked_region,
 )
-from keyfence.domains.orders.recycle_bin import LINGER
+from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
 from keyfence.domains.orders.repository import order_id
 from keyfence.domains.products.model import checked_currency, checked_price, checked_sku
 from keyfence.domains.products.repository import product_id
 from keyfence.errors import BadInput
-from keyfence.store.codec import money
+from keyfence.store.codec import amount_text
 from keyfence.store.ids import checked_id
-from keyfence.store.timestamps import instant
+from keyfence.store.timestamps import timestamp_text
 from keyfence.validation import checked_line
 
 
-def items_from_fields(given: Given, order: OrderId, created: datetime) -> tuple[LineItem, ...]:
+def items_from_fields(given: Fields, order: OrderId, created: datetime) -> tuple[LineItem, ...]:
     parts = given.parts("items")
     if not 1 <= len(parts) <= MOST_LINES:
         raise given.bad("items", f"must be 1 to {MOST_LINES}")
     return tuple(_item(one, order, position, created) for position, one in enumerate(parts, start=1))
 
 
-def _item(given: Given, order: OrderId, position: int, created: datetime) -> LineItem:
+def _item(given: Fields, order: OrderId, position: int, created: datetime) -> LineItem:
     given.only("productId", "sku", "quantity", "unitPrice")
     quantity = given.take("quantity", whole)
     if quantity > MOST_PIECES:
@@ -59,16 +59,16 @@ def _item(given: Given, order: OrderId, position: int, created: datetime) -> Lin
     )
 
 
-def bill(given: Given, items: Sequence[LineItem]) -> Bill:
-    made = billed(items, given.take("currency", lambda value: checked_currency(text(value))))
+def bill(given: Fields, items: Sequence[LineItem]) -> OrderTotal:
+    made = order_total(items, given.take("currency", lambda value: checked_currency(text(value))))
     if given.maybe("total", amount, made.total) != made.total:
-        raise given.bad("total", f"must be {money(made.total)}, which is what the items come to")
+        raise given.bad("total", f"must be {amount_text(made.total)}, which is what the items come to")
     return made
 
 
 def item_to_line(item: LineItem) -> Line:
-    price = money(item.unit_price)
-    return part(productId=item.product_id, sku=item.sku, quantity=item.quantity, unitPrice=price)
+    price = amount_text(item.unit_price)
+    return without_nulls(productId=item.product_id, sku=item.sku, quantity=item.quantity, unitPrice=price)
 
 
 KIND_LENGTH = 64
@@ -76,7 +76,7 @@ KIND_LENGTH = 64
 order_status = one_of(OrderStatus)
 
 
-def events_from_fields(given: Given, order: OrderId, stands: OrderStatus, created: datetime) -> tuple[OrderEvent, ...]:
+def events_from_fields(given: Fields, order: OrderId, stands: OrderStatus, created: datetime) -> tuple[OrderEvent, ...]:
     """Where no event is given, the one that brought the order here, with an id that is the same the next time."""
     parts = given.parts("events")
     if not parts:
@@ -99,15 +99,15 @@ def _arrival(order: OrderId, stands: OrderStatus, created: datetime) -> OrderEve
     )
 
 
-def _event(given: Given, order: OrderId, revision: int) -> OrderEvent:
+def _event(given: Fields, order: OrderId, revision: int) -> OrderEvent:
     given.only("id", "kind", "by", "at", "from", "to", "note")
-    at = given.take("at", moment)
+    at = given.take("at", timestamp)
     return OrderEvent(
         id=given.take("id", lambda value: EventId(checked_id("evt", text(value)))),
         order_id=order,
         revision=revision,
         kind=given.take("kind", lambda value: checked_line(text(value), "kind", KIND_LENGTH)),
-        by=given.take("by", somebody),
+        by=given.take("by", actor),
         created_at=at,
         updated_at=at,
         from_status=given.maybe("from", order_status, None),
@@ -124,7 +124,7 @@ def _check(events: Sequence[OrderEvent], stands: OrderStatus) -> None:
     for before, after in pairwise(moves):
         if before.to_status is None or after.from_status != before.to_status or after.to_status is None:
             raise BadInput(f"do not lead on at {after.id}")
-        if after.to_status not in STEPS[before.to_status]:
+        if after.to_status not in TRANSITIONS[before.to_status]:
             raise BadInput(f"have a step from {before.to_status} to {after.to_status}, which no order can take")
     if moves[-1].to_status != stands:
         raise BadInput(f"must end in the order's status, which is {stands}")
@@ -132,11 +132,13 @@ def _check(events: Sequence[OrderEvent], stands: OrderStatus) -> None:
 
 def event_to_line(event: OrderEvent) -> Line:
     moved = {"from": event.from_status, "to": event.to_status}
-    return part(id=event.id, kind=event.kind, by=event.by, at=instant(event.created_at), **moved, note=event.note)
+    return without_nulls(
+        id=event.id, kind=event.kind, by=event.by, at=timestamp_text(event.created_at), **moved, note=event.note
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class WholeOrder:
+class OrderRecord:
     """An order with its items and its events, both in their order."""
 
     order: Order
@@ -144,13 +146,13 @@ class WholeOrder:
     events: tuple[OrderEvent, ...]
 
 
-def expiring(whole: WholeOrder) -> WholeOrder:
+def with_ttl(whole: OrderRecord) -> OrderRecord:
     """With the times at which an order in the bin and its parts may go."""
     if whole.order.deleted_at is None:
         return whole
     ttl = int((whole.order.deleted_at + IN_BIN).timestamp())
-    later = ttl + int(LINGER.total_seconds())
-    return WholeOrder(
+    later = ttl + int(DETAIL_TTL_MARGIN.total_seconds())
+    return OrderRecord(
         replace(whole.order, ttl=ttl),
         tuple(replace(item, ttl=later) for item in whole.items),
         tuple(replace(event, ttl=later) for event in whole.events),
@@ -160,55 +162,55 @@ def expiring(whole: WholeOrder) -> WholeOrder:
 TOGETHER = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))
 
 
-def order_from_fields(given: Given) -> WholeOrder:
+def order_from_fields(given: Fields) -> OrderRecord:
     given.only(
         "type", "id", "customerId", "status", "region", "currency", "total", "createdAt", "updatedAt", "version",
         "flaggedAt", "flagReason", "claimedAt", "claimedBy", "deletedAt", "items", "events",
     )  # fmt: skip
-    id, created = given.take("id", lambda value: order_id(text(value))), given.take("createdAt", moment)
+    id, created = given.take("id", lambda value: order_id(text(value))), given.take("createdAt", timestamp)
     lines, status = items_from_fields(given, id, created), given.take("status", order_status)
     events = events_from_fields(given, id, status, created)
     if given.maybe("version", whole, len(events)) != len(events):
         raise given.bad("version", f"must be {len(events)}, the number of events")
     order = Order(
         id=id,
-        customer_id=given.take("customerId", lambda value: BuyerId(customer_id(text(value)))),
+        customer_id=given.take("customerId", lambda value: CustomerId(customer_id(text(value)))),
         status=status,
         region=given.take("region", lambda value: checked_region(text(value))),
         bill=bill(given, lines),
         created_at=created,
-        updated_at=given.maybe("updatedAt", moment, created),
+        updated_at=given.maybe("updatedAt", timestamp, created),
         version=len(events),
-        deleted_at=given.maybe("deletedAt", moment, None),
+        deleted_at=given.maybe("deletedAt", timestamp, None),
         **_review(given),
     )
-    return expiring(WholeOrder(order, lines, events))
+    return with_ttl(OrderRecord(order, lines, events))
 
 
-def _review(given: Given) -> dict[str, Any]:
+def _review(given: Fields) -> dict[str, Any]:
     for one, other in TOGETHER:
         if (given.values.get(one) is None) != (given.values.get(other) is None):
             raise given.bad(one, f"must be given together with {other}")
     return {
-        "flagged_at": given.maybe("flaggedAt", moment, None),
+        "flagged_at": given.maybe("flaggedAt", timestamp, None),
         "flag_reason": given.maybe("flagReason", lambda value: checked_reason(text(value)), None),
-        "claimed_at": given.maybe("claimedAt", moment, None),
-        "claimed_by": given.maybe("claimedBy", somebody, None),
+        "claimed_at": given.maybe("claimedAt", timestamp, None),
+        "claimed_by": given.maybe("claimedBy", actor, None),
     }
 
 
-def order_to_line(whole: WholeOrder) -> Line:
+def order_to_line(whole: OrderRecord) -> Line:
     order = whole.order
-    return line(
+    return record_line(
         "order",
         id=order.id,
         customerId=order.customer_id,
         status=order.status,
         region=order.region,
         currency=order.bill.currency,
-        total=money(order.bill.total),
-        createdAt=instant(order.created_at),
-        updatedAt=instant(order.updated_at),
+        total=amount_text(order.bill.total),
+        createdAt=timestamp_text(order.created_at),
+        updatedAt=timestamp_text(order.updated_at),
         version=order.version,
         flaggedAt=_instant(order.flagged_at),
         flagReason=order.flag_reason,
@@ -221,4 +223,4 @@ def order_to_line(whole: WholeOrder) -> Line:
 
 
 def _instant(moment: datetime | None) -> str | None:
-    return None if moment is None else instant(moment)
+    return None if moment is None else timestamp_text(moment)

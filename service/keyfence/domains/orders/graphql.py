@@ -14,8 +14,8 @@ from keyfence.domains.orders.repository import order_id
 from keyfence.domains.products.graphql import Product
 from keyfence.domains.products.model import ProductId
 from keyfence.graphql.context import Info
-from keyfence.graphql.lookahead import selected
-from keyfence.graphql.relay import Connection, Node, connection, size
+from keyfence.graphql.lookahead import requested_subfields
+from keyfence.graphql.relay import Connection, Node, connection, page_size
 
 if TYPE_CHECKING:
     from keyfence.domains.customers.graphql import Customer
@@ -127,7 +127,7 @@ class OrderQueries:
     @strawberry.field
     async def order(self, info: Info, id: strawberry.ID) -> Order | None:
         wanted, context = order_id(id), info.context
-        if not selected(info, "items"):
+        if not requested_subfields(info, "items"):
             found = await context.loaders.orders.load(wanted)
             return Order.of(found) if found else None
         whole = await context.orders.find_with_items(wanted)
@@ -138,7 +138,7 @@ class OrderQueries:
 
     @strawberry.field(description="Those that are neither delivered nor cancelled yet, oldest first.")
     async def open_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
-        return connection(await info.context.orders.still_open(first=size(first), after=after), Order.of)
+        return connection(await info.context.orders.still_open(first=page_size(first), after=after), Order.of)
 
     @strawberry.field(description="By the day on which they were placed, both bounds included; days are those of UTC.")
     async def orders_by_region(
@@ -150,7 +150,9 @@ class OrderQueries:
         first: int | None = 20,
         after: str | None = None,
     ) -> Connection[Order]:
-        page = await info.context.orders.of_region(region, since=since, until=until, first=size(first), after=after)
+        page = await info.context.orders.of_region(
+            region, since=since, until=until, first=page_size(first), after=after
+        )
         return connection(page, Order.of)
 
 
@@ -160,8 +162,8 @@ class ReviewQueries:
 
     @strawberry.field(description="Orders that were flagged and not claimed yet, oldest flag first.")
     async def review_queue(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
-        return connection(await info.context.reviews.queue(first=size(first), after=after), Order.of)
+        return connection(await info.context.reviews.queue(first=page_size(first), after=after), Order.of)
 
     @strawberry.field(description="Orders in the recycle bin, newest deletion first.")
     async def deleted_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
-        return connection(await info.context.recycle_bin.newest(first=size(first), after=after), Order.of)
+        return connection(await info.context.recycle_bin.newest(first=page_size(first), after=after), Order.of)

@@ -7,8 +7,8 @@ from hashlib import sha256
 
 import orjson
 
-from keyfence.domains.orders.line_items import Wanted
-from keyfence.domains.orders.model import BuyerId, OrderId
+from keyfence.domains.orders.line_items import RequestedLine
+from keyfence.domains.orders.model import CustomerId, OrderId
 from keyfence.validation import checked_line
 
 KEY_LENGTH = 200
@@ -16,7 +16,7 @@ RETENTION = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrderKey:
+class IdempotencyKey:
     """Which order was placed under a key, and for what; free again when `ttl` is over, in seconds since 1970."""
 
     key: str
@@ -32,18 +32,18 @@ def checked_key(key: str | None) -> str | None:
     return None if key is None else checked_line(key, "idempotencyKey", KEY_LENGTH)
 
 
-def is_expired(key: OrderKey, now: datetime) -> bool:
+def is_expired(key: IdempotencyKey, now: datetime) -> bool:
     return key.ttl <= now.timestamp()
 
 
-def fingerprint(customer: BuyerId, region: str, lines: Sequence[Wanted]) -> str:
+def fingerprint(customer: CustomerId, region: str, lines: Sequence[RequestedLine]) -> str:
     """Equal for equal requests; prices are no part of it."""
     wanted = [[line.product_id, line.quantity] for line in lines]
     return sha256(orjson.dumps([customer, region, wanted])).hexdigest()
 
 
-def order_key(key: str, order: OrderId, request: str, now: datetime, replaced: OrderKey | None) -> OrderKey:
-    return OrderKey(
+def order_key(key: str, order: OrderId, request: str, now: datetime, replaced: IdempotencyKey | None) -> IdempotencyKey:
+    return IdempotencyKey(
         key=key,
         order_id=order,
         fingerprint=request,

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal, localcontext
 from typing import NewType, Protocol
 
-from keyfence.domains.orders.model import Bill, OrderId
+from keyfence.domains.orders.model import OrderId, OrderTotal
 from keyfence.errors import BadInput
 
 ProductId = NewType("ProductId", str)
@@ -17,14 +17,14 @@ _DIGITS = 76
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedLine:
     """So many of a product. A product may be wanted in several lines."""
 
     product_id: ProductId
     quantity: int
 
 
-class Priced(Protocol):
+class PricedProduct(Protocol):
     """A product as orders see it."""
 
     @property
@@ -35,7 +35,7 @@ class Priced(Protocol):
     def currency(self) -> str: ...
 
 
-Prices = Callable[[Sequence[ProductId]], Awaitable[Sequence[Priced | None]]]
+Prices = Callable[[Sequence[ProductId]], Awaitable[Sequence[PricedProduct | None]]]
 """What each of these products is and costs now; None for what is not there."""
 
 
@@ -55,7 +55,7 @@ class LineItem:
     ttl: int | None = None
 
 
-def checked_lines(lines: Sequence[Wanted]) -> tuple[Wanted, ...]:
+def checked_lines(lines: Sequence[RequestedLine]) -> tuple[RequestedLine, ...]:
     if not 1 <= len(lines) <= MOST_LINES:
         raise BadInput(f"an order has 1 to {MOST_LINES} items, not {len(lines)}", field="items")
     for position, line in enumerate(lines, start=1):
@@ -64,7 +64,7 @@ def checked_lines(lines: Sequence[Wanted]) -> tuple[Wanted, ...]:
     return tuple(lines)
 
 
-def checked_prices(found: Sequence[Priced | None]) -> list[Priced]:
+def checked_prices(found: Sequence[PricedProduct | None]) -> list[PricedProduct]:
     """Every product is there, and all are paid in one currency."""
     for position, product in enumerate(found, start=1):
         if product is None:
@@ -75,7 +75,9 @@ def checked_prices(found: Sequence[Priced | None]) -> list[Priced]:
     return known
 
 
-def line_items(order: OrderId, lines: Sequence[Wanted], priced: Sequence[Priced], now: datetime) -> list[LineItem]:
+def line_items(
+    order: OrderId, lines: Sequence[RequestedLine], priced: Sequence[PricedProduct], now: datetime
+) -> list[LineItem]:
     return [
         LineItem(
             order_id=order,
@@ -91,8 +93,8 @@ def line_items(order: OrderId, lines: Sequence[Wanted], priced: Sequence[Priced]
     ]
 
 
-def billed(items: Sequence[LineItem], currency: str) -> Bill:
+def order_total(items: Sequence[LineItem], currency: str) -> OrderTotal:
     """Exact: in as many digits as any lines with prices that can be kept may need."""
     with localcontext(prec=_DIGITS):
         total = sum((item.unit_price * item.quantity for item in items), Decimal(0))
-    return Bill(total=total, currency=currency, item_count=len(items))
+    return OrderTotal(total=total, currency=currency, item_count=len(items))

@@ -12,7 +12,7 @@ from keyfence.store.ids import new_id
 from keyfence.validation import checked_line, checked_text
 
 OrderId = NewType("OrderId", str)
-BuyerId = NewType("BuyerId", str)
+CustomerId = NewType("CustomerId", str)
 
 REGION_LENGTH = 64
 REASON_LENGTH = 500
@@ -31,7 +31,7 @@ class OrderStatus(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-STEPS: Mapping[OrderStatus, tuple[OrderStatus, ...]] = {
+TRANSITIONS: Mapping[OrderStatus, tuple[OrderStatus, ...]] = {
     OrderStatus.PENDING: (OrderStatus.CONFIRMED, OrderStatus.CANCELLED),
     OrderStatus.CONFIRMED: (OrderStatus.PROCESSING, OrderStatus.CANCELLED),
     OrderStatus.PROCESSING: (OrderStatus.SHIPPED, OrderStatus.CANCELLED),
@@ -42,7 +42,7 @@ STEPS: Mapping[OrderStatus, tuple[OrderStatus, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
+class OrderTotal:
     """What the lines of an order come to, which never changes: one attribute, since an index can carry but few."""
 
     total: Decimal
@@ -55,10 +55,10 @@ class OrderRow:
     """An order as its customer's partition keeps it, with all that lists show."""
 
     id: OrderId
-    customer_id: BuyerId
+    customer_id: CustomerId
     status: OrderStatus
     region: str
-    bill: Bill
+    bill: OrderTotal
     created_at: datetime
     updated_at: datetime
     version: int = 1
@@ -80,10 +80,10 @@ class Order(OrderRow):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Buyer:
+class CustomerRef:
     """A customer's own item as orders see it: whether the customer is there."""
 
-    id: BuyerId
+    id: CustomerId
     created_at: datetime
     updated_at: datetime
     version: int = 1
@@ -94,18 +94,18 @@ def row_of(order: Order) -> OrderRow:
 
 
 def is_open(order: OrderRow) -> bool:
-    return bool(STEPS[order.status])
+    return bool(TRANSITIONS[order.status])
 
 
 def is_alive(order: Order) -> bool:
     return order.deleted_at is None
 
 
-def stepped(order: Order, to: OrderStatus, now: datetime) -> Order:
-    if to not in STEPS[order.status]:
-        allowed = ", ".join(STEPS[order.status]) or "nothing more"
+def with_status(order: Order, to: OrderStatus, now: datetime) -> Order:
+    if to not in TRANSITIONS[order.status]:
+        allowed = ", ".join(TRANSITIONS[order.status]) or "nothing more"
         message = f"an order that is {order.status} cannot become {to}; allowed: {allowed}"
-        raise Conflict(message, status=order.status, allowed=list(STEPS[order.status]))
+        raise Conflict(message, status=order.status, allowed=list(TRANSITIONS[order.status]))
     return changed(order, now, status=to)
 
 
@@ -160,7 +160,9 @@ class OrderEvent:
     ttl: int | None = None
 
 
-def event(before: Order | None, after: Order, kind: str, *, by: str, at: datetime, note: str | None) -> OrderEvent:
+def new_order_event(
+    before: Order | None, after: Order, kind: str, *, by: str, at: datetime, note: str | None
+) -> OrderEvent:
     old = before.status if before else None
     moved = old != after.status
     return OrderEvent(

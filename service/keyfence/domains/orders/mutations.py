@@ -9,11 +9,11 @@ from keyfence.auth.principal import Role
 from keyfence.domains.customers.repository import customer_id
 from keyfence.domains.orders import model
 from keyfence.domains.orders.graphql import Order
-from keyfence.domains.orders.line_items import ProductId, Wanted
-from keyfence.domains.orders.model import BuyerId, OrderStatus
+from keyfence.domains.orders.line_items import ProductId, RequestedLine
+from keyfence.domains.orders.model import CustomerId, OrderStatus
 from keyfence.domains.orders.repository import order_id
 from keyfence.domains.products.repository import product_id
-from keyfence.domains.sales.sales import COUNTED, deltas
+from keyfence.domains.sales.sales import SOLD_STATUSES, sales_deltas
 from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutations import mutation
 from keyfence.store.writes import Write
@@ -26,8 +26,8 @@ class LineItemInput:
     product_id: strawberry.ID
     quantity: int
 
-    def wanted(self, position: int) -> Wanted:
-        return Wanted(ProductId(product_id(self.product_id, "productId", position=position)), self.quantity)
+    def wanted(self, position: int) -> RequestedLine:
+        return RequestedLine(ProductId(product_id(self.product_id, "productId", position=position)), self.quantity)
 
 
 @strawberry.input
@@ -49,7 +49,7 @@ class OrderMutations:
     )
     async def place_order(self, info: Info, input: PlaceOrderInput, idempotency_key: str | None = None) -> Order:
         placed = await info.context.placing.place(
-            customer_id=BuyerId(customer_id(input.customer_id, "customerId")),
+            customer_id=CustomerId(customer_id(input.customer_id, "customerId")),
             region=input.region,
             lines=[line.wanted(position) for position, line in enumerate(input.items, start=1)],
             key=idempotency_key,
@@ -97,7 +97,7 @@ class OrderMutations:
 
 async def _sales(context: Context, before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
     """What a step means for the sales of its products, where it means anything."""
-    if (before.status in COUNTED) == (after.status in COUNTED):
+    if (before.status in SOLD_STATUSES) == (after.status in SOLD_STATUSES):
         return ()
     (items,) = await context.parts.items_of([before])
-    return await context.sales.writes(deltas(before, after, items))
+    return await context.sales.writes(sales_deltas(before, after, items))

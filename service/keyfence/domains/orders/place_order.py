@@ -7,25 +7,33 @@ from functools import partial
 from typing import Any
 
 from keyfence.domains.orders.access import buyers, items, order_by_id, order_by_key, order_keys
-from keyfence.domains.orders.idempotency import OrderKey, checked_key, fingerprint, is_expired, order_key
+from keyfence.domains.orders.idempotency import IdempotencyKey, checked_key, fingerprint, is_expired, order_key
 from keyfence.domains.orders.line_items import (
     LineItem,
-    Priced,
+    PricedProduct,
     Prices,
-    Wanted,
-    billed,
+    RequestedLine,
     checked_lines,
     checked_prices,
     line_items,
+    order_total,
 )
-from keyfence.domains.orders.model import BuyerId, Order, OrderId, OrderStatus, checked_region, event, is_alive
-from keyfence.domains.orders.repository import MISSING, first_writes
+from keyfence.domains.orders.model import (
+    CustomerId,
+    Order,
+    OrderId,
+    OrderStatus,
+    checked_region,
+    is_alive,
+    new_order_event,
+)
+from keyfence.domains.orders.repository import MISSING, insert_writes
 from keyfence.errors import BadInput, Conflict
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent, equals, present
 from keyfence.store.ids import new_id
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, Write, check, put, unless_stale
+from keyfence.store.writes import ActivityNote, Write, check, put, retry_if_stale
 
 NO_CUSTOMER = partial(BadInput, "no such customer", field="customerId")
 REUSED = partial(Conflict, "another order was placed with this idempotencyKey", field="idempotencyKey")
@@ -38,9 +46,9 @@ BINNED = partial(
 class Request:
     """What a caller wants, in good form."""
 
-    customer_id: BuyerId
+    customer_id: CustomerId
     region: str
-    lines: tuple[Wanted, ...]
+    lines: tuple[RequestedLine, ...]
     key: str | None
 
     @property
@@ -49,20 +57,20 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
+class OrderPlacement:
     """Makes orders at the products' prices of the moment."""
 
     table: Table
     by: str
     prices: Prices
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def place(
-        self, *, customer_id: BuyerId, region: str, lines: Sequence[Wanted], key: str | None = None
+        self, *, customer_id: CustomerId, region: str, lines: Sequence[RequestedLine], key: str | None = None
     ) -> Order:
         """With a key that an equal request had before, the order that was placed then, unless it is in the bin."""
         request = Request(customer_id, checked_region(region), checked_lines(lines), checked_key(key))
-        return await unless_stale(lambda: self._place(request))
+        return await retry_if_stale(lambda: self._place(request))
 
     async def _place(self, request: Request) -> Order:
         known = await self.table.find(order_by_key, key=request.key) if request.key else None
@@ -70,17 +78,17 @@ class Placing:
             return await self._placed(known, request)
         priced = checked_prices(await self.prices([line.product_id for line in request.lines]))
         order, lines = self._made(request, priced)
-        happened = event(None, order, "placed", by=self.by, at=order.created_at, note=None)
+        happened = new_order_event(None, order, "placed", by=self.by, at=order.created_at, note=None)
         await self.table.write(
             *self._keyed(request, order, known),
             check(buyers, {"id": order.customer_id}, when=present(), otherwise=NO_CUSTOMER),
-            *first_writes(order, happened),
+            *insert_writes(order, happened),
             *(put(items, line, when=absent()) for line in lines),
-            note=arrival("placed", order),
+            note=created_note("placed", order),
         )
         return order
 
-    async def _placed(self, known: OrderKey, request: Request) -> Order:
+    async def _placed(self, known: IdempotencyKey, request: Request) -> Order:
         if known.fingerprint != request.fingerprint:
             raise REUSED()
         if (order := await self.table.find(order_by_id, id=known.order_id)) is None:
@@ -89,7 +97,7 @@ class Placing:
             raise BINNED(orderId=order.id)
         return order
 
-    def _made(self, request: Request, priced: Sequence[Priced]) -> tuple[Order, list[LineItem]]:
+    def _made(self, request: Request, priced: Sequence[PricedProduct]) -> tuple[Order, list[LineItem]]:
         now, id = self.now(), OrderId(new_id("ord"))
         lines = line_items(id, request.lines, priced, now)
         order = Order(
@@ -97,13 +105,13 @@ class Placing:
             customer_id=request.customer_id,
             status=OrderStatus.PENDING,
             region=request.region,
-            bill=billed(lines, priced[0].currency),
+            bill=order_total(lines, priced[0].currency),
             created_at=now,
             updated_at=now,
         )
         return order, lines
 
-    def _keyed(self, request: Request, order: Order, known: OrderKey | None) -> list[Write[Any]]:
+    def _keyed(self, request: Request, order: Order, known: IdempotencyKey | None) -> list[Write[Any]]:
         """First in the transaction, so that of two with one key the second is told to look again."""
         if request.key is None:
             return []
@@ -111,7 +119,7 @@ class Placing:
         return [put(order_keys, kept, when=equals("version", known.version) if known else absent())]
 
 
-def arrival(verb: str, order: Order) -> Note:
+def created_note(verb: str, order: Order) -> ActivityNote:
     """What the journal tells of an order that has not been there."""
     shown = {
         "customerId": order.customer_id,
@@ -121,4 +129,4 @@ def arrival(verb: str, order: Order) -> Note:
         "currency": order.bill.currency,
         "itemCount": order.bill.item_count,
     }
-    return Note(f"order.{verb}", order.id, {"after": shown})
+    return ActivityNote(f"order.{verb}", order.id, {"after": shown})

@@ -8,15 +8,15 @@ from typing import Any
 
 from keyfence.domains.orders.access import deleted_orders, events, items, orders
 from keyfence.domains.orders.model import Order, OrderId, deleted, is_alive, is_purged, restored
-from keyfence.domains.orders.repository import MISSING, Orders
+from keyfence.domains.orders.repository import MISSING, OrderRepository
 from keyfence.errors import Conflict
-from keyfence.store.expressions import Change, Condition, absent, equals, present
+from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import PORTION
-from keyfence.store.writes import Stale, Write, change, check, unless_stale
+from keyfence.store.writes import StaleWrite, Write, check, retry_if_stale, update_attributes
 
-LINGER = timedelta(days=1)
+DETAIL_TTL_MARGIN = timedelta(days=1)
 """How much longer than its order a part is kept, so that a restoration at the last moment finds all of them."""
 NOT_DELETED = partial(Conflict, "the order is not in the recycle bin")
 
@@ -30,7 +30,7 @@ class RecycleBin:
     others, from before the first part is freed until the order is back, and nobody marks parts of an order that is
     being lifted: so no part of a living order is ever marked."""
 
-    orders: Orders
+    orders: OrderRepository
 
     async def newest(self, *, first: int, after: str | None) -> Page[Order]:
         """Without those whose time is over, all of which come last."""
@@ -41,7 +41,7 @@ class RecycleBin:
 
     async def delete(self, id: OrderId) -> Order:
         """A deletion that was interrupted is taken up again where it stopped."""
-        order = await unless_stale(lambda: self._delete(id))
+        order = await retry_if_stale(lambda: self._delete(id))
         await self._mark(order)
         return order
 
@@ -50,11 +50,11 @@ class RecycleBin:
         if is_alive(before):
             return await self.orders.record(before, deleted(before, self.orders.now()), "deleted")
         if before.lift is not None:
-            await self._write_lift(before, Change(removes=(("lift",),)))
+            await self._write_lift(before, UpdateExpression(removes=(("lift",),)))
         return replace(before, lift=None)
 
     async def restore(self, id: OrderId) -> Order:
-        return await unless_stale(lambda: self._restore(id))
+        return await retry_if_stale(lambda: self._restore(id))
 
     async def _restore(self, id: OrderId) -> Order:
         found = await self.orders.get_anywhere(id)
@@ -62,38 +62,38 @@ class RecycleBin:
             raise NOT_DELETED()
         before = found if found.lift else await self._lifted(found)
         held = equals("lift", before.lift)
-        await self._write_parts(before, Change(removes=(("ttl",),)), held)
+        await self._write_parts(before, UpdateExpression(removes=(("ttl",),)), held)
         return await self.orders.record(before, restored(before), "restored", when=held)
 
     async def _lifted(self, order: Order) -> Order:
         lifted = replace(order, lift=new_id("lft"))
-        await self._write_lift(lifted, Change(sets={("lift",): lifted.lift}))
+        await self._write_lift(lifted, UpdateExpression(sets={("lift",): lifted.lift}))
         return lifted
 
-    async def _write_lift(self, order: Order, lift: Change) -> None:
+    async def _write_lift(self, order: Order, lift: UpdateExpression) -> None:
         still = equals("version", order.version)
-        await self.orders.table.write(change(orders, {"id": order.id}, lift, when=still))
+        await self.orders.table.write(update_attributes(orders, {"id": order.id}, lift, when=still))
 
     async def _mark(self, order: Order) -> None:
         """Whoever restores the order meanwhile wins."""
         assert order.ttl is not None
-        gone = Change(sets={("ttl",): order.ttl + int(LINGER.total_seconds())})
+        gone = UpdateExpression(sets={("ttl",): order.ttl + int(DETAIL_TTL_MARGIN.total_seconds())})
         try:
             await self._write_parts(order, gone, equals("version", order.version) & absent("lift"))
-        except Stale:
+        except StaleWrite:
             return
 
-    async def _write_parts(self, order: Order, written: Change, when: Condition) -> None:
-        guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), otherwise=Stale)
+    async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
+        guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), otherwise=StaleWrite)
         for some in _chunks(list(_parts(order, written)), PORTION - 1):
             await self.orders.table.write(guard, *some)
 
 
-def _parts(order: Order, written: Change) -> Iterator[Write[Any]]:
+def _parts(order: Order, written: UpdateExpression) -> Iterator[Write[Any]]:
     for position in range(1, order.bill.item_count + 1):
-        yield change(items, {"order_id": order.id, "position": position}, written, otherwise=MISSING)
+        yield update_attributes(items, {"order_id": order.id, "position": position}, written, otherwise=MISSING)
     for revision in range(1, order.version + 1):
-        yield change(events, {"order_id": order.id, "revision": revision}, written, otherwise=MISSING)
+        yield update_attributes(events, {"order_id": order.id, "revision": revision}, written, otherwise=MISSING)
 
 
 def _chunks(writes: Sequence[Write[Any]], size: int) -> Iterator[Sequence[Write[Any]]]:

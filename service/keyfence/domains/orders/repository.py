@@ -22,7 +22,7 @@ from keyfence.domains.orders.access import (
 )
 from keyfence.domains.orders.line_items import MOST_LINES, LineItem
 from keyfence.domains.orders.model import (
-    BuyerId,
+    CustomerId,
     Order,
     OrderEvent,
     OrderId,
@@ -30,36 +30,36 @@ from keyfence.domains.orders.model import (
     OrderStatus,
     checked_note,
     checked_region,
-    event,
     is_alive,
     is_purged,
+    new_order_event,
     row_of,
-    stepped,
+    with_status,
 )
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import timestamps
 from keyfence.store.expressions import Condition, absent, equals
 from keyfence.store.ids import checked_id
-from keyfence.store.keys import Span
+from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, Write, delete, differences, put, revise, unless_stale
+from keyfence.store.writes import ActivityNote, Write, changed_fields, delete, put, retry_if_stale, update_model
 
 
-def first_writes(order: Order, event: OrderEvent) -> list[Write[Any]]:
+def insert_writes(order: Order, event: OrderEvent) -> list[Write[Any]]:
     return [put(orders, order, when=absent()), put(rows, row_of(order), when=absent()), _appended(event)]
 
 
-def writes(before: Order, after: Order, event: OrderEvent, when: Condition | None = None) -> list[Write[Any]]:
+def update_writes(before: Order, after: Order, event: OrderEvent, when: Condition | None = None) -> list[Write[Any]]:
     """Bound to the state and version that were read; the row is there as long as the order is alive."""
     as_read = equals("status", before.status)
-    head = revise(orders, before, after, when=as_read & when if when else as_read)
+    head = update_model(orders, before, after, when=as_read & when if when else as_read)
     return [head, *_row(before, after), _appended(event)]
 
 
 def _row(before: Order, after: Order) -> list[Write[Any]]:
     if is_alive(before) and is_alive(after):
-        return [revise(rows, row_of(before), row_of(after))]
+        return [update_model(rows, row_of(before), row_of(after))]
     if is_alive(before):
         key = {"customer_id": before.customer_id, "created_at": before.created_at, "id": before.id}
         return [delete(rows, key, when=equals("version", before.version))]
@@ -87,12 +87,12 @@ async def nothing(_before: Order, _after: Order) -> Sequence[Write[Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class OrderRepository:
     """What can be asked about orders, and the steps they take in the name of whoever acts."""
 
     table: Table
     by: str
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: OrderId) -> Order | None:
         order = await self.table.find(order_by_id, id=id)
@@ -120,7 +120,7 @@ class Orders:
         return order
 
     async def of_customer(
-        self, customer: BuyerId, *, status: OrderStatus | None = None, first: int, after: str | None
+        self, customer: CustomerId, *, status: OrderStatus | None = None, first: int, after: str | None
     ) -> Page[OrderRow]:
         if status is None:
             return await self.table.page(orders_of_customer, first=first, after=after, customer_id=customer)
@@ -135,7 +135,7 @@ class Orders:
         self, region: str, *, since: date | None = None, until: date | None = None, first: int, after: str | None
     ) -> Page[OrderRow]:
         """Placed on these days of UTC or between them."""
-        span = Span(
+        span = ValueRange(
             low=since and datetime.combine(since, time.min, UTC), high=until and datetime.combine(until, time.max, UTC)
         )
         return await self.table.page(
@@ -152,7 +152,7 @@ class Orders:
         also: Also = nothing,
     ) -> Order:
         said = checked_note(note)
-        return await unless_stale(lambda: self._transition(id, to, expected_version, said, also), expected_version)
+        return await retry_if_stale(lambda: self._transition(id, to, expected_version, said, also), expected_version)
 
     async def _transition(
         self, id: OrderId, to: OrderStatus, expected: int | None, note: str | None, also: Also
@@ -160,7 +160,7 @@ class Orders:
         before = await self.get(id)
         if expected is not None and before.version != expected:
             raise Conflict(f"the order is at version {before.version}, not {expected}", version=before.version)
-        after = stepped(before, to, self.now())
+        after = with_status(before, to, self.now())
         return await self.record(before, after, "transitioned", note=note, also=await also(before, after))
 
     async def record(
@@ -174,14 +174,14 @@ class Orders:
         also: Sequence[Write[Any]] = (),
     ) -> Order:
         """The change with its event and its entry in the journal, if nobody changed the order in between."""
-        happened = event(before, after, kind, by=self.by, at=self.now(), note=note)
-        entry = Note(f"order.{kind}", after.id, differences(before, after, *SHOWN))
-        await self.table.write(*writes(before, after, happened, when), *also, note=entry)
+        happened = new_order_event(before, after, kind, by=self.by, at=self.now(), note=note)
+        entry = ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *SHOWN))
+        await self.table.write(*update_writes(before, after, happened, when), *also, note=entry)
         return after
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class OrderDetails:
     """Lines have positions and events have revisions, so the keys of both are known without asking."""
 
     table: Table

@@ -8,27 +8,27 @@ from itertools import count
 
 from keyfence.domains.orders.access import review_queue
 from keyfence.domains.orders.model import Order, OrderId, changed, checked_reason
-from keyfence.domains.orders.repository import Orders
+from keyfence.domains.orders.repository import OrderRepository
 from keyfence.errors import Conflict
 from keyfence.store.pagination import Page
-from keyfence.store.writes import Stale, pause, unless_stale
+from keyfence.store.writes import StaleWrite, backoff, retry_if_stale
 
 CANDIDATES = 25
 FLAGGED = partial(Conflict, "the order is flagged already")
 
 
 @dataclass(frozen=True, slots=True)
-class Reviews:
+class ReviewQueue:
     """Flags and claims in the name of whoever acts."""
 
-    orders: Orders
+    orders: OrderRepository
 
     async def queue(self, *, first: int, after: str | None) -> Page[Order]:
         return await self.orders.table.page(review_queue, first=first, after=after)
 
     async def flag(self, id: OrderId, reason: str) -> Order:
         said = checked_reason(reason)
-        return await unless_stale(lambda: self._flag(id, said))
+        return await retry_if_stale(lambda: self._flag(id, said))
 
     async def _flag(self, id: OrderId, reason: str) -> Order:
         before, now = await self.orders.get(id), self.orders.now()
@@ -55,10 +55,10 @@ class Reviews:
         while candidates:
             try:
                 claimed = await self._claim(candidates[0])
-            except Stale:
+            except StaleWrite:
                 if times := next(late):
                     random.shuffle(candidates)
-                    await asyncio.sleep(pause(times))
+                    await asyncio.sleep(backoff(times))
                 continue
             if claimed:
                 return claimed

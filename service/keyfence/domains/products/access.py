@@ -1,6 +1,6 @@
 """Where products and their revisions are kept and the ways they are reached."""
 
-from keyfence.domains.products.model import Product, ProductRevision, Shelf, SkuClaim
+from keyfence.domains.products.model import CategoryRef, Product, ProductRevision, SkuClaim
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
 from keyfence.store.shards import Shard
@@ -14,7 +14,7 @@ products = entity(
 )
 sku_claims = entity(SkuClaim, table=TenantKey("SKU#{sku}", "PRODUCT"))
 product_revisions = entity(ProductRevision, table=TenantKey("PRODUCT#{product_id}", "v{revision:04d}"))
-shelves = entity(Shelf, table=TenantKey("CATEGORIES", "PATH#{path:path}"))
+shelves = entity(CategoryRef, type="Shelf", table=TenantKey("CATEGORIES", "PATH#{path:path}"))
 
 product_by_id = products.get()
 product_by_sku = sku_claims.get()

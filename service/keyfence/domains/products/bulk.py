@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keyfence.bulk.fields import Given, amount, moment, names, somebody, text, whole
+from keyfence.bulk.fields import Fields, actor, amount, names, text, timestamp, whole
 from keyfence.bulk.pages import every
-from keyfence.bulk.record_kind import IMPORTER, Kind, Line, Writer, line, new, part
+from keyfence.bulk.record_kind import IMPORTER, Line, RecordKind, RecordWriter, put_new, record_line, without_nulls
 from keyfence.domains.products.access import product_revisions, products, revisions_of_product, sku_claims
-from keyfence.domains.products.category_products import Shelves
+from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import (
     REVISIONS,
     Product,
@@ -21,29 +21,29 @@ from keyfence.domains.products.model import (
     claim_of,
     revision_of,
 )
-from keyfence.domains.products.repository import TAKEN, Products, arrival, product_id
-from keyfence.store.codec import money
+from keyfence.domains.products.repository import TAKEN, ProductRepository, created_note, product_id
+from keyfence.store.codec import amount_text
 from keyfence.store.expressions import absent
 from keyfence.store.key_template import checked_path
-from keyfence.store.keys import Span
+from keyfence.store.keys import ValueRange
 from keyfence.store.table import Table
-from keyfence.store.timestamps import instant
+from keyfence.store.timestamps import timestamp_text
 from keyfence.store.writes import put
 
 
 @dataclass(frozen=True, slots=True)
-class WholeProduct:
+class ProductRecord:
     """A product and all its revisions, oldest first."""
 
     product: Product
     revisions: tuple[ProductRevision, ...]
 
 
-def read(given: Given) -> WholeProduct:
+def read(given: Fields) -> ProductRecord:
     given.only(
         "type", "id", "sku", "name", "price", "currency", "category", "createdAt", "updatedAt", "version", "revisions"
     )  # fmt: skip
-    created, parts = given.take("createdAt", moment), given.parts("revisions")
+    created, parts = given.take("createdAt", timestamp), given.parts("revisions")
     product = Product(
         id=given.take("id", lambda value: product_id(text(value))),
         sku=given.take("sku", lambda value: checked_sku(text(value))),
@@ -52,29 +52,29 @@ def read(given: Given) -> WholeProduct:
         currency=given.take("currency", lambda value: checked_currency(text(value))),
         category=given.take("category", lambda value: checked_path(names(value), "category")),
         created_at=created,
-        updated_at=given.maybe("updatedAt", moment, created),
+        updated_at=given.maybe("updatedAt", timestamp, created),
         revision=max(1, len(parts)),
         version=given.maybe("version", whole, max(1, len(parts))),
     )
     revisions = [_revision(one, product.id, number) for number, one in enumerate(parts, start=1)]
-    return _agreeing(given, WholeProduct(product, tuple(revisions) or (revision_of(product, IMPORTER),)))
+    return _agreeing(given, ProductRecord(product, tuple(revisions) or (revision_of(product, IMPORTER),)))
 
 
-def _revision(given: Given, id: ProductId, number: int) -> ProductRevision:
+def _revision(given: Fields, id: ProductId, number: int) -> ProductRevision:
     given.only("name", "price", "by", "at")
-    at = given.take("at", moment)
+    at = given.take("at", timestamp)
     return ProductRevision(
         product_id=id,
         revision=number,
         name=given.take("name", lambda value: checked_name(text(value))),
         price=given.take("price", lambda value: checked_price(amount(value))),
-        by=given.take("by", somebody),
+        by=given.take("by", actor),
         created_at=at,
         updated_at=at,
     )
 
 
-def _agreeing(given: Given, whole: WholeProduct) -> WholeProduct:
+def _agreeing(given: Fields, whole: ProductRecord) -> ProductRecord:
     product, last = whole.product, whole.revisions[-1]
     if (product.name, product.price) != (last.name, last.price):
         raise given.bad("revisions", "must end with the product's own name and price")
@@ -83,57 +83,57 @@ def _agreeing(given: Given, whole: WholeProduct) -> WholeProduct:
     return whole
 
 
-def spell(whole: WholeProduct) -> Line:
+def spell(whole: ProductRecord) -> Line:
     product = whole.product
-    return line(
+    return record_line(
         "product",
         id=product.id,
         sku=product.sku,
         name=product.name,
-        price=money(product.price),
+        price=amount_text(product.price),
         currency=product.currency,
         category=list(product.category),
-        createdAt=instant(product.created_at),
-        updatedAt=instant(product.updated_at),
+        createdAt=timestamp_text(product.created_at),
+        updatedAt=timestamp_text(product.updated_at),
         version=product.version,
         revisions=[
-            part(name=one.name, price=money(one.price), by=one.by, at=instant(one.created_at))
+            without_nulls(name=one.name, price=amount_text(one.price), by=one.by, at=timestamp_text(one.created_at))
             for one in whole.revisions
         ],
     )
 
 
-async def find(table: Table, wanted: Sequence[WholeProduct]) -> list[WholeProduct | None]:
+async def find(table: Table, wanted: Sequence[ProductRecord]) -> list[ProductRecord | None]:
     return await load(table, [one.product.id for one in wanted])
 
 
-async def load(table: Table, ids: Sequence[ProductId]) -> list[WholeProduct | None]:
-    found = await Products(table, IMPORTER).find_many(ids)
+async def load(table: Table, ids: Sequence[ProductId]) -> list[ProductRecord | None]:
+    found = await ProductRepository(table, IMPORTER).find_many(ids)
     return list(await asyncio.gather(*(_whole(table, product) for product in found)))
 
 
-async def _whole(table: Table, product: Product | None) -> WholeProduct | None:
+async def _whole(table: Table, product: Product | None) -> ProductRecord | None:
     """As it was when it was found, also if it has been revised since."""
     if product is None:
         return None
-    span = Span(low=1, high=product.revision)
+    span = ValueRange(low=1, high=product.revision)
     newest_first = [one async for one in every(table, revisions_of_product, span=span, product_id=product.id)]
-    return WholeProduct(product, tuple(newest_first[::-1]))
+    return ProductRecord(product, tuple(newest_first[::-1]))
 
 
-async def write(writer: Writer, whole: WholeProduct) -> None:
+async def write(writer: RecordWriter, whole: ProductRecord) -> None:
     product = whole.product
     head = [
-        new(products, product),
+        put_new(products, product),
         put(sku_claims, claim_of(product), when=absent(), otherwise=TAKEN),
-        *Shelves.moved(None, product.category),
+        *CategoryProducts.moved(None, product.category),
     ]
-    revisions = await writer.ahead([new(product_revisions, one) for one in whole.revisions], len(head))
-    async with Shelves(writer.table).explaining(product.category):
-        await writer.write(*head, *revisions, note=arrival("imported", product))
+    revisions = await writer.ahead([put_new(product_revisions, one) for one in whole.revisions], len(head))
+    async with CategoryProducts(writer.table).explaining(product.category):
+        await writer.write(*head, *revisions, note=created_note("imported", product))
 
 
-KIND = Kind(
+RECORDS = RecordKind(
     name="product",
     read=read,
     spell=spell,

@@ -17,10 +17,10 @@ from keyfence.domains.products.access import (
 from keyfence.domains.products.model import Product, claim_of
 from keyfence.errors import BadInput, Conflict, KeyfenceError, Throttled
 from keyfence.store import timestamps
-from keyfence.store.expressions import Change, absent
-from keyfence.store.key_template import Path
+from keyfence.store.expressions import UpdateExpression, absent
+from keyfence.store.key_template import KeyPath
 from keyfence.store.table import PORTION, Table
-from keyfence.store.writes import Stale, Write, change, revise
+from keyfence.store.writes import StaleWrite, Write, update_attributes, update_model
 
 CHUNK = (PORTION - 3) // 2
 ROUNDS = 50
@@ -34,38 +34,38 @@ class _Closed(Conflict):
 
 
 @dataclass(frozen=True, slots=True)
-class Shelves:
+class CategoryProducts:
     """Which products are in which category."""
 
     table: Table
 
     @staticmethod
-    def moved(before: Path | None, after: Path) -> Iterator[Write[Any]]:
+    def moved(before: KeyPath | None, after: KeyPath) -> Iterator[Write[Any]]:
         """One product less there and one more here; what is being moved may be left and not entered."""
         if before == after:
             return
         if before is not None:
             yield _counted(before, -1)
-        more = Change(adds={("productCount",): 1})
-        yield change(shelves, {"path": after}, more, when=absent("moving"), otherwise=_Closed)
+        more = UpdateExpression(adds={("productCount",): 1})
+        yield update_attributes(shelves, {"path": after}, more, when=absent("moving"), otherwise=_Closed)
 
     @asynccontextmanager
-    async def explaining(self, path: Path) -> AsyncIterator[None]:
+    async def explaining(self, path: KeyPath) -> AsyncIterator[None]:
         """Around a write that puts a product into this category: why it could not."""
         try:
             yield
         except _Closed:
             raise await self._reason(path) from None
 
-    async def _reason(self, path: Path) -> KeyfenceError:
+    async def _reason(self, path: KeyPath) -> KeyfenceError:
         shelf = await self.table.find(shelf_by_path, path=path)
         if shelf is None:
             return BadInput("there is no such category; create it first", field="category")
         if shelf.moving:
             return Conflict("the category is being moved; retry when it has arrived", field="category")
-        return Stale()
+        return StaleWrite()
 
-    async def carry(self, source: Path, target: Path, guard: Write[Any]) -> None:
+    async def carry(self, source: KeyPath, target: KeyPath, guard: Write[Any]) -> None:
         """Every product of one category into another, each transaction only while the guard holds.
 
         The index may lag and the count may not, so the count says when it is done."""
@@ -79,7 +79,7 @@ class Shelves:
             await asyncio.sleep(0 if any(carried) else 0.02 * pause)
         raise Throttled("the category's products are still being moved; move it again to go on", retryAfterMs=1000)
 
-    async def _carry(self, ids: Sequence[str], source: Path, target: Path, guard: Write[Any]) -> bool:
+    async def _carry(self, ids: Sequence[str], source: KeyPath, target: KeyPath, guard: Write[Any]) -> bool:
         """As the table has them, since the index may show what they were; False when nothing came of it."""
         found = await self.table.find_many(product_by_id, [{"id": id} for id in ids])
         there = [product for product in found if product and product.category == source]
@@ -87,17 +87,17 @@ class Shelves:
             return False
         writes = [write for product in there for write in _carried(product, target)]
         counts = (_counted(source, -len(there)), _counted(target, len(there)))
-        with suppress(Stale):
+        with suppress(StaleWrite):
             await self.table.write(guard, *writes, *counts)
             return True
         return False
 
 
-def _counted(path: Path, by: int) -> Write[Any]:
-    return change(shelves, {"path": path}, Change(adds={("productCount",): by}))
+def _counted(path: KeyPath, by: int) -> Write[Any]:
+    return update_attributes(shelves, {"path": path}, UpdateExpression(adds={("productCount",): by}))
 
 
-def _carried(before: Product, target: Path) -> tuple[Write[Any], Write[Any]]:
+def _carried(before: Product, target: KeyPath) -> tuple[Write[Any], Write[Any]]:
     """Where a product stands is not a revision of it."""
-    after = replace(before, category=target, updated_at=timestamps.now(), version=before.version + 1)
-    return revise(products, before, after), revise(sku_claims, claim_of(before), claim_of(after))
+    after = replace(before, category=target, updated_at=timestamps.utc_now(), version=before.version + 1)
+    return update_model(products, before, after), update_model(sku_claims, claim_of(before), claim_of(after))

@@ -9,9 +9,9 @@ from keyfence.auth.principal import Role
 from keyfence.domains.products import model
 from keyfence.domains.products.repository import product_id
 from keyfence.graphql.context import Info
-from keyfence.graphql.mutations import changes, mutation
-from keyfence.graphql.relay import Connection, Node, connection, size
-from keyfence.store.writes import Note
+from keyfence.graphql.mutations import given_fields, mutation
+from keyfence.graphql.relay import Connection, Node, connection, page_size
+from keyfence.store.writes import ActivityNote
 
 
 @strawberry.type(description="What a product was from one moment on, until its next revision.")
@@ -70,7 +70,7 @@ class Product(Node):
     async def revisions(
         self, info: Info, first: int | None = 20, after: str | None = None
     ) -> Connection[ProductRevision]:
-        page = await info.context.products.revisions(self.source.id, first=size(first), after=after)
+        page = await info.context.products.revisions(self.source.id, first=page_size(first), after=after)
         return connection(page, ProductRevision.of)
 
     @strawberry.field(description="How often it was looked at.")
@@ -123,7 +123,7 @@ class ProductQueries:
         after: str | None = None,
     ) -> Connection[Product]:
         page = await info.context.products.in_category(
-            path, lowest=min_price, highest=max_price, first=size(first), after=after
+            path, lowest=min_price, highest=max_price, first=page_size(first), after=after
         )
         return connection(page, Product.of)
 
@@ -148,12 +148,12 @@ class ProductMutations:
         self, info: Info, id: strawberry.ID, input: ReviseProductInput, expected_version: int | None = None
     ) -> Product:
         revised = await info.context.products.revise(
-            product_id(id), expected_version=expected_version, **changes(input)
+            product_id(id), expected_version=expected_version, **given_fields(input)
         )
         return Product.of(revised)
 
     @mutation(needs=Role.MEMBER, description="Count that somebody looked at a product.")
     async def count_product_view(self, info: Info, id: strawberry.ID) -> bool:
         product = await info.context.products.get(product_id(id))
-        await info.context.counters.add(model.views_of(product.id), Note("product.viewed", product.id))
+        await info.context.counters.add(model.views_of(product.id), ActivityNote("product.viewed", product.id))
         return True

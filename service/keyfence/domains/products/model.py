@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NewType
 
 from keyfence.errors import BadInput
-from keyfence.store.key_template import Path
+from keyfence.store.key_template import KeyPath
 from keyfence.validation import checked_line
 
 ProductId = NewType("ProductId", str)
@@ -30,7 +30,7 @@ class Product:
     name: str
     price: Decimal
     currency: str
-    category: Path
+    category: KeyPath
     created_at: datetime
     updated_at: datetime
     revision: int = 1
@@ -57,10 +57,10 @@ class ProductRevision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class CategoryRef:
     """What products need to know of a category: how many are in it, and whether it is on its way elsewhere."""
 
-    path: Path
+    path: KeyPath
     created_at: datetime
     updated_at: datetime
     product_count: int = 0

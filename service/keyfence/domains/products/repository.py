@@ -16,7 +16,7 @@ from keyfence.domains.products.access import (
     revisions_of_product,
     sku_claims,
 )
-from keyfence.domains.products.category_products import Shelves
+from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import (
     REVISIONS,
     Product,
@@ -34,10 +34,10 @@ from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.key_template import checked_path
-from keyfence.store.keys import Span
+from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, differences, put, revise, unless_stale
+from keyfence.store.writes import ActivityNote, changed_fields, put, retry_if_stale, update_model
 
 MISSING = partial(NotFound, "no such product")
 TAKEN = partial(Conflict, "another product has this sku", field="sku")
@@ -48,10 +48,10 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def arrival(verb: str, product: Product) -> Note:
+def created_note(verb: str, product: Product) -> ActivityNote:
     """What the journal tells of a product that has not been there."""
     shown = ("sku", "name", "price", "currency", "category")
-    return Note(f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in shown}})
+    return ActivityNote(f"product.{verb}", product.id, {"after": {name: getattr(product, name) for name in shown}})
 
 
 def product_id(text: str, field: str = "id", **where: object) -> ProductId:
@@ -59,12 +59,12 @@ def product_id(text: str, field: str = "id", **where: object) -> ProductId:
 
 
 @dataclass(frozen=True, slots=True)
-class Products:
+class ProductRepository:
     """Everything that can be asked and done about products; `by` is in whose name they are revised."""
 
     table: Table
     by: str
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def find(self, id: ProductId) -> Product | None:
         return await self.table.find(product_by_id, id=id)
@@ -94,12 +94,12 @@ class Products:
         high = None if highest is None else checked_price(highest, "maxPrice")
         category = checked_path(path, "path")
         return await self.table.page(
-            products_in_category, first=first, after=after, span=Span(low=low, high=high), category=category
+            products_in_category, first=first, after=after, span=ValueRange(low=low, high=high), category=category
         )
 
     async def revisions(self, id: ProductId, *, first: int, after: str | None) -> Page[ProductRevision]:
         """The latest state lies before the first revision, and stays out."""
-        every = Span(low=1, high=REVISIONS)
+        every = ValueRange(low=1, high=REVISIONS)
         return await self.table.page(revisions_of_product, first=first, after=after, span=every, product_id=id)
 
     async def create(self, *, sku: str, name: str, price: Decimal, currency: str, category: Sequence[str]) -> Product:
@@ -114,21 +114,21 @@ class Products:
             created_at=now,
             updated_at=now,
         )
-        await unless_stale(lambda: self._create(product))
+        await retry_if_stale(lambda: self._create(product))
         return product
 
     async def _create(self, product: Product) -> None:
-        async with Shelves(self.table).explaining(product.category):
+        async with CategoryProducts(self.table).explaining(product.category):
             await self.table.write(
                 put(products, product, when=absent()),
                 put(sku_claims, claim_of(product), when=absent(), otherwise=TAKEN),
                 put(product_revisions, revision_of(product, self.by), when=absent()),
-                *Shelves.moved(None, product.category),
-                note=arrival("created", product),
+                *CategoryProducts.moved(None, product.category),
+                note=created_note("created", product),
             )
 
     async def revise(self, id: ProductId, *, expected_version: int | None = None, **changes: Any) -> Product:
-        return await unless_stale(lambda: self._revise(id, expected_version, changes), expected_version)
+        return await retry_if_stale(lambda: self._revise(id, expected_version, changes), expected_version)
 
     async def _revise(self, id: ProductId, expected: int | None, changes: dict[str, Any]) -> Product:
         before = await self.get(id)
@@ -140,13 +140,13 @@ class Products:
         return after
 
     async def _write(self, before: Product, after: Product) -> None:
-        note = Note("product.revised", after.id, differences(before, after, "name", "price", "category"))
-        async with Shelves(self.table).explaining(after.category):
+        note = ActivityNote("product.revised", after.id, changed_fields(before, after, "name", "price", "category"))
+        async with CategoryProducts(self.table).explaining(after.category):
             await self.table.write(
-                revise(products, before, after),
-                revise(sku_claims, claim_of(before), claim_of(after)),
+                update_model(products, before, after),
+                update_model(sku_claims, claim_of(before), claim_of(after)),
                 put(product_revisions, revision_of(after, self.by), when=absent()),
-                *Shelves.moved(before.category, after.category),
+                *CategoryProducts.moved(before.category, after.category),
                 note=note,
             )
 

@@ -14,9 +14,9 @@ from keyfence.store.expressions import absent
 from keyfence.store.keys import TenantKey
 from keyfence.store.shards import Shard
 from keyfence.store.table import Table
-from keyfence.store.writes import Write, put, revise
+from keyfence.store.writes import Write, put, update_model
 
-COUNTED = frozenset({"CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"})
+SOLD_STATUSES = frozenset({"CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"})
 """The states of an order that is sold."""
 _MONTH = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
@@ -32,7 +32,7 @@ class MonthlySales:
     version: int = 1
 
 
-class Sold(NamedTuple):
+class ProductMonth(NamedTuple):
     """A product in the month that begins then."""
 
     month: datetime
@@ -57,23 +57,23 @@ class Item(Protocol):
     def quantity(self) -> int: ...
 
 
-Deltas = Mapping[Sold, int]
+Deltas = Mapping[ProductMonth, int]
 
 
-def deltas(before: Order | None, after: Order | None, items: Iterable[Item]) -> Deltas:
+def sales_deltas(before: Order | None, after: Order | None, items: Iterable[Item]) -> Deltas:
     """What the step of an order from one state to another adds to the month in which it was made."""
     step = _counts(after) - _counts(before)
     order = after or before
     if step == 0 or order is None:
         return {}
-    added: Counter[Sold] = Counter()
+    added: Counter[ProductMonth] = Counter()
     for item in items:
-        added[Sold(month_of(order.created_at), item.product_id)] += step * item.quantity
+        added[ProductMonth(month_of(order.created_at), item.product_id)] += step * item.quantity
     return added
 
 
 def _counts(order: Order | None) -> int:
-    return int(order is not None and order.status in COUNTED)
+    return int(order is not None and order.status in SOLD_STATUSES)
 
 
 def month_of(moment: datetime) -> datetime:
@@ -101,11 +101,11 @@ top_products = monthly_sales.query("gsi3", newest_first=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Sales:
+class SalesRepository:
     """What was sold most, and how that is kept."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def top(self, month: str, *, first: int) -> Sequence[MonthlySales]:
         """The best selling products of a month, best first."""
@@ -119,10 +119,10 @@ class Sales:
         found = await self.table.find_many(sales_of_month, [{"id": id, "created_at": month} for month, id in wanted])
         return [self._write(one, before, added[one]) for one, before in zip(wanted, found, strict=True)]
 
-    def _write(self, sold: Sold, before: MonthlySales | None, quantity: int) -> Write[Any]:
+    def _write(self, sold: ProductMonth, before: MonthlySales | None, quantity: int) -> Write[Any]:
         now = self.now()
         if before is not None:
             after = replace(before, total=before.total + quantity, updated_at=now, version=before.version + 1)
-            return revise(monthly_sales, before, after)
+            return update_model(monthly_sales, before, after)
         made = MonthlySales(id=sold.product_id, total=quantity, created_at=sold.month, updated_at=now)
         return put(monthly_sales, made, when=absent())

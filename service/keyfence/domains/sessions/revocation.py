@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from keyfence.auth.token import LEEWAY, LONGEST_LIFE, MAX_TEXT
+from keyfence.auth.token import CLOCK_SKEW, MAX_TEXT, MAX_TOKEN_LIFETIME
 from keyfence.errors import BadInput, Unauthenticated
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, put
+from keyfence.store.writes import ActivityNote, put
 from keyfence_iam.tenant import TenantId
 
 
@@ -31,9 +31,9 @@ class Revocation:
         return now.timestamp() < self.ttl
 
 
-def revoked(jti: str, by: str, now: datetime) -> Revocation:
+def new_revocation(jti: str, by: str, now: datetime) -> Revocation:
     """Kept longer than any token lives that was issued until now, by clocks that differ as much as they may."""
-    last = now + timedelta(seconds=LONGEST_LIFE + 2 * LEEWAY + 1)
+    last = now + timedelta(seconds=MAX_TOKEN_LIFETIME + 2 * CLOCK_SKEW + 1)
     return Revocation(jti=checked_jti(jti), by=by, ttl=int(last.timestamp()), created_at=now, updated_at=now)
 
 
@@ -49,11 +49,11 @@ revocation_of_session = revocations.get()
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class RevocationRepository:
     """What can be asked and done about sessions."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def is_revoked(self, jti: str) -> bool:
         found = await self.table.find(revocation_of_session, jti=jti)
@@ -61,8 +61,8 @@ class Sessions:
 
     async def revoke(self, jti: str, by: str) -> None:
         """Whether or not there is such a token: nobody has a list of them."""
-        revocation = revoked(jti, by, self.now())
-        await self.table.write(put(revocations, revocation), note=Note("session.revoked", revocation.jti))
+        revocation = new_revocation(jti, by, self.now())
+        await self.table.write(put(revocations, revocation), note=ActivityNote("session.revoked", revocation.jti))
 
 
 REMEMBERED = 10_000
@@ -71,14 +71,14 @@ Token = tuple[TenantId, str]
 
 
 @dataclass(slots=True)
-class Standing:
+class RevocationCheck:
     """Refuses revoked tokens; that one is good may be believed for `seconds`, that it is not never."""
 
     seconds: float = 0.0
     clock: Callable[[], float] = time.monotonic
     _good: dict[Token, float] = field(default_factory=dict)
 
-    async def check(self, tenant: TenantId, jti: str, sessions: Callable[[], Sessions]) -> None:
+    async def check(self, tenant: TenantId, jti: str, sessions: Callable[[], RevocationRepository]) -> None:
         """`sessions` are the tenant's, wanted only if somebody has to be asked."""
         now, token = self.clock(), (tenant, jti)
         if now < self._good.get(token, now):

@@ -54,7 +54,7 @@ def encode(latitude: float, longitude: float) -> str:
     return _text(_interleaved(_clamped(_step(longitude, 360)), _clamped(_step(latitude, 180))))
 
 
-def cover(box: Box) -> list[Range]:
+def covering_ranges(box: Box) -> list[Range]:
     """Ranges that hold every place in the box: of the smallest cells of which a few suffice, neighbours joined."""
     few = next(cells for bits in range(2 * BITS, -1, -1) if len(cells := _cells(box, bits)) <= CELLS)
     return [Range(_text(first), _text(end - 1)) for first, end in _joined(few.spans())]

@@ -7,7 +7,7 @@ from keyfence.domains.stores import model
 from keyfence.domains.stores.geohash import Circle
 from keyfence.graphql.context import Info
 from keyfence.graphql.mutations import mutation
-from keyfence.graphql.relay import Node, size
+from keyfence.graphql.relay import Node, page_size
 
 
 @strawberry.type(description="A place where things are sold.")
@@ -58,7 +58,7 @@ class StoreQueries:
         self, info: Info, latitude: float, longitude: float, radius_km: float, first: int | None = 20
     ) -> list[StoreDistance]:
         circle = Circle(latitude=latitude, longitude=longitude, radius_km=radius_km)
-        return [StoreDistance.of(one) for one in await info.context.stores.near(circle, first=size(first))]
+        return [StoreDistance.of(one) for one in await info.context.stores.near(circle, first=page_size(first))]
 
 
 @strawberry.type

@@ -37,7 +37,7 @@ class Nearby:
     distance_km: float
 
 
-def opened(*, id: StoreId, name: str, latitude: float, longitude: float, now: datetime) -> Store:
+def new_store(*, id: StoreId, name: str, latitude: float, longitude: float, now: datetime) -> Store:
     """A new store, at exactly the place that its geohash is made from."""
     north, east = _degrees(checked_latitude(latitude)), _degrees(checked_longitude(longitude))
     return Store(

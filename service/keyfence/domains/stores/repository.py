@@ -6,50 +6,50 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from keyfence.domains.stores.access import store_by_id, stores, stores_by_place
-from keyfence.domains.stores.geohash import Circle, cover
-from keyfence.domains.stores.model import Nearby, Store, StoreId, opened
+from keyfence.domains.stores.geohash import Circle, covering_ranges
+from keyfence.domains.stores.model import Nearby, Store, StoreId, new_store
 from keyfence.errors import BadInput
 from keyfence.store import timestamps
-from keyfence.store.cursor import Position
+from keyfence.store.cursor import CursorPosition
 from keyfence.store.expressions import absent
 from keyfence.store.ids import new_id
-from keyfence.store.keys import Span
-from keyfence.store.pagination import checked_size
-from keyfence.store.sharded_query import Reading
+from keyfence.store.keys import ValueRange
+from keyfence.store.pagination import check_page_size
+from keyfence.store.sharded_query import BoundQuery
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, put
+from keyfence.store.writes import ActivityNote, put
 
 CANDIDATES = 1_000
 """The most stores that one search looks at."""
 
-Search = tuple[Reading[Store], Position | None]
+Search = tuple[BoundQuery[Store], CursorPosition | None]
 """A stretch of places, from where it has not been read yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
+class StoreRepository:
     """Everything that can be asked and done about stores."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
     async def find_many(self, ids: Sequence[StoreId]) -> list[Store | None]:
         return await self.table.find_many(store_by_id, [{"id": id} for id in ids])
 
     async def create(self, *, name: str, latitude: float, longitude: float) -> Store:
-        store = opened(id=StoreId(new_id("sto")), name=name, latitude=latitude, longitude=longitude, now=self.now())
+        store = new_store(id=StoreId(new_id("sto")), name=name, latitude=latitude, longitude=longitude, now=self.now())
         shown = {"name": store.name, "latitude": float(store.latitude), "longitude": float(store.longitude)}
         await self.table.write(
-            put(stores, store, when=absent()), note=Note("store.created", store.id, {"after": shown})
+            put(stores, store, when=absent()), note=ActivityNote("store.created", store.id, {"after": shown})
         )
         return store
 
     async def near(self, circle: Circle, *, first: int) -> list[Nearby]:
         """The nearest first, and of equally near ones the oldest."""
-        checked_size(first)
-        spans = [Span(low=low, high=high) for low, high in cover(circle.box())]
+        check_page_size(first)
+        spans = [ValueRange(low=low, high=high) for low, high in covering_ranges(circle.box())]
         searches: list[Search] = [
-            (Reading(stores_by_place, self.table.fence, {}, stores_by_place.stretch(span)), None) for span in spans
+            (BoundQuery(stores_by_place, self.table.fence, {}, stores_by_place.stretch(span)), None) for span in spans
         ]
         candidates = [_measured(circle, store) for store in await self._searched(searches, CANDIDATES)]
         inside = [one for one in candidates if one.distance_km <= circle.radius_km]

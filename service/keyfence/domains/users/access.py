@@ -1,6 +1,6 @@
 """Where users are kept and the ways they are reached."""
 
-from keyfence.domains.users.model import EmailClaim, Setting, User, UserTally, is_alive
+from keyfence.domains.users.model import EmailClaim, Setting, User, UserCount, is_alive
 from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
 from keyfence.store.shards import Shard
@@ -13,7 +13,7 @@ users = entity(
 )
 email_claims = entity(EmailClaim, table=TenantKey("USEREMAIL#{email}", "CONSTRAINT"))
 settings = entity(Setting, table=TenantKey("USER#{user_id}", "SETTINGS#{name}"))
-user_tallies = entity(UserTally, table=TenantKey("TALLY#USERS", "METADATA"))
+user_tallies = entity(UserCount, type="UserTally", table=TenantKey("TALLY#USERS", "METADATA"))
 
 user_by_id = users.get()
 user_by_email = users.query("gsi1", begins_with="USER#")

@@ -15,8 +15,8 @@ from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import user_id as checked_user_id
 from keyfence.errors import Forbidden
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.mutations import changes, mutation
-from keyfence.graphql.relay import Connection, Node, connection, size
+from keyfence.graphql.mutations import given_fields, mutation
+from keyfence.graphql.relay import Connection, Node, connection, page_size
 from keyfence.store.ids import prefix_of
 from keyfence.tenancy import tenant as tenancy_tenant
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from keyfence.domains.groups.graphql import UserGroupConnection
 
 
-def check_reach(context: Context, role: Role) -> None:
+def require_owner_for_owner(context: Context, role: Role) -> None:
     """An owner is made, changed and removed by owners alone."""
     if role is Role.OWNER and context.principal.role is not Role.OWNER:
         raise Forbidden("only an OWNER may do this to an OWNER")
@@ -76,11 +76,11 @@ class User(Node):
     ) -> Annotated["UserGroupConnection", strawberry.lazy("keyfence.domains.groups.graphql")]:
         from keyfence.domains.groups.graphql import groups_of
 
-        return await groups_of(info.context, self.source, size(first), after)
+        return await groups_of(info.context, self.source, page_size(first), after)
 
     @strawberry.field(description="What the user did, newest first, of the last 90 days.")
     async def activity(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Activity]:
-        page = await info.context.activity.of_user(self.source.id, first=size(first), after=after)
+        page = await info.context.activity.of_user(self.source.id, first=page_size(first), after=after)
         return connection(page, Activity.of)
 
     @strawberry.field
@@ -122,7 +122,7 @@ class UserQueries:
 
     @strawberry.field(description="Newest first.")
     async def users(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[User]:
-        return connection(await info.context.users.newest(first=size(first), after=after), User.of)
+        return connection(await info.context.users.newest(first=page_size(first), after=after), User.of)
 
 
 @strawberry.type
@@ -132,20 +132,20 @@ class UserMutations:
     @mutation(needs=Role.ADMIN, description="Add a user with an email that nobody else in the tenant has.")
     async def create_user(self, info: Info, input: CreateUserInput) -> User:
         role = input.role or Role.MEMBER
-        check_reach(info.context, role)
+        require_owner_for_owner(info.context, role)
         return User.of(await info.context.users.create(email=input.email, name=input.name, role=role))
 
     @mutation(needs=Role.ADMIN, description="Change a user.")
     async def update_user(
         self, info: Info, id: strawberry.ID, input: UpdateUserInput, expected_version: int | None = None
     ) -> User:
-        wanted = changes(input)
-        check_reach(info.context, wanted.get("role", Role.VIEWER))
+        wanted = given_fields(input)
+        require_owner_for_owner(info.context, wanted.get("role", Role.VIEWER))
         return User.of(
             await info.context.users.update(
                 checked_user_id(id),
                 expected_version=expected_version,
-                allowed=lambda user: check_reach(info.context, user.role),
+                allowed=lambda user: require_owner_for_owner(info.context, user.role),
                 **wanted,
             )
         )
@@ -154,7 +154,7 @@ class UserMutations:
     async def delete_user(self, info: Info, id: strawberry.ID) -> strawberry.ID:
         user = checked_user_id(id)
         context = info.context
-        await context.users.begin_delete(user, allowed=lambda found: check_reach(context, found.role))
+        await context.users.begin_delete(user, allowed=lambda found: require_owner_for_owner(context, found.role))
         await context.memberships.remove_user(MemberId(user))
         await context.users.finish_delete(user)
         return id

@@ -7,7 +7,7 @@ from typing import NewType
 
 from keyfence.auth.principal import Role
 from keyfence.errors import BadInput
-from keyfence.store.embedded_edges import Head
+from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.validation import checked_line
 
 UserId = NewType("UserId", str)
@@ -34,11 +34,11 @@ class User:
     version: int = 1
     deleted_at: datetime | None = None
     setting_names: frozenset[str] = frozenset()
-    head: Head | None = None
+    head: EmbeddedEdges | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserTally:
+class UserCount:
     """How many users the tenant has: those who were created and not deleted."""
 
     created_at: datetime

@@ -27,20 +27,30 @@ from keyfence.domains.users.model import (
     EmailClaim,
     Setting,
     User,
+    UserCount,
     UserId,
-    UserTally,
     checked_email,
     checked_name,
     is_alive,
 )
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
 from keyfence.store import timestamps
-from keyfence.store.embedded_edges import Head
-from keyfence.store.expressions import Change, absent, below, fewer_than
+from keyfence.store.embedded_edges import EmbeddedEdges
+from keyfence.store.expressions import UpdateExpression, absent, number_below, size_below
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import Note, Write, change, delete, differences, put, revise, tally, unless_stale
+from keyfence.store.writes import (
+    ActivityNote,
+    Write,
+    changed_fields,
+    delete,
+    increment,
+    put,
+    retry_if_stale,
+    update_attributes,
+    update_model,
+)
 from keyfence.validation import checked_line
 
 MISSING = partial(NotFound, "no such user")
@@ -52,11 +62,11 @@ def user_id(text: str, field: str = "id") -> UserId:
 
 
 @dataclass(frozen=True, slots=True)
-class Users:
+class UserRepository:
     """Everything that can be asked and done about users."""
 
     table: Table
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
     quota: int | None = None
     """How many there may be at once."""
 
@@ -88,9 +98,9 @@ class Users:
             role=role,
             created_at=now,
             updated_at=now,
-            head=Head(),
+            head=EmbeddedEdges(),
         )
-        note = Note("user.created", user.id, {"after": {"email": email, "name": name, "role": role}})
+        note = ActivityNote("user.created", user.id, {"after": {"email": email, "name": name, "role": role}})
         await self.table.write(put(users, user, when=absent()), self._claim(user), self._count(1), note=note)
         return user
 
@@ -98,7 +108,7 @@ class Users:
         self, id: UserId, *, expected_version: int | None = None, allowed: Callable[[User], None], **changes: Any
     ) -> User:
         """`allowed` sees the user as it is now and raises if the caller may not change it."""
-        return await unless_stale(lambda: self._update(id, expected_version, allowed, changes), expected_version)
+        return await retry_if_stale(lambda: self._update(id, expected_version, allowed, changes), expected_version)
 
     async def _update(
         self, id: UserId, expected: int | None, allowed: Callable[[User], None], changes: dict[str, Any]
@@ -109,8 +119,8 @@ class Users:
             raise Conflict(f"the user is at version {before.version}, not {expected}", version=before.version)
         after = self._changed(before, changes)
         if after != before:
-            note = Note("user.updated", id, differences(before, after, "email", "name", "role"))
-            await self.table.write(revise(users, before, after), *self._reclaim(before, after), note=note)
+            note = ActivityNote("user.updated", id, changed_fields(before, after, "email", "name", "role"))
+            await self.table.write(update_model(users, before, after), *self._reclaim(before, after), note=note)
         return after
 
     def _changed(self, before: User, changes: dict[str, Any]) -> User:
@@ -120,9 +130,9 @@ class Users:
         return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
 
     def _count(self, by: int) -> Write[Any]:
-        made = UserTally(created_at=self.now(), updated_at=self.now())
-        room = below(self.quota, "total") if by > 0 and self.quota is not None else None
-        return tally(user_tallies, made, "total", by, when=room, otherwise=self._full)
+        made = UserCount(created_at=self.now(), updated_at=self.now())
+        room = number_below(self.quota, "total") if by > 0 and self.quota is not None else None
+        return increment(user_tallies, made, "total", by, when=room, otherwise=self._full)
 
     def _full(self) -> QuotaExceeded:
         return QuotaExceeded(f"the tenant's quota of {self.quota:,} users is used up", quota="users")
@@ -140,7 +150,7 @@ class Users:
         """The user is gone from every list and the address is free again; what hangs on the user goes next.
 
         A deletion that was interrupted is taken up again where it stopped."""
-        await unless_stale(lambda: self._begin_delete(id, allowed))
+        await retry_if_stale(lambda: self._begin_delete(id, allowed))
 
     async def _begin_delete(self, id: UserId, allowed: Callable[[User], None]) -> None:
         user = await self.table.find(user_by_id, id=id)
@@ -149,9 +159,11 @@ class Users:
         if is_alive(user):
             allowed(user)
             gone = replace(user, deleted_at=self.now(), updated_at=self.now(), version=user.version + 1)
-            note = Note("user.deleted", id, {"before": {"email": user.email, "name": user.name, "role": user.role}})
+            note = ActivityNote(
+                "user.deleted", id, {"before": {"email": user.email, "name": user.name, "role": user.role}}
+            )
             free = delete(email_claims, {"email": user.email})
-            await self.table.write(revise(users, user, gone), free, self._count(-1), note=note)
+            await self.table.write(update_model(users, user, gone), free, self._count(-1), note=note)
 
     async def finish_delete(self, id: UserId) -> None:
         names = [setting.name async for setting in self.table.every(settings_of_user, user_id=id)]
@@ -166,7 +178,7 @@ class Users:
 
     async def put_setting(self, id: UserId, name: str, value: object) -> Setting:
         checked_line(name, "name", SETTING_NAME_LENGTH)
-        return await unless_stale(lambda: self._put_setting(id, name, _json_text(value)))
+        return await retry_if_stale(lambda: self._put_setting(id, name, _json_text(value)))
 
     async def _put_setting(self, id: UserId, name: str, text: str) -> Setting:
         user, before = await self.get(id), await self.table.find(setting_by_name, user_id=id, name=name)
@@ -178,11 +190,11 @@ class Users:
             written = put(settings, after, when=absent())
         else:
             after = replace(before, text=text, updated_at=now, version=before.version + 1)
-            written = revise(settings, before, after)
-        room = absent("deletedAt") if before else absent("deletedAt") & fewer_than(SETTINGS, "settingNames")
-        named = Change(adds={("settingNames",): frozenset({name})})
-        note = Note("setting.put", id, {"after": {"name": name}})
-        await self.table.write(written, change(users, {"id": id}, named, when=room), note=note)
+            written = update_model(settings, before, after)
+        room = absent("deletedAt") if before else absent("deletedAt") & size_below(SETTINGS, "settingNames")
+        named = UpdateExpression(adds={("settingNames",): frozenset({name})})
+        note = ActivityNote("setting.put", id, {"after": {"name": name}})
+        await self.table.write(written, update_attributes(users, {"id": id}, named, when=room), note=note)
         return after
 
 

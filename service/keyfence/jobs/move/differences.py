@@ -11,13 +11,13 @@ from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey
 from keyfence.store.table import Table
-from keyfence.store.writes import delete, tally
-from keyfence.tenancy.cache import Registry
+from keyfence.store.writes import delete, increment
+from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.tenant import TenantId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class ShadowDifference:
     """Of one migration, over all servers."""
 
     migration: str
@@ -27,20 +27,20 @@ class Difference:
     version: int = 0
 
 
-differences = entity(Difference, table=ControlKey("MIGRATION#{migration}", "DIFFERENCES"))
+differences = entity(ShadowDifference, type="Difference", table=ControlKey("MIGRATION#{migration}", "DIFFERENCES"))
 difference_by_migration = differences.get()
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
+class ShadowDifferences:
     """Counted for each migration."""
 
     table: Table
 
     async def add(self, migration: str) -> None:
-        now: datetime = timestamps.now()
-        one = Difference(migration=migration, created_at=now, updated_at=now)
-        await self.table.write(tally(differences, one, "total", 1))
+        now: datetime = timestamps.utc_now()
+        one = ShadowDifference(migration=migration, created_at=now, updated_at=now)
+        await self.table.write(increment(differences, one, "total", 1))
 
     async def count(self, migration: str) -> int:
         found = await self.table.find(difference_by_migration, migration=migration)
@@ -53,11 +53,11 @@ class Differences:
 log = structlog.get_logger(__name__)
 
 
-class Shadows:
+class DifferenceReporter:
     """Told beside the request that saw it, which is answered all the same. Of a tenant one is told at a time, and those
     that are seen meanwhile as one: that there are any sends the move back, however many there are."""
 
-    def __init__(self, registry: Registry, differences: Differences) -> None:
+    def __init__(self, registry: TenantCache, differences: ShadowDifferences) -> None:
         self._registry, self._differences = registry, differences
         self._telling: dict[TenantId, asyncio.Task[None]] = {}
         self._seen: set[TenantId] = set()

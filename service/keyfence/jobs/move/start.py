@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyfence.errors import Conflict, Internal
-from keyfence.jobs.job import Kind, Migration, migration_by_id, migrations, new_migration
+from keyfence.jobs.job import Job, JobKind, migration_by_id, migrations, new_job
 from keyfence.jobs.reshard.start import nobody
 from keyfence.store.expressions import absent
 from keyfence.store.writes import Write, put
-from keyfence.tenancy.repository import Register
-from keyfence.tenancy.tenant import Move, MovePhase, Placement, Tenant, TenantStatus
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId
 
 BEGUN = "tenant.move_planned"
@@ -38,15 +38,15 @@ COMES_FROM: Mapping[MovePhase, Collection[MovePhase]] = {
 Changed = Callable[[Tenant], Tenant]
 
 
-def planned(tenant: Tenant, target: Placement, migration: str) -> Tenant:
+def plan_move(tenant: Tenant, target: Placement, migration: str) -> Tenant:
     if tenant.status is not TenantStatus.ACTIVE:
         raise Conflict(f"the tenant is {tenant.status}: only one that is ACTIVE can be moved")
     if busy := [one.migration for one in tenant.shards.values() if one.migration]:
         raise Conflict(f"its shards are being changed by {busy[0]}: wait for that", migration=busy[0])
-    return replace(tenant, move=Move(target=target, phase=MovePhase.PLAN, migration=migration))
+    return replace(tenant, move=TableMove(target=target, phase=MovePhase.PLAN, migration=migration))
 
 
-def called_off(tenant: Tenant) -> Tenant:
+def cancel_move(tenant: Tenant) -> Tenant:
     """While there is a way back: until what was left behind is cleared away."""
     if tenant.move is None:
         raise Conflict("the tenant is not being moved")
@@ -57,7 +57,7 @@ def called_off(tenant: Tenant) -> Tenant:
     return replace(tenant, move=replace(tenant.move, back=True))
 
 
-def in_phase(migration: str, phase: MovePhase) -> Changed:
+def enter_phase(migration: str, phase: MovePhase) -> Changed:
     """Only the migration that the move belongs to takes it further, and only while nobody has called it off: then there
     is one step on the way back."""
 
@@ -71,13 +71,13 @@ def in_phase(migration: str, phase: MovePhase) -> Changed:
     return changed
 
 
-def _follows(move: Move, phase: MovePhase) -> bool:
+def _follows(move: TableMove, phase: MovePhase) -> bool:
     if move.back:
         return (move.phase, phase) == (MovePhase.SWITCHED, MovePhase.BACKFILL)
     return move.phase in COMES_FROM[phase]
 
 
-def retreating(migration: str) -> Changed:
+def roll_back(migration: str) -> Changed:
     """What was the target is what is to be cleared away."""
 
     def changed(tenant: Tenant) -> Tenant:
@@ -89,7 +89,7 @@ def retreating(migration: str) -> Changed:
     return changed
 
 
-def arrived(migration: str) -> Changed:
+def finish_move(migration: str) -> Changed:
     def changed(tenant: Tenant) -> Tenant:
         move = _own(tenant, migration)
         return replace(tenant, move=None) if move and move.phase is MovePhase.CLEARING else tenant
@@ -97,7 +97,7 @@ def arrived(migration: str) -> Changed:
     return changed
 
 
-def _own(tenant: Tenant, migration: str) -> Move | None:
+def _own(tenant: Tenant, migration: str) -> TableMove | None:
     return tenant.move if tenant.move and tenant.move.migration == migration else None
 
 
@@ -105,29 +105,29 @@ SEGMENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
-    """Needs the register alone. `told` hears of the tenant as it is from then on, `carry_on` of what is to be done."""
+class StartMove:
+    """Needs the register alone. `told` hears of the tenant as it is from then on, `run_job` of what is to be done."""
 
-    register: Register
+    register: TenantRepository
     told: Callable[[Tenant], None] = lambda _: None
-    carry_on: Callable[[Migration], None] = nobody
+    carry_on: Callable[[Job], None] = nobody
     segments: int = SEGMENTS
 
-    async def __call__(self, id: TenantId, to: Placement) -> Migration:
+    async def __call__(self, id: TenantId, to: Placement) -> Job:
         """Asked again it is gone on with; asked for where the tenant came from, it is called off."""
         tenant = await self.register.get(id)
         if tenant.move is None:
             return await self._begin(tenant, to)
         if to is not tenant.move.goal:
-            tenant = await self.register.change(id, CALLED_OFF, called_off, detail={"to": to})
+            tenant = await self.register.change(id, CALLED_OFF, cancel_move, detail={"to": to})
             self.told(tenant)
         return await self._go_on(tenant)
 
-    async def _begin(self, before: Tenant, to: Placement) -> Migration:
+    async def _begin(self, before: Tenant, to: Placement) -> Job:
         if before.placement is to:
             raise Conflict(f"the tenant is in the {to} already")
-        made = new_migration(
-            Kind.MOVE,
+        made = new_job(
+            JobKind.MOVE,
             before.id,
             by=self.register.by,
             at=self.register.now(),
@@ -138,7 +138,7 @@ class Moves:
         def changed(tenant: Tenant) -> Tenant:
             if (tenant.move, tenant.placement) != (None, before.placement):
                 raise Conflict("somebody else has just moved the tenant; look at it and ask again")
-            return planned(tenant, to, made.id)
+            return plan_move(tenant, to, made.id)
 
         async def also() -> Sequence[Write[Any]]:
             return (put(migrations, made, when=absent()),)
@@ -148,7 +148,7 @@ class Moves:
         self.carry_on(made)
         return made
 
-    async def _go_on(self, tenant: Tenant) -> Migration:
+    async def _go_on(self, tenant: Tenant) -> Job:
         if tenant.move is None:
             raise Conflict("the move has just ended; look at the tenant and ask again")
         found = await self.register.table.find(migration_by_id, id=tenant.move.migration)

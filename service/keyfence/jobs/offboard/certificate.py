@@ -14,11 +14,11 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from keyfence.development import MARK
+from keyfence.development import DEVELOPMENT_KEY_PREFIX
 from keyfence.errors import BadInput, Conflict
-from keyfence.jobs.offboard.export_file import SUFFIX, Damaged, Proof, proof
-from keyfence.jobs.offboard.start import Job
-from keyfence.store.timestamps import instant
+from keyfence.jobs.offboard.export_file import SUFFIX, ExportDamaged, ExportDigest, digest_export
+from keyfence.jobs.offboard.start import OffboardingState
+from keyfence.store.timestamps import timestamp_text
 
 ALGORITHM = "EdDSA"
 TYPE = "keyfence-offboarding+jws"
@@ -26,7 +26,7 @@ KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Verifier:
+class CertificateVerifier:
     """Knows certificates that were signed with one key."""
 
     public: Ed25519PublicKey
@@ -51,24 +51,24 @@ class Verifier:
 
 
 @dataclass(frozen=True, slots=True)
-class Signer:
+class CertificateSigner:
     """The same claims give the same signature, always."""
 
     key: Ed25519PrivateKey
     mark: str = ""
 
     @property
-    def verifier(self) -> Verifier:
-        return Verifier(self.key.public_key(), self.mark)
+    def verifier(self) -> CertificateVerifier:
+        return CertificateVerifier(self.key.public_key(), self.mark)
 
     def sign(self, claims: Mapping[str, object]) -> str:
         headers = {"kid": self.verifier.kid, "typ": TYPE}
         return jwt.encode(dict(claims), self.key, algorithm=ALGORITHM, headers=headers)
 
 
-def signer(text: str) -> Signer:
+def signer(text: str) -> CertificateSigner:
     """From PEM, or from the key's 32 bytes in URL-safe base64; one for development has its mark before it."""
-    mark = MARK if text.startswith(MARK) else ""
+    mark = DEVELOPMENT_KEY_PREFIX if text.startswith(DEVELOPMENT_KEY_PREFIX) else ""
     try:
         if text.lstrip().startswith("-----BEGIN"):
             key = load_pem_private_key(text.encode(), password=None)
@@ -78,12 +78,12 @@ def signer(text: str) -> Signer:
         raise BadInput("the signing key is neither PEM nor 32 bytes in URL-safe base64") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise BadInput("the signing key is not an Ed25519 key")
-    return Signer(key, mark)
+    return CertificateSigner(key, mark)
 
 
-def verifier(text: str) -> Verifier:
+def verifier(text: str) -> CertificateVerifier:
     """From PEM, or from the public key's 32 bytes in URL-safe base64."""
-    mark = MARK if text.startswith(MARK) else ""
+    mark = DEVELOPMENT_KEY_PREFIX if text.startswith(DEVELOPMENT_KEY_PREFIX) else ""
     try:
         if text.lstrip().startswith("-----BEGIN"):
             key = load_pem_public_key(text.encode())
@@ -93,7 +93,7 @@ def verifier(text: str) -> Verifier:
         raise BadInput("the public key is neither PEM nor 32 bytes in URL-safe base64") from error
     if not isinstance(key, Ed25519PublicKey):
         raise BadInput("the public key is not an Ed25519 key")
-    return Verifier(key, mark)
+    return CertificateVerifier(key, mark)
 
 
 def _decoded(text: str) -> bytes:
@@ -110,7 +110,7 @@ ISSUER = "keyfence"
 PROVEN = {"lines": "exported", "head": "head", "size": "size", "sha256": "sha256"}
 
 
-def certificate(job: Job, found: Proof, table: str, signer: Signer) -> str:
+def certificate(job: OffboardingState, found: ExportDigest, table: str, signer: CertificateSigner) -> str:
     """JSON text with the claims, for people, and with the same claims signed."""
     claims = {
         "iss": ISSUER,
@@ -123,8 +123,8 @@ def certificate(job: Job, found: Proof, table: str, signer: Signer) -> str:
         **{claim: getattr(found, name) for name, claim in PROVEN.items()},
         "purged": job.purged,
         "rounds": job.round,
-        "startedAt": instant(job.created_at),
-        "finishedAt": instant(job.finished_at) if job.finished_at else None,
+        "startedAt": timestamp_text(job.created_at),
+        "finishedAt": timestamp_text(job.finished_at) if job.finished_at else None,
     }
     whole = {"claims": claims, "key": signer.verifier.kid, "signed": signer.sign(claims)}
     return orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode()
@@ -134,7 +134,7 @@ def certificate_file(directory: Path, export: str) -> Path:
     return directory / f"{export.removesuffix(SUFFIX)}.certificate.json"
 
 
-def checked(text: str | bytes, by: Verifier) -> Mapping[str, Any]:
+def verify_certificate(text: str | bytes, by: CertificateVerifier) -> Mapping[str, Any]:
     """The claims of a certificate; what it shows to people has to be what was signed."""
     try:
         read = _members(text)
@@ -161,15 +161,17 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def compare(claims: Mapping[str, Any], export: Path) -> None:
+def compare_export(claims: Mapping[str, Any], export: Path) -> None:
     """Whether this is the file that the certificate speaks of; Damaged with the first line that is not its own."""
-    found = proof(export, str(claims["export"]))
+    found = digest_export(export, str(claims["export"]))
     if found.lines < claims["exported"]:
-        raise Damaged(f"{export} ends after line {found.lines:,} of {claims['exported']:,}", line=found.lines + 1)
+        raise ExportDamaged(f"{export} ends after line {found.lines:,} of {claims['exported']:,}", line=found.lines + 1)
     if found.lines > claims["exported"]:
         line = claims["exported"] + 1
-        raise Damaged(f"{export} goes on after its last line: line {line:,} was never exported", line=line)
+        raise ExportDamaged(f"{export} goes on after its last line: line {line:,} was never exported", line=line)
     if found.head != claims["head"]:
-        raise Damaged(f"the lines of {export} fit each other and not the certificate: they were made anew", line=1)
+        raise ExportDamaged(
+            f"the lines of {export} fit each other and not the certificate: they were made anew", line=1
+        )
     if (found.size, found.sha256) != (claims["size"], claims["sha256"]):
-        raise Damaged(f"{export} holds the right lines in other bytes than were certified", line=None)
+        raise ExportDamaged(f"{export} holds the right lines in other bytes than were certified", line=None)

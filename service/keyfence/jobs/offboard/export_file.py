@@ -23,12 +23,12 @@ class BadLine(ValueError):
     """A line that is not the one that follows."""
 
 
-def genesis(export: str) -> str:
+def initial_hash(export: str) -> str:
     """No two exports begin alike, so that no line of one fits into another."""
     return sha256(export.encode()).hexdigest()
 
 
-def chained(head: str, items: Iterable[Item]) -> tuple[str, bytes]:
+def chain_lines(head: str, items: Iterable[Item]) -> tuple[str, bytes]:
     """The lines of these items after that head, and the head after them."""
     lines = []
     for item in items:
@@ -38,7 +38,7 @@ def chained(head: str, items: Iterable[Item]) -> tuple[str, bytes]:
     return head, b"".join(lines)
 
 
-def follow(head: str, line: bytes) -> tuple[str, bytes]:
+def verify_line(head: str, line: bytes) -> tuple[str, bytes]:
     """The head after this line, and its item as it is spelled."""
     start = len(HASH) + _DIGITS
     told, text = line[len(HASH) : start], line[start + len(ITEM) : -len(END)]
@@ -62,12 +62,12 @@ def _next(head: str, text: bytes) -> str:
 SUFFIX = ".jsonl.gz"
 
 
-class Damaged(Conflict):
+class ExportDamaged(Conflict):
     """An export that is not what was written; `line` is the first that is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class ExportDigest:
     """What a file was found to hold when it was read from end to end."""
 
     lines: int
@@ -106,7 +106,7 @@ class ExportFile:
         if self._file is None:
             raise TypeError("the file is not open")
         if (size := os.fstat(self._file.fileno()).st_size) < at:
-            raise Damaged(f"the export {self.path} has {size:,} bytes where {at:,} were written", line=None)
+            raise ExportDamaged(f"the export {self.path} has {size:,} bytes where {at:,} were written", line=None)
         try:
             return _written(self._file, at, gzip.compress(lines, mtime=0) if lines else b"")
         except OSError as error:
@@ -124,26 +124,26 @@ def _written(file: BinaryIO, at: int, member: bytes) -> int:
 
 def items(path: Path, export: str) -> Iterator[tuple[str, bytes]]:
     """Each item as it is spelled, with the head after it; Damaged at the first line that does not follow."""
-    head, line = genesis(export), 1
+    head, line = initial_hash(export), 1
     try:
         with gzip.open(path) as content:
             for text in content:
-                head, item = follow(head, text)
+                head, item = verify_line(head, text)
                 yield head, item
                 line += 1
     except BadLine as bad:
-        raise Damaged(f"line {line:,} of {path} is not what was exported: {bad}", line=line) from bad
+        raise ExportDamaged(f"line {line:,} of {path} is not what was exported: {bad}", line=line) from bad
     except (OSError, EOFError, zlib.error) as error:
-        raise Damaged(f"{path} cannot be read from line {line:,} on: {error}", line=line) from error
+        raise ExportDamaged(f"{path} cannot be read from line {line:,} on: {error}", line=line) from error
 
 
-def proof(path: Path, export: str) -> Proof:
-    lines, head = 0, genesis(export)
+def digest_export(path: Path, export: str) -> ExportDigest:
+    lines, head = 0, initial_hash(export)
     for after, _ in items(path, export):
         lines, head = lines + 1, after
     with path.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
-    return Proof(lines=lines, head=head, size=path.stat().st_size, sha256=digest)
+    return ExportDigest(lines=lines, head=head, size=path.stat().st_size, sha256=digest)
 
 
 def sync_directory(directory: Path) -> None:

@@ -9,21 +9,21 @@ from typing import Any, NewType
 from ulid import ULID
 
 from keyfence.errors import BadInput, Conflict, Internal
-from keyfence.jobs.offboard.export_file import SUFFIX, genesis
+from keyfence.jobs.offboard.export_file import SUFFIX, initial_hash
 from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.expressions import absent
 from keyfence.store.keys import ControlKey
 from keyfence.store.writes import Write, put
-from keyfence.tenancy.repository import Register
-from keyfence.tenancy.suspensions import Suspensions
-from keyfence.tenancy.tenant import Placement, Tenant, TenantStatus, check_step
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.suspensions import SuspensionPublisher
+from keyfence.tenancy.tenant import Placement, Tenant, TenantStatus, check_transition
 from keyfence_iam.tenant import TenantId
 
 JobId = NewType("JobId", str)
 
 
-class Phase(StrEnum):
+class OffboardingPhase(StrEnum):
     """What is to be done next. Exporting follows purging until it finds nothing, and dropping, for a look elsewhere."""
 
     SHUTTING = "SHUTTING"
@@ -40,7 +40,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class OffboardingState:
     """One for each tenant that ever left. `lines`, `size` and `head` are those of the export as far as it is safe."""
 
     id: JobId
@@ -48,7 +48,7 @@ class Job:
     by: str
     export: str
     """The name of the export's file."""
-    phase: Phase = Phase.SHUTTING
+    phase: OffboardingPhase = OffboardingPhase.SHUTTING
     uri: str | None = None
     settled_at: datetime | None = None
     """From then on no server writes for the tenant any more."""
@@ -84,7 +84,7 @@ def job_id(tenant: TenantId) -> JobId:
     return JobId(f"off_{tenant}")
 
 
-jobs = entity(Job, table=ControlKey("MIGRATION#{id}", "METADATA"))
+jobs = entity(OffboardingState, type="Job", table=ControlKey("MIGRATION#{id}", "METADATA"))
 offboarding_by_id = jobs.get()
 
 
@@ -92,27 +92,27 @@ GOING = frozenset({TenantStatus.OFFBOARDING, TenantStatus.OFFBOARDED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Departure:
+class OffboardingProgress:
     """A tenant that leaves, and how far it has come."""
 
     tenant: Tenant
-    job: Job
+    job: OffboardingState
 
 
-Offboard = Callable[[TenantId, str], Awaitable[Departure]]
+Offboard = Callable[[TenantId, str], Awaitable[OffboardingProgress]]
 """Called again, it goes on; of a tenant that is gone it answers with the certificate."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class StartOffboarding:
     """Needs the register and the fence, and nobody's items. `told` hears of the tenant as it is from then on."""
 
-    register: Register
-    suspensions: Suspensions
+    register: TenantRepository
+    suspensions: SuspensionPublisher
     told: Callable[[Tenant], None] = lambda _: None
-    now: Callable[[], datetime] = timestamps.now
+    now: Callable[[], datetime] = timestamps.utc_now
 
-    async def __call__(self, id: TenantId, confirm: str) -> Departure:
+    async def __call__(self, id: TenantId, confirm: str) -> OffboardingProgress:
         if confirm != id:
             raise BadInput("confirm must be the id of the tenant that is to go", field="confirm")
         job = self._fresh(id)
@@ -121,32 +121,32 @@ class Beginning:
             return *await self.suspensions.with_tenant(id), put(jobs, job, when=absent())
 
         tenant = await self.register.change(
-            id, "tenant.offboarding", leaving, detail={"job": job.id, "export": job.export}, also=also
+            id, "tenant.offboarding", mark_offboarding, detail={"job": job.id, "export": job.export}, also=also
         )
         self.told(tenant)
         if tenant.status is TenantStatus.OFFBOARDING:
             await self.suspensions.publish()
-        return Departure(tenant=tenant, job=await self._kept(id))
+        return OffboardingProgress(tenant=tenant, job=await self._kept(id))
 
-    async def _kept(self, id: TenantId) -> Job:
+    async def _kept(self, id: TenantId) -> OffboardingState:
         if (job := await self.register.table.find(offboarding_by_id, id=job_id(id))) is None:
             raise Internal(f"{id} is leaving and there is no job for it")
         return job
 
-    def _fresh(self, id: TenantId) -> Job:
+    def _fresh(self, id: TenantId) -> OffboardingState:
         now, export = self.now(), f"{id}-{ULID()}{SUFFIX}"
-        return Job(
+        return OffboardingState(
             id=job_id(id),
             tenant=id,
             by=self.register.by,
             export=export,
-            head=genesis(export),
+            head=initial_hash(export),
             created_at=now,
             updated_at=now,
         )
 
 
-def leaving(tenant: Tenant) -> Tenant:
+def mark_offboarding(tenant: Tenant) -> Tenant:
     if tenant.status in GOING:
         return tenant
     if tenant.move is not None:
@@ -154,7 +154,7 @@ def leaving(tenant: Tenant) -> Tenant:
     for name, counts in tenant.shards.items():
         if counts.migration is not None:
             raise _under_way(f"the shards of {name} are being changed", counts.migration)
-    check_step(tenant.status, TenantStatus.OFFBOARDING)
+    check_transition(tenant.status, TenantStatus.OFFBOARDING)
     return replace(tenant, status=TenantStatus.OFFBOARDING)
 
 

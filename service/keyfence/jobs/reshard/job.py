@@ -10,25 +10,25 @@ import orjson
 
 from keyfence.errors import Conflict, Internal
 from keyfence.jobs.rekey import declared
-from keyfence.jobs.reshard.start import DONE, OWN_KEY, Way, counts_of, ended, with_counts
-from keyfence.jobs.runner import Run
-from keyfence.jobs.scan_pass import Done, Pass, fingerprint
+from keyfence.jobs.reshard.start import DONE, OWN_KEY, ReshardKind, counts_of, finish_reshard, with_counts
+from keyfence.jobs.runner import JobRun
+from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
 from keyfence.store.codec import Item, attribute
 from keyfence.store.dynamodb.caller import get_many
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.keys import Fence, Key
-from keyfence.store.location import Home
-from keyfence.store.raw_items import fold, rekey, relocate
-from keyfence.store.shards import Moving, Shard, ShardCounts, ShardMap, slot_of, slot_text
+from keyfence.store.location import TenantLocation
+from keyfence.store.raw_items import add_and_delete, move_item, update_index_keys
+from keyfence.store.shards import MoveDirection, Shard, ShardCounts, ShardMap, shard_of, shard_suffix
 from keyfence.store.table import Table
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 
 Entities = Mapping[str, Entity[Any]]
 
 
-class Misplaced(NamedTuple):
+class MisplacedItem(NamedTuple):
     """An item and the partition that it should be in."""
 
     item: Item
@@ -38,14 +38,14 @@ class Misplaced(NamedTuple):
     partition: str
 
 
-def misplaced(item: Item, entities: Entities, collection: str, counts: ShardCounts) -> Iterator[Misplaced]:
+def misplaced(item: Item, entities: Entities, collection: str, counts: ShardCounts) -> Iterator[MisplacedItem]:
     """By its type; an item of no type that is known lies in no slot that anybody reads."""
     entity = entities.get(item.get("type", {}).get("S", ""))
     if entity is None:
         return
     for index, key in entity.keys.items():
         if key.shard and key.shard.collection == collection and (partition := _elsewhere(item, index, key, counts)):
-            yield Misplaced(item, entity, index, key.shard, partition)
+            yield MisplacedItem(item, entity, index, key.shard, partition)
 
 
 def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str | None:
@@ -54,28 +54,28 @@ def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str |
         return None
     plain, _, slot = kept["S"].rpartition("#")
     try:
-        here, there = int(slot, 16), slot_of(item[attribute(key.shard.by)]["S"], counts.write_shards)
+        here, there = int(slot, 16), shard_of(item[attribute(key.shard.by)]["S"], counts.write_shards)
     except (KeyError, ValueError) as error:
         words = f"{item['PK']['S']} / {item['SK']['S']} is no item of {key.shard.collection} that can be moved"
         raise Conflict(f"{words}; look at it, and go on") from error
-    return f"{plain}#{slot_text(there)}" if _has_to_go(here, there, key.shard, counts) else None
+    return f"{plain}#{shard_suffix(there)}" if _has_to_go(here, there, key.shard, counts) else None
 
 
 def _has_to_go(here: int, there: int, shard: Shard, counts: ShardCounts) -> bool:
     """A part of a number is as good in one slot as in another."""
-    if counts.moving is Moving.DOWN or shard.folds:
+    if counts.moving is MoveDirection.DOWN or shard.folds:
         return here >= counts.write_shards
     return here != there
 
 
-async def put_right(table: Table, one: Misplaced, counts: ShardCounts) -> bool:
+async def move_to_shard(table: Table, one: MisplacedItem, counts: ShardCounts) -> bool:
     """Whether it is there now; False where somebody else changed it meanwhile."""
     if one.place != "table":
-        return await rekey(table, one.item, {key_names(one.place).partition: one.partition})
+        return await update_index_keys(table, one.item, {key_names(one.place).partition: one.partition})
     if one.shard.folds is None:
-        return await relocate(table, one.item, one.partition)
+        return await move_item(table, one.item, one.partition)
     shards = ShardMap({one.shard.collection: counts})
-    return await fold(table, one.item, one.partition, one.entity, one.shard.folds, shards)
+    return await add_and_delete(table, one.item, one.partition, one.entity, one.shard.folds, shards)
 
 
 SETTLING = "SETTLING"
@@ -85,28 +85,28 @@ AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resharding:
+class ReshardJob:
     """The program; where the map says that it is done, nothing is left to do. `told` hears of the tenant."""
 
-    register: Register
-    home: Callable[[TenantId], Awaitable[Home]]
-    as_tenant: Callable[[Home], Table]
+    register: TenantRepository
+    home: Callable[[TenantId], Awaitable[TenantLocation]]
+    as_tenant: Callable[[TenantLocation], Table]
     settle: timedelta
     told: Callable[[Tenant], None] = lambda _: None
     entities: Mapping[str, Entity[Any]] = field(default_factory=declared)
 
-    async def __call__(self, run: Run) -> None:
+    async def __call__(self, run: JobRun) -> None:
         asked = orjson.loads(run.migration.detail)
-        way, collection, shards = Way(asked["way"]), asked["collection"], asked["shards"]
+        way, collection, shards = ReshardKind(asked["way"]), asked["collection"], asked["shards"]
         counts = counts_of(await self.register.get(run.migration.tenant), collection)
         if counts.migration != run.migration.id:
             return
         await self._settle(run)
-        if way is not Way.GROW:
+        if way is not ReshardKind.GROW:
             await self._move(run, collection, counts)
         await self._publish(run, way, collection, shards)
 
-    async def _settle(self, run: Run) -> None:
+    async def _settle(self, run: JobRun) -> None:
         """By the clock of this worker alone: who takes over waits once more."""
         if run.migration.phase not in {"BEGUN", SETTLING}:
             return
@@ -115,21 +115,25 @@ class Resharding:
         run.means.seam("settled")
         await run.keep(phase=SETTLED)
 
-    async def _move(self, run: Run, collection: str, counts: ShardCounts) -> None:
+    async def _move(self, run: JobRun, collection: str, counts: ShardCounts) -> None:
         tenant = run.migration.tenant
         home = await self.home(tenant)
         steps = _Steps(run.leased(self.as_tenant(home)), self.entities, collection, counts)
-        one = Pass(name="MOVING", step=steps.move, inside=Fence.around(tenant), table=steps.table.caller.table)
+        one = ScanPass(name="MOVING", step=steps.move, inside=Fence.around(tenant), table=steps.table.caller.table)
         one = replace(one, whole=collection in OWN_KEY)
         await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))
 
-    async def _publish(self, run: Run, way: Way, collection: str, shards: int) -> None:
+    async def _publish(self, run: JobRun, way: ReshardKind, collection: str, shards: int) -> None:
         id = run.migration.id
 
         def published(tenant: Tenant) -> Tenant:
             run.check_lease()
             counts = counts_of(tenant, collection)
-            return with_counts(tenant, collection, ended(counts, way, shards)) if counts.migration == id else tenant
+            return (
+                with_counts(tenant, collection, finish_reshard(counts, way, shards))
+                if counts.migration == id
+                else tenant
+            )
 
         run.means.seam("before publishing")
         detail = {"collection": collection, "shards": shards, "migration": id, "moved": run.migration.items_copied}
@@ -146,47 +150,47 @@ class _Steps:
     collection: str
     counts: ShardCounts
 
-    async def count(self, items: Sequence[Item]) -> Done:
-        return Done(wrong=len(self._found(items)))
+    async def count(self, items: Sequence[Item]) -> PassResult:
+        return PassResult(wrong=len(self._found(items)))
 
-    async def move(self, items: Sequence[Item]) -> Done:
+    async def move(self, items: Sequence[Item]) -> PassResult:
         found, turns = self._found(items), asyncio.Semaphore(AT_ONCE)
         before = self.table.caller.meter.write_units
         moved = await asyncio.gather(*(self._one(one, turns) for one in found))
         await self._compare([one for one, there in zip(found, moved, strict=True) if there and _is_copied(one)])
         units = max(float(len(found)), self.table.caller.meter.write_units - before)
-        digest = sum(fingerprint(one.item) for one, there in zip(found, moved, strict=True) if there)
+        digest = sum(item_digest(one.item) for one, there in zip(found, moved, strict=True) if there)
         contended = moved.count(False)
-        return Done(
+        return PassResult(
             changed=len(found) - contended,
             digest=digest,
             counts={"contended": contended} if contended else {},
             units=units,
         )
 
-    def _found(self, items: Sequence[Item]) -> list[Misplaced]:
+    def _found(self, items: Sequence[Item]) -> list[MisplacedItem]:
         return [one for item in items for one in misplaced(item, self.entities, self.collection, self.counts)]
 
-    async def _one(self, one: Misplaced, turns: asyncio.Semaphore) -> bool:
+    async def _one(self, one: MisplacedItem, turns: asyncio.Semaphore) -> bool:
         async with turns:
-            return await put_right(self.table, one, self.counts)
+            return await move_to_shard(self.table, one, self.counts)
 
-    async def _compare(self, moved: Sequence[Misplaced]) -> None:
+    async def _compare(self, moved: Sequence[MisplacedItem]) -> None:
         """What is there now is what was there, or somebody has changed it since."""
         wanted = {_address(here): here for here in map(_arrived, moved)}
         keys = [{"PK": item["PK"], "SK": item["SK"]} for item in wanted.values()]
         for item in await get_many(self.table.caller, keys, consistent=True):
             here = wanted[_address(item)]
-            if item["version"] == here["version"] and fingerprint(item) != fingerprint(here):
+            if item["version"] == here["version"] and item_digest(item) != item_digest(here):
                 raise Internal(f"{item['PK']['S']} / {item['SK']['S']} is not what it was before it was moved")
 
 
-def _is_copied(one: Misplaced) -> bool:
+def _is_copied(one: MisplacedItem) -> bool:
     """What stays where it is gets another key of an index and nothing else, whoever else changes it."""
     return one.place == "table" and one.shard.folds is None
 
 
-def _arrived(one: Misplaced) -> Item:
+def _arrived(one: MisplacedItem) -> Item:
     return {**one.item, key_names(one.place).partition: {"S": one.partition}}
 
 

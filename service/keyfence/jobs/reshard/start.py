@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyfence.errors import BadInput, Conflict, Internal
-from keyfence.jobs.job import Kind, Migration, migration_by_id, migrations, new_migration
+from keyfence.jobs.job import Job, JobKind, migration_by_id, migrations, new_job
 from keyfence.store.expressions import absent
-from keyfence.store.shards import LIMIT, ONE, Moving, ShardCounts
+from keyfence.store.shards import LIMIT, ONE, MoveDirection, ShardCounts
 from keyfence.store.writes import Write, put
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId
 
@@ -47,7 +47,7 @@ OWN_KEY = frozenset({"activity", "counters"})
 """Here the slot is in the item's own key: what moves is taken from one place and put into another."""
 
 
-class Way(StrEnum):
+class ReshardKind(StrEnum):
     """What is done to a collection."""
 
     GROW = "GROW"
@@ -55,15 +55,15 @@ class Way(StrEnum):
     REBALANCE = "REBALANCE"
 
 
-BEGUN: Mapping[Way, str] = {
-    Way.GROW: "shards.growing",
-    Way.SHRINK: "shards.shrinking",
-    Way.REBALANCE: "shards.rebalancing",
+BEGUN: Mapping[ReshardKind, str] = {
+    ReshardKind.GROW: "shards.growing",
+    ReshardKind.SHRINK: "shards.shrinking",
+    ReshardKind.REBALANCE: "shards.rebalancing",
 }
-DONE: Mapping[Way, str] = {
-    Way.GROW: "shards.grown",
-    Way.SHRINK: "shards.shrunk",
-    Way.REBALANCE: "shards.rebalanced",
+DONE: Mapping[ReshardKind, str] = {
+    ReshardKind.GROW: "shards.grown",
+    ReshardKind.SHRINK: "shards.shrunk",
+    ReshardKind.REBALANCE: "shards.rebalanced",
 }
 """The events."""
 
@@ -89,42 +89,42 @@ def counts_of(tenant: Tenant, collection: str) -> ShardCounts:
     return every_collection(tenant.shards)[collection]
 
 
-def way_to(counts: ShardCounts, shards: int) -> Way:
+def reshard_kind(counts: ShardCounts, shards: int) -> ReshardKind:
     if shards == counts.write_shards:
-        return Way.REBALANCE
-    return Way.GROW if shards > counts.write_shards else Way.SHRINK
+        return ReshardKind.REBALANCE
+    return ReshardKind.GROW if shards > counts.write_shards else ReshardKind.SHRINK
 
 
-def begun(counts: ShardCounts, shards: int, migration: str) -> ShardCounts:
+def start_reshard(counts: ShardCounts, shards: int, migration: str) -> ShardCounts:
     """Reads widen before writes, and writes narrow before reads; nothing moves before everybody knows."""
     if counts.migration is not None:
         raise Conflict(f"another change of these shards, {counts.migration}, is under way", migration=counts.migration)
-    match way_to(counts, shards):
-        case Way.GROW:
+    match reshard_kind(counts, shards):
+        case ReshardKind.GROW:
             return replace(counts, read_shards=max(shards, counts.read_shards), migration=migration)
-        case Way.SHRINK:
+        case ReshardKind.SHRINK:
             return replace(
                 counts,
                 write_shards=shards,
                 generation=counts.generation + 1,
                 former=_below(counts, shards),
-                moving=Moving.DOWN,
+                moving=MoveDirection.DOWN,
                 migration=migration,
             )
-        case Way.REBALANCE:
-            return replace(counts, moving=Moving.UP, migration=migration)
+        case ReshardKind.REBALANCE:
+            return replace(counts, moving=MoveDirection.UP, migration=migration)
 
 
-def ended(counts: ShardCounts, way: Way, shards: int) -> ShardCounts:
+def finish_reshard(counts: ShardCounts, way: ReshardKind, shards: int) -> ShardCounts:
     """What may be published when every server certainly goes by what `begun` said, and the mover is done."""
     match way:
-        case Way.GROW:
+        case ReshardKind.GROW:
             former = tuple(sorted({*counts.former, counts.write_shards}))
             generation = counts.generation + 1
             return replace(counts, write_shards=shards, generation=generation, former=former, migration=None)
-        case Way.SHRINK:
+        case ReshardKind.SHRINK:
             return replace(counts, read_shards=shards, moving=None, migration=None)
-        case Way.REBALANCE:
+        case ReshardKind.REBALANCE:
             return replace(counts, former=(), moving=None, migration=None)
 
 
@@ -132,7 +132,7 @@ def with_counts(tenant: Tenant, collection: str, counts: ShardCounts) -> Tenant:
     return replace(tenant, shards={**tenant.shards, collection: counts})
 
 
-def reshardable(tenant: Tenant) -> Tenant:
+def require_reshardable(tenant: Tenant) -> Tenant:
     """One that leaves, moves, or is not there yet, keeps its slots."""
     if tenant.status not in {TenantStatus.ACTIVE, TenantStatus.SUSPENDED}:
         raise Conflict(f"the tenant is {tenant.status}: its shards cannot be changed")
@@ -148,7 +148,7 @@ def _below(counts: ShardCounts, shards: int) -> tuple[int, ...]:
 SEGMENTS = 4
 
 
-class Wish(NamedTuple):
+class ReshardRequest(NamedTuple):
     """What somebody wants of a collection; `rebalance` for its items to be where they belong by as many as it has."""
 
     collection: str
@@ -158,28 +158,28 @@ class Wish(NamedTuple):
     def is_met_by(self, counts: ShardCounts) -> bool:
         return self.shards == counts.write_shards and not self.rebalance
 
-    def is_that_of(self, migration: Migration) -> bool:
+    def is_that_of(self, migration: Job) -> bool:
         asked = orjson.loads(migration.detail)
-        return (self.shards, self.rebalance) == (asked["shards"], asked["way"] == Way.REBALANCE)
+        return (self.shards, self.rebalance) == (asked["shards"], asked["way"] == ReshardKind.REBALANCE)
 
 
-def nobody(_: Migration) -> None:
+def nobody(_: Job) -> None:
     """Whoever runs the migrator carries it on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reshards:
-    """Needs the register alone. `told` hears of the tenant as it is from then on, `carry_on` of what is to be done."""
+class StartReshard:
+    """Needs the register alone. `told` hears of the tenant as it is from then on, `run_job` of what is to be done."""
 
-    register: Register
+    register: TenantRepository
     told: Callable[[Tenant], None] = lambda _: None
-    carry_on: Callable[[Migration], None] = nobody
+    carry_on: Callable[[Job], None] = nobody
     segments: int = SEGMENTS
 
     async def __call__(self, id: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> ShardCounts:
         """Asked again for the same, it is gone on with; where all is so already, nothing is done."""
         name = checked_collection(collection)
-        wish = Wish(name, checked_shards(name, shards), rebalance)
+        wish = ReshardRequest(name, checked_shards(name, shards), rebalance)
         before = counts_of(await self.register.get(id), name)
         if before.migration is not None:
             self.carry_on(await self._under_way(before.migration, wish))
@@ -188,7 +188,7 @@ class Reshards:
             return before
         return await self._begin(id, wish, before)
 
-    async def _under_way(self, id: str, wish: Wish) -> Migration:
+    async def _under_way(self, id: str, wish: ReshardRequest) -> Job:
         found = await self.register.table.find(migration_by_id, id=id)
         if found is None:
             raise Internal(f"there is no migration {id}")
@@ -197,19 +197,19 @@ class Reshards:
             raise Conflict(words, migration=id)
         return found
 
-    async def _begin(self, id: TenantId, wish: Wish, before: ShardCounts) -> ShardCounts:
-        way = way_to(before, wish.shards)
-        if wish.rebalance and way is not Way.REBALANCE:
+    async def _begin(self, id: TenantId, wish: ReshardRequest, before: ShardCounts) -> ShardCounts:
+        way = reshard_kind(before, wish.shards)
+        if wish.rebalance and way is not ReshardKind.REBALANCE:
             raise BadInput(f"there are {before.write_shards} shards; rebalance keeps their number", field="shards")
         detail = {"collection": wish.collection, "shards": wish.shards, "way": way}
-        made = new_migration(
-            Kind.RESHARD, id, by=self.register.by, at=self.register.now(), segments=self.segments, detail=detail
+        made = new_job(
+            JobKind.RESHARD, id, by=self.register.by, at=self.register.now(), segments=self.segments, detail=detail
         )
 
         def changed(tenant: Tenant) -> Tenant:
-            if counts_of(reshardable(tenant), wish.collection) != before:
+            if counts_of(require_reshardable(tenant), wish.collection) != before:
                 raise Conflict("somebody else has just changed these shards; look at them and ask again")
-            return with_counts(tenant, wish.collection, begun(before, wish.shards, made.id))
+            return with_counts(tenant, wish.collection, start_reshard(before, wish.shards, made.id))
 
         async def also() -> Sequence[Write[Any]]:
             return (put(migrations, made, when=absent()),)

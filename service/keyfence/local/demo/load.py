@@ -13,30 +13,30 @@ from keyfence.domains.customers.access import customers
 from keyfence.domains.groups.access import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
 from keyfence.domains.orders.access import events, items, orders, rows
-from keyfence.domains.orders.bulk_format import WholeOrder
+from keyfence.domains.orders.bulk_format import OrderRecord
 from keyfence.domains.orders.model import is_alive, row_of
 from keyfence.domains.products.access import product_revisions, products, sku_claims
-from keyfence.domains.products.bulk import WholeProduct
+from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import claim_of
-from keyfence.domains.sales.sales import MonthlySales, Sold, deltas, monthly_sales
+from keyfence.domains.sales.sales import MonthlySales, ProductMonth, monthly_sales, sales_deltas
 from keyfence.domains.stores.access import stores
 from keyfence.domains.users.access import email_claims, user_tallies, users
-from keyfence.domains.users.model import EmailClaim, User, UserId, UserTally
-from keyfence.local.demo.shop import Trade
+from keyfence.domains.users.model import EmailClaim, User, UserCount, UserId
+from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
 from keyfence.store import timestamps
-from keyfence.store.embedded_edges import Attributes, Head
-from keyfence.store.location import Home
+from keyfence.store.embedded_edges import Attributes, EmbeddedEdges
+from keyfence.store.location import TenantLocation
 from keyfence.store.table import PORTION, Table
 from keyfence.store.tables import Tables
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.quotas import Tier
-from keyfence.tenancy.repository import Register
+from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
-from keyfence_iam.tenant import TenantId, tenant_id
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 
-async def stock(table: Table, trade: Trade) -> None:
+async def write_shop(table: Table, trade: ShopData) -> None:
     """Said again, it makes the same items again: what was interrupted is made whole.
 
     What stands in no list comes first: engines are slower the more there is in their indexes. The journal comes last
@@ -47,7 +47,7 @@ async def stock(table: Table, trade: Trade) -> None:
     await table.write(*(put(activities, one) for one in trade.journal()))
 
 
-def _writes(trade: Trade) -> Iterator[Write[Any]]:
+def _writes(trade: ShopData) -> Iterator[Write[Any]]:
     yield from (put(categories, category) for category in trade.categories())
     yield from (put(customers, customer) for customer in trade.customers())
     yield from (put(stores, store) for store in trade.stores())
@@ -59,13 +59,13 @@ def _writes(trade: Trade) -> Iterator[Write[Any]]:
     yield from (put(monthly_sales, sales) for sales in _sales(made))
 
 
-def _product(whole: WholeProduct) -> Iterator[Write[Any]]:
+def _product(whole: ProductRecord) -> Iterator[Write[Any]]:
     yield put(products, whole.product)
     yield put(sku_claims, claim_of(whole.product))
     yield from (put(product_revisions, revision) for revision in whole.revisions)
 
 
-def _order(whole: WholeOrder) -> Iterator[Write[Any]]:
+def _order(whole: OrderRecord) -> Iterator[Write[Any]]:
     yield put(orders, whole.order)
     if is_alive(whole.order):
         yield put(rows, row_of(whole.order))
@@ -73,10 +73,10 @@ def _order(whole: WholeOrder) -> Iterator[Write[Any]]:
     yield from (put(events, event) for event in whole.events)
 
 
-def _sales(made: Sequence[WholeOrder]) -> Iterator[MonthlySales]:
-    totals: Counter[Sold] = Counter()
+def _sales(made: Sequence[OrderRecord]) -> Iterator[MonthlySales]:
+    totals: Counter[ProductMonth] = Counter()
     for whole in made:
-        totals.update(deltas(None, whole.order, whole.items))
+        totals.update(sales_deltas(None, whole.order, whole.items))
     for (month, product), total in totals.items():
         yield MonthlySales(id=product, total=total, created_at=month, updated_at=month)
 
@@ -86,14 +86,14 @@ LOADER = "keyfence-dev"
 
 async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
     """A tenant's registration comes last, so that an interrupted load is done again and a finished one never."""
-    register = Register(tables.control(writes=True), LOADER)
+    register = TenantRepository(tables.control(writes=True), LOADER)
     for name, demo in TENANTS.items():
-        tenant = tenant_id(name)
+        tenant = parse_tenant_id(name)
         if await register.find(tenant) is None:
             tell(f"loading the demo tenant {name}")
-            table = tables.tenant(Home(tenant=tenant), writes=True)
+            table = tables.tenant(TenantLocation(tenant=tenant), writes=True)
             await _load(table, demo)
-            await stock(table, Trade(demo, timestamps.now()))
+            await write_shop(table, ShopData(demo, timestamps.utc_now()))
             await register.enter(_tenant(tenant, demo))
 
 
@@ -131,7 +131,7 @@ def _user(demo: DemoTenant, person: str, edges: Sequence[Membership]) -> User:
         role=role,
         created_at=came,
         updated_at=came,
-        head=Head({edge.group_id: edge.attributes for edge in edges if edge.user_id == id}),
+        head=EmbeddedEdges({edge.group_id: edge.attributes for edge in edges if edge.user_id == id}),
     )
 
 
@@ -139,16 +139,16 @@ def _claim(user: User) -> EmailClaim:
     return EmailClaim(email=user.email, user_id=user.id, created_at=user.created_at, updated_at=user.created_at)
 
 
-def _tally(members: Sequence[User]) -> UserTally:
+def _tally(members: Sequence[User]) -> UserCount:
     first = min(user.created_at for user in members)
-    return UserTally(total=len(members), created_at=first, updated_at=first, version=len(members))
+    return UserCount(total=len(members), created_at=first, updated_at=first, version=len(members))
 
 
 def _group(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
     id, founded = _group_id(demo, name), _founded(demo, name)
     entries: dict[str, Attributes] = {edge.user_id: edge.attributes for edge in edges if edge.group_id == id}
     return Group(
-        id=id, name=name, created_at=founded, updated_at=founded, member_count=len(entries), head=Head(entries)
+        id=id, name=name, created_at=founded, updated_at=founded, member_count=len(entries), head=EmbeddedEdges(entries)
     )
 
 

@@ -8,25 +8,25 @@ from decimal import Decimal
 from keyfence.domains.activity.activity_log import Activity
 from keyfence.domains.categories.model import Category
 from keyfence.domains.customers.model import Customer, CustomerId
-from keyfence.domains.orders.bulk_format import WholeOrder
-from keyfence.domains.products.bulk import WholeProduct
+from keyfence.domains.orders.bulk_format import OrderRecord
+from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import Product, ProductId, revision_of
-from keyfence.domains.stores.model import Store, StoreId, opened
-from keyfence.local.demo.orders import FIRST_ORDER, Sold
-from keyfence.local.demo.tenants import FIRST_DAY, DemoTenant, Shop, Ware
+from keyfence.domains.stores.model import Store, StoreId, new_store
+from keyfence.local.demo.orders import FIRST_ORDER, DemoOrders
+from keyfence.local.demo.tenants import FIRST_DAY, DemoProduct, DemoShop, DemoTenant
 
 OPENING = FIRST_DAY + timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Trade:
+class ShopData:
     """The shop as it stands now."""
 
     demo: DemoTenant
     now: datetime
 
     @property
-    def shop(self) -> Shop:
+    def shop(self) -> DemoShop:
         return self.demo.shop
 
     def customers(self) -> list[Customer]:
@@ -47,7 +47,7 @@ class Trade:
 
     def stores(self) -> list[Store]:
         return [
-            opened(
+            new_store(
                 id=StoreId(self.demo.id_of("sto", name, OPENING)),
                 name=name,
                 latitude=latitude,
@@ -57,10 +57,10 @@ class Trade:
             for name, (latitude, longitude) in self.shop.stores.items()
         ]
 
-    def products(self) -> list[WholeProduct]:
+    def products(self) -> list[ProductRecord]:
         return [self._product(ware) for ware in self.shop.wares]
 
-    def _product(self, ware: Ware) -> WholeProduct:
+    def _product(self, ware: DemoProduct) -> ProductRecord:
         """Each price after the first came a quarter of the time later."""
         quarter = timedelta(days=self.shop.days // 4)
         times = [OPENING, *(FIRST_ORDER + quarter * at for at in range(1, len(ware.prices)))]
@@ -80,13 +80,13 @@ class Trade:
             for number, (price, time) in enumerate(zip(ware.prices, times, strict=True), start=1)
         ]
         editor = self.demo.user_id(self.demo.people[-1])
-        return WholeProduct(states[-1], tuple(revision_of(state, editor) for state in states))
+        return ProductRecord(states[-1], tuple(revision_of(state, editor) for state in states))
 
-    def orders(self) -> list[WholeOrder]:
+    def orders(self) -> list[OrderRecord]:
         return self._sold().orders()
 
     def journal(self) -> list[Activity]:
         return self._sold().journal()
 
-    def _sold(self) -> Sold:
-        return Sold(self.demo, self.customers(), self.products(), self.now)
+    def _sold(self) -> DemoOrders:
+        return DemoOrders(self.demo, self.customers(), self.products(), self.now)

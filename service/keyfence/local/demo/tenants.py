@@ -11,7 +11,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ware:
+class DemoProduct:
     """A thing that is sold; the first price is that of the beginning, each other one came later."""
 
     sku: str
@@ -21,12 +21,12 @@ class Ware:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shop:
+class DemoShop:
     """What there is, and how much of it is ordered."""
 
     currency: str
     categories: tuple[Path, ...]
-    wares: tuple[Ware, ...]
+    wares: tuple[DemoProduct, ...]
     customers: tuple[str, ...]
     regions: tuple[str, ...]
     stores: Mapping[str, tuple[float, float]]
@@ -43,7 +43,7 @@ def _people(first: tuple[str, ...], last: tuple[str, ...], count: int) -> tuple[
 _FIRST = ("Ada", "Bruno", "Chloé", "Dmitri", "Elif", "Farid", "Grete", "Hana", "Ines", "Jonas", "Kofi")
 _LAST = ("Albrecht", "Bianchi", "Costa", "Dupont", "Eriksen", "Fischer", "García", "Horváth", "Ivanova", "Jansen")
 
-ACME = Shop(
+ACME = DemoShop(
     currency="EUR",
     categories=(
         ("audio",),
@@ -58,30 +58,30 @@ ACME = Shop(
         ("office", "paper & pens"),
     ),
     wares=(
-        Ware("HP-100", "Headphones, wired", ("audio", "headphones"), ("29.90", "24.90")),
-        Ware("HP-200", "Headphones, wireless", ("audio", "headphones"), ("89.00", "79.00", "84.50")),
-        Ware("HP-300", "Headphones, studio", ("audio", "headphones"), ("219.00",)),
-        Ware("SP-10", "Speaker, pocket", ("audio", "speakers"), ("39.95",)),
-        Ware("SP-20", "Speaker, shelf", ("audio", "speakers"), ("149.00", "139.00")),
-        Ware("SP-30", "Speakers, a pair for the floor", ("audio", "speakers"), ("1190.00",)),
-        Ware("AB-1", "Audiobook, crime", ("audiobooks",), ("9.99",)),
-        Ware("AB-2", "Audiobook, for children", ("audiobooks",), ("7.49",)),
-        Ware("AB-3", "Audiobook, voucher", ("audiobooks",), ("25.00",)),
-        Ware("KT-1", "Kettle", ("home", "kitchen"), ("34.90", "36.90")),
-        Ware("KT-2", "Coffee grinder", ("home", "kitchen"), ("119.00",)),
-        Ware("KT-3", "Scales", ("home", "kitchen"), ("22.50",)),
-        Ware("LT-1", "Desk lamp", ("home", "light"), ("49.00", "45.00")),
-        Ware("LT-2", "Floor lamp", ("home", "light"), ("129.00",)),
-        Ware("LT-3", "Light bulb, warm", ("home", "light"), ("4.95", "5.45", "5.95")),
-        Ware("LT-9", "Lantern", ("home", "light", "outdoor"), ("18.90",)),
-        Ware("OF-1", "Office chair", ("office",), ("289.00", "269.00")),
-        Ware("OF-2", "Standing desk", ("office",), ("649.00",)),
-        Ware("OF-3", "Monitor arm", ("office",), ("79.90",)),
-        Ware("PP-1", "Notebook, dotted", ("office", "paper & pens"), ("6.90",)),
-        Ware("PP-2", "Fountain pen", ("office", "paper & pens"), ("32.00", "34.00")),
-        Ware("PP-3", "Ink, 50 ml", ("office", "paper & pens"), ("8.20",)),
-        Ware("PP-4", "Pencils, a dozen", ("office", "paper & pens"), ("5.40",)),
-        Ware("PP-5", "Paper, 500 sheets", ("office", "paper & pens"), ("4.99", "5.49")),
+        DemoProduct("HP-100", "Headphones, wired", ("audio", "headphones"), ("29.90", "24.90")),
+        DemoProduct("HP-200", "Headphones, wireless", ("audio", "headphones"), ("89.00", "79.00", "84.50")),
+        DemoProduct("HP-300", "Headphones, studio", ("audio", "headphones"), ("219.00",)),
+        DemoProduct("SP-10", "Speaker, pocket", ("audio", "speakers"), ("39.95",)),
+        DemoProduct("SP-20", "Speaker, shelf", ("audio", "speakers"), ("149.00", "139.00")),
+        DemoProduct("SP-30", "Speakers, a pair for the floor", ("audio", "speakers"), ("1190.00",)),
+        DemoProduct("AB-1", "Audiobook, crime", ("audiobooks",), ("9.99",)),
+        DemoProduct("AB-2", "Audiobook, for children", ("audiobooks",), ("7.49",)),
+        DemoProduct("AB-3", "Audiobook, voucher", ("audiobooks",), ("25.00",)),
+        DemoProduct("KT-1", "Kettle", ("home", "kitchen"), ("34.90", "36.90")),
+        DemoProduct("KT-2", "Coffee grinder", ("home", "kitchen"), ("119.00",)),
+        DemoProduct("KT-3", "Scales", ("home", "kitchen"), ("22.50",)),
+        DemoProduct("LT-1", "Desk lamp", ("home", "light"), ("49.00", "45.00")),
+        DemoProduct("LT-2", "Floor lamp", ("home", "light"), ("129.00",)),
+        DemoProduct("LT-3", "Light bulb, warm", ("home", "light"), ("4.95", "5.45", "5.95")),
+        DemoProduct("LT-9", "Lantern", ("home", "light", "outdoor"), ("18.90",)),
+        DemoProduct("OF-1", "Office chair", ("office",), ("289.00", "269.00")),
+        DemoProduct("OF-2", "Standing desk", ("office",), ("649.00",)),
+        DemoProduct("OF-3", "Monitor arm", ("office",), ("79.90",)),
+        DemoProduct("PP-1", "Notebook, dotted", ("office", "paper & pens"), ("6.90",)),
+        DemoProduct("PP-2", "Fountain pen", ("office", "paper & pens"), ("32.00", "34.00")),
+        DemoProduct("PP-3", "Ink, 50 ml", ("office", "paper & pens"), ("8.20",)),
+        DemoProduct("PP-4", "Pencils, a dozen", ("office", "paper & pens"), ("5.40",)),
+        DemoProduct("PP-5", "Paper, 500 sheets", ("office", "paper & pens"), ("4.99", "5.49")),
     ),
     customers=_people(_FIRST, _LAST, 42),
     regions=("north", "east", "south", "west"),
@@ -98,15 +98,15 @@ ACME = Shop(
     most_lines=4,
     most_pieces=3,
 )
-GLOBEX = Shop(
+GLOBEX = DemoShop(
     currency="USD",
     categories=(("machines",), ("parts",)),
     wares=(
-        Ware("GX-1", "Bench lathe", ("machines",), ("4800.00", "5150.00")),
-        Ware("GX-2", "Drill press", ("machines",), ("1290.00",)),
-        Ware("GX-7", "Chuck, 125 mm", ("parts",), ("210.00",)),
-        Ware("GX-8", "Belt", ("parts",), ("14.75", "15.25")),
-        Ware("GX-9", "Bolts, a hundred", ("parts",), ("9.80",)),
+        DemoProduct("GX-1", "Bench lathe", ("machines",), ("4800.00", "5150.00")),
+        DemoProduct("GX-2", "Drill press", ("machines",), ("1290.00",)),
+        DemoProduct("GX-7", "Chuck, 125 mm", ("parts",), ("210.00",)),
+        DemoProduct("GX-8", "Belt", ("parts",), ("14.75", "15.25")),
+        DemoProduct("GX-9", "Bolts, a hundred", ("parts",), ("9.80",)),
     ),
     customers=("Cobalt Works", "Dune Fabrication", "Harbor School", "Mesa Tooling", "Pine & Sons"),
     regions=("us-east", "us-west"),
@@ -130,7 +130,7 @@ class DemoTenant:
     domain: str
     people: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
-    shop: Shop
+    shop: DemoShop
 
     def arrival(self, person: str) -> datetime:
         return FIRST_DAY + timedelta(days=3 * self.people.index(person), minutes=17 * self.people.index(person))

@@ -18,7 +18,7 @@ class Choice:
     remark: str
 
 
-def start(name: EngineName, directory: Path, progress: Progress) -> Choice:
+def start_engine(name: EngineName, directory: Path, progress: Progress) -> Choice:
     """`auto` takes dynoxide or, where that cannot be had, moto; one that is there but busy or broken is an error."""
     if name == "moto":
         return _in_memory(progress, "moto")

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyfence.local.engines.dynoxide_binary import obtain
+from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing, Progress
 
 FILE = "lock"
@@ -90,7 +90,7 @@ def start(directory: Path, progress: Progress, binary: Path | None = None) -> Dy
     """Locked before anything else, so that a second one on the same data hears so at once."""
     held = lock(directory)
     try:
-        program = binary or obtain(directory, progress)
+        program = binary or find_or_fetch(directory, progress)
         progress("starting dynoxide")
         return _launch(program, directory, held)
     except BaseException:

@@ -81,7 +81,7 @@ def shared_cache() -> Path:
     return cache
 
 
-def obtain(directory: Path, progress: Progress) -> Path:
+def find_or_fetch(directory: Path, progress: Progress) -> Path:
     """The binary, from PATH, from the directory, or fetched into the directory."""
     return find(directory) or _fetch(directory, progress)
 

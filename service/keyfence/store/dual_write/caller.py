@@ -11,10 +11,17 @@ import structlog
 
 from keyfence.errors import KeyfenceError, Throttled
 from keyfence.store.codec import Item
-from keyfence.store.dual_write.item_sync import Likeness, Outcome, Said, asked_of, differ, said
-from keyfence.store.dynamodb.caller import Caller
+from keyfence.store.dual_write.item_sync import (
+    ItemSync,
+    Said,
+    SyncOutcome,
+    comparable_answer,
+    differ_for_good,
+    on_table,
+)
+from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import REASONS, RETRY_AFTER_MS, Refused
+from keyfence.store.dynamodb.errors import REASONS, RETRY_AFTER_MS, DynamoDbError
 from keyfence_iam.tenant import TenantId
 
 Member = Mapping[str, Mapping[str, Any]]
@@ -25,14 +32,14 @@ BEHIND = frozenset({"ConditionalCheckFailed", "ValidationError"})
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class DualTransaction:
     """`twins` are those that go to the other table, by the place of the member that they are twins of."""
 
     members: Sequence[Member]
     twins: Mapping[int, Member]
 
     @classmethod
-    def of(cls, members: Sequence[Member], table: str, made: Collection[int] = ()) -> "Twins":
+    def of(cls, members: Sequence[Member], table: str, made: Collection[int] = ()) -> "DualTransaction":
         """Updates are for items that the other table has, but for those at the places in `made`: they make them."""
         both = {at: _twin(member, table, makes=at in made) for at, member in enumerate(members)}
         return cls(members, {at: twin for at, twin in both.items() if twin})
@@ -40,7 +47,7 @@ class Twins:
     def all(self) -> list[Member]:
         return [*self.members, *self.twins.values()]
 
-    def behind(self, refusal: Refused) -> dict[int, Item]:
+    def behind(self, refusal: DynamoDbError) -> dict[int, Item]:
         """The keys of the items, by place, that the other table has to be given before this can be tried again.
 
         Where a member is itself at fault there are none: it would be again."""
@@ -52,7 +59,7 @@ class Twins:
             return {}
         return {at: key for at, key in keys.items() if others.get(at) in BEHIND}
 
-    def told(self, refusal: Refused) -> Refused:
+    def told(self, refusal: DynamoDbError) -> DynamoDbError:
         """As if there were no twins: a member is busy if its twin is."""
         if not refusal.reasons:
             return refusal
@@ -60,9 +67,9 @@ class Twins:
         reasons = tuple(
             others[at] if reason == FINE and _passing(others.get(at, "")) else reason for at, reason in enumerate(own)
         )
-        return Refused(refusal.code, str(refusal), reasons, refusal.consumed)
+        return DynamoDbError(refusal.code, str(refusal), reasons, refusal.consumed)
 
-    def _reasons(self, refusal: Refused) -> tuple[tuple[str, ...], dict[int, str]]:
+    def _reasons(self, refusal: DynamoDbError) -> tuple[tuple[str, ...], dict[int, str]]:
         own, others = refusal.reasons[: len(self.members)], refusal.reasons[len(self.members) :]
         return own, dict(zip(self.twins, others, strict=False))
 
@@ -113,7 +120,7 @@ def unheard(_tenant: TenantId, _operation: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mirror(Caller):
+class DualWriteCaller(DynamoDbCaller):
     """Whoever asks names the table that is read; what is written there is written to `also` in the same transaction."""
 
     also: str
@@ -133,22 +140,22 @@ class Mirror(Caller):
         """An update's twin needs the item in the other table: where it is missing there, it is copied first.
 
         What the source does not have either the update makes, in both."""
-        twins, until = Twins.of(parameters["TransactItems"], self.also), self.home.until
+        twins, until = DualTransaction.of(parameters["TransactItems"], self.also), self.home.until
         token, made = parameters["ClientRequestToken"], set[int]()
         for attempt in range(ROUNDS):
             try:
                 return await self._both(twins, token, until)
-            except Refused as refusal:
+            except DynamoDbError as refusal:
                 if not (behind := twins.behind(refusal)) or attempt == ROUNDS - 1:
                     raise _ended(twins, refusal, bool(behind)) from refusal
             outcomes = {at: await self._likeness.make(key) for at, key in behind.items()}
-            if nowhere := {at for at, outcome in outcomes.items() if outcome is Outcome.NOWHERE} - made:
+            if nowhere := {at for at, outcome in outcomes.items() if outcome is SyncOutcome.NOWHERE} - made:
                 made |= nowhere
-                twins, token = Twins.of(twins.members, self.also, made), uuid.uuid4().hex
+                twins, token = DualTransaction.of(twins.members, self.also, made), uuid.uuid4().hex
             await asyncio.sleep(self.patience.pause(attempt))
         raise AssertionError("the last round ends in an answer or in an error")
 
-    async def _both(self, twins: Twins, token: str, until: float) -> Answer:
+    async def _both(self, twins: DualTransaction, token: str, until: float) -> Answer:
         if len(members := twins.all()) > MEMBERS:
             text = "the tenant is being moved, and so large a change has to wait until it has arrived; retry then"
             raise Throttled(text, retryAfterMs=AFTER_THE_MOVE_MS)
@@ -156,16 +163,16 @@ class Mirror(Caller):
         return await self._called("TransactWriteItems", parameters, until)
 
     @property
-    def _likeness(self) -> Likeness:
-        return Likeness(caller=self, source=self.table, target=self.also)
+    def _likeness(self) -> ItemSync:
+        return ItemSync(caller=self, source=self.table, target=self.also)
 
     async def _read(self, operation: str, parameters: Mapping[str, Any], *, again: bool) -> Answer:
         if not self.home.shadow:
-            return await Caller.call(self, operation, parameters, again=again)
+            return await DynamoDbCaller.call(self, operation, parameters, again=again)
         answer, other = await asyncio.gather(
-            Caller.call(self, operation, parameters, again=again), self._said(self.also, operation, parameters)
+            DynamoDbCaller.call(self, operation, parameters, again=again), self._said(self.also, operation, parameters)
         )
-        if said(answer, self.table) not in (None, other):
+        if comparable_answer(answer, self.table) not in (None, other):
             await self._doubt(operation, parameters)
         return answer
 
@@ -175,20 +182,22 @@ class Mirror(Caller):
             one, other = await asyncio.gather(*asked)
             return one, other
 
-        if self.home.tenant is not None and await differ(look, self.patience):
+        if self.home.tenant is not None and await differ_for_good(look, self.patience):
             log.error("shadow_differs", tenant=self.home.tenant, operation=operation, index=parameters.get("IndexName"))
             self.on_difference(self.home.tenant, operation)
 
     async def _said(self, table: str, operation: str, parameters: Mapping[str, Any], *, surely: bool = False) -> Said:
         """Whoever asked is answered by the table that is read, whatever becomes of this."""
         try:
-            return said(await Caller.call(self, operation, asked_of(table, parameters, surely=surely)), table)
-        except (Refused, KeyfenceError) as error:
+            return comparable_answer(
+                await DynamoDbCaller.call(self, operation, on_table(table, parameters, surely=surely)), table
+            )
+        except (DynamoDbError, KeyfenceError) as error:
             log.warning("shadow_unread", tenant=self.home.tenant, operation=operation, text=str(error))
             return None
 
 
-def _ended(twins: Twins, refusal: Refused, behind: bool) -> Exception:
+def _ended(twins: DualTransaction, refusal: DynamoDbError, behind: bool) -> Exception:
     if behind and refusal.code == "TransactionCanceledException":
         return Throttled(
             "the tenant is being moved, and this is in the way just now; retry", retryAfterMs=RETRY_AFTER_MS

@@ -8,12 +8,12 @@ from enum import Enum, auto
 from typing import Any
 
 from keyfence.store.codec import Item, Value, has_expired
-from keyfence.store.dynamodb.caller import Caller, Patience
+from keyfence.store.dynamodb.caller import DynamoDbCaller, RetryPolicy
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.dynamodb.errors import Refused
+from keyfence.store.dynamodb.errors import DynamoDbError
 
 
-class Outcome(Enum):
+class SyncOutcome(Enum):
     """What came of it. CHANGED: somebody was faster, and what is there now has to be looked at again."""
 
     SAME = auto()
@@ -23,52 +23,52 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
+class ItemSync:
     """By a caller whose credentials reach both tables.
 
     `attributes` are names that items may get besides those that they have: an item that got one has changed."""
 
-    caller: Caller
+    caller: DynamoDbCaller
     source: str
     target: str
     attributes: frozenset[str] = frozenset()
 
-    async def make(self, key: Item) -> Outcome:
+    async def make(self, key: Item) -> SyncOutcome:
         model, copy = await asyncio.gather(self._read(self.source, key), self._read(self.target, key))
-        if same(model, copy):
-            return Outcome.SAME if model else Outcome.NOWHERE
+        if items_equal(model, copy):
+            return SyncOutcome.SAME if model else SyncOutcome.NOWHERE
         return await self.write(key, model, copy)
 
-    async def write(self, key: Item, model: Item | None, copy: Item | None) -> Outcome:
+    async def write(self, key: Item, model: Item | None, copy: Item | None) -> SyncOutcome:
         """Where the source still has the model and the target the copy, None standing for nothing."""
         return await self.write_all([(key, model, copy)])
 
-    async def write_all(self, pairs: Sequence[tuple[Item, Item | None, Item | None]]) -> Outcome:
+    async def write_all(self, pairs: Sequence[tuple[Item, Item | None, Item | None]]) -> SyncOutcome:
         """All of them or none: CHANGED where somebody was faster with one."""
         members = [member for pair in pairs for member in self._members(*pair)]
         asked = {"TransactItems": members, "ClientRequestToken": uuid.uuid4().hex}
         try:
-            await Caller.call(self.caller, "TransactWriteItems", asked)
-        except Refused as refusal:
+            await DynamoDbCaller.call(self.caller, "TransactWriteItems", asked)
+        except DynamoDbError as refusal:
             if "ConditionalCheckFailed" not in refusal.reasons:
                 raise
-            return Outcome.CHANGED
-        return Outcome.MADE
+            return SyncOutcome.CHANGED
+        return SyncOutcome.MADE
 
     def _members(self, key: Item, model: Item | None, copy: Item | None) -> list[dict[str, Any]]:
         names = self.attributes.union(model or (), copy or ())
-        checked = {"ConditionCheck": {"TableName": self.source, "Key": key, **exactly(model, names)}}
+        checked = {"ConditionCheck": {"TableName": self.source, "Key": key, **unchanged_condition(model, names)}}
         written = {"Put": {"Item": model}} if model else {"Delete": {"Key": key}}
         ((verb, subject),) = written.items()
-        return [checked, {verb: {"TableName": self.target, **subject, **exactly(copy, names)}}]
+        return [checked, {verb: {"TableName": self.target, **subject, **unchanged_condition(copy, names)}}]
 
     async def _read(self, table: str, key: Item) -> Item | None:
         asked = {"TableName": table, "Key": key, "ConsistentRead": True}
-        item: Item | None = (await Caller.call(self.caller, "GetItem", asked)).get("Item")
+        item: Item | None = (await DynamoDbCaller.call(self.caller, "GetItem", asked)).get("Item")
         return item or None
 
 
-def exactly(item: Item | None, names: Iterable[str]) -> dict[str, Any]:
+def unchanged_condition(item: Item | None, names: Iterable[str]) -> dict[str, Any]:
     """The condition that a table has this item, with none of these names besides its own; or that it has none."""
     if item is None:
         return {"ConditionExpression": "attribute_not_exists(#a0)", "ExpressionAttributeNames": {"#a0": "PK"}}
@@ -81,7 +81,7 @@ def exactly(item: Item | None, names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def same(one: Item | None, other: Item | None) -> bool:
+def items_equal(one: Item | None, other: Item | None) -> bool:
     """Sets have no order."""
     return one == other or (bool(one and other) and canonical({"M": one}) == canonical({"M": other}))
 
@@ -101,7 +101,7 @@ Said = Value | None
 """What a table says of what was asked, None where it could not say."""
 
 
-def asked_of(table: str, parameters: Mapping[str, Any], *, surely: bool = False) -> dict[str, Any]:
+def on_table(table: str, parameters: Mapping[str, Any], *, surely: bool = False) -> dict[str, Any]:
     """The same question to this table, and `surely` for what is there now, which indexes cannot tell."""
     now = {"ConsistentRead": True} if surely and "IndexName" not in parameters else {}
     if "RequestItems" in parameters:
@@ -113,7 +113,7 @@ def asked_of(table: str, parameters: Mapping[str, Any], *, surely: bool = False)
     return {**parameters, "TableName": table, **now}
 
 
-def said(answer: Answer, table: str) -> Said:
+def comparable_answer(answer: Answer, table: str) -> Said:
     """What can be compared: a list in its order, a batch in that of its keys. Half a batch says nothing, and what
     has expired nobody should have been told."""
     if answer.get("UnprocessedKeys"):
@@ -126,7 +126,7 @@ def said(answer: Answer, table: str) -> Said:
     return canonical({"L": [{"M": item} for item in found if not has_expired(item)]})
 
 
-async def differ(look: Callable[[], Awaitable[tuple[Said, Said]]], patience: Patience) -> bool:
+async def differ_for_good(look: Callable[[], Awaitable[tuple[Said, Said]]], patience: RetryPolicy) -> bool:
     """Whether both say what they said before, and not the same: a write may have come between two reads."""
     before: tuple[Said, Said] | None = None
     lasting = False

@@ -12,15 +12,15 @@ import structlog
 
 from keyfence.errors import Throttled
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.capacity import Meter
-from keyfence.store.dynamodb.client import Answer, Client
-from keyfence.store.dynamodb.errors import BROKEN, BUSY, RETRY_AFTER_MS, Refused
-from keyfence.store.location import LOST, Home
+from keyfence.store.dynamodb.capacity import CapacityMeter
+from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.store.dynamodb.errors import BROKEN, BUSY, RETRY_AFTER_MS, DynamoDbError
+from keyfence.store.location import LOST, TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 
 
-class Asked(NamedTuple):
+class ObservedCall(NamedTuple):
     """A call; `again` where it asks for nothing that was not asked for before, and turned away."""
 
     tenant: TenantId | None
@@ -29,31 +29,31 @@ class Asked(NamedTuple):
     again: bool = False
 
 
-class Watcher(Protocol):
+class CallObserver(Protocol):
     """Shown every call, and so to be quick."""
 
-    def answered(self, asked: Asked, answer: Mapping[str, Any]) -> None: ...
-    def refused(self, asked: Asked, refusal: Refused) -> None: ...
+    def answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None: ...
+    def refused(self, asked: ObservedCall, refusal: DynamoDbError) -> None: ...
 
 
-class Nobody:
+class NoObserver:
     """Looks at nothing."""
 
-    def answered(self, asked: Asked, answer: Mapping[str, Any]) -> None: ...
-    def refused(self, asked: Asked, refusal: Refused) -> None: ...
+    def answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None: ...
+    def refused(self, asked: ObservedCall, refusal: DynamoDbError) -> None: ...
 
 
-NOBODY: Watcher = Nobody()
+NOBODY: CallObserver = NoObserver()
 
 
 CredentialSource = Callable[[], Awaitable[Credentials]]
-Lane = AbstractAsyncContextManager[object]
+CallLimit = AbstractAsyncContextManager[object]
 
-FREE: Lane = nullcontext()
+FREE: CallLimit = nullcontext()
 
 
 @runtime_checkable
-class Replaceable(Protocol):
+class RenewableCredentials(Protocol):
     """A source of credentials that may have others when some are refused."""
 
     async def replacement(self, refused: Credentials) -> Credentials | None: ...
@@ -63,7 +63,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often a call is tried, and the bounds of the pauses between: each is random up to a doubling ceiling."""
 
     attempts: int = 6
@@ -75,20 +75,20 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class DynamoDbCaller:
     """Makes the calls of one table handle, with the credentials that belong to it and no others."""
 
-    client: Client
+    client: DynamoDb
     table: str
     credentials: CredentialSource
-    meter: Meter = field(default_factory=Meter)
-    patience: Patience = Patience()
+    meter: CapacityMeter = field(default_factory=CapacityMeter)
+    patience: RetryPolicy = RetryPolicy()
     on_denied: Callable[[], None] = lambda: None
-    lane: Lane = FREE
+    lane: CallLimit = FREE
     """Where a call waits for its turn, so that no tenant takes all of the client's threads."""
-    home: Home = field(default_factory=Home)
+    home: TenantLocation = field(default_factory=TenantLocation)
     clock: Callable[[], float] = time.monotonic
-    watcher: Watcher = NOBODY
+    watcher: CallObserver = NOBODY
 
     async def call(self, operation: str, parameters: Mapping[str, Any], *, again: bool = False) -> Answer:
         """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice.
@@ -100,11 +100,11 @@ class Caller:
         self, operation: str, parameters: Mapping[str, Any], until: float, *, again: bool = False
     ) -> Answer:
         """Not after `until`, by which the parameters were made: a home that is renewed meanwhile may say otherwise."""
-        asked = Asked(self.home.tenant, operation, parameters, again)
+        asked = ObservedCall(self.home.tenant, operation, parameters, again)
         for attempt in range(self.patience.attempts):
             try:
                 answer = await self._once(operation, parameters, until)
-            except Refused as refusal:
+            except DynamoDbError as refusal:
                 asked = self._show(asked, refusal)
                 if not refusal.meaning.retry or attempt == self.patience.attempts - 1:
                     self._report(operation, refusal)
@@ -121,7 +121,7 @@ class Caller:
         credentials = await self.credentials()
         try:
             return await self._signed(operation, parameters, credentials, until)
-        except Refused as refusal:
+        except DynamoDbError as refusal:
             other = await _replacement(self.credentials, credentials) if refusal.meaning.of_session else None
             if other is None:
                 raise
@@ -137,7 +137,7 @@ class Caller:
                 self._check_home(until)
                 answer = await self.client.call(operation, metered, credentials)
                 self.meter.record(operation, answer)
-        except Refused as refusal:
+        except DynamoDbError as refusal:
             self.meter.refused(operation, refusal.consumed, throttled=refusal.meaning is BUSY)
             raise
         return answer
@@ -150,12 +150,12 @@ class Caller:
         if now > self.home.leased_until:
             raise Throttled(LOST, retryAfterMs=RETRY_AFTER_MS)
 
-    def _show(self, asked: Asked, refusal: Refused) -> Asked:
+    def _show(self, asked: ObservedCall, refusal: DynamoDbError) -> ObservedCall:
         """As it is asked the next time: what was lost on the way may never have reached a partition."""
         self.watcher.refused(asked, refusal)
         return asked if refusal.meaning is BROKEN else asked._replace(again=True)
 
-    def _report(self, operation: str, refusal: Refused) -> None:
+    def _report(self, operation: str, refusal: DynamoDbError) -> None:
         """What the caller will not be told in full; a condition that does not hold is nobody's fault."""
         if refusal.code == "AccessDeniedException":
             log.error("dynamodb_denied", operation=operation, text=str(refusal))
@@ -164,14 +164,14 @@ class Caller:
             log.error("dynamodb_refused", operation=operation, code=refusal.code, text=str(refusal))
 
 
-def _threads(client: Client) -> Lane:
+def _threads(client: DynamoDb) -> CallLimit:
     """Where a client's calls wait for a thread of its own. Asked for every call, and a protocol is slow to tell."""
-    threads: Lane = getattr(client, "threads", FREE)
+    threads: CallLimit = getattr(client, "threads", FREE)
     return threads
 
 
 async def _replacement(source: object, refused: Credentials) -> Credentials | None:
-    return await source.replacement(refused) if isinstance(source, Replaceable) else None
+    return await source.replacement(refused) if isinstance(source, RenewableCredentials) else None
 
 
 T = TypeVar("T")
@@ -179,34 +179,34 @@ GETS = 100
 WRITES = 25
 
 
-async def get_many(caller: Caller, keys: Sequence[Item], *, consistent: bool) -> list[Item]:
+async def get_many(caller: DynamoDbCaller, keys: Sequence[Item], *, consistent: bool) -> list[Item]:
     """The items that exist among these distinct keys, in no particular order."""
     chunks = await asyncio.gather(*(_get(caller, chunk, consistent) for chunk in _chunks(keys, GETS)))
     return [item for chunk in chunks for item in chunk]
 
 
-async def get_together(caller: Caller, keys: Sequence[Item]) -> list[Item]:
+async def transact_get(caller: DynamoDbCaller, keys: Sequence[Item]) -> list[Item]:
     """The items that exist among these distinct keys, all of them as they were at one moment."""
     gets = [{"Get": {"TableName": caller.table, "Key": key}} for key in keys]
     answer = await caller.call("TransactGetItems", {"TransactItems": gets})
     return [one["Item"] for one in answer["Responses"] if one.get("Item")]
 
 
-async def delete_many(caller: Caller, keys: Sequence[Item]) -> None:
+async def delete_many(caller: DynamoDbCaller, keys: Sequence[Item]) -> None:
     for chunk in _chunks(keys, WRITES):
         await _drain(caller, "BatchWriteItem", [{"DeleteRequest": {"Key": key}} for key in chunk])
 
 
-async def put_many(caller: Caller, items: Sequence[Item]) -> None:
+async def put_many(caller: DynamoDbCaller, items: Sequence[Item]) -> None:
     for chunk in _chunks(items, WRITES):
         await _drain(caller, "BatchWriteItem", [{"PutRequest": {"Item": item}} for item in chunk])
 
 
-async def _get(caller: Caller, keys: Sequence[Item], consistent: bool) -> list[Item]:
+async def _get(caller: DynamoDbCaller, keys: Sequence[Item], consistent: bool) -> list[Item]:
     return await _drain(caller, "BatchGetItem", {"Keys": list(keys), "ConsistentRead": consistent})
 
 
-async def _drain(caller: Caller, operation: str, wanted: Any) -> list[Item]:
+async def _drain(caller: DynamoDbCaller, operation: str, wanted: Any) -> list[Item]:
     """Ask until nothing is left over; each round must fit the caller's patience."""
     items: list[Item] = []
     for attempt in range(caller.patience.attempts):
@@ -217,7 +217,7 @@ async def _drain(caller: Caller, operation: str, wanted: Any) -> list[Item]:
             return items
         wanted = left[caller.table]
         await asyncio.sleep(caller.patience.pause(attempt))
-    raise Refused("ProvisionedThroughputExceededException", f"{operation} still had work left over")
+    raise DynamoDbError("ProvisionedThroughputExceededException", f"{operation} still had work left over")
 
 
 def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

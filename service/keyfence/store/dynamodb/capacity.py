@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 
 
-class Spent(NamedTuple):
+class ConsumedCapacity(NamedTuple):
     """What one call consumed; `throttled` are those that DynamoDB turned away."""
 
     operation: str
@@ -17,14 +17,14 @@ class Spent(NamedTuple):
     throttled: bool = False
 
 
-class Account(Protocol):
+class CapacityAccount(Protocol):
     """Somebody to whom calls are charged."""
 
-    def add(self, spent: Spent) -> None: ...
+    def add(self, spent: ConsumedCapacity) -> None: ...
 
 
 @dataclass(slots=True)
-class Meter:
+class CapacityMeter:
     """Counts for one handle or one request, handed on to the accounts that it is charged to."""
 
     calls: Counter[str] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class Meter:
     read_units: float = 0.0
     write_units: float = 0.0
     throttled: int = 0
-    accounts: tuple[Account, ...] = ()
+    accounts: tuple[CapacityAccount, ...] = ()
 
     def record(self, operation: str, answer: Mapping[str, Any]) -> None:
         self.add(spent(operation, answer.get("ConsumedCapacity")))
@@ -41,7 +41,7 @@ class Meter:
         """A call that ended in an error is one too, and may say what it consumed."""
         self.add(spent(operation, consumed)._replace(throttled=throttled))
 
-    def add(self, spent: Spent) -> None:
+    def add(self, spent: ConsumedCapacity) -> None:
         self.calls[spent.operation] += 1
         self.units[spent.operation] += spent.read_units + spent.write_units
         self.read_units += spent.read_units
@@ -51,11 +51,11 @@ class Meter:
             account.add(spent)
 
 
-def spent(operation: str, consumed: Any) -> Spent:
+def spent(operation: str, consumed: Any) -> ConsumedCapacity:
     """By the answer's own words where it tells reads from writes: a transaction that is sent again only reads."""
     reads = writes = 0.0
     for part in consumed if isinstance(consumed, list) else (consumed,) if consumed else ():
         units, told = part.get("CapacityUnits", 0.0), "ReadCapacityUnits" in part or "WriteCapacityUnits" in part
         written = part.get("WriteCapacityUnits", 0.0) if told else units if operation in WRITES else 0.0
         reads, writes = reads + units - written, writes + written
-    return Spent(operation, reads, writes)
+    return ConsumedCapacity(operation, reads, writes)

@@ -21,14 +21,14 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-from keyfence.store.dynamodb.errors import Refused
-from keyfence.store.dynamodb.flow_control import Lane
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
 from keyfence_iam.credentials import Credentials
 
 Answer = dict[str, Any]
 
 
-class Client(Protocol):
+class DynamoDb(Protocol):
     """Everything that the store needs of DynamoDB."""
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
@@ -39,7 +39,7 @@ class Client(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class ConnectionOptions:
     """Where DynamoDB is and how patient we are with it."""
 
     region: str | None = None
@@ -49,14 +49,14 @@ class Wire:
     read_timeout: float = 3.0
 
 
-class BotoClient:
+class DynamoDbClient:
     """Calls in threads of its own, as many as there are pooled connections, each signed with its own credentials.
 
     Whoever waits for a thread in `threads` knows when a call goes out: at once."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: ConnectionOptions) -> None:
         self._url, self._region = _endpoint(wire)
-        self.threads = Lane(wire.connections)
+        self.threads = ConcurrencyLimit(wire.connections)
         self._threads = ThreadPoolExecutor(wire.connections, thread_name_prefix="dynamodb")
         self._http = _pool(wire, self._url)
 
@@ -76,11 +76,11 @@ class BotoClient:
             response = self._http.send(request.prepare())
             body = _whole(response.content, response.headers)
         except BotoCoreError as failure:
-            raise Refused("ConnectionLost", type(failure).__name__) from failure
+            raise DynamoDbError("ConnectionLost", type(failure).__name__) from failure
         return _answer(response.status_code, body)
 
 
-def _pool(wire: Wire, url: str) -> URLLib3Session:
+def _pool(wire: ConnectionOptions, url: str) -> URLLib3Session:
     """With the proxies and certificates that boto3 would use on the way to AWS, which is by https.
 
     Without TCP_NODELAY every call would wait for an ACK."""
@@ -115,7 +115,7 @@ def _whole(body: bytes, headers: Mapping[str, str]) -> bytes:
     """DynamoDB sends a checksum, since a cut answer can still be good JSON."""
     expected = headers.get("x-amz-crc32")
     if expected is not None and zlib.crc32(body) != int(expected):
-        raise Refused("ConnectionLost", "the answer does not fit its checksum")
+        raise DynamoDbError("ConnectionLost", "the answer does not fit its checksum")
     return body
 
 
@@ -123,21 +123,21 @@ def _answer(status: int, body: bytes) -> Answer:
     try:
         answer: Answer = orjson.loads(body) if body else {}
     except orjson.JSONDecodeError:
-        raise Refused("InternalServerError" if status >= 500 else "Unreadable", f"HTTP {status}") from None
+        raise DynamoDbError("InternalServerError" if status >= 500 else "Unreadable", f"HTTP {status}") from None
     if status != 200:
         raise _refused(status, answer)
     return answer
 
 
-def _refused(status: int, answer: Answer) -> Refused:
+def _refused(status: int, answer: Answer) -> DynamoDbError:
     code = str(answer.get("__type", "")).rpartition("#")[2]
     reasons = tuple(reason.get("Code") or "None" for reason in answer.get("CancellationReasons") or ())
     text = answer.get("message") or answer.get("Message") or ""
     name = code or ("InternalServerError" if status >= 500 else "Unknown")
-    return Refused(name, text, reasons, answer.get("ConsumedCapacity"))
+    return DynamoDbError(name, text, reasons, answer.get("ConsumedCapacity"))
 
 
-def _endpoint(wire: Wire) -> tuple[str, str]:
+def _endpoint(wire: ConnectionOptions) -> tuple[str, str]:
     """Where boto3 would send the calls: partitions, FIPS and the AWS_ENDPOINT_URL variables are its business."""
     if wire.endpoint_url and wire.region:
         return wire.endpoint_url, wire.region

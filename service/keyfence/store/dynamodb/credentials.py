@@ -8,61 +8,61 @@ from typing import Any, Protocol
 from keyfence.errors import Internal, Throttled
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts import Vending
+from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import (
-    NoSession,
-    OverBudget,
-    Placement,
-    Wanted,
-    of_control_plane,
-    of_migration,
-    of_tenant,
+    SessionSpec,
+    SessionThrottled,
+    SessionUnavailable,
+    TableAccess,
+    control_plane_session,
+    migration_session,
+    tenant_session,
 )
 from keyfence_iam.tenant import TenantId
 
 
 @dataclass(frozen=True, slots=True)
-class Vended:
+class TenantCredentials:
     """Who only reads gets a session that cannot write, and nobody one for a table that its items are not in."""
 
-    vending: Vending
+    vending: SessionCache
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement = Placement.POOL) -> CredentialSource:
-        return Sessions(self.vending, of_tenant(tenant, writes=writes, placement=placement))
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess = TableAccess.POOL) -> CredentialSource:
+        return SessionCredentials(self.vending, tenant_session(tenant, writes=writes, placement=placement))
 
     def control(self, *, writes: bool) -> CredentialSource:
-        return Sessions(self.vending, of_control_plane(writes=writes))
+        return SessionCredentials(self.vending, control_plane_session(writes=writes))
 
 
 @dataclass(frozen=True, slots=True)
-class VendedToMigrator:
+class MigratorCredentials:
     """The migrator becomes tenants by a role of its own, which works while they are suspended."""
 
-    vending: Vending
+    vending: SessionCache
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: Placement = Placement.POOL) -> CredentialSource:
+    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess = TableAccess.POOL) -> CredentialSource:
         if not writes:
             raise TypeError("the migrator becomes tenants to write")
-        return Sessions(self.vending, of_migration(tenant, placement=placement))
+        return SessionCredentials(self.vending, migration_session(tenant, placement=placement))
 
     def control(self, *, writes: bool) -> CredentialSource:
-        return Sessions(self.vending, of_control_plane(writes=writes))
+        return SessionCredentials(self.vending, control_plane_session(writes=writes))
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class SessionCredentials:
     """The credentials of one fence."""
 
-    vending: Vending
-    wanted: Wanted
+    vending: SessionCache
+    wanted: SessionSpec
 
     async def __call__(self) -> Credentials:
         try:
             return await self.vending.credentials(self.wanted)
-        except OverBudget as refusal:
+        except SessionThrottled as refusal:
             wait = ceil(refusal.retry_after * 1000)
             raise Throttled("too many tenants begin to be served just now; retry shortly", retryAfterMs=wait) from None
-        except NoSession as refusal:
+        except SessionUnavailable as refusal:
             wanted = self.wanted
             raise Internal(f"no session of {wanted.role} for {wanted.tenant}: {refusal}") from refusal
 
@@ -70,17 +70,17 @@ class Sessions:
         return await self.vending.replacement(self.wanted, refused)
 
 
-class Running(Protocol):
+class BotoSession(Protocol):
     """What is used of boto3's session."""
 
     def get_credentials(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class ProcessCredentials:
     """Refreshed by boto3 when they are about to end, which takes a thread, since it may ask somebody."""
 
-    running: Running
+    running: BotoSession
 
     async def __call__(self) -> Credentials:
         return await asyncio.to_thread(self._now)

@@ -9,7 +9,7 @@ RETRY_AFTER_MS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class ErrorRule:
     """The error that a code becomes, and whether the same call may succeed when made again."""
 
     error: Callable[[str], KeyfenceError]
@@ -18,7 +18,7 @@ class Meaning:
     """Whether another session might not be refused: this one may have been revoked, or have ended."""
 
 
-class Refused(Exception):
+class DynamoDbError(Exception):
     """An AWS error code with its message, as the client port raises it."""
 
     def __init__(self, code: str, message: str, reasons: tuple[str, ...] = (), consumed: object = None) -> None:
@@ -30,10 +30,10 @@ class Refused(Exception):
         """What the call consumed all the same, where the answer says so."""
 
     @property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> ErrorRule:
         if self.code == "TransactionCanceledException":
             return _canceled(self.reasons)
-        return MEANINGS.get(self.code, UNKNOWN)
+        return ERROR_RULES.get(self.code, UNKNOWN)
 
     def error(self) -> KeyfenceError:
         return self.meaning.error(str(self))
@@ -55,12 +55,12 @@ def _denied(_text: str) -> KeyfenceError:
     return Forbidden("this tenant's credentials do not allow that")
 
 
-UNKNOWN = Meaning(Internal)
-BUSY = Meaning(_throttled, retry=True)
-CONTENDED = Meaning(_contended, retry=True)
-BROKEN = Meaning(Internal, retry=True)
+UNKNOWN = ErrorRule(Internal)
+BUSY = ErrorRule(_throttled, retry=True)
+CONTENDED = ErrorRule(_contended, retry=True)
+BROKEN = ErrorRule(Internal, retry=True)
 
-MEANINGS: Mapping[str, Meaning] = {
+ERROR_RULES: Mapping[str, ErrorRule] = {
     "ProvisionedThroughputExceededException": BUSY,
     "ThrottlingException": BUSY,
     "ThrottlingError": BUSY,
@@ -73,25 +73,25 @@ MEANINGS: Mapping[str, Meaning] = {
     "ServiceUnavailable": BROKEN,
     "ServiceUnavailableException": BROKEN,
     "ConnectionLost": BROKEN,
-    "ConditionalCheckFailedException": Meaning(_conflict),
-    "AccessDeniedException": Meaning(_denied, of_session=True),
-    "ExpiredTokenException": Meaning(Internal, of_session=True),
-    "UnrecognizedClientException": Meaning(Internal, of_session=True),
-    "InvalidSignatureException": Meaning(Internal),
-    "ResourceNotFoundException": Meaning(Internal),
-    "ValidationException": Meaning(Internal),
-    "IdempotentParameterMismatchException": Meaning(Internal),
+    "ConditionalCheckFailedException": ErrorRule(_conflict),
+    "AccessDeniedException": ErrorRule(_denied, of_session=True),
+    "ExpiredTokenException": ErrorRule(Internal, of_session=True),
+    "UnrecognizedClientException": ErrorRule(Internal, of_session=True),
+    "InvalidSignatureException": ErrorRule(Internal),
+    "ResourceNotFoundException": ErrorRule(Internal),
+    "ValidationException": ErrorRule(Internal),
+    "IdempotentParameterMismatchException": ErrorRule(Internal),
 }
 
-REASONS: Mapping[str, Meaning] = {
-    "ConditionalCheckFailed": Meaning(_conflict),
+REASONS: Mapping[str, ErrorRule] = {
+    "ConditionalCheckFailed": ErrorRule(_conflict),
     "TransactionConflict": CONTENDED,
     "ThrottlingError": BUSY,
     "ProvisionedThroughputExceeded": BUSY,
 }
 
 
-def _canceled(reasons: tuple[str, ...]) -> Meaning:
+def _canceled(reasons: tuple[str, ...]) -> ErrorRule:
     """A failed condition decides, since it would fail again; otherwise what can be retried is."""
     meanings = [REASONS.get(reason, UNKNOWN) for reason in reasons if reason != "None"]
     final = [meaning for meaning in meanings if not meaning.retry]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
-class Lane:
+class ConcurrencyLimit:
     """What a semaphore does, bound to no event loop, and it tells how many wait."""
 
     __slots__ = ("_free", "_queue", "_width")
@@ -65,7 +65,7 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Rate:
+class Pacer:
     """So many items, or units, a second, evenly and in turn, however many wait; without a limit, at once."""
 
     per_second: float | None = None

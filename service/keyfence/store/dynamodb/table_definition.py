@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.caller import CredentialSource
-from keyfence.store.dynamodb.client import Wire
+from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.entity import Index, key_names
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import silo_table
@@ -71,14 +71,14 @@ def _key_schema(index: Index) -> list[dict[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Administration:
+class TableAdmin:
     """The few control-plane calls that make and inspect the table, on the caller's own credentials."""
 
     boto: "DynamoDBClient"
     table: str
 
     @classmethod
-    def connect(cls, wire: Wire, table: str, credentials: Credentials | None = None) -> "Administration":
+    def connect(cls, wire: ConnectionOptions, table: str, credentials: Credentials | None = None) -> "TableAdmin":
         """On the given credentials, or on those that boto3's own chain finds."""
         config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 5})
         session = _session(credentials) if credentials else boto3.Session()
@@ -164,7 +164,7 @@ def _session(credentials: Credentials) -> boto3.Session:
     return boto3.Session(botocore_session=session)
 
 
-def _direct(config: Config, wire: Wire) -> Config:
+def _direct(config: Config, wire: ConnectionOptions) -> Config:
     """An endpoint without https is on this machine or next to it, not behind the environment's proxies."""
     plain = (wire.endpoint_url or "").startswith("http:")
     return config.merge(Config(proxies={})) if plain else config
@@ -188,10 +188,10 @@ def _index_differences(wanted: Mapping[str, Any], found: Mapping[str, Any] | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Silos:
+class SiloTables:
     """Made and removed by whoever these credentials are; each is defined as the pool is."""
 
-    wire: Wire
+    wire: ConnectionOptions
     pool: str
     credentials: CredentialSource
 
@@ -204,6 +204,6 @@ class Silos:
     async def drop(self, tenant: TenantId) -> None:
         await asyncio.to_thread((await self._of(tenant)).drop)
 
-    async def _of(self, tenant: TenantId) -> Administration:
+    async def _of(self, tenant: TenantId) -> TableAdmin:
         credentials = await self.credentials()
-        return await asyncio.to_thread(Administration.connect, self.wire, silo_table(self.pool, tenant), credentials)
+        return await asyncio.to_thread(TableAdmin.connect, self.wire, silo_table(self.pool, tenant), credentials)

@@ -4,9 +4,10 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.policy import Condition, Effect, Policy, Statement
-from keyfence_iam.policy.operators import PLAIN, find_operator
+from keyfence_iam.policy.operators import OPERATORS as PLAIN
+from keyfence_iam.policy.operators import parse_operator
 
 ACTIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "s3:GetObject")
 RESOURCES = tuple(f"arn:aws:dynamodb:us-east-1:000000000000:table/{name}" for name in ("app", "app/index/a", "b"))
@@ -30,14 +31,14 @@ OPERATORS = tuple(
     for plain in PLAIN
     for quantified in (plain, f"ForAllValues:{plain}", f"ForAnyValue:{plain}")
     for name in (quantified, f"{quantified}IfExists")
-    if find_operator(name) is not None
+    if parse_operator(name) is not None
 )
 EFFECTS: tuple[Effect, ...] = ("Allow", "Deny")
 
 
 def condition(die: Random, *, variables: bool) -> Condition:
     name = die.choice(OPERATORS)
-    operator = find_operator(name)
+    operator = parse_operator(name)
     assert operator is not None
     plain = TYPED.get(operator.family, PATTERNS)
     values = (*plain, *WITH_VARIABLES) if variables and operator.family not in TYPED else plain
@@ -73,6 +74,8 @@ def policies(*, effect: Effect | None = None, variables: bool = True) -> st.Sear
     return st.integers(0, 2**32).map(thrown)
 
 
-VALUES: st.SearchStrategy[Value] = st.sampled_from(TEXTS) | st.lists(st.sampled_from(TEXTS), max_size=3).map(tuple)
+VALUES: st.SearchStrategy[ContextValue] = st.sampled_from(TEXTS) | st.lists(st.sampled_from(TEXTS), max_size=3).map(
+    tuple
+)
 CONTEXTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4)
-REQUESTS = st.builds(Authorisation, st.sampled_from(ACTIONS), st.sampled_from(RESOURCES), CONTEXTS)
+REQUESTS = st.builds(AuthorizationRequest, st.sampled_from(ACTIONS), st.sampled_from(RESOURCES), CONTEXTS)

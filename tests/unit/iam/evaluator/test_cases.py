@@ -7,9 +7,9 @@ import pytest
 
 from keyfence.cli.policy import evaluate_lines, shown
 from keyfence_iam.evaluator.decision import Allowed, Decision
-from keyfence_iam.evaluator.evaluate import Policies, evaluate, trusts
-from keyfence_iam.evaluator.request import Authorisation, Principal
-from keyfence_iam.policy import parse
+from keyfence_iam.evaluator.evaluate import Policies, evaluate, evaluate_trust
+from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
+from keyfence_iam.policy import parse_policy
 
 from .cases import Case, cases
 
@@ -33,14 +33,14 @@ def test_a_callers_request_is_decided(case: Case) -> None:
 
 def decided(case: Case) -> Decision:
     line, principal = case.line, Principal(**case.said["principal"])
-    asked = Authorisation(line["action"], line["resource"], context(line["context"]))
+    asked = AuthorizationRequest(line["action"], line["resource"], context(line["context"]))
     if "trust" in case.said:
-        return trusts(parse(case.said["trust"], kind="trust"), principal, asked)
+        return evaluate_trust(parse_policy(case.said["trust"], kind="trust"), principal, asked)
     policies = Policies(
-        identity=tuple(parse(policy) for policy in line["identity"]),
-        boundary=tuple(parse(policy) for policy in line["boundary"]) if "boundary" in line else None,
-        session=tuple(parse(policy) for policy in line["session"]) if "session" in line else None,
-        resource=tuple(parse(policy, kind="resource") for policy in case.said.get("resource_policies", [])),
+        identity=tuple(parse_policy(policy) for policy in line["identity"]),
+        boundary=tuple(parse_policy(policy) for policy in line["boundary"]) if "boundary" in line else None,
+        session=tuple(parse_policy(policy) for policy in line["session"]) if "session" in line else None,
+        resource=tuple(parse_policy(policy, kind="resource") for policy in case.said.get("resource_policies", [])),
     )
     return evaluate(policies, asked, principal)
 

@@ -3,24 +3,24 @@
 import pytest
 
 from keyfence_iam.evaluator import assumptions, statement
-from keyfence_iam.evaluator.conditions import clause
+from keyfence_iam.evaluator.conditions import compile_condition
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
-from keyfence_iam.evaluator.request import Authorisation, Principal, Value
-from keyfence_iam.evaluator.statement import Naming
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
+from keyfence_iam.evaluator.statement import PrincipalMatch
 from keyfence_iam.policy import Condition, Policy, Statement
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
 
 
-def holds(operator: str, value: str, found: Value | None, **context: Value) -> bool:
-    held = clause(Condition(operator, "x:key", (value,)), variables=True)
+def holds(operator: str, value: str, found: ContextValue | None, **context: ContextValue) -> bool:
+    held = compile_condition(Condition(operator, "x:key", (value,)), variables=True)
     return held.holds(context if found is None else {**context, "x:key": found})
 
 
-def decided(*statements: Statement, **context: Value) -> Decision:
+def decided(*statements: Statement, **context: ContextValue) -> Decision:
     named = {key.replace("_", ":"): value for key, value in context.items()}
-    return evaluate(Policies((Policy(statements=statements),)), Authorisation("x:Do", TABLE, named))
+    return evaluate(Policies((Policy(statements=statements),)), AuthorizationRequest("x:Do", TABLE, named))
 
 
 def test_the_choices_are_these() -> None:
@@ -30,7 +30,7 @@ def test_the_choices_are_these() -> None:
         "UNRESOLVED_NOT_RESOURCE_APPLIES": False,
         "SHORT_ARN_IS_COMPLETED": True,
         "UNREADABLE_VALUE_DENIES": True,
-        "EVERYBODY_IS_NAMED_DIRECTLY": True,
+        "ANY_PRINCIPAL_IS_DIRECT": True,
     }
 
 
@@ -110,4 +110,4 @@ def test_a_value_that_cannot_be_read_allows_nothing_and_is_denied() -> None:
 
 
 def test_everybody_is_named_directly() -> None:
-    assert statement.naming({"AWS": ("*",)}, Principal(account="000000000000")) is Naming.DIRECT
+    assert statement.match_principal({"AWS": ("*",)}, Principal(account="000000000000")) is PrincipalMatch.DIRECT

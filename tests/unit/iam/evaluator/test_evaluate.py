@@ -4,14 +4,14 @@ from typing import Any, cast
 
 import pytest
 
-from keyfence_iam.evaluator.decision import Allowed, Denied, Origin
-from keyfence_iam.evaluator.evaluate import Policies, evaluate, trusts
-from keyfence_iam.evaluator.request import Authorisation, Principal, Value
-from keyfence_iam.policy import Condition, Policy, Statement, parse
+from keyfence_iam.evaluator.decision import Allowed, Denied, StatementId
+from keyfence_iam.evaluator.evaluate import Policies, evaluate, evaluate_trust
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
+from keyfence_iam.policy import Condition, Policy, Statement, parse_policy
 
 EVERYTHING = Policy(statements=(Statement(effect="Allow", actions=("*",), resources=("*",)),))
-ASKED = Authorisation("dynamodb:GetItem", "*")
-TRUSTING = parse({"Statement": {"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}}, kind="trust")
+ASKED = AuthorizationRequest("dynamodb:GetItem", "*")
+TRUSTING = parse_policy({"Statement": {"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}}, kind="trust")
 
 
 def guarded(*conditions: Condition) -> Policy:
@@ -23,16 +23,16 @@ def guarded(*conditions: Condition) -> Policy:
     "context",
     [
         {"x:a": "1", "X:A": "2"},
-        {"x:a": cast("Value", 5)},
+        {"x:a": cast("ContextValue", 5)},
         {cast("str", 5): "1"},
     ],
     ids=["two spellings", "a number", "a number for a key"],
 )
 def test_what_cannot_be_evaluated_is_denied_and_logged(
-    context: dict[str, Value], caplog: pytest.LogCaptureFixture
+    context: dict[str, ContextValue], caplog: pytest.LogCaptureFixture
 ) -> None:
     policies = Policies((EVERYTHING, guarded(Condition("ForAllValues:StringEquals", "x:a", ("1",)))), session=(NEVER,))
-    assert evaluate(policies, Authorisation("x:Do", "*", context)) == Denied("identity")
+    assert evaluate(policies, AuthorizationRequest("x:Do", "*", context)) == Denied("identity")
     assert "could not be evaluated" in caplog.text
 
 
@@ -40,13 +40,13 @@ NEVER = guarded(Condition("ForAllValues:StringEquals", "x:a", ("1",)))
 
 
 def test_a_trust_policy_that_cannot_be_evaluated_denies(caplog: pytest.LogCaptureFixture) -> None:
-    asked = Authorisation("sts:AssumeRole", "*", {"x:a": "1", "X:a": "1"})
-    assert trusts(TRUSTING, Principal(account="000000000000"), asked) == Denied("resource")
+    asked = AuthorizationRequest("sts:AssumeRole", "*", {"x:a": "1", "X:a": "1"})
+    assert evaluate_trust(TRUSTING, Principal(account="000000000000"), asked) == Denied("resource")
     assert "could not be evaluated" in caplog.text
 
 
 def test_a_kind_that_is_there_but_empty_allows_nothing() -> None:
-    assert evaluate(Policies((EVERYTHING,)), ASKED) == Allowed(Origin("identity", 0, 0))
+    assert evaluate(Policies((EVERYTHING,)), ASKED) == Allowed(StatementId("identity", 0, 0))
     assert evaluate(Policies((EVERYTHING,), session=()), ASKED) == Denied("session")
     assert evaluate(Policies((EVERYTHING,), boundary=()), ASKED) == Denied("boundary")
 
@@ -70,8 +70,10 @@ def test_an_operator_that_does_not_exist_cannot_be_made_ready() -> None:
 
 
 def test_a_trust_policy_is_not_a_grant_of_everything_where_resources_are_named() -> None:
-    assert evaluate(Policies((TRUSTING,)), Authorisation("sts:AssumeRole", "*")) == Denied("identity")
-    assert evaluate(Policies((), resource=(TRUSTING,)), Authorisation("sts:AssumeRole", "*")) == Denied("identity")
+    assert evaluate(Policies((TRUSTING,)), AuthorizationRequest("sts:AssumeRole", "*")) == Denied("identity")
+    assert evaluate(Policies((), resource=(TRUSTING,)), AuthorizationRequest("sts:AssumeRole", "*")) == Denied(
+        "identity"
+    )
 
 
 def test_an_identity_policy_names_nobody_as_a_resource_policy() -> None:
@@ -79,12 +81,15 @@ def test_an_identity_policy_names_nobody_as_a_resource_policy() -> None:
 
 
 def test_an_origin_prints_its_place() -> None:
-    assert str(Origin("session", 1, 2)) == "session[1].Statement[2]"
-    assert str(Origin("identity", 0, 3, "Own")) == "identity[0].Statement[3] (Own)"
+    assert str(StatementId("session", 1, 2)) == "session[1].Statement[2]"
+    assert str(StatementId("identity", 0, 3, "Own")) == "identity[0].Statement[3] (Own)"
 
 
 def test_decisions_can_be_told_apart() -> None:
-    found: dict[Any, str] = {Denied("identity"): "implicit", Denied("identity", Origin("identity", 0, 0)): "explicit"}
+    found: dict[Any, str] = {
+        Denied("identity"): "implicit",
+        Denied("identity", StatementId("identity", 0, 0)): "explicit",
+    }
     assert found[Denied("identity")] == "implicit"
-    assert Denied("identity", Origin("identity", 0, 0)).explicit
+    assert Denied("identity", StatementId("identity", 0, 0)).explicit
     assert not Denied("identity").explicit

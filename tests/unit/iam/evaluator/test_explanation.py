@@ -2,12 +2,12 @@
 
 from keyfence_iam.evaluator.decision import Denied
 from keyfence_iam.evaluator.evaluate import Policies
-from keyfence_iam.evaluator.explain import Explanation, Finding, explain
-from keyfence_iam.evaluator.request import Authorisation, Principal
-from keyfence_iam.policy import parse
+from keyfence_iam.evaluator.explain import ElementMatch, Explanation, explain
+from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
+from keyfence_iam.policy import parse_policy
 
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
-FENCE = parse(
+FENCE = parse_policy(
     {
         "Version": "2012-10-17",
         "Statement": [
@@ -30,7 +30,7 @@ LIKE = "ForAllValues:StringLike dynamodb:LeadingKeys"
 
 def explained(tenant: str | None, action: str = "dynamodb:GetItem") -> Explanation:
     tag = {} if tenant is None else {"aws:PrincipalTag/tenant": tenant}
-    asked = Authorisation(action, TABLE, {"dynamodb:LeadingKeys": ("TENANT#acme#1",), **tag})
+    asked = AuthorizationRequest(action, TABLE, {"dynamodb:LeadingKeys": ("TENANT#acme#1",), **tag})
     return explain(Policies((FENCE,)), asked)
 
 
@@ -40,7 +40,7 @@ def test_a_neighbours_denial_names_the_condition_that_failed() -> None:
     assert explanation.decision == Denied("identity")
     assert (own.origin.sid, own.applies) == ("Own", False)
     assert [one.element for one in own.findings if not one.matched] == [LIKE]
-    assert Finding(LIKE, False, ("TENANT#globex#*",), ("TENANT#acme#1",)) in own.findings
+    assert ElementMatch(LIKE, False, ("TENANT#globex#*",), ("TENANT#acme#1",)) in own.findings
     assert [one.element for one in scan.findings if not one.matched] == ["Action"]
 
 
@@ -53,7 +53,7 @@ def test_everything_of_the_statement_that_allows_matched() -> None:
 
 def test_a_variable_without_a_value_is_shown_as_none() -> None:
     own, _ = explained(None).statements
-    assert Finding(LIKE, False, (None,), ("TENANT#acme#1",)) in own.findings
+    assert ElementMatch(LIKE, False, (None,), ("TENANT#acme#1",)) in own.findings
 
 
 def test_a_deny_that_applies_is_shown_as_such() -> None:
@@ -67,7 +67,7 @@ def test_a_resource_policy_shows_whom_it_names() -> None:
     session = "arn:aws:sts::000000000000:assumed-role/app/one"
     principal = Principal(account="000000000000", session_arn=session)
     said = {"Effect": "Allow", "Principal": {"AWS": session}, "Action": "*", "Resource": "*"}
-    policy = parse({"Version": "2012-10-17", "Statement": said}, kind="resource")
-    asked = Authorisation("dynamodb:GetItem", TABLE)
+    policy = parse_policy({"Version": "2012-10-17", "Statement": said}, kind="resource")
+    asked = AuthorizationRequest("dynamodb:GetItem", TABLE)
     (statement,) = explain(Policies((), resource=(policy,)), asked, principal).statements
-    assert statement.findings[0] == Finding("Principal", True, (session,), session)
+    assert statement.findings[0] == ElementMatch("Principal", True, (session,), session)

@@ -7,12 +7,12 @@ from itertools import product
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keyfence_iam.evaluator.matching import glob, wild
-from keyfence_iam.policy.pattern import template
+from keyfence_iam.evaluator.matching import glob, wildcards
+from keyfence_iam.policy.pattern import parse_pattern
 
 
 def matches(pattern: str, text: str) -> bool:
-    return glob(wild(pattern)).matches(text)
+    return glob(wildcards(pattern)).matches(text)
 
 
 @cache
@@ -43,7 +43,7 @@ def words(signs: str, longest: int) -> Iterator[str]:
 def test_every_short_pattern_matches_every_short_text_as_its_definition_does() -> None:
     texts = list(words("ab", 5))
     for pattern in words("ab*?", 5):
-        made = glob(wild(pattern))
+        made = glob(wildcards(pattern))
         found = [text for text in texts if made.matches(text)]
         assert found == [text for text in texts if naively(pattern, text)], pattern
 
@@ -66,7 +66,8 @@ def test_a_pattern_of_many_stars_gives_up_soon() -> None:
 def test_a_document_of_2008_has_no_variables(text: str) -> None:
     assert (
         "".join(
-            atom if isinstance(atom, str) else getattr(atom, "value", "!") for atom in template(text, variables=False)
+            atom if isinstance(atom, str) else getattr(atom, "value", "!")
+            for atom in parse_pattern(text, variables=False)
         )
         == text
     )

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
 from keyfence_iam.evaluator.explain import explain
-from keyfence_iam.evaluator.request import Authorisation
-from keyfence_iam.policy import Policy, parse
+from keyfence_iam.evaluator.request import AuthorizationRequest
+from keyfence_iam.policy import Policy, parse_policy
 
 from .strategies import ACTIONS, REQUESTS, RESOURCES, policies
 
@@ -25,7 +25,7 @@ def allowed(decision: Decision) -> bool:
 
 @UNTIMED
 @given(IDENTITY, policies(effect="Deny"), REQUESTS)
-def test_adding_a_deny_never_widens(identity: tuple[Policy, ...], deny: Policy, asked: Authorisation) -> None:
+def test_adding_a_deny_never_widens(identity: tuple[Policy, ...], deny: Policy, asked: AuthorizationRequest) -> None:
     if not allowed(evaluate(Policies(identity), asked)):
         assert not allowed(evaluate(Policies((*identity, deny)), asked))
         assert not allowed(evaluate(Policies((deny, *identity)), asked))
@@ -33,28 +33,30 @@ def test_adding_a_deny_never_widens(identity: tuple[Policy, ...], deny: Policy, 
 
 @UNTIMED
 @given(GRANTING, policies(), REQUESTS)
-def test_a_session_policy_never_widens(identity: tuple[Policy, ...], session: Policy, asked: Authorisation) -> None:
+def test_a_session_policy_never_widens(
+    identity: tuple[Policy, ...], session: Policy, asked: AuthorizationRequest
+) -> None:
     if allowed(evaluate(Policies(identity, session=(session,)), asked)):
         assert allowed(evaluate(Policies(identity), asked))
 
 
 @UNTIMED
 @given(GRANTING, policies(), REQUESTS)
-def test_a_boundary_never_widens(identity: tuple[Policy, ...], boundary: Policy, asked: Authorisation) -> None:
+def test_a_boundary_never_widens(identity: tuple[Policy, ...], boundary: Policy, asked: AuthorizationRequest) -> None:
     if allowed(evaluate(Policies(identity, (boundary,)), asked)):
         assert allowed(evaluate(Policies(identity), asked))
 
 
 @UNTIMED
 @given(GRANTING, policies(effect="Allow"), REQUESTS)
-def test_adding_an_allow_never_narrows(identity: tuple[Policy, ...], more: Policy, asked: Authorisation) -> None:
+def test_adding_an_allow_never_narrows(identity: tuple[Policy, ...], more: Policy, asked: AuthorizationRequest) -> None:
     if allowed(evaluate(Policies(identity), asked)):
         assert allowed(evaluate(Policies((*identity, more)), asked))
 
 
 @UNTIMED
 @given(IDENTITY, REQUESTS)
-def test_the_order_of_policies_does_not_decide(identity: tuple[Policy, ...], asked: Authorisation) -> None:
+def test_the_order_of_policies_does_not_decide(identity: tuple[Policy, ...], asked: AuthorizationRequest) -> None:
     assert allowed(evaluate(Policies(identity), asked)) == allowed(evaluate(Policies(identity[::-1]), asked))
 
 
@@ -68,8 +70,8 @@ def test_the_order_of_policies_does_not_decide(identity: tuple[Policy, ...], ask
 def test_a_policy_without_variables_does_not_depend_on_tags(
     policy: Policy, action: str, resource: str, tenant: str
 ) -> None:
-    bare = Authorisation(action, resource, {"x:n": "5"})
-    tagged = Authorisation(action, resource, {"x:n": "5", "aws:PrincipalTag/tenant": tenant})
+    bare = AuthorizationRequest(action, resource, {"x:n": "5"})
+    tagged = AuthorizationRequest(action, resource, {"x:n": "5", "aws:PrincipalTag/tenant": tenant})
     assert evaluate(Policies((policy,)), bare) == evaluate(Policies((policy,)), tagged)
 
 
@@ -79,23 +81,23 @@ def names_a_tag(policy: Policy) -> bool:
 
 @UNTIMED
 @given(IDENTITY, REQUESTS)
-def test_the_case_of_the_action_does_not_decide(identity: tuple[Policy, ...], asked: Authorisation) -> None:
-    shouted = Authorisation(asked.action.upper(), asked.resource, asked.context)
+def test_the_case_of_the_action_does_not_decide(identity: tuple[Policy, ...], asked: AuthorizationRequest) -> None:
+    shouted = AuthorizationRequest(asked.action.upper(), asked.resource, asked.context)
     assert evaluate(Policies(identity), asked) == evaluate(Policies(identity), shouted)
 
 
 @UNTIMED
 @given(IDENTITY, REQUESTS)
-def test_the_case_of_the_keys_does_not_decide(identity: tuple[Policy, ...], asked: Authorisation) -> None:
+def test_the_case_of_the_keys_does_not_decide(identity: tuple[Policy, ...], asked: AuthorizationRequest) -> None:
     shouted = {key.upper(): value for key, value in asked.context.items()}
-    answer = evaluate(Policies(identity), Authorisation(asked.action, asked.resource, shouted))
+    answer = evaluate(Policies(identity), AuthorizationRequest(asked.action, asked.resource, shouted))
     assert evaluate(Policies(identity), asked) == answer
 
 
 @UNTIMED
 @given(IDENTITY, policies(), policies(), REQUESTS)
 def test_nothing_fails_to_be_evaluated(
-    identity: tuple[Policy, ...], boundary: Policy, session: Policy, asked: Authorisation
+    identity: tuple[Policy, ...], boundary: Policy, session: Policy, asked: AuthorizationRequest
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logging.getLogger("keyfence_iam.evaluator.evaluate"), "exception", pytest.fail)
@@ -104,7 +106,7 @@ def test_nothing_fails_to_be_evaluated(
 
 @UNTIMED
 @given(IDENTITY, REQUESTS)
-def test_an_explanation_agrees_with_the_decision(identity: tuple[Policy, ...], asked: Authorisation) -> None:
+def test_an_explanation_agrees_with_the_decision(identity: tuple[Policy, ...], asked: AuthorizationRequest) -> None:
     explanation = explain(Policies(identity), asked)
     applied = [said for said in explanation.statements if said.applies]
     denied = [said for said in applied if said.effect == "Deny"]
@@ -115,4 +117,4 @@ def test_an_explanation_agrees_with_the_decision(identity: tuple[Policy, ...], a
 @UNTIMED
 @given(policies())
 def test_a_policy_comes_back_from_its_json(policy: Policy) -> None:
-    assert parse(policy.as_json()) == policy
+    assert parse_policy(policy.as_json()) == policy

@@ -2,12 +2,12 @@
 
 import pytest
 
-from keyfence_iam.evaluator.decision import Denied, Kind, Origin, denial
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.evaluator.decision import Denied, PolicyType, StatementId, access_denied_message
+from keyfence_iam.evaluator.request import AuthorizationRequest
 
 SESSION = "arn:aws:sts::000000000000:assumed-role/tenant-read/acme"
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence"
-ASKED = Authorisation("dynamodb:Query", TABLE)
+ASKED = AuthorizationRequest("dynamodb:Query", TABLE)
 REFUSED = f"User: {SESSION} is not authorized to perform: dynamodb:Query on resource: {TABLE} "
 
 
@@ -20,8 +20,8 @@ REFUSED = f"User: {SESSION} is not authorized to perform: dynamodb:Query on reso
         ("resource", "because no resource-based policy allows the dynamodb:Query action"),
     ],
 )
-def test_an_implicit_denial_names_the_kind_that_does_not_allow(kind: Kind, words: str) -> None:
-    assert denial(Denied(kind), ASKED, SESSION) == REFUSED + words
+def test_an_implicit_denial_names_the_kind_that_does_not_allow(kind: PolicyType, words: str) -> None:
+    assert access_denied_message(Denied(kind), ASKED, SESSION) == REFUSED + words
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ def test_an_implicit_denial_names_the_kind_that_does_not_allow(kind: Kind, words
         ("resource", "with an explicit deny in a resource-based policy"),
     ],
 )
-def test_an_explicit_denial_names_the_kind_that_denies(kind: Kind, words: str) -> None:
-    assert denial(Denied(kind, Origin(kind, 0, 0)), ASKED, SESSION) == REFUSED + words
+def test_an_explicit_denial_names_the_kind_that_denies(kind: PolicyType, words: str) -> None:
+    assert access_denied_message(Denied(kind, StatementId(kind, 0, 0)), ASKED, SESSION) == REFUSED + words

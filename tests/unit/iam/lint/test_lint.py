@@ -9,20 +9,20 @@ import pytest
 
 import keyfence_iam.lint
 from keyfence_iam.lint import Finding, lint, lint_text
-from keyfence_iam.lint.statement import Rule
-from keyfence_iam.policy import Kind, parse
-from keyfence_iam.tenant import tenant_boundary
+from keyfence_iam.lint.statement import LintRule
+from keyfence_iam.policy import DocumentKind, parse_policy
+from keyfence_iam.tenant import tenant_key_prefix
 
 from .samples import GOOD, HOLES, OWN, TABLE, fenced, granting, policy, statement, trust, trusting
 
 
-def found(document: dict[str, Any], kind: Kind | None = None) -> list[str]:
+def found(document: dict[str, Any], kind: DocumentKind | None = None) -> list[str]:
     return [finding.name for finding in lint_text(json.dumps(document), kind)]
 
 
 def rules() -> set[tuple[str, str]]:
     modules = [import_module(f"keyfence_iam.lint.{module.name}") for module in iter_modules(keyfence_iam.lint.__path__)]
-    declared = [value for module in modules for value in vars(module).values() if isinstance(value, Rule)]
+    declared = [value for module in modules for value in vars(module).values() if isinstance(value, LintRule)]
     return {(rule.hole, rule.name) for rule in declared}
 
 
@@ -278,11 +278,11 @@ def test_an_escaped_character_that_policies_cannot_hold_is_found() -> None:
 
 
 def test_a_letter_of_latin_1_is_found_where_it_stands() -> None:
-    assert [(one.name, one.place) for one in lint(parse(fenced("TENANT#caf\u00e9#*")))] == [
+    assert [(one.name, one.place) for one in lint(parse_policy(fenced("TENANT#caf\u00e9#*")))] == [
         ("strange-character", "Statement[0]"),
         ("unclean-tenant", "Statement[0]"),
     ]
 
 
 def test_the_fence_of_the_samples_is_the_projects_own() -> None:
-    assert tenant_boundary("${aws:PrincipalTag/tenant}") + "*" == OWN
+    assert tenant_key_prefix("${aws:PrincipalTag/tenant}") + "*" == OWN

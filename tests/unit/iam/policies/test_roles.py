@@ -7,9 +7,9 @@ import pytest
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.lint import lint
-from keyfence_iam.policy import Policy, Statement, parse
-from keyfence_iam.policy.actions import ADMINISTRATION, DATA, KEYED, MAKING
-from keyfence_iam.policy.document import INLINE, MANAGED, TRUST, size
+from keyfence_iam.policy import Policy, Statement, parse_policy
+from keyfence_iam.policy.actions import ITEM_ACTIONS, KEYED_ITEM_ACTIONS, TABLE_ADMIN_ACTIONS, TABLE_SETUP_ACTIONS
+from keyfence_iam.policy.document import MAX_INLINE_SIZE, MAX_MANAGED_SIZE, MAX_TRUST_SIZE, policy_size
 from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.statements import INDEXES
 
@@ -34,8 +34,8 @@ def allowing(policy: Policy) -> list[Statement]:
 @each_role
 @pytest.mark.parametrize("deployment", [LOCAL, LONGEST], ids=["local", "longest"])
 def test_both_policies_are_what_iam_accepts(role: str, deployment: Deployment) -> None:
-    parse(ROLES[role].identity(deployment).as_json())
-    parse(ROLES[role].trust(deployment).as_json(), kind="trust")
+    parse_policy(ROLES[role].identity(deployment).as_json())
+    parse_policy(ROLES[role].trust(deployment).as_json(), kind="trust")
 
 
 @each_role
@@ -47,8 +47,8 @@ def test_both_policies_are_free_of_holes(role: str, deployment: Deployment) -> N
 
 @each_role
 def test_both_policies_fit_into_iams_limits(role: str) -> None:
-    assert size(ROLES[role].identity(LONGEST)) <= INLINE
-    assert size(ROLES[role].trust(LONGEST)) <= TRUST
+    assert policy_size(ROLES[role].identity(LONGEST)) <= MAX_INLINE_SIZE
+    assert policy_size(ROLES[role].trust(LONGEST)) <= MAX_TRUST_SIZE
 
 
 def test_whoever_may_be_a_tenant_is_bounded_by_the_fence_itself() -> None:
@@ -56,7 +56,7 @@ def test_whoever_may_be_a_tenant_is_bounded_by_the_fence_itself() -> None:
     assert set(bounded) == {role for role in ROLES if role.startswith("tenant-")}
     for role, boundary in bounded.items():
         assert boundary(LONGEST) == ROLES[role].identity(LONGEST)
-        assert size(boundary(LONGEST)) <= MANAGED
+        assert policy_size(boundary(LONGEST)) <= MAX_MANAGED_SIZE
 
 
 def test_the_warden_writes_policies_of_the_services_tenant_roles_and_of_no_other() -> None:
@@ -109,7 +109,7 @@ def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> 
     assert accepting == {
         ("migrator", ("H1",), ("dynamodb:Scan",), pool),
         ("migrator", ("H1", "H29"), ("dynamodb:Scan",), silos),
-        ("migrator", ("H19", "H29"), (*MAKING, "dynamodb:DeleteTable"), silos),
+        ("migrator", ("H19", "H29"), (*TABLE_SETUP_ACTIONS, "dynamodb:DeleteTable"), silos),
         ("stream-worker", ("H19",), streams, (f"{LOCAL.table_arn}/stream/*",)),
     }
 
@@ -117,11 +117,11 @@ def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> 
 @pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "warden"])
 def test_a_role_without_items_allows_no_item_call_and_denies_them_all(role: str) -> None:
     policy = ROLES[role].identity(LOCAL)
-    assert not {action for statement in allowing(policy) for action in statement.actions} & set(DATA)
+    assert not {action for statement in allowing(policy) for action in statement.actions} & set(ITEM_ACTIONS)
     (deny,) = (statement for statement in policy.statements if statement.effect == "Deny")
     assert deny.resources == ("*",)
     assert not deny.conditions
-    assert deny.actions == ("dynamodb:*",) or set(deny.actions) >= set(DATA)
+    assert deny.actions == ("dynamodb:*",) or set(deny.actions) >= set(ITEM_ACTIONS)
 
 
 SILO = f"{LOCAL.table_arn}-silo-${{aws:PrincipalTag/tenant}}"
@@ -138,7 +138,7 @@ SILO = f"{LOCAL.table_arn}-silo-${{aws:PrincipalTag/tenant}}"
     ],
 )
 def test_item_calls_are_allowed_on_tables_and_queries_on_each_index_by_name(role: str, tables: tuple[str, ...]) -> None:
-    keyed = [one for one in allowing(ROLES[role].identity(LOCAL)) if set(one.actions) & set(KEYED)]
+    keyed = [one for one in allowing(ROLES[role].identity(LOCAL)) if set(one.actions) & set(KEYED_ITEM_ACTIONS)]
     assert [one.resources for one in keyed] == [
         tables,
         tuple(f"{table}/index/{index}" for table in tables for index in INDEXES),
@@ -151,12 +151,12 @@ def test_the_migrator_changes_and_removes_silos_and_never_the_pool() -> None:
     granted = {
         resource
         for one in statements
-        if one.effect == "Allow" and set(one.actions) & {*ADMINISTRATION, *MAKING}
+        if one.effect == "Allow" and set(one.actions) & {*TABLE_ADMIN_ACTIONS, *TABLE_SETUP_ACTIONS}
         for resource in one.resources
     }
     refused = [one for one in statements if one.effect == "Deny" and one.resources == (LOCAL.table_arn,)]
     assert granted == {f"{LOCAL.table_arn}-silo-*"}
-    assert [(one.actions, one.conditions) for one in refused] == [(ADMINISTRATION, ())]
+    assert [(one.actions, one.conditions) for one in refused] == [(TABLE_ADMIN_ACTIONS, ())]
 
 
 def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:

@@ -5,75 +5,84 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.policy import Condition, parse
-from keyfence_iam.policy.document import INLINE, size
+from keyfence_iam.policy import Condition, parse_policy
+from keyfence_iam.policy.document import MAX_INLINE_SIZE, policy_size
 from keyfence_iam.roles import ROLES
-from keyfence_iam.suspension.policy import LARGEST, BadSuspension, revoked, suspended
-from keyfence_iam.tenant import BadTenantId, TenantId
+from keyfence_iam.suspension.policy import (
+    MAX_SUSPENSION_SIZE,
+    InvalidSuspension,
+    deny_sessions_before,
+    deny_tenants_policy,
+)
+from keyfence_iam.tenant import InvalidTenantId, TenantId
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 LONG_NAMED = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]
 
 
 def condition(policy: object) -> Condition:
-    (statement,) = parse(policy).statements
+    (statement,) = parse_policy(policy).statements
     assert (statement.effect, statement.actions, statement.resources) == ("Deny", ("*",), ("*",))
     (only,) = statement.conditions
     return only
 
 
 def test_a_suspension_denies_everything_to_the_tenants_it_names() -> None:
-    policy = suspended([TenantId("globex"), TenantId("acme"), TenantId("acme")])
+    policy = deny_tenants_policy([TenantId("globex"), TenantId("acme"), TenantId("acme")])
     assert condition(policy.as_json()) == Condition("StringEquals", "aws:PrincipalTag/tenant", ("acme", "globex"))
 
 
 @pytest.mark.parametrize("text", ["*", "", "ACME", "a*", "${aws:username}", "acme#"])
 def test_what_is_no_tenant_is_not_suspended(text: str) -> None:
-    with pytest.raises(BadTenantId):
-        suspended([TenantId("acme"), TenantId(text)])
+    with pytest.raises(InvalidTenantId):
+        deny_tenants_policy([TenantId("acme"), TenantId(text)])
 
 
 def test_a_suspension_of_nobody_is_refused() -> None:
-    with pytest.raises(BadSuspension, match="at least one tenant"):
-        suspended([])
+    with pytest.raises(InvalidSuspension, match="at least one tenant"):
+        deny_tenants_policy([])
 
 
 def test_a_suspension_that_iam_has_no_room_for_is_refused_with_its_size() -> None:
-    with pytest.raises(BadSuspension, match=r"1000 tenants take 3\d,\d{3} characters, and a policy has 5,760"):
-        suspended(LONG_NAMED)
+    with pytest.raises(InvalidSuspension, match=r"1000 tenants take 3\d,\d{3} characters, and a policy has 5,760"):
+        deny_tenants_policy(LONG_NAMED)
 
 
 @pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
 def test_the_longest_suspension_fits_beside_the_roles_own_policy_and_a_revocation(role: str) -> None:
     most = max(number for number in range(1, 300) if _fits(number))
-    together = (ROLES[role].identity(Deployment(table="t" * 255)), suspended(LONG_NAMED[:most]), revoked(NOON))
+    together = (
+        ROLES[role].identity(Deployment(table="t" * 255)),
+        deny_tenants_policy(LONG_NAMED[:most]),
+        deny_sessions_before(NOON),
+    )
     assert most > 150
-    assert sum(size(policy) for policy in together) <= INLINE
+    assert sum(policy_size(policy) for policy in together) <= MAX_INLINE_SIZE
 
 
 def _fits(number: int) -> bool:
     try:
-        return size(suspended(LONG_NAMED[:number])) <= LARGEST
-    except BadSuspension:
+        return policy_size(deny_tenants_policy(LONG_NAMED[:number])) <= MAX_SUSPENSION_SIZE
+    except InvalidSuspension:
         return False
 
 
 def test_a_revocation_denies_everything_to_sessions_of_before() -> None:
-    assert condition(revoked(NOON).as_json()) == Condition(
+    assert condition(deny_sessions_before(NOON).as_json()) == Condition(
         "DateLessThan", "aws:TokenIssueTime", ("2026-01-02T12:00:00Z",)
     )
 
 
 def test_a_revocation_rounds_up_so_that_no_session_of_that_second_stays() -> None:
-    late = revoked(NOON + timedelta(microseconds=1))
+    late = deny_sessions_before(NOON + timedelta(microseconds=1))
     assert condition(late.as_json()).values == ("2026-01-02T12:00:01Z",)
 
 
 def test_a_revocation_is_told_in_utc() -> None:
     there = NOON.astimezone(timezone(timedelta(hours=-5)))
-    assert revoked(there) == revoked(NOON)
+    assert deny_sessions_before(there) == deny_sessions_before(NOON)
 
 
 def test_a_time_without_a_zone_is_refused() -> None:
-    with pytest.raises(BadSuspension, match="time zone"):
-        revoked(NOON.replace(tzinfo=None))
+    with pytest.raises(InvalidSuspension, match="time zone"):
+        deny_sessions_before(NOON.replace(tzinfo=None))

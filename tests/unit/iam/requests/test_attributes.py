@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.authorization import NotUnderstood
+from keyfence_iam.authorization import UnsupportedRequest
 
 from .asking import KEY, attributes, one, s
 
@@ -94,13 +94,13 @@ def test_the_older_maps_mention_their_keys() -> None:
     ],
 )
 def test_an_update_that_cannot_be_read_is_not_understood(update: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         mentioned("UpdateItem", Key=KEY, UpdateExpression=update)
 
 
 @pytest.mark.parametrize("projection", ["", ",", "a,", "a b", "a..b", "a[b]", "a[0", ":v", "size(a)", "#absent", "*"])
 def test_a_projection_that_cannot_be_read_is_not_understood(projection: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         mentioned("Scan", ProjectionExpression=projection)
 
 
@@ -108,5 +108,5 @@ def test_a_projection_that_cannot_be_read_is_not_understood(projection: str) -> 
     "condition", ["a", ":v", "size(a)", "a = :v AND b", "NOT a", "(a = :v) = :w", "a + b", "a = :v b"]
 )
 def test_a_value_is_not_a_condition(condition: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         mentioned("DeleteItem", Key=KEY, ConditionExpression=condition)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.authorization import NotUnderstood, Place, expand
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.authorization import ArnScope, UnsupportedRequest, authorizations_for
+from keyfence_iam.evaluator.request import AuthorizationRequest
 
 from .asking import PLACE, STREAM, TABLE, asked
 
@@ -16,21 +16,21 @@ from .asking import PLACE, STREAM, TABLE, asked
     "operation", ["DescribeTable", "CreateTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive"]
 )
 def test_a_call_about_a_table_asks_for_it_without_any_context(operation: str) -> None:
-    assert asked(operation, TableName="keyfence") == (Authorisation(f"dynamodb:{operation}", TABLE),)
+    assert asked(operation, TableName="keyfence") == (AuthorizationRequest(f"dynamodb:{operation}", TABLE),)
 
 
 @pytest.mark.parametrize("operation", ["DescribeTimeToLive", "DescribeContinuousBackups", "UpdateContinuousBackups"])
 def test_a_table_need_not_be_known_to_be_asked_about(operation: str) -> None:
-    (about,) = expand(operation, {"TableName": "new"}, PLACE, {})
+    (about,) = authorizations_for(operation, {"TableName": "new"}, PLACE, {})
     assert about.resource.endswith(":table/new")
 
 
 @pytest.mark.parametrize("operation", ["TagResource", "UntagResource", "ListTagsOfResource", "PutResourcePolicy"])
 def test_a_call_about_a_resource_asks_for_that_arn(operation: str) -> None:
     for arn in (TABLE, f"{TABLE}/index/GSI1", STREAM):
-        assert asked(operation, ResourceArn=arn) == (Authorisation(f"dynamodb:{operation}", arn),)
+        assert asked(operation, ResourceArn=arn) == (AuthorizationRequest(f"dynamodb:{operation}", arn),)
     for arn in ("keyfence", "*", f"{TABLE}*", "arn:aws:s3:::bucket"):
-        with pytest.raises(NotUnderstood):
+        with pytest.raises(UnsupportedRequest):
             asked(operation, ResourceArn=arn)
 
 
@@ -45,19 +45,21 @@ def test_a_table_created_with_tags_or_a_policy_asks_for_these_too() -> None:
 
 @pytest.mark.parametrize("parameter", ["ReplicaUpdates", "GlobalTableWitnessUpdates", "GlobalTableSourceArn"])
 def test_a_table_in_several_regions_is_not_understood(parameter: str) -> None:
-    with pytest.raises(NotUnderstood, match="regions"):
+    with pytest.raises(UnsupportedRequest, match="regions"):
         asked("UpdateTable", TableName="keyfence", **{parameter: []})
 
 
 @pytest.mark.parametrize("operation", ["DescribeStream", "GetShardIterator"])
 def test_a_call_about_a_stream_asks_for_the_stream(operation: str) -> None:
-    assert asked(operation, StreamArn=STREAM) == (Authorisation(f"dynamodb:{operation}", STREAM),)
-    with pytest.raises(NotUnderstood):
+    assert asked(operation, StreamArn=STREAM) == (AuthorizationRequest(f"dynamodb:{operation}", STREAM),)
+    with pytest.raises(UnsupportedRequest):
         asked(operation, StreamArn=TABLE)
 
 
 def test_an_iterator_asks_for_the_stream_that_it_names() -> None:
-    assert asked("GetRecords", ShardIterator=f"{STREAM}|1|AAAA") == (Authorisation("dynamodb:GetRecords", STREAM),)
+    assert asked("GetRecords", ShardIterator=f"{STREAM}|1|AAAA") == (
+        AuthorizationRequest("dynamodb:GetRecords", STREAM),
+    )
 
 
 def iterator(text: str) -> str:
@@ -67,7 +69,7 @@ def iterator(text: str) -> str:
 def test_an_iterator_that_names_only_its_table_asks_for_all_streams_of_it() -> None:
     position = {"table_name": "keyfence", "shard_id": "shardId-00000001-keyfence", "position": 0}
     (records,) = asked("GetRecords", ShardIterator=iterator(json.dumps(position)))
-    assert records == Authorisation("dynamodb:GetRecords", f"{TABLE}/stream/*")
+    assert records == AuthorizationRequest("dynamodb:GetRecords", f"{TABLE}/stream/*")
 
 
 @pytest.mark.parametrize(
@@ -90,24 +92,24 @@ def test_an_iterator_that_names_only_its_table_asks_for_all_streams_of_it() -> N
     ids=range(13),
 )
 def test_an_iterator_of_an_unknown_stream_is_not_understood(text: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         asked("GetRecords", ShardIterator=text)
 
 
 def test_the_region_that_an_engine_writes_into_its_arns_is_read_as_the_places_own() -> None:
     written = STREAM.replace("us-east-1", "dynoxide")
-    place = Place(account=PLACE.account, region=PLACE.region, other_regions=frozenset({"dynoxide"}))
-    assert expand("DescribeStream", {"StreamArn": written}, place, {})[0].resource == STREAM
-    assert expand("DescribeStream", {"StreamArn": written}, PLACE, {})[0].resource == written
+    place = ArnScope(account=PLACE.account, region=PLACE.region, other_regions=frozenset({"dynoxide"}))
+    assert authorizations_for("DescribeStream", {"StreamArn": written}, place, {})[0].resource == STREAM
+    assert authorizations_for("DescribeStream", {"StreamArn": written}, PLACE, {})[0].resource == written
 
 
 @pytest.mark.parametrize("operation", ["SearchVectors", "StartBulkPutItems", "getitem", "", "DeleteEverything"])
 def test_an_unknown_operation_is_not_understood(operation: str) -> None:
-    with pytest.raises(NotUnderstood, match="unknown operation"):
+    with pytest.raises(UnsupportedRequest, match="unknown operation"):
         asked(operation, TableName="keyfence")
 
 
 @pytest.mark.parametrize("parameters", [None, [], "x", {1: 2}])
 def test_parameters_that_are_not_a_map_are_not_understood(parameters: Any) -> None:
-    with pytest.raises(NotUnderstood):
-        expand("DescribeTable", parameters, PLACE, {})
+    with pytest.raises(UnsupportedRequest):
+        authorizations_for("DescribeTable", parameters, PLACE, {})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.authorization import NotUnderstood, index_values
+from keyfence_iam.authorization import UnsupportedRequest, index_keys_written
 
 from .asking import KEY, KEYS, TABLE, s
 
@@ -14,7 +14,7 @@ PUT = [("GSI1PK", "foreign"), ("country", "NL")]
 
 
 def written(operation: str, **parameters: Any) -> list[tuple[str, str | None]]:
-    return list(index_values(operation, parameters, KEYS))
+    return list(index_keys_written(operation, parameters, KEYS))
 
 
 def updated(expression: str, **placeholders: Any) -> list[tuple[str, str | None]]:
@@ -111,5 +111,5 @@ def test_deletes_checks_and_reads_store_nothing() -> None:
 
 
 def test_a_write_to_an_unknown_table_is_not_understood() -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         written("PutItem", TableName="missing", Item=ITEM)

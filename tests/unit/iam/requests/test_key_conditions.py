@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.authorization import NotUnderstood
+from keyfence_iam.authorization import UnsupportedRequest
 
 from .asking import leading, one, s
 
@@ -120,7 +120,7 @@ def test_the_partition_is_found(condition: str) -> None:
     ],
 )
 def test_a_partition_that_is_not_certain_is_not_understood(condition: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         ask(condition)
 
 
@@ -153,14 +153,14 @@ def test_the_older_key_conditions_are_read_too() -> None:
     ids=str,
 )
 def test_an_older_key_condition_that_is_not_one_equality_is_not_understood(compared: object) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         legacy(PK=compared)
 
 
 def test_a_query_without_a_key_condition_is_not_understood() -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         one("Query")
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         one("Query", KeyConditions={})
 
 
@@ -170,7 +170,7 @@ def test_a_query_without_a_key_condition_is_not_understood() -> None:
     ids=str,
 )
 def test_an_older_parameter_beside_an_expression_is_not_understood(older: dict[str, Any]) -> None:
-    with pytest.raises(NotUnderstood, match="both"):
+    with pytest.raises(UnsupportedRequest, match="both"):
         ask("PK = :v", **older)
 
 
@@ -188,7 +188,7 @@ def test_an_older_parameter_beside_an_expression_is_not_understood(older: dict[s
     ids=str,
 )
 def test_placeholders_that_could_be_read_in_two_ways_are_not_understood(placeholders: dict[str, Any]) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         ask("#p = :v", **placeholders)
 
 
@@ -241,7 +241,7 @@ def test_no_row_of_tokens_makes_a_foreign_partition_look_like_ones_own(condition
     """Whatever is understood compares the partition key with exactly one value, and that is the one reported."""
     try:
         found = ask(condition)
-    except NotUnderstood:
+    except UnsupportedRequest:
         return
     assert found in {("own",), ("foreign",)}
     assert " OR " not in condition

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from keyfence_iam.authorization import NotUnderstood
+from keyfence_iam.authorization import UnsupportedRequest
 from keyfence_iam.dynamodb.expressions.grammar import Literal
-from keyfence_iam.dynamodb.expressions.partiql import partitions, statement
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.dynamodb.expressions.partiql import parse_statement, possible_partitions
+from keyfence_iam.evaluator.request import AuthorizationRequest
 
 from .asking import OTHER, TABLE, asked, attributes, leading, of, s
 
 
-def execute(text: str, *parameters: Any) -> Authorisation:
+def execute(text: str, *parameters: Any) -> AuthorizationRequest:
     (only,) = asked("ExecuteStatement", Statement=text, **({"Parameters": list(parameters)} if parameters else {}))
     return only
 
@@ -77,7 +77,7 @@ def test_parameters_take_the_place_of_literals_in_their_order() -> None:
 
 @pytest.mark.parametrize("parameters", [(), (s("a"), s("b")), ({"N": "1"},), ({"S": "a", "N": "1"},), ("a",), (s(""),)])
 def test_parameters_that_do_not_fit_are_not_understood(parameters: tuple[Any, ...]) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         execute("SELECT * FROM keyfence WHERE PK = ?", *parameters)
 
 
@@ -178,7 +178,7 @@ def test_a_delete_asks_for_its_partition_and_what_it_returns() -> None:
     ],
 )
 def test_a_statement_that_is_not_certain_is_not_understood(text: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         execute(text)
 
 
@@ -209,7 +209,7 @@ def test_statements_in_a_transaction_name_it() -> None:
     statements = [{"Statement": "DELETE FROM keyfence WHERE PK = ?", "Parameters": [s("a")]}]
     (delete,) = asked("ExecuteTransaction", TransactStatements=statements)
     assert (leading(delete), of(delete, "EnclosingOperation")) == (("a",), "ExecuteTransaction")
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         asked("ExecuteTransaction", TransactStatements=[])
 
 
@@ -247,5 +247,5 @@ def holds(tree: Tree, item: dict[str, str]) -> bool:
 @given(TREES, st.sampled_from("abc"), st.sampled_from("abc"))
 def test_no_item_outside_the_reported_partitions_satisfies_the_clause(tree: Tree, partition: str, sort: str) -> None:
     assume(holds(tree, {"PK": partition, "SK": sort}) and len(written(tree)) < 1000)
-    reported = partitions(statement(f"SELECT * FROM keyfence WHERE {written(tree)}").where, "PK")
+    reported = possible_partitions(parse_statement(f"SELECT * FROM keyfence WHERE {written(tree)}").where, "PK")
     assert reported is None or Literal(partition) in reported

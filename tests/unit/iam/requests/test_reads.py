@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.authorization import NotUnderstood
+from keyfence_iam.authorization import UnsupportedRequest
 
 from .asking import KEY, OTHER, OWN, TABLE, asked, attributes, leading, of, one, s
 
@@ -77,13 +77,13 @@ def test_an_index_led_by_several_attributes_needs_them_all() -> None:
     )
     assert (leading(query), of(query, "SecondPartitionKeyValues")) == (("NL",), ("Delft",))
     assert of(query, "ThirdPartitionKeyValues") is None
-    with pytest.raises(NotUnderstood, match="town"):
+    with pytest.raises(UnsupportedRequest, match="town"):
         one("Query", IndexName="TOWNS", KeyConditionExpression="country = :c", ExpressionAttributeValues=values)
 
 
 @pytest.mark.parametrize("index", ["GSI9", "GSI1/../GSI2", "*", ""])
 def test_an_unknown_index_is_not_understood(index: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         one("Query", IndexName=index, **EQUALS)
 
 
@@ -103,7 +103,7 @@ def test_a_scan_of_an_index_asks_for_the_index() -> None:
 
 def test_an_explicit_select_is_what_is_asked_for() -> None:
     assert of(one("Query", Select="COUNT", **EQUALS), "Select") == "COUNT"
-    with pytest.raises(NotUnderstood, match="Select"):
+    with pytest.raises(UnsupportedRequest, match="Select"):
         one("Query", Select="EVERYTHING", **EQUALS)
 
 
@@ -127,5 +127,5 @@ def test_a_table_may_be_named_by_its_arn(named: str) -> None:
     ],
 )
 def test_what_does_not_name_a_table_is_not_understood(named: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         asked("GetItem", TableName=named, Key=KEY)

@@ -4,7 +4,7 @@ import botocore.session
 import pytest
 from botocore.model import OperationModel, ServiceModel, StructureShape
 
-from keyfence_iam.authorization import UNDERSTOOD
+from keyfence_iam.authorization import SUPPORTED_OPERATIONS
 from keyfence_iam.dynamodb import operations
 
 REFUSED = {
@@ -57,15 +57,15 @@ MODELS: dict[str, OperationModel] = {
 
 def test_every_operation_is_either_understood_or_deliberately_refused() -> None:
     refused = set().union(*REFUSED.values())
-    assert set(MODELS) == UNDERSTOOD | refused
-    assert not UNDERSTOOD & refused
+    assert set(MODELS) == SUPPORTED_OPERATIONS | refused
+    assert not SUPPORTED_OPERATIONS & refused
 
 
-@pytest.mark.parametrize("operation", sorted(operations.OPERATIONS))
+@pytest.mark.parametrize("operation", sorted(operations.PARAMETERS))
 def test_the_parameters_of_a_data_call_are_those_of_the_model(operation: str) -> None:
     shape = MODELS[operation].input_shape
     assert shape is not None
-    assert operations.OPERATIONS[operation] == set(shape.members)
+    assert operations.PARAMETERS[operation] == set(shape.members)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_parameters_of_a_data_call_are_those_of_the_model(operation: str) ->
         ("Get", operations.GET),
         ("BatchStatementRequest", operations.BATCHED_STATEMENT),
         ("ParameterizedStatement", operations.TRANSACTED_STATEMENT),
-        *operations.TRANSACTED.items(),
+        *operations.TRANSACTION_PARAMETERS.items(),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -2,14 +2,14 @@
 
 import pytest
 
-from keyfence_iam.authorization import NotUnderstood
+from keyfence_iam.authorization import UnsupportedRequest
 
 from .asking import KEY, TABLE, asked, leading, of, one, s
 
 
 def test_indexes_is_passed_on_as_the_consumed_capacity() -> None:
     assert of(one("GetItem", Key=KEY, ReturnConsumedCapacity="INDEXES"), "ReturnConsumedCapacity") == "INDEXES"
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         one("GetItem", Key=KEY, ReturnConsumedCapacity="ALL")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.authorization import NotUnderstood, TableKeys, UnknownTable, expand, tables_named
+from keyfence_iam.authorization import TableKeys, UnknownTable, UnsupportedRequest, authorizations_for, tables_needed
 
 from .asking import KEY, KEYS, PLACE, TABLE, leading, s
 
@@ -13,7 +13,7 @@ FOREIGN = "arn:aws:dynamodb:eu-west-1:999999999999:table/keyfence"
 
 def unknown(operation: str, **parameters: Any) -> UnknownTable:
     with pytest.raises(UnknownTable) as raised:
-        expand(operation, parameters, PLACE, KEYS)
+        authorizations_for(operation, parameters, PLACE, KEYS)
     return raised.value
 
 
@@ -55,12 +55,12 @@ QUERY = {"TableName": "a-table", "KeyConditionExpression": "x = :v", "Expression
 def test_the_tables_whose_keys_are_needed_are_told_beforehand(
     operation: str, parameters: dict[str, Any], tables: set[str]
 ) -> None:
-    assert tables_named(operation, parameters) == tables
+    assert tables_needed(operation, parameters) == tables
 
 
 def test_what_cannot_be_understood_names_no_tables() -> None:
-    with pytest.raises(NotUnderstood):
-        tables_named("Query", {"TableName": "x1", "Undocumented": True})
+    with pytest.raises(UnsupportedRequest):
+        tables_needed("Query", {"TableName": "x1", "Undocumented": True})
 
 
 def described(**changes: Any) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def test_keys_are_read_from_a_tables_description() -> None:
     assert keys.partition_of(None) == ("PK",)
     assert keys.partition_of("GSI1") == ("GSI1PK",)
     assert keys.partition_of("TOWNS") == ("a", "b")
-    with pytest.raises(NotUnderstood, match="NUMBERS"):
+    with pytest.raises(UnsupportedRequest, match="NUMBERS"):
         keys.partition_of("NUMBERS")
 
 
@@ -99,5 +99,5 @@ def test_keys_are_read_from_a_tables_description() -> None:
     ids=str,
 )
 def test_a_table_without_one_text_as_its_partition_key_is_not_understood(changes: dict[str, Any]) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         TableKeys.described(described(**changes))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.authorization import NotUnderstood
+from keyfence_iam.authorization import UnsupportedRequest
 
 from .asking import KEY, OTHER, OWN, TABLE, asked, attributes, leading, of, one, s
 
@@ -27,7 +27,7 @@ def test_a_write_asks_for_the_tables_partition_whatever_it_puts_into_an_index(op
 @pytest.mark.parametrize("operation", WRITES)
 def test_what_a_write_returns_is_asked_for(operation: str) -> None:
     assert of(one(operation, ReturnValues="ALL_OLD", **WRITES[operation]), "ReturnValues") == "ALL_OLD"
-    with pytest.raises(NotUnderstood, match="ReturnValues"):
+    with pytest.raises(UnsupportedRequest, match="ReturnValues"):
         one(operation, ReturnValues="ALL", **WRITES[operation])
 
 
@@ -42,9 +42,9 @@ def test_a_put_mentions_every_attribute_of_its_item_and_condition() -> None:
     "item", [{}, {"SK": s("x")}, {"pk": s("x")}, {"PK": {"N": "1"}}, {"PK": {"B": "eA=="}}, {"PK": s("")}]
 )
 def test_a_write_without_a_text_as_its_partition_is_not_understood(item: dict[str, Any]) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         one("PutItem", Item=item)
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         one("DeleteItem", Key=item)
 
 
@@ -77,7 +77,7 @@ def test_a_batch_of_writes_asks_for_its_own_action_once_per_table() -> None:
     ids=str,
 )
 def test_a_batch_that_is_not_puts_and_deletes_is_not_understood(requests: dict[str, Any]) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         asked("BatchWriteItem", RequestItems=requests)
 
 
@@ -125,7 +125,7 @@ def test_a_transaction_of_reads_asks_for_every_get() -> None:
     ids=str,
 )
 def test_a_transaction_of_anything_else_is_not_understood(items: object) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         asked("TransactWriteItems", TransactItems=items)
 
 
@@ -143,7 +143,7 @@ def test_a_transaction_of_anything_else_is_not_understood(items: object) -> None
 def test_an_update_that_would_move_an_item_is_not_understood(update: dict[str, Any]) -> None:
     names = {"ExpressionAttributeNames": {"#p": "PK"}, "ExpressionAttributeValues": {":e": s("x")}}
     call = {"TableName": "keyfence", "Key": KEY, **names, **update}
-    with pytest.raises(NotUnderstood, match="partition key"):
+    with pytest.raises(UnsupportedRequest, match="partition key"):
         asked("UpdateItem", **call)
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedRequest):
         asked("TransactWriteItems", TransactItems=[{"Update": call}])

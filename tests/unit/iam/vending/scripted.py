@@ -8,8 +8,8 @@ from threading import Event
 from typing import Any
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts import Vending
-from keyfence_iam.sts.session_spec import NoSession, Wanted, of_tenant
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.session_spec import SessionSpec, SessionUnavailable, tenant_session
 from keyfence_iam.tenant import TenantId
 
 PATIENT = 60.0
@@ -29,7 +29,7 @@ class Clock:
 class ScriptedSts:
     """Gives a new session each time; it can be down, and it can be held back."""
 
-    asked: list[Wanted] = field(default_factory=list)
+    asked: list[SessionSpec] = field(default_factory=list)
     seconds: list[int] = field(default_factory=list)
     failure: Exception | None = None
     open: Event = field(default_factory=Event)
@@ -39,7 +39,7 @@ class ScriptedSts:
     def __post_init__(self) -> None:
         self.open.set()
 
-    def __call__(self, wanted: Wanted, seconds: int) -> Credentials:
+    def __call__(self, wanted: SessionSpec, seconds: int) -> Credentials:
         self.asked.append(wanted)
         self.seconds.append(seconds)
         assert self.open.wait(PATIENT)
@@ -49,7 +49,7 @@ class ScriptedSts:
         return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.profile}/{next(self._numbers)}", "secret", "token")
 
     def goes_down(self) -> None:
-        self.failure = NoSession("STS cannot be reached")
+        self.failure = SessionUnavailable("STS cannot be reached")
 
     def comes_back(self) -> None:
         self.failure = None
@@ -59,11 +59,11 @@ class ScriptedSts:
 class Scene:
     """A vending, the clock it reads and the STS it asks."""
 
-    vending: Vending
+    vending: SessionCache
     clock: Clock
     sts: ScriptedSts
 
-    async def use(self, wanted: Wanted) -> str:
+    async def use(self, wanted: SessionSpec) -> str:
         """The access key that is handed out."""
         return (await self.vending.credentials(wanted)).access_key
 
@@ -83,12 +83,12 @@ class Scene:
 def scene(**given: Any) -> Scene:
     clock, sts = Clock(), ScriptedSts()
     options: dict[str, Any] = {"clock": clock, "chance": lambda: 1.0, **given}
-    return Scene(Vending(sts, **options), clock, sts)
+    return Scene(SessionCache(sts, **options), clock, sts)
 
 
-def reads(tenant: str) -> Wanted:
-    return of_tenant(TenantId(tenant), writes=False)
+def reads(tenant: str) -> SessionSpec:
+    return tenant_session(TenantId(tenant), writes=False)
 
 
-def writes(tenant: str) -> Wanted:
-    return of_tenant(TenantId(tenant), writes=True)
+def writes(tenant: str) -> SessionSpec:
+    return tenant_session(TenantId(tenant), writes=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.sts.session_spec import OverBudget
+from keyfence_iam.sts.session_spec import SessionThrottled
 from keyfence_iam.token_bucket import Budget
 
 from .scripted import Scene, reads, scene
@@ -51,7 +51,7 @@ def test_a_clock_that_goes_back_gives_nothing_and_takes_nothing() -> None:
 
 async def test_beyond_the_budget_a_new_tenant_is_told_when_to_come_again() -> None:
     stage = scene(budget=Budget(5.0))
-    with pytest.raises(OverBudget) as refused:
+    with pytest.raises(SessionThrottled) as refused:
         await crowd(stage)
     assert len(stage.sts.asked) == 9, "two seconds' worth, less what is kept for renewals"
     assert stage.vending.counts["throttled"] == 1
@@ -71,7 +71,7 @@ async def test_new_tenants_cannot_use_up_what_renewals_need() -> None:
     stage = scene(budget=Budget(10.0))
     await stage.use(reads("acme"))
     stage.clock.now += 541
-    with pytest.raises(OverBudget):
+    with pytest.raises(SessionThrottled):
         await crowd(stage)
     stage.vending.renew_due()
     stage.settle()

@@ -2,7 +2,13 @@
 
 import asyncio
 
-from keyfence_iam.sts.session_spec import Profile, Wanted, of_control_plane, of_migration, of_warden
+from keyfence_iam.sts.session_spec import (
+    SessionScope,
+    SessionSpec,
+    control_plane_session,
+    migration_session,
+    suspension_session,
+)
 from keyfence_iam.tenant import TenantId
 
 from .scripted import Scene, reads, writes
@@ -11,7 +17,7 @@ A1 = TenantId("a1")
 
 
 async def test_what_is_in_hand_of_a_tenant_is_let_go_whatever_role_it_is_of(stage: Scene) -> None:
-    wants = (reads("a1"), writes("a1"), of_migration(A1))
+    wants = (reads("a1"), writes("a1"), migration_session(A1))
     before = [await stage.use(wanted) for wanted in wants]
     stage.vending.forget(A1)
     after = [await stage.use(wanted) for wanted in wants]
@@ -20,7 +26,7 @@ async def test_what_is_in_hand_of_a_tenant_is_let_go_whatever_role_it_is_of(stag
 
 
 async def test_neighbours_and_those_who_are_no_tenant_keep_theirs(stage: Scene) -> None:
-    others = (reads("a10"), reads("a1-1"), of_control_plane(writes=True), of_warden())
+    others = (reads("a10"), reads("a1-1"), control_plane_session(writes=True), suspension_session())
     before = [await stage.use(wanted) for wanted in others]
     stage.vending.forget(A1)
     assert [await stage.use(wanted) for wanted in others] == before
@@ -59,5 +65,5 @@ async def test_a_tenant_that_comes_back_is_served_as_before(stage: Scene) -> Non
 
 
 def test_the_mover_and_the_warden_have_roles_of_their_own() -> None:
-    assert of_migration(A1) == Wanted("tenant-migration", A1, Profile.POOL)
-    assert of_warden() == Wanted("warden")
+    assert migration_session(A1) == SessionSpec("tenant-migration", A1, SessionScope.POOL)
+    assert suspension_session() == SessionSpec("warden")

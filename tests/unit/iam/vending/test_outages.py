@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.sts.session_spec import CutOff, NoSession, OverBudget
+from keyfence_iam.sts.session_spec import SessionThrottled, SessionUnavailable, StsConnectionLost
 from keyfence_iam.token_bucket import Budget
 
 from .scripted import Scene, reads, scene
@@ -33,7 +33,7 @@ async def test_a_session_that_has_ended_is_not_handed_out_however_long_sts_is_go
     stage.sts.goes_down()
     stage.pass_time(886)
     for _ in range(3):
-        with pytest.raises(NoSession, match="STS cannot be reached"):
+        with pytest.raises(SessionUnavailable, match="STS cannot be reached"):
             await stage.use(reads("acme"))
         stage.pass_time(60)
     stage.sts.comes_back()
@@ -44,7 +44,7 @@ async def test_a_session_that_has_ended_is_not_handed_out_however_long_sts_is_go
 async def test_a_new_tenant_fails_at_once_and_is_asked_for_again_a_second_later(stage: Scene) -> None:
     stage.sts.goes_down()
     for _ in range(100):
-        with pytest.raises(NoSession):
+        with pytest.raises(SessionUnavailable):
             await stage.use(reads("acme"))
     assert len(stage.sts.asked) == 1
     stage.sts.comes_back()
@@ -54,7 +54,7 @@ async def test_a_new_tenant_fails_at_once_and_is_asked_for_again_a_second_later(
 
 async def test_one_tenants_failure_is_not_anothers(stage: Scene) -> None:
     stage.sts.goes_down()
-    with pytest.raises(NoSession):
+    with pytest.raises(SessionUnavailable):
         await stage.use(reads("acme"))
     stage.sts.comes_back()
     assert await stage.use(reads("globex"))
@@ -77,7 +77,7 @@ async def test_an_error_that_nobody_expected_is_a_failure_like_others(stage: Sce
     stage.sts.failure = ZeroDivisionError("of our own making")
     with pytest.raises(ZeroDivisionError):
         await stage.use(reads("acme"))
-    with pytest.raises(NoSession, match="ZeroDivisionError: of our own making"):
+    with pytest.raises(SessionUnavailable, match="ZeroDivisionError: of our own making"):
         await stage.use(reads("acme"))
     stage.sts.comes_back()
     stage.clock.now += 1
@@ -85,9 +85,9 @@ async def test_an_error_that_nobody_expected_is_a_failure_like_others(stage: Sce
 
 
 async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: Scene) -> None:
-    stage.sts.failure = OverBudget("STS has too many callers just now", 1.0)
+    stage.sts.failure = SessionThrottled("STS has too many callers just now", 1.0)
     for _ in range(2):
-        with pytest.raises(OverBudget) as refused:
+        with pytest.raises(SessionThrottled) as refused:
             await stage.use(reads("acme"))
         assert refused.value.retry_after == 1.0
 
@@ -95,14 +95,14 @@ async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: S
 @pytest.mark.parametrize(("rate", "asked"), [(5.0, 2), (0.5, 1)], ids=["in the budget", "beyond it"])
 async def test_a_connection_that_was_closed_is_tried_once_more_out_of_the_budget(rate: float, asked: int) -> None:
     stage = scene(budget=Budget(rate))
-    stage.sts.failure = CutOff("STS cannot be reached: Connection was closed")
-    with pytest.raises(CutOff):
+    stage.sts.failure = StsConnectionLost("STS cannot be reached: Connection was closed")
+    with pytest.raises(StsConnectionLost):
         await stage.use(reads("acme"))
     assert stage.sts.asked == [reads("acme")] * asked
 
 
 async def test_after_a_connection_that_was_closed_the_next_one_serves(stage: Scene) -> None:
-    stage.sts.failure = CutOff("STS cannot be reached: Connection was closed")
+    stage.sts.failure = StsConnectionLost("STS cannot be reached: Connection was closed")
     stage.sts.before_answering = lambda: stage.sts.comes_back() if len(stage.sts.asked) > 1 else None
     assert await stage.use(reads("acme"))
     assert len(stage.sts.asked) == 2
@@ -121,7 +121,7 @@ async def test_a_log_that_cannot_be_written_leaves_nobody_waiting_for_a_fetch_th
     stage.sts.goes_down()
     with monkeypatch.context() as patched:
         patched.setattr("keyfence_iam.sts.session_cache.log", Full())
-        with pytest.raises(NoSession, match="STS cannot be reached"):
+        with pytest.raises(SessionUnavailable, match="STS cannot be reached"):
             await stage.use(reads("acme"))
     stage.sts.comes_back()
     stage.clock.now += 1

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from keyfence_iam.sts.refresh import Pace
+from keyfence_iam.sts.refresh import RefreshSchedule
 
 from .scripted import Scene, reads, scene
 
@@ -89,7 +89,7 @@ async def test_renewals_that_fail_are_tried_less_and_less_often(stage: Scene) ->
 
 @pytest.mark.parametrize("failures", range(1, 40))
 def test_half_of_every_pause_is_left_to_chance(failures: int) -> None:
-    pace = Pace()
+    pace = RefreshSchedule()
     shortest, longest = pace.pause(failures, 0.0), pace.pause(failures, 1.0)
     assert longest == min(30.0, 2.0 ** (failures - 1))
     assert shortest == longest / 2

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.session_spec import OverBudget
+from keyfence_iam.sts.session_spec import SessionThrottled
 from keyfence_iam.token_bucket import Budget
 
 from .scripted import Scene, reads, scene, writes
@@ -75,7 +75,7 @@ async def test_without_sts_a_refused_session_is_kept_and_the_refusal_stands(stag
     assert await stage.vending.credentials(ACME) == kept
 
 
-@pytest.mark.parametrize("failure", [OverBudget("busy", 1.0), ZeroDivisionError()], ids=["busy", "unforeseen"])
+@pytest.mark.parametrize("failure", [SessionThrottled("busy", 1.0), ZeroDivisionError()], ids=["busy", "unforeseen"])
 async def test_whatever_sts_says_the_refusal_stands(stage: Scene, failure: Exception) -> None:
     kept = await stage.vending.credentials(ACME)
     stage.sts.failure = failure

@@ -4,17 +4,27 @@ from itertools import combinations
 
 import pytest
 
-from keyfence_iam.sts.session_spec import Placement, Profile, Wanted, of_control_plane, of_migration, of_tenant
-from keyfence_iam.tenant import BadTenantId, TenantId
+from keyfence_iam.sts.session_spec import (
+    SessionScope,
+    SessionSpec,
+    TableAccess,
+    control_plane_session,
+    migration_session,
+    tenant_session,
+)
+from keyfence_iam.tenant import InvalidTenantId, TenantId
 
 from .scripted import Scene, reads, scene, writes
 
 NEIGHBOURS = [
     *(want(tenant) for tenant in ("a1", "a10", "a1-0", "tenant-read", "read-only") for want in (reads, writes)),
-    *(of_tenant(TenantId("a1"), writes=False, placement=placement) for placement in (Placement.SILO, Placement.BOTH)),
-    *(of_migration(TenantId("a1"), placement=placement) for placement in Placement),
-    of_control_plane(writes=False),
-    of_control_plane(writes=True),
+    *(
+        tenant_session(TenantId("a1"), writes=False, placement=placement)
+        for placement in (TableAccess.SILO, TableAccess.BOTH)
+    ),
+    *(migration_session(TenantId("a1"), placement=placement) for placement in TableAccess),
+    control_plane_session(writes=False),
+    control_plane_session(writes=True),
 ]
 
 
@@ -34,34 +44,36 @@ async def test_two_wants_that_differ_in_anything_never_share_a_session(stage: Sc
     assert len(stage.sts.asked) == len(NEIGHBOURS)
 
 
-@pytest.mark.parametrize("first", Profile)
-async def test_profiles_of_one_role_share_no_session_whichever_is_asked_for_first(stage: Scene, first: Profile) -> None:
-    second = next(profile for profile in Profile if profile is not first)
+@pytest.mark.parametrize("first", SessionScope)
+async def test_profiles_of_one_role_share_no_session_whichever_is_asked_for_first(
+    stage: Scene, first: SessionScope
+) -> None:
+    second = next(profile for profile in SessionScope if profile is not first)
     for profile in (first, second, first):
-        key = await stage.use(Wanted("control-plane", profile=profile))
+        key = await stage.use(SessionSpec("control-plane", profile=profile))
         assert key.startswith(f"control-plane/None/{profile}/")
     assert [wanted.profile for wanted in stage.sts.asked] == [first, second]
 
 
 def test_who_reads_gets_the_reading_role_and_who_writes_the_writing_one() -> None:
-    assert reads("a1") == Wanted("tenant-read", TenantId("a1"), Profile.POOL)
-    assert writes("a1") == Wanted("tenant-write", TenantId("a1"), Profile.POOL)
-    assert of_control_plane(writes=False) == Wanted("control-plane", None, Profile.READ_ONLY)
-    assert of_control_plane(writes=True) == Wanted("control-plane", None, Profile.WHOLE)
+    assert reads("a1") == SessionSpec("tenant-read", TenantId("a1"), SessionScope.POOL)
+    assert writes("a1") == SessionSpec("tenant-write", TenantId("a1"), SessionScope.POOL)
+    assert control_plane_session(writes=False) == SessionSpec("control-plane", None, SessionScope.READ_ONLY)
+    assert control_plane_session(writes=True) == SessionSpec("control-plane", None, SessionScope.WHOLE)
 
 
 def test_a_placement_narrows_the_role_and_both_together_are_the_whole_of_it() -> None:
-    wanted = {placement: of_tenant(TenantId("a1"), writes=True, placement=placement) for placement in Placement}
-    moved = {placement: of_migration(TenantId("a1"), placement=placement) for placement in Placement}
-    assert [one.profile for one in wanted.values()] == [Profile.POOL, Profile.SILO, Profile.WHOLE]
-    assert [one.profile for one in moved.values()] == [Profile.POOL, Profile.SILO, Profile.WHOLE]
+    wanted = {placement: tenant_session(TenantId("a1"), writes=True, placement=placement) for placement in TableAccess}
+    moved = {placement: migration_session(TenantId("a1"), placement=placement) for placement in TableAccess}
+    assert [one.profile for one in wanted.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.WHOLE]
+    assert [one.profile for one in moved.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.WHOLE]
     assert len({*wanted.values(), *moved.values()}) == 6
 
 
 @pytest.mark.parametrize("name", ["", "A1", "a*", "a1#", "${aws:username}", "a1\n"])
 def test_what_is_no_tenant_id_is_never_asked_for(name: str) -> None:
-    with pytest.raises(BadTenantId):
-        of_tenant(TenantId(name), writes=True)
+    with pytest.raises(InvalidTenantId):
+        tenant_session(TenantId(name), writes=True)
 
 
 async def test_the_bound_lets_go_what_was_not_used_for_the_longest_time() -> None:

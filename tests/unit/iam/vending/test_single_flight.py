@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from keyfence_iam.sts.refresh import Pace
-from keyfence_iam.sts.session_spec import NoSession
+from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.sts.session_spec import SessionUnavailable
 
 from .scripted import Scene, reads, scene, writes
 
@@ -83,14 +83,14 @@ async def test_a_failure_is_everybodys_who_waited(stage: Scene) -> None:
     callers = await waiting(stage, 5)
     stage.sts.open.set()
     failures = await asyncio.gather(*callers, return_exceptions=True)
-    assert [type(failure) for failure in failures] == [NoSession] * 5
+    assert [type(failure) for failure in failures] == [SessionUnavailable] * 5
     assert len(stage.sts.asked) == 1
 
 
 async def test_a_caller_loses_patience_and_the_fetch_goes_on() -> None:
-    impatient = scene(pace=Pace(patience=0.01))
+    impatient = scene(pace=RefreshSchedule(patience=0.01))
     impatient.sts.open.clear()
-    with pytest.raises(NoSession, match=r"has not answered within 0\.01 s"):
+    with pytest.raises(SessionUnavailable, match=r"has not answered within 0\.01 s"):
         await impatient.use(reads("acme"))
     impatient.sts.open.set()
     impatient.settle()
@@ -100,5 +100,5 @@ async def test_a_caller_loses_patience_and_the_fetch_goes_on() -> None:
 
 async def test_after_the_end_there_are_no_sessions_and_nobody_hangs(stage: Scene) -> None:
     stage.vending.close()
-    with pytest.raises(NoSession, match="vending has ended"):
+    with pytest.raises(SessionUnavailable, match="vending has ended"):
         await stage.use(reads("acme"))

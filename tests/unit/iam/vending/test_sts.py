@@ -11,16 +11,16 @@ from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, NoCr
 from botocore.stub import Stubber
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.client import Sts, ambient, session_name
+from keyfence_iam.sts.client import StsClient, default_boto_session, session_name
 from keyfence_iam.sts.session_spec import (
-    CutOff,
-    NoSession,
-    OverBudget,
-    Placement,
-    Wanted,
-    of_control_plane,
-    of_migration,
-    of_tenant,
+    SessionSpec,
+    SessionThrottled,
+    SessionUnavailable,
+    StsConnectionLost,
+    TableAccess,
+    control_plane_session,
+    migration_session,
+    tenant_session,
 )
 from keyfence_iam.tenant import TenantId
 
@@ -38,13 +38,13 @@ ISSUED = {
 
 
 @pytest.fixture
-def sts() -> Sts:
+def sts() -> StsClient:
     session = boto3.Session("AKIA", "secret", region_name="eu-west-1")
-    return Sts.connect(session, ROLES, "keyfence", region="eu-west-1")
+    return StsClient.connect(session, ROLES, "keyfence", region="eu-west-1")
 
 
 @pytest.fixture
-def stub(sts: Sts) -> Iterator[Stubber]:
+def stub(sts: StsClient) -> Iterator[Stubber]:
     with Stubber(sts.boto) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
@@ -57,13 +57,13 @@ OWN_SILO = f"{TABLES}-silo-${{aws:PrincipalTag/tenant}}"
 @pytest.mark.parametrize(
     ("wanted", "role"),
     [
-        (of_tenant(ACME, writes=False, placement=Placement.BOTH), "tenant-read"),
-        (of_tenant(ACME, writes=True, placement=Placement.BOTH), "tenant-write"),
-        (of_migration(ACME, placement=Placement.BOTH), "tenant-migration"),
+        (tenant_session(ACME, writes=False, placement=TableAccess.BOTH), "tenant-read"),
+        (tenant_session(ACME, writes=True, placement=TableAccess.BOTH), "tenant-write"),
+        (migration_session(ACME, placement=TableAccess.BOTH), "tenant-migration"),
     ],
 )
 def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
-    sts: Sts, stub: Stubber, wanted: Wanted, role: str
+    sts: StsClient, stub: Stubber, wanted: SessionSpec, role: str
 ) -> None:
     expected = {
         "RoleArn": f"{ROLES}{role}",
@@ -75,12 +75,12 @@ def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
     assert sts(wanted, 900) == Credentials("ASIA0123456789ABCDEF", "secret", "token")
 
 
-@pytest.mark.parametrize(("placement", "table"), [(Placement.POOL, TABLES), (Placement.SILO, OWN_SILO)])
+@pytest.mark.parametrize(("placement", "table"), [(TableAccess.POOL, TABLES), (TableAccess.SILO, OWN_SILO)])
 def test_a_tenants_session_is_narrowed_to_the_table_that_its_items_are_in(
-    sts: Sts, placement: Placement, table: str
+    sts: StsClient, placement: TableAccess, table: str
 ) -> None:
-    wanted = [of_tenant(ACME, writes=writes, placement=placement) for writes in (False, True)]
-    for one in (*wanted, of_migration(ACME, placement=placement)):
+    wanted = [tenant_session(ACME, writes=writes, placement=placement) for writes in (False, True)]
+    for one in (*wanted, migration_session(ACME, placement=placement)):
         asked = sts._asked(one, 900)
         (statement,) = json.loads(asked["Policy"])["Statement"]
         assert statement["Resource"] == [table, f"{table}/index/*"]
@@ -88,14 +88,14 @@ def test_a_tenants_session_is_narrowed_to_the_table_that_its_items_are_in(
         assert "acme" not in asked["Policy"], "one text for all tenants"
 
 
-def test_the_control_plane_is_assumed_without_tags(sts: Sts, stub: Stubber) -> None:
+def test_the_control_plane_is_assumed_without_tags(sts: StsClient, stub: Stubber) -> None:
     expected = {"RoleArn": f"{ROLES}control-plane", "RoleSessionName": sts.name, "DurationSeconds": 1800}
     stub.add_response("assume_role", ISSUED, expected)
-    sts(of_control_plane(writes=True), 1800)
+    sts(control_plane_session(writes=True), 1800)
 
 
-def test_reading_the_register_is_narrowed_to_reads(sts: Sts) -> None:
-    asked = sts._asked(of_control_plane(writes=False), 900)
+def test_reading_the_register_is_narrowed_to_reads(sts: StsClient) -> None:
+    asked = sts._asked(control_plane_session(writes=False), 900)
     (statement,) = json.loads(asked["Policy"])["Statement"]
     assert statement["Effect"] == "Allow"
     assert statement["Action"] == ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"]
@@ -106,30 +106,30 @@ def test_reading_the_register_is_narrowed_to_reads(sts: Sts) -> None:
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        ("AccessDenied", NoSession),
-        ("ExpiredToken", NoSession),
-        ("Throttling", OverBudget),
-        ("InternalFailure", NoSession),
+        ("AccessDenied", SessionUnavailable),
+        ("ExpiredToken", SessionUnavailable),
+        ("Throttling", SessionThrottled),
+        ("InternalFailure", SessionUnavailable),
     ],
 )
-def test_a_refusal_is_no_session(sts: Sts, stub: Stubber, code: str, kind: type[NoSession]) -> None:
+def test_a_refusal_is_no_session(sts: StsClient, stub: Stubber, code: str, kind: type[SessionUnavailable]) -> None:
     stub.add_client_error("assume_role", code, "because", 403)
-    with pytest.raises(NoSession, match="STS") as refused:
+    with pytest.raises(SessionUnavailable, match="STS") as refused:
         sts(reads("acme"), 900)
     assert type(refused.value) is kind
 
 
-def test_a_network_without_an_answer_is_no_session(sts: Sts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_without_an_answer_is_no_session(sts: StsClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(**_: Any) -> None:
         raise ConnectTimeoutError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
 
     monkeypatch.setattr(sts.boto, "assume_role", unreachable)
-    with pytest.raises(NoSession, match="STS cannot be reached: Connect timeout"):
+    with pytest.raises(SessionUnavailable, match="STS cannot be reached: Connect timeout"):
         sts(reads("acme"), 900)
 
 
 def test_a_connection_that_was_closed_under_us_is_told_and_not_tried_again_behind_the_budgets_back(
-    sts: Sts, monkeypatch: pytest.MonkeyPatch
+    sts: StsClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Any] = []
 
@@ -138,7 +138,7 @@ def test_a_connection_that_was_closed_under_us_is_told_and_not_tried_again_behin
         raise ConnectionClosedError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
 
     monkeypatch.setattr(sts.boto, "assume_role", closed)
-    with pytest.raises(CutOff, match="STS cannot be reached: Connection was closed"):
+    with pytest.raises(StsConnectionLost, match="STS cannot be reached: Connection was closed"):
         sts(reads("acme"), 900)
     assert len(calls) == 1
 
@@ -147,7 +147,7 @@ def test_the_region_has_its_own_endpoint_also_where_the_world_had_one(monkeypatc
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_STS_REGIONAL_ENDPOINTS", "legacy")
-    made = Sts.connect(ambient(), ROLES, "keyfence", region="us-east-1")
+    made = StsClient.connect(default_boto_session(), ROLES, "keyfence", region="us-east-1")
     assert made.boto.meta.endpoint_url == "https://sts.us-east-1.amazonaws.com"
 
 
@@ -158,7 +158,7 @@ def test_a_machine_without_credentials_is_told_so(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
     with pytest.raises(NoCredentialsError):
-        ambient()
+        default_boto_session()
 
 
 @pytest.mark.parametrize("host", ["web-1.example.com", "näme with blanks", "x" * 300, "", "a/b:c#d$e"])

@@ -9,10 +9,10 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.suspension import NotShut, TooManySuspended, Warden
-from keyfence_iam.suspension.client import POLICY
-from keyfence_iam.suspension.policy import suspended
-from keyfence_iam.tenant import BadTenantId, TenantId
+from keyfence_iam.suspension import SuspensionFailed, TenantSuspension, TooManySuspended
+from keyfence_iam.suspension.client import POLICY_NAME
+from keyfence_iam.suspension.policy import deny_tenants_policy
+from keyfence_iam.tenant import InvalidTenantId, TenantId
 from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, gate, put, warden
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
@@ -25,9 +25,9 @@ def standing() -> Iterator[Gate]:
         yield running
 
 
-def connected(gate: Gate, **how: str) -> Warden:
+def connected(gate: Gate, **how: str) -> TenantSuspension:
     given = {"endpoint_url": gate.url, "region": "eu-west-1", **how}
-    return Warden.connect(became(gate, "warden"), "keyfence-", **given)
+    return TenantSuspension.connect(became(gate, "warden"), "keyfence-", **given)
 
 
 def refusing(gate: Gate) -> dict[str, object]:
@@ -41,9 +41,9 @@ def refusing(gate: Gate) -> dict[str, object]:
 
 def test_whom_it_shuts_out_both_roles_refuse_and_no_other_role(standing: Gate) -> None:
     connected(standing).shut([GLOBEX, ACME, GLOBEX])
-    policy = (suspended([ACME, GLOBEX]),)
+    policy = (deny_tenants_policy([ACME, GLOBEX]),)
     assert refusing(standing) == {READ: policy, WRITE: policy}
-    assert list(standing.account.inline[READ]) == [POLICY]
+    assert list(standing.account.inline[READ]) == [POLICY_NAME]
 
 
 def test_each_time_is_told_the_whole_list(standing: Gate) -> None:
@@ -52,7 +52,7 @@ def test_each_time_is_told_the_whole_list(standing: Gate) -> None:
     one.shut(iter([GLOBEX]))
     assert one.shut_out() == {GLOBEX}
     one.shut([GLOBEX])
-    assert refusing(standing) == {READ: (suspended([GLOBEX]),), WRITE: (suspended([GLOBEX]),)}
+    assert refusing(standing) == {READ: (deny_tenants_policy([GLOBEX]),), WRITE: (deny_tenants_policy([GLOBEX]),)}
 
 
 def test_when_nobody_is_left_nothing_is_either_however_often_that_is_said(standing: Gate) -> None:
@@ -68,7 +68,7 @@ def test_when_nobody_is_left_nothing_is_either_however_often_that_is_said(standi
 def test_only_those_whom_both_roles_refuse_are_shut_out(standing: Gate) -> None:
     one = connected(standing)
     one.shut([ACME, GLOBEX])
-    warden(standing).delete_role_policy(RoleName=WRITE, PolicyName=POLICY)
+    warden(standing).delete_role_policy(RoleName=WRITE, PolicyName=POLICY_NAME)
     assert one.shut_out() == frozenset()
 
 
@@ -91,7 +91,7 @@ def test_a_list_that_other_policies_leave_no_room_for_is_refused_by_the_same_nam
 
 
 def test_what_is_no_tenant_is_not_shut_out(standing: Gate) -> None:
-    with pytest.raises(BadTenantId):
+    with pytest.raises(InvalidTenantId):
         connected(standing).shut([TenantId("*")])
     assert standing.account.inline == {}
 
@@ -101,26 +101,26 @@ def test_a_role_that_is_gone_is_no_role_on_which_nobody_is_suspended(standing: G
     one = connected(standing)
     standing.account = replace(standing.account, roles=roles)
     for tenants in ([], [ACME]):
-        with pytest.raises(NotShut):
+        with pytest.raises(SuspensionFailed):
             one.shut(tenants)
-    with pytest.raises(NotShut):
+    with pytest.raises(SuspensionFailed):
         one.shut_out()
 
 
 def test_a_role_without_its_boundary_is_not_written_to(standing: Gate) -> None:
     standing.account = standing.account.having(replace(standing.account.role("tenant-read"), boundary_arn=None))
-    with pytest.raises(NotShut, match=r"IAM refuses: .*AccessDenied"):
+    with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
         connected(standing).shut([ACME])
 
 
 def test_whoever_is_no_warden_shuts_nobody_out(standing: Gate) -> None:
-    other = Warden.connect(became(standing, "control-plane"), "keyfence-", endpoint_url=standing.url)
-    with pytest.raises(NotShut, match=r"IAM refuses: .*AccessDenied"):
+    other = TenantSuspension.connect(became(standing, "control-plane"), "keyfence-", endpoint_url=standing.url)
+    with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
         other.shut([ACME])
 
 
 def test_an_iam_that_does_not_answer_is_told(standing: Gate) -> None:
-    with pytest.raises(NotShut, match="IAM cannot be reached"):
+    with pytest.raises(SuspensionFailed, match="IAM cannot be reached"):
         connected(standing, endpoint_url="http://127.0.0.1:1").shut([ACME])
 
 
@@ -142,7 +142,7 @@ def test_a_deletion_whose_answer_was_lost_is_done(standing: Gate) -> None:
 
 def test_the_roles_are_those_of_the_deployment() -> None:
     with gate(account=Account.of(Deployment(role_prefix="shop-"))) as other:
-        Warden.connect(became(other, "warden"), "shop-", endpoint_url=other.url).shut([ACME])
+        TenantSuspension.connect(became(other, "warden"), "shop-", endpoint_url=other.url).shut([ACME])
         assert list(other.account.inline) == ["shop-tenant-read", "shop-tenant-write"]
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.faults import BadFault, Fault, parse, parse_text
+from keyfence_iam.gate.faults import Fault, InvalidFault, parse_faults, parse_text
 
 
 def test_a_file_of_every_kind_is_understood() -> None:
-    assert parse(
+    assert parse_faults(
         [
             {"kind": "latency", "milliseconds": 50, "operation": "Query", "probability": 0.5, "seed": 7},
             {"kind": "error", "nth": 3, "code": "ServiceUnavailable", "status": 503, "message": "later"},
@@ -60,8 +60,8 @@ def test_a_file_of_every_kind_is_understood() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_mistake_is_told_with_its_place(document: Any, complaint: str) -> None:
-    with pytest.raises(BadFault) as bad:
-        parse(document)
+    with pytest.raises(InvalidFault) as bad:
+        parse_faults(document)
     assert str(bad.value).startswith(complaint)
 
 
@@ -70,7 +70,7 @@ def test_a_mistake_is_told_with_its_place(document: Any, complaint: str) -> None
     [("dynamodb", "*"), ("sts", "*"), ("sts", "AssumeRole"), ("dynamodb", "ExecuteStatement"), ("dynamodb", "Scan")],
 )
 def test_an_operation_that_the_service_has_may_be_named(service: str, operation: str) -> None:
-    (fault,) = parse([{"kind": "error", "service": service, "operation": operation}])
+    (fault,) = parse_faults([{"kind": "error", "service": service, "operation": operation}])
     assert (fault.service, fault.operation) == (service, operation)
 
 
@@ -90,6 +90,6 @@ def test_a_text_holds_the_faults_that_it_spells() -> None:
     ids=["half a list", "no text", "too deep", "a name twice", "no number"],
 )
 def test_a_text_that_two_readers_could_take_for_two_things_is_refused(text: bytes, complaint: str) -> None:
-    with pytest.raises(BadFault) as bad:
+    with pytest.raises(InvalidFault) as bad:
         parse_text(text)
     assert str(bad.value).startswith(complaint)

@@ -1,11 +1,11 @@
 """Faults strike the calls they are meant for, and the same ones every time."""
 
-from keyfence_iam.gate.fault_injection import Faults
+from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.faults import Fault
 
 
 def _struck(fault: Fault, calls: int = 12) -> list[int]:
-    faults = Faults([fault])
+    faults = FaultPlan([fault])
     return [number for number in range(1, calls + 1) if faults.striking("dynamodb", "PutItem", ("TENANT#acme#A",))]
 
 
@@ -38,7 +38,7 @@ def test_probability_nought_never_strikes_and_one_always_does() -> None:
 
 def test_other_operations_services_and_keys_are_neither_struck_nor_counted() -> None:
     fault = Fault(kind="error", operation="PutItem", key_prefix="TENANT#acme#", nth=2)
-    faults = Faults([fault])
+    faults = FaultPlan([fault])
     own = ("TENANT#acme#A",)
     assert not faults.striking("dynamodb", "PutItem", own)
     assert not faults.striking("dynamodb", "GetItem", own)
@@ -50,7 +50,7 @@ def test_other_operations_services_and_keys_are_neither_struck_nor_counted() -> 
 
 def test_each_fault_counts_on_its_own() -> None:
     first, second = Fault(kind="error", nth=1), Fault(kind="latency", milliseconds=1, nth=2)
-    faults = Faults([first, second])
+    faults = FaultPlan([first, second])
     assert faults.striking("dynamodb", "GetItem") == (first,)
     assert faults.striking("dynamodb", "GetItem") == (second,)
     assert faults.striking("dynamodb", "GetItem") == ()

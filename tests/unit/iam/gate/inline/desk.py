@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.assume_role import Assumption, assume
+from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
 
 KEY = b"a gate's key is of 32 bytes, yes"
@@ -32,8 +32,8 @@ def gate(**options: Any) -> Iterator[Gate]:
 
 def became(gate: Gate, role: str, by: str = "service-base", **tags: str) -> Credentials:
     arn = gate.account.role(role).arn
-    assumption = Assumption(role_arn=arn, name="tester", tags=tags)
-    return assume(assumption, gate.sessions.mint(by).session, gate.sessions).credentials
+    assumption = AssumeRoleRequest(role_arn=arn, name="tester", tags=tags)
+    return assume_role(assumption, gate.sessions.mint(by).session, gate.sessions).credentials
 
 
 def client(gate: Gate, credentials: Credentials, service: Any = "iam", region: str = "us-east-1") -> Any:

@@ -10,7 +10,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.gate.gate import Gate
-from keyfence_iam.policy.document import INLINE
+from keyfence_iam.policy.document import MAX_INLINE_SIZE
 from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, client, gate, put, refused, warden
 
 CALLS = ("put_role_policy", "get_role_policy", "delete_role_policy")
@@ -108,7 +108,7 @@ def test_what_is_not_said_is_missed(desk: Gate) -> None:
 
 def test_the_policies_of_a_role_have_room_for_10240_characters_together_without_blanks(desk: Gate) -> None:
     iam = warden(desk)
-    room = INLINE - desk.account.role("tenant-read").inline_size
+    room = MAX_INLINE_SIZE - desk.account.role("tenant-read").inline_size
     put(iam, name="one", document=filled(room - 1000))
     put(iam, name="two", document=filled(1000))
     with refused("LimitExceeded", 409, f"Maximum policy size of 10240 bytes exceeded for role {READ}"):

@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from keyfence_iam.dynamodb.capacity import Claim, Kind, Partition
-from keyfence_iam.gate.throughput.partition_buckets import Buckets, Rates
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitKind
+from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
 
 from .clock import Clock
 
-RATES = Rates(read=30, write=10, burst_seconds=2)
+RATES = PartitionRates(read=30, write=10, burst_seconds=2)
 
 
-def claim(name: str = "A", units: float = 1, kind: Kind = "write", index: str | None = None) -> Claim:
-    return Claim(Partition("t", index, name), kind, units)
+def claim(name: str = "A", units: float = 1, kind: UnitKind = "write", index: str | None = None) -> PartitionUnits:
+    return PartitionUnits(Partition("t", index, name), kind, units)
 
 
-def given_out(buckets: Buckets, one: Claim, most: int = 1000) -> float:
+def given_out(buckets: PartitionBuckets, one: PartitionUnits, most: int = 1000) -> float:
     """How many units there are until it closes."""
     taken = 0.0
     while taken < most and buckets.is_open(one):
@@ -26,13 +26,13 @@ def given_out(buckets: Buckets, one: Claim, most: int = 1000) -> float:
 
 
 @pytest.mark.parametrize(("kind", "burst"), [("read", 60), ("write", 20)])
-def test_an_untouched_partition_has_its_burst(kind: Kind, burst: float) -> None:
-    assert given_out(Buckets(RATES, Clock()), claim(kind=kind)) == burst
+def test_an_untouched_partition_has_its_burst(kind: UnitKind, burst: float) -> None:
+    assert given_out(PartitionBuckets(RATES, Clock()), claim(kind=kind)) == burst
 
 
 def test_units_come_back_at_the_rate_and_are_saved_up_to_the_burst() -> None:
     clock = Clock()
-    buckets = Buckets(RATES, clock)
+    buckets = PartitionBuckets(RATES, clock)
     given_out(buckets, claim())
     clock.now += 0.5
     assert given_out(buckets, claim()) == 5
@@ -41,17 +41,17 @@ def test_units_come_back_at_the_rate_and_are_saved_up_to_the_burst() -> None:
 
 
 def test_reads_writes_indexes_tables_and_neighbours_do_not_share() -> None:
-    buckets = Buckets(RATES, Clock())
+    buckets = PartitionBuckets(RATES, Clock())
     given_out(buckets, claim("TENANT#a1#X"))
     others = [claim("TENANT#a1#X", kind="read"), claim("TENANT#a1#X", index="GSI1"), claim("TENANT#a10#X")]
     assert all(buckets.is_open(other) for other in others)
-    assert buckets.is_open(Claim(Partition("another", None, "TENANT#a1#X"), "write", 1))
+    assert buckets.is_open(PartitionUnits(Partition("another", None, "TENANT#a1#X"), "write", 1))
     assert not buckets.is_open(claim("TENANT#a1#X"))
 
 
 def test_a_debt_has_to_be_paid_before_it_opens() -> None:
     clock = Clock()
-    buckets = Buckets(RATES, clock)
+    buckets = PartitionBuckets(RATES, clock)
     buckets.take([claim(units=50)])
     clock.now += 3
     assert not buckets.is_open(claim())
@@ -60,14 +60,14 @@ def test_a_debt_has_to_be_paid_before_it_opens() -> None:
 
 
 def test_what_is_given_back_is_never_more_than_the_burst() -> None:
-    buckets = Buckets(RATES, Clock())
+    buckets = PartitionBuckets(RATES, Clock())
     buckets.take([claim(units=5)])
     buckets.give_back([claim(units=500)])
     assert given_out(buckets, claim()) == 20
 
 
 def test_no_more_buckets_are_kept_than_said_and_one_in_debt_that_is_called_upon_is_kept() -> None:
-    buckets = Buckets(RATES, Clock(), kept=10)
+    buckets = PartitionBuckets(RATES, Clock(), kept=10)
     buckets.take([claim("DEBT", 1000)])
     for number in range(100):
         buckets.take([claim(str(number))])
@@ -80,7 +80,7 @@ def test_over_any_time_no_more_is_given_than_the_rate_the_burst_and_the_last_cal
     steps: list[tuple[float, float]],
 ) -> None:
     clock = Clock()
-    buckets, start, taken = Buckets(RATES, clock), clock.now, 0.0
+    buckets, start, taken = PartitionBuckets(RATES, clock), clock.now, 0.0
     for pause, units in steps:
         clock.now += pause
         if buckets.is_open(claim()):

@@ -3,19 +3,19 @@
 import json
 from typing import Any
 
-from keyfence_iam.dynamodb.capacity import Claim, Partition
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.faults import Fault
-from keyfence_iam.gate.throughput.partition_buckets import Rates
-from keyfence_iam.gate.throughput.partition_limits import Limits
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from tests.unit.iam.gate.server.caller import GET, TABLE, gate_before, tenant, unfenced
 from tests.unit.iam.gate.server.engine import ScriptedEngine, response
 
 from .clock import Clock
 
 KEY = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
-READING = Claim(Partition("keyfence", None, "TENANT#acme#A"), "read", 0.5)
+READING = PartitionUnits(Partition("keyfence", None, "TENANT#acme#A"), "read", 0.5)
 WRITING = READING._replace(kind="write", units=1)
-LISTED = Claim(Partition("keyfence", "GSI1", "TENANT#acme#LIST"), "write", 1)
+LISTED = PartitionUnits(Partition("keyfence", "GSI1", "TENANT#acme#LIST"), "write", 1)
 
 
 def put(**attributes: str) -> bytes:
@@ -28,8 +28,8 @@ def operations(engine: ScriptedEngine) -> list[str]:
     return [named for head in heads if (named := head.partition(b"\r\n")[0].decode()) != "describetable"]
 
 
-def emptied(*claims: Claim) -> Limits:
-    limits = Limits(now=Clock())
+def emptied(*claims: PartitionUnits) -> PartitionLimits:
+    limits = PartitionLimits(now=Clock())
     limits.buckets.take(claim._replace(units=5000) for claim in claims)
     return limits
 
@@ -49,7 +49,7 @@ async def test_whom_an_index_turns_away_costs_the_engine_one_read() -> None:
 
 
 async def test_a_call_that_ends_without_an_answer_gives_back_what_it_took() -> None:
-    limits = Limits(Rates(read=1), now=Clock())
+    limits = PartitionLimits(PartitionRates(read=1), now=Clock())
     async with gate_before(otherwise=None, limits=limits) as (gate, _):
         replies = [await tenant(gate).call("GetItem", GET) for _ in range(5)]
     assert {reply.status for reply in replies} == {500}
@@ -59,7 +59,7 @@ async def test_a_call_that_ends_without_an_answer_gives_back_what_it_took() -> N
 async def test_a_call_that_a_fault_ends_before_the_engine_is_charged_to_nobody_and_one_whose_answer_is_lost_is() -> (
     None
 ):
-    limits = Limits(now=Clock())
+    limits = PartitionLimits(now=Clock())
     async with gate_before(limits=limits, faults=[Fault(kind="throttle")]) as (gate, _):
         await tenant(gate).call("GetItem", GET)
         assert limits.seen()["partitions"] == []
@@ -82,7 +82,7 @@ async def test_a_scan_is_charged_to_the_partitions_of_what_it_shows_and_never_tu
 
 async def test_an_index_that_is_added_through_the_gate_is_charged_at_once() -> None:
     description: dict[str, Any] = {**TABLE, "GlobalSecondaryIndexes": []}
-    limits = Limits(now=Clock())
+    limits = PartitionLimits(now=Clock())
     async with gate_before(description, limits=limits) as (gate, _):
         caller = unfenced(gate)
         await caller.call("PutItem", put(GSI1PK=LISTED.partition.key))
@@ -95,7 +95,7 @@ async def test_an_index_that_is_added_through_the_gate_is_charged_at_once() -> N
 
 async def test_a_body_that_is_no_item_is_left_to_the_engine_to_refuse() -> None:
     refusal = response(400, b'{"__type":"com.amazon.coral.validate#ValidationException"}')
-    limits = Limits(now=Clock())
+    limits = PartitionLimits(now=Clock())
     strange = {"PK": {"S": "TENANT#acme#A"}, "SK": {"L": [{"X": 1}, 7]}, "d": {"N": 5}}
     body = json.dumps({"TableName": "keyfence", "Item": strange}).encode()
     async with gate_before(otherwise=refusal, limits=limits) as (gate, engine):

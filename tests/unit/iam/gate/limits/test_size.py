@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.dynamodb.item_size import ALTERED, item_bytes
+from keyfence_iam.dynamodb.item_size import UNKNOWN_NEW_VALUE, item_size
 
 
 @pytest.mark.parametrize(
@@ -40,18 +40,18 @@ from keyfence_iam.dynamodb.item_size import ALTERED, item_bytes
     ids=str,
 )
 def test_a_value_weighs_as_documented(value: dict[str, Any], size: int) -> None:
-    assert item_bytes({"attribute": value}) == len("attribute") + size
+    assert item_size({"attribute": value}) == len("attribute") + size
 
 
 def test_names_count_in_bytes_and_nothing_is_added_for_the_item() -> None:
-    assert item_bytes({"é": {"S": "a"}, "b": {"S": "c"}}) == 2 + 1 + 1 + 1
-    assert item_bytes(None) == 0
-    assert item_bytes({}) == 0
+    assert item_size({"é": {"S": "a"}, "b": {"S": "c"}}) == 2 + 1 + 1 + 1
+    assert item_size(None) == 0
+    assert item_size({}) == 0
 
 
 def test_a_value_that_is_not_known_yet_weighs_what_it_weighed() -> None:
-    assert item_bytes({"a": {ALTERED: {"S": "four"}}}) == 5
-    assert item_bytes({"a": {ALTERED: None}}) == 1
+    assert item_size({"a": {UNKNOWN_NEW_VALUE: {"S": "four"}}}) == 5
+    assert item_size({"a": {UNKNOWN_NEW_VALUE: None}}) == 1
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_a_value_that_is_not_known_yet_weighs_what_it_weighed() -> None:
     ids=str,
 )
 def test_what_is_no_value_is_weighed_without_complaint(nonsense: object) -> None:
-    assert item_bytes({"a": nonsense}) in range(1, 5)
+    assert item_size({"a": nonsense}) in range(1, 5)

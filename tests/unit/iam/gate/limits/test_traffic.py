@@ -2,25 +2,25 @@
 
 from typing import Any
 
-from keyfence_iam.dynamodb.capacity import Claim, Kind, Partition
-from keyfence_iam.gate.throughput.partition_buckets import Rates
-from keyfence_iam.gate.throughput.traffic_report import Traffic, slot_of, tenant_of
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitKind
+from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+from keyfence_iam.gate.throughput.traffic_report import TrafficReport, slot_of, tenant_of
 from keyfence_iam.gate.throughput.window import SECONDS
 from keyfence_iam.gate.throughput.windows import KEPT, Windows
 
 NOW = 1000.0
 
 
-def claim(key: str, units: float = 1, kind: Kind = "write", index: str | None = None) -> Claim:
-    return Claim(Partition("t", index, key), kind, units)
+def claim(key: str, units: float = 1, kind: UnitKind = "write", index: str | None = None) -> PartitionUnits:
+    return PartitionUnits(Partition("t", index, key), kind, units)
 
 
-def seen(traffic: Traffic, now: float = NOW) -> dict[str, Any]:
-    return traffic.seen(now, Rates())
+def seen(traffic: TrafficReport, now: float = NOW) -> dict[str, Any]:
+    return traffic.seen(now, PartitionRates())
 
 
 def test_rates_are_over_the_window_and_peaks_over_one_second() -> None:
-    traffic = Traffic()
+    traffic = TrafficReport()
     traffic.spent(claim("TENANT#a1#X", 50), NOW)
     traffic.spent(claim("TENANT#a1#X", 30), NOW + 0.9)
     traffic.spent(claim("TENANT#a1#X", 10), NOW + 1)
@@ -30,7 +30,7 @@ def test_rates_are_over_the_window_and_peaks_over_one_second() -> None:
 
 
 def test_what_is_older_than_the_window_is_gone() -> None:
-    traffic = Traffic()
+    traffic = TrafficReport()
     traffic.spent(claim("TENANT#a1#X", 50), NOW)
     traffic.throttled(claim("TENANT#a1#X"), NOW)
     assert seen(traffic, NOW + SECONDS - 1)["partitions"][0]["throttles"] == 1
@@ -39,7 +39,7 @@ def test_what_is_older_than_the_window_is_gone() -> None:
 
 
 def test_a_tenant_is_shown_with_all_its_partitions_and_a_neighbour_apart() -> None:
-    traffic = Traffic()
+    traffic = TrafficReport()
     traffic.spent(claim("TENANT#a1#X", 10), NOW)
     traffic.spent(claim("TENANT#a1#Y", 10, index="GSI1"), NOW)
     traffic.spent(claim("TENANT#a10#X", 5), NOW)
@@ -53,14 +53,14 @@ def test_a_tenant_is_shown_with_all_its_partitions_and_a_neighbour_apart() -> No
 
 
 def test_partitions_are_told_by_how_near_they_are_to_a_limit() -> None:
-    traffic = Traffic()
+    traffic = TrafficReport()
     traffic.spent(claim("TENANT#a1#READ", 2000, "read"), NOW)
     traffic.spent(claim("TENANT#a1#WRITE", 1000), NOW)
     assert [one["key"] for one in seen(traffic)["partitions"]] == ["TENANT#a1#WRITE", "TENANT#a1#READ"]
 
 
 def test_the_slots_of_one_collection_are_counted_together() -> None:
-    traffic = Traffic()
+    traffic = TrafficReport()
     for slot in ("00", "1f", "ff"):
         traffic.spent(claim(f"TENANT#a1#OPEN#{slot}", index="GSI2"), NOW)
     traffic.spent(claim("TENANT#a1#OPEN#00"), NOW)
@@ -98,7 +98,7 @@ def test_the_quiet_ones_go_first() -> None:
 
 
 def test_traffic_on_many_partitions_keeps_a_bounded_number() -> None:
-    traffic = Traffic()
+    traffic = TrafficReport()
     for number in range(3 * KEPT):
         traffic.spent(claim(f"TENANT#a1#{number}"), NOW)
     assert seen(traffic)["tenants"][0]["partitions"] <= KEPT

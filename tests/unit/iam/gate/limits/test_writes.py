@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.dynamodb.attributes import changes
+from keyfence_iam.dynamodb.attributes import attribute_changes
 from keyfence_iam.dynamodb.capacity import Partition
-from keyfence_iam.dynamodb.costs import Target, Write
-from keyfence_iam.dynamodb.table_schema import Layout
+from keyfence_iam.dynamodb.costs import ItemKey, ItemWrite
+from keyfence_iam.dynamodb.table_schema import TableSchema
 
 
 def schema(*names: str) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)]
 
 
-LAYOUT = Layout.described(
+LAYOUT = TableSchema.described(
     {
         "KeySchema": schema("PK", "SK")[::-1],
         "GlobalSecondaryIndexes": [
@@ -38,7 +38,7 @@ def item(**values: str) -> dict[str, Any]:
     return {**KEY, **{name: {"S": value} for name, value in values.items()}}
 
 
-def costs(write: Write, before: dict[str, Any] | None) -> dict[tuple[str | None, str], float]:
+def costs(write: ItemWrite, before: dict[str, Any] | None) -> dict[tuple[str | None, str], float]:
     found: dict[tuple[str | None, str], float] = {}
     for partition, kind, units in write.claims(before):
         assert kind == "write"
@@ -46,20 +46,20 @@ def costs(write: Write, before: dict[str, Any] | None) -> dict[tuple[str | None,
     return found
 
 
-def put(**values: str) -> Write:
-    return Write(target=Target("t", LAYOUT, KEY), verb="Put", item=item(**values))
+def put(**values: str) -> ItemWrite:
+    return ItemWrite(target=ItemKey("t", LAYOUT, KEY), verb="Put", item=item(**values))
 
 
-def update(expression: str, **values: Any) -> Write:
+def update(expression: str, **values: Any) -> ItemWrite:
     call = {
         "UpdateExpression": expression,
         "ExpressionAttributeValues": {f":{name}": one for name, one in values.items()},
     }
-    return Write(target=Target("t", LAYOUT, KEY), verb="Update", changes=tuple(changes(call)))
+    return ItemWrite(target=ItemKey("t", LAYOUT, KEY), verb="Update", changes=tuple(attribute_changes(call)))
 
 
-DELETE = Write(target=Target("t", LAYOUT, KEY), verb="Delete")
-CHECK = Write(target=Target("t", LAYOUT, KEY), verb="ConditionCheck", factor=2)
+DELETE = ItemWrite(target=ItemKey("t", LAYOUT, KEY), verb="Delete")
+CHECK = ItemWrite(target=ItemKey("t", LAYOUT, KEY), verb="ConditionCheck", factor=2)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ CHECK = Write(target=Target("t", LAYOUT, KEY), verb="ConditionCheck", factor=2)
     ],
     ids=lambda value: None,
 )
-def test_cost_by_partition(write: Write, before: dict[str, Any] | None, expected: dict[Any, float]) -> None:
+def test_cost_by_partition(write: ItemWrite, before: dict[str, Any] | None, expected: dict[Any, float]) -> None:
     assert costs(write, before) == expected
 
 
@@ -123,7 +123,7 @@ def test_the_older_form_of_updates_is_understood() -> None:
             "d": {"Action": "ADD", "Value": {"N": "1"}},
         }
     }
-    assert {change.attribute: change.value for change in changes(call)} == {
+    assert {change.attribute: change.value for change in attribute_changes(call)} == {
         "a": {"S": "x"},
         "b": None,
         "c": ...,

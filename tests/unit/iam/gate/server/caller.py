@@ -14,7 +14,7 @@ from botocore.credentials import ReadOnlyCredentials
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.assume_role import Assumption, assume
+from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policy import Policy, Statement
 from tests.unit.iam.gate.server.engine import OK, ScriptedEngine, scripted, with_table
@@ -109,8 +109,8 @@ async def _reply(reader: asyncio.StreamReader) -> Reply:
 
 def tenant(gate: Gate, name: str = "acme", role: str = "tenant-write") -> Caller:
     service = gate.sessions.mint("service-base").session
-    wanted = Assumption(role_arn=DEPLOYMENT.role_arn(role), name=name, tags={"tenant": name})
-    return Caller(gate, assume(wanted, service, gate.sessions).credentials)
+    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), name=name, tags={"tenant": name})
+    return Caller(gate, assume_role(wanted, service, gate.sessions).credentials)
 
 
 def process(gate: Gate, role: str) -> Caller:

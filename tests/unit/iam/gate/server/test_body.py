@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence_iam.strict_json import Unreadable, parameters
+from keyfence_iam.strict_json import InvalidJson, parse_object
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -21,13 +21,13 @@ def test_a_repeated_name_is_never_read(content: dict[str, Any], name: str, first
     """Whatever stands around it, and however its two values differ."""
     pairs = [*((key, value) for key, value in content.items() if key != name), (name, first), (name, second)]
     written = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs)
-    with pytest.raises(Unreadable, match="twice"):
-        parameters(f"{{{written}}}".encode())
+    with pytest.raises(InvalidJson, match="twice"):
+        parse_object(f"{{{written}}}".encode())
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=5), st.booleans(), st.sampled_from([None, 2]))
 def test_any_object_without_repeated_names_is_read(content: dict[str, Any], escaped: bool, indent: int | None) -> None:
-    assert parameters(json.dumps(content, ensure_ascii=escaped, indent=indent).encode()) == content
+    assert parse_object(json.dumps(content, ensure_ascii=escaped, indent=indent).encode()) == content
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ def test_any_object_without_repeated_names_is_read(content: dict[str, Any], esca
     ids=repr,
 )
 def test_a_name_that_occurs_twice_is_refused_wherever_it_is(body: bytes) -> None:
-    with pytest.raises(Unreadable, match="twice"):
-        parameters(body)
+    with pytest.raises(InvalidJson, match="twice"):
+        parse_object(body)
 
 
 def test_an_escaped_colon_is_only_a_colon() -> None:
-    assert parameters(b'{"a\\u003a": "\\u003A:\\\\u003a", "a": ":"}') == {"a:": "::\\u003a", "a": ":"}
+    assert parse_object(b'{"a\\u003a": "\\u003A:\\\\u003a", "a": ":"}') == {"a:": "::\\u003a", "a": ":"}
 
 
 def test_a_name_may_occur_in_two_objects() -> None:
-    assert parameters(b'{"a": {"b": 1}, "c": {"b": "x: \\" y"}}') == {"a": {"b": 1}, "c": {"b": 'x: " y'}}
+    assert parse_object(b'{"a": {"b": 1}, "c": {"b": "x: \\" y"}}') == {"a": {"b": 1}, "c": {"b": 'x: " y'}}
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_a_name_may_occur_in_two_objects() -> None:
     ids=lambda body: repr(body[:20]),
 )
 def test_what_is_no_object_or_no_json_is_refused(body: bytes) -> None:
-    with pytest.raises(Unreadable):
-        parameters(body)
+    with pytest.raises(InvalidJson):
+        parse_object(body)

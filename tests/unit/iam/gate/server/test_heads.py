@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from keyfence_iam.gate.server import LARGEST_HEAD
+from keyfence_iam.gate.server import MAX_HEADER_BYTES
 from tests.unit.iam.gate.server.caller import GET, exchange, gate_before, raw, tenant
 
 BEGIN = b"POST / HTTP/1.1\r\nhost: x\r\n"
@@ -31,7 +31,7 @@ async def answered(url: str, parts: list[bytes]) -> bytes:
     [
         [BEGIN, b"x-endless: ", *[b"a" * 8192] * 9],
         [BEGIN, *[b"x-header: %s\r\n" % (b"a" * 1000)] * 70],
-        [BEGIN + b"x-header: " + b"a" * LARGEST_HEAD + b"\r\ncontent-length: 0\r\n\r\n"],
+        [BEGIN + b"x-header: " + b"a" * MAX_HEADER_BYTES + b"\r\ncontent-length: 0\r\n\r\n"],
         [b"POST /", *[b"a" * 8192] * 9],
         [BEGIN, b"transfer-encoding: chunked\r\n\r\n0\r\n", *[b"x-trailer: %s\r\n" % (b"a" * 1000)] * 70],
     ],
@@ -51,7 +51,7 @@ async def test_a_request_before_it_excuses_no_endless_header() -> None:
 
 
 async def test_headers_of_any_clients_size_are_taken_and_bodies_are_not_counted_among_them() -> None:
-    padding = "a" * (LARGEST_HEAD - 4096)
+    padding = "a" * (MAX_HEADER_BYTES - 4096)
     large = GET[:-1] + b" " * 1_000_000 + b"}"
     async with gate_before() as (gate, _):
         assert (await tenant(gate).call("GetItem", GET, x_padding=padding)).status == 200

@@ -8,27 +8,27 @@ import pytest
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Denied
 from keyfence_iam.evaluator.evaluate import evaluate
-from keyfence_iam.evaluator.request import Authorisation, Value
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Sessions, first_denied
-from keyfence_iam.gate.assume_role import Assumption, assume
+from keyfence_iam.gate.account.session import SessionIssuer, first_denied
+from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 
 DEPLOYMENT = Deployment()
-SESSIONS = Sessions(Account.of(DEPLOYMENT), b"a gate's key is of 32 bytes, yes")
+SESSIONS = SessionIssuer(Account.of(DEPLOYMENT), b"a gate's key is of 32 bytes, yes")
 OWN, FOREIGN = "TENANT#acme#A", "TENANT#acmecorp#A"
 
 
-def asked(key: str, action: str = "dynamodb:PutItem", attributes: tuple[str, ...] = ("PK",)) -> Authorisation:
-    context: dict[str, Value] = {"dynamodb:LeadingKeys": (key,), "dynamodb:Attributes": attributes}
-    return Authorisation(action, DEPLOYMENT.table_arn, context)
+def asked(key: str, action: str = "dynamodb:PutItem", attributes: tuple[str, ...] = ("PK",)) -> AuthorizationRequest:
+    context: dict[str, ContextValue] = {"dynamodb:LeadingKeys": (key,), "dynamodb:Attributes": attributes}
+    return AuthorizationRequest(action, DEPLOYMENT.table_arn, context)
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Value]]:
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, ContextValue]]:
     """The contexts that were held against policies."""
-    seen: list[Mapping[str, Value]] = []
+    seen: list[Mapping[str, ContextValue]] = []
 
-    def watched(policies: Any, question: Authorisation, principal: Any) -> Any:
+    def watched(policies: Any, question: AuthorizationRequest, principal: Any) -> Any:
         seen.append(question.context)
         return evaluate(policies, question, principal)
 
@@ -36,13 +36,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Value]]:
     return seen
 
 
-def denied(*questions: Authorisation) -> tuple[Authorisation, Denied] | None:
-    wanted = Assumption(role_arn=DEPLOYMENT.role_arn("tenant-write"), name="acme", tags={"tenant": "acme"})
-    session = assume(wanted, SESSIONS.mint("service-base").session, SESSIONS).session
+def denied(*questions: AuthorizationRequest) -> tuple[AuthorizationRequest, Denied] | None:
+    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("tenant-write"), name="acme", tags={"tenant": "acme"})
+    session = assume_role(wanted, SESSIONS.mint("service-base").session, SESSIONS).session
     return first_denied(questions, {"aws:PrincipalTag/tenant": "acme"}, session, SESSIONS.account)
 
 
-def test_the_same_question_is_judged_once(judged: list[Mapping[str, Value]]) -> None:
+def test_the_same_question_is_judged_once(judged: list[Mapping[str, ContextValue]]) -> None:
     assert denied(*[asked(OWN)] * 100) is None
     assert len(judged) == 1
 
@@ -53,7 +53,7 @@ def test_the_same_question_is_judged_once(judged: list[Mapping[str, Value]]) -> 
     ids=["key", "action", "attributes"],
 )
 def test_questions_that_differ_in_anything_are_judged_each(
-    judged: list[Mapping[str, Value]], other: Authorisation
+    judged: list[Mapping[str, ContextValue]], other: AuthorizationRequest
 ) -> None:
     assert denied(asked(OWN), other, asked(OWN)) is None
     assert len(judged) == 2

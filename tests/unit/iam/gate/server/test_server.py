@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.engine.client import BadEngineUrl
-from keyfence_iam.gate.gate import Gate, GateFailed
+from keyfence_iam.gate.engine.client import InvalidEngineUrl
+from keyfence_iam.gate.gate import Gate, GateStartError
 from keyfence_iam.policy import Policy, Statement
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, KEY, TABLE, Caller, gate_before, process, tenant
 from tests.unit.iam.gate.server.engine import response, scripted, with_table
@@ -26,12 +26,12 @@ def start(url: str, port: int = 0) -> Gate:
 def test_a_port_that_is_taken_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(GateFailed, match=f"port {port} on 127.0.0.1 is already in use"):
+        with pytest.raises(GateStartError, match=f"port {port} on 127.0.0.1 is already in use"):
             start("http://127.0.0.1:1", port=port)
 
 
 def test_an_engine_that_cannot_be_is_refused_before_anything_listens() -> None:
-    with pytest.raises(BadEngineUrl):
+    with pytest.raises(InvalidEngineUrl):
         start("localhost:8000")
 
 

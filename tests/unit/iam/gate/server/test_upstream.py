@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from keyfence_iam.gate.engine.client import Address, BadEngineUrl, EngineLost, Upstream
+from keyfence_iam.gate.engine.client import EngineAddress, EngineClient, EngineUnreachable, InvalidEngineUrl
 from tests.unit.iam.gate.server.engine import OK, scripted
 
 HEADERS = [(b"content-type", b"application/x-amz-json-1.0"), (b"x-amz-target", b"DynamoDB_20120810.GetItem")]
@@ -14,7 +14,7 @@ BODY = b' {"a" :\t"\xc3\xa4\\u00e4"}\n'
 
 async def test_the_body_and_the_headers_arrive_byte_for_byte() -> None:
     async with scripted() as (engine, url):
-        upstream = Upstream(url)
+        upstream = EngineClient(url)
         await upstream.post(HEADERS, BODY)
         upstream.close()
     head, body = engine.requests[0]
@@ -30,7 +30,7 @@ async def test_status_headers_and_body_of_the_answer_come_back_as_they_were() ->
         b"HTTP/1.1 418 Odd\r\nX-Amz-Crc32: 7\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\n\x00\xffx"
     )
     async with scripted(lambda *_: answer) as (_, url):
-        upstream = Upstream(url)
+        upstream = EngineClient(url)
         got = await upstream.post(HEADERS, BODY)
         upstream.close()
     assert (got.status, got.body) == (418, b"\x00\xffx")
@@ -45,7 +45,7 @@ async def test_status_headers_and_body_of_the_answer_come_back_as_they_were() ->
 async def test_a_chunked_answer_comes_back_with_its_length() -> None:
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n3\r\n   \r\n0\r\n\r\n"
     async with scripted(lambda *_: answer) as (_, url):
-        upstream = Upstream(url)
+        upstream = EngineClient(url)
         got = await upstream.post(HEADERS, BODY)
         upstream.close()
     assert got.body == b"{}   "
@@ -54,14 +54,14 @@ async def test_a_chunked_answer_comes_back_with_its_length() -> None:
 
 async def test_an_announcement_is_not_the_answer() -> None:
     async with scripted(lambda *_: b"HTTP/1.1 100 Continue\r\n\r\n" + OK) as (_, url):
-        upstream = Upstream(url)
+        upstream = EngineClient(url)
         assert (await upstream.post(HEADERS, BODY)).status == 200
         upstream.close()
 
 
 async def test_calls_one_after_the_other_share_a_connection() -> None:
     async with scripted() as (engine, url):
-        upstream = Upstream(url)
+        upstream = EngineClient(url)
         for _ in range(5):
             await upstream.post(HEADERS, BODY)
         upstream.close()
@@ -71,7 +71,7 @@ async def test_calls_one_after_the_other_share_a_connection() -> None:
 async def test_a_connection_that_the_engine_wants_closed_is_not_used_again() -> None:
     closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
     async with scripted(lambda *_: closing) as (engine, url):
-        upstream = Upstream(url)
+        upstream = EngineClient(url)
         for _ in range(3):
             await upstream.post(HEADERS, BODY)
         upstream.close()
@@ -80,7 +80,7 @@ async def test_a_connection_that_the_engine_wants_closed_is_not_used_again() -> 
 
 async def test_an_idle_connection_that_was_closed_meanwhile_is_replaced() -> None:
     async with scripted() as (engine, url):
-        upstream = Upstream(url)
+        upstream = EngineClient(url)
         await upstream.post(HEADERS, BODY)
         engine.hang_up()
         await asyncio.sleep(0.05)
@@ -107,8 +107,8 @@ async def test_a_request_without_a_whole_answer_is_an_error_and_is_not_sent_agai
         return answer
 
     async with scripted(once) as (engine, url):
-        upstream = Upstream(url)
-        with pytest.raises(EngineLost) as lost:
+        upstream = EngineClient(url)
+        with pytest.raises(EngineUnreachable) as lost:
             await upstream.post(HEADERS, BODY)
         upstream.close()
     assert lost.value.sent
@@ -118,7 +118,7 @@ async def test_a_request_without_a_whole_answer_is_an_error_and_is_not_sent_agai
 async def test_an_answer_that_nobody_asked_for_is_never_taken_for_the_next_one() -> None:
     """A second answer after the first would otherwise be read as that of the next caller."""
     async with scripted(lambda *_: OK + b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged") as (engine, url):
-        upstream = Upstream(url)
+        upstream = EngineClient(url)
         bodies = [(await upstream.post(HEADERS, BODY)).body for _ in range(3)]
         upstream.close()
     assert bodies == [b"{}"] * 3
@@ -132,7 +132,7 @@ async def test_the_answer_to_a_caller_that_gave_up_reaches_nobody_else() -> None
         engine,
         url,
     ):
-        upstream = Upstream(url, connections=1)
+        upstream = EngineClient(url, connections=1)
         await upstream.post(HEADERS, b"first")
         waiting = asyncio.create_task(upstream.post(HEADERS, b"late"))
         await asyncio.sleep(0)
@@ -146,8 +146,8 @@ async def test_the_answer_to_a_caller_that_gave_up_reaches_nobody_else() -> None
 
 async def test_no_answer_in_time_is_an_error() -> None:
     async with scripted(lambda *_: b"") as (_, url):
-        upstream = Upstream(url, answer_seconds=0.05)
-        with pytest.raises(EngineLost, match="no answer within"):
+        upstream = EngineClient(url, answer_seconds=0.05)
+        with pytest.raises(EngineUnreachable, match="no answer within"):
             await upstream.post(HEADERS, BODY)
         upstream.close()
 
@@ -155,14 +155,14 @@ async def test_no_answer_in_time_is_an_error() -> None:
 async def test_an_engine_that_is_not_there_was_certainly_not_asked() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(EngineLost, match="cannot be reached") as lost:
-        await Upstream(url).post(HEADERS, BODY)
+    with pytest.raises(EngineUnreachable, match="cannot be reached") as lost:
+        await EngineClient(url).post(HEADERS, BODY)
     assert not lost.value.sent
 
 
 async def test_no_more_connections_are_opened_than_wanted() -> None:
     async with scripted() as (engine, url):
-        upstream = Upstream(url, connections=3)
+        upstream = EngineClient(url, connections=3)
         await asyncio.gather(*(upstream.post(HEADERS, BODY) for _ in range(30)))
         upstream.close()
     assert engine.connections <= 3
@@ -174,11 +174,11 @@ async def test_no_more_connections_are_opened_than_wanted() -> None:
     ["", "localhost:8000", "ftp://x", "http://", "http://x:port", "http://x/path", "http://x/?q", "http://x:99999"],
 )
 def test_a_url_at_which_no_engine_can_be_is_refused(url: str) -> None:
-    with pytest.raises(BadEngineUrl, match="is not the URL of an engine"):
-        Address.of(url)
+    with pytest.raises(InvalidEngineUrl, match="is not the URL of an engine"):
+        EngineAddress.of(url)
 
 
 def test_the_usual_ports_are_known() -> None:
-    assert Address.of("http://engine") == Address(host="engine", port=80)
-    assert Address.of("https://engine/") == Address(host="engine", port=443, secure=True)
-    assert str(Address.of("http://[::1]:8000")) == "[::1]:8000"
+    assert EngineAddress.of("http://engine") == EngineAddress(host="engine", port=80)
+    assert EngineAddress.of("https://engine/") == EngineAddress(host="engine", port=443, secure=True)
+    assert str(EngineAddress.of("http://[::1]:8000")) == "[::1]:8000"

@@ -3,8 +3,8 @@
 import pytest
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.gate.sigv4 import Verifier
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.gate.sigv4 import SignatureVerifier
 
 from .signing import Times, sessions
 
@@ -15,15 +15,15 @@ def clock() -> Times:
 
 
 @pytest.fixture
-def open_sessions(clock: Times) -> Sessions:
+def open_sessions(clock: Times) -> SessionIssuer:
     return sessions(clock)
 
 
 @pytest.fixture
-def verifier(open_sessions: Sessions) -> Verifier:
-    return Verifier(open_sessions, region="us-east-1")
+def verifier(open_sessions: SessionIssuer) -> SignatureVerifier:
+    return SignatureVerifier(open_sessions, region="us-east-1")
 
 
 @pytest.fixture
-def credentials(open_sessions: Sessions) -> Credentials:
+def credentials(open_sessions: SessionIssuer) -> Credentials:
     return open_sessions.mint("reader").credentials

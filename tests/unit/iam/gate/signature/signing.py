@@ -13,9 +13,9 @@ from botocore.credentials import Credentials as BotoCredentials
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account, Role, role_id
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.gate.http.messages import Request
-from keyfence_iam.gate.sigv4 import NotBelieved, Verifier
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.gate.http.messages import HttpRequest
+from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
 from keyfence_iam.policy import Policy, Statement
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
@@ -45,8 +45,8 @@ def account(*names: str) -> Account:
     return Account(deployment=DEPLOYMENT, roles={role.name: role for role in roles})
 
 
-def sessions(clock: Times, key: bytes = b"k" * 32) -> Sessions:
-    return Sessions(account("reader", "writer"), key, clock=clock)
+def sessions(clock: Times, key: bytes = b"k" * 32) -> SessionIssuer:
+    return SessionIssuer(account("reader", "writer"), key, clock=clock)
 
 
 def signed(
@@ -58,7 +58,7 @@ def signed(
     service: str = "dynamodb",
     region: str = "us-east-1",
     at: datetime = NOW,
-) -> Request:
+) -> HttpRequest:
     parts = urlsplit(url)
     request = AWSRequest("POST", url, data=body, headers={"Host": parts.netloc, **headers})
     signer = SigV4Auth(
@@ -77,26 +77,26 @@ def received(
     body: bytes = b"",
     path: bytes = b"/",
     query: bytes = b"",
-) -> Request:
-    return Request(method=method, path=path, query=query, headers=list(headers), body=body, source_ip="127.0.0.1")
+) -> HttpRequest:
+    return HttpRequest(method=method, path=path, query=query, headers=list(headers), body=body, source_ip="127.0.0.1")
 
 
-def refusal(verifier: Verifier, request: Request, service: str = "dynamodb") -> tuple[str, str]:
+def refusal(verifier: SignatureVerifier, request: HttpRequest, service: str = "dynamodb") -> tuple[str, str]:
     """The code and the message; a request that is believed fails the test."""
     try:
         verifier.verify(request, service)
-    except NotBelieved as error:
+    except SignatureError as error:
         return (error.kind.dynamodb if service == "dynamodb" else error.kind.query), error.message
     raise AssertionError("the request was believed")
 
 
-def with_header(request: Request, name: bytes, value: bytes) -> Request:
+def with_header(request: HttpRequest, name: bytes, value: bytes) -> HttpRequest:
     return replace(request, headers=[(key, value if key == name else old) for key, old in request.headers])
 
 
-def without_header(request: Request, name: bytes) -> Request:
+def without_header(request: HttpRequest, name: bytes) -> HttpRequest:
     return replace(request, headers=[header for header in request.headers if header[0] != name])
 
 
-def with_authorization(request: Request, change: Callable[[str], str]) -> Request:
+def with_authorization(request: HttpRequest, change: Callable[[str], str]) -> HttpRequest:
     return with_header(request, b"authorization", change(dict(request.headers)[b"authorization"].decode()).encode())

@@ -9,20 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.sigv4 import Verifier
+from keyfence_iam.gate.sigv4 import SignatureVerifier
 
 from .signing import NOW, Times, received, refusal, signed, with_authorization, with_header
 from .test_believed import VERIFIER
 
 
 @pytest.mark.parametrize("authorization", [None, b"", b"Bearer abc", b"AWS access:signature", b"Basic eDp5"])
-def test_a_request_that_nobody_signed_is_missing_its_token(verifier: Verifier, authorization: bytes | None) -> None:
+def test_a_request_that_nobody_signed_is_missing_its_token(
+    verifier: SignatureVerifier, authorization: bytes | None
+) -> None:
     headers = [] if authorization is None else [(b"authorization", authorization)]
     expected = "Request is missing Authentication Token"
     assert refusal(verifier, received(headers)) == ("MissingAuthenticationTokenException", expected)
 
 
-def test_an_incomplete_header_is_told_all_that_it_misses(verifier: Verifier) -> None:
+def test_an_incomplete_header_is_told_all_that_it_misses(verifier: SignatureVerifier) -> None:
     code, message = refusal(verifier, received([(b"authorization", b"AWS4-HMAC-SHA256 Signature=b")]))
     assert code == "IncompleteSignatureException"
     assert message == (
@@ -34,13 +36,15 @@ def test_an_incomplete_header_is_told_all_that_it_misses(verifier: Verifier) -> 
 
 
 @pytest.mark.parametrize("date", [b"201", b"2026-11-16T12:00:00Z", b"20261316T120000Z", b"20261116T120000", b"soon"])
-def test_a_date_of_another_format_is_not_understood(verifier: Verifier, credentials: Credentials, date: bytes) -> None:
+def test_a_date_of_another_format_is_not_understood(
+    verifier: SignatureVerifier, credentials: Credentials, date: bytes
+) -> None:
     code, message = refusal(verifier, with_header(signed(credentials), b"x-amz-date", date))
     assert code == "IncompleteSignatureException"
     assert message.startswith(f"Date must be in ISO-8601 'basic format'. Got '{date.decode()}'.")
 
 
-def test_a_date_beyond_all_calendars_is_not_understood(verifier: Verifier, credentials: Credentials) -> None:
+def test_a_date_beyond_all_calendars_is_not_understood(verifier: SignatureVerifier, credentials: Credentials) -> None:
     date = b"Fri, 31 Dec 9999 23:59:59 -2359"
     code, message = refusal(verifier, with_header(signed(credentials), b"x-amz-date", date))
     assert code == "IncompleteSignatureException"
@@ -48,7 +52,7 @@ def test_a_date_beyond_all_calendars_is_not_understood(verifier: Verifier, crede
 
 
 def test_a_signature_older_than_a_quarter_of_an_hour_is_expired(
-    verifier: Verifier, credentials: Credentials, clock: Times
+    verifier: SignatureVerifier, credentials: Credentials, clock: Times
 ) -> None:
     request = signed(credentials)
     clock.advance(minutes=15, seconds=1)
@@ -58,7 +62,7 @@ def test_a_signature_older_than_a_quarter_of_an_hour_is_expired(
 
 
 def test_a_signature_from_the_future_is_not_yet_current(
-    verifier: Verifier, credentials: Credentials, clock: Times
+    verifier: SignatureVerifier, credentials: Credentials, clock: Times
 ) -> None:
     request = signed(credentials, at=NOW + timedelta(minutes=15, seconds=1))
     code, message = refusal(verifier, request)
@@ -82,13 +86,13 @@ def test_a_signature_from_the_future_is_not_yet_current(
     ],
 )
 def test_a_signature_for_elsewhere_is_refused(
-    verifier: Verifier, credentials: Credentials, region: str, service: str, expected: str
+    verifier: SignatureVerifier, credentials: Credentials, region: str, service: str, expected: str
 ) -> None:
     request = signed(credentials, region=region, service=service)
     assert refusal(verifier, request) == ("InvalidSignatureException", expected)
 
 
-def test_a_scope_of_another_day_or_end_is_refused(verifier: Verifier, credentials: Credentials) -> None:
+def test_a_scope_of_another_day_or_end_is_refused(verifier: SignatureVerifier, credentials: Credentials) -> None:
     request = signed(credentials)
     other_day = with_authorization(request, lambda text: text.replace("/20261116/", "/20261115/"))
     other_end = with_authorization(request, lambda text: text.replace("aws4_request", "aws5_request"))
@@ -97,7 +101,7 @@ def test_a_scope_of_another_day_or_end_is_refused(verifier: Verifier, credential
 
 
 @pytest.mark.parametrize("credential", ["a/b/c/d", "a", "a/b/c/d/e/f"])
-def test_a_credential_has_five_parts(verifier: Verifier, credentials: Credentials, credential: str) -> None:
+def test_a_credential_has_five_parts(verifier: SignatureVerifier, credentials: Credentials, credential: str) -> None:
     given = f"Credential={credential}"
     request = with_authorization(signed(credentials), lambda text: re.sub("Credential=[^,]*", given, text))
     code, message = refusal(verifier, request)
@@ -105,14 +109,14 @@ def test_a_credential_has_five_parts(verifier: Verifier, credentials: Credential
     assert message.endswith(f"got '{credential}'")
 
 
-def test_only_one_algorithm_is_known(verifier: Verifier, credentials: Credentials) -> None:
+def test_only_one_algorithm_is_known(verifier: SignatureVerifier, credentials: Credentials) -> None:
     request = with_authorization(signed(credentials), lambda text: text.replace("HMAC-SHA256", "ECDSA-P256-SHA256"))
     code, message = refusal(verifier, request)
     assert code == "IncompleteSignatureException"
     assert message.startswith("Unsupported AWS 'algorithm': 'AWS4-ECDSA-P256-SHA256'")
 
 
-def test_presigned_requests_are_refused_by_name(verifier: Verifier, credentials: Credentials) -> None:
+def test_presigned_requests_are_refused_by_name(verifier: SignatureVerifier, credentials: Credentials) -> None:
     query = b"X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=00"
     alone = received([(b"host", b"gate")], query=query)
     assert refusal(verifier, alone)[0] == "IncompleteSignatureException"

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.gate.sigv4 import Verifier
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.gate.sigv4 import SignatureVerifier
 
 from .signing import NOW, TARGET, Times, sessions, signed
 
 SESSIONS = sessions(Times())
 CREDENTIALS = SESSIONS.mint("reader").credentials
-VERIFIER = Verifier(SESSIONS, region="us-east-1")
+VERIFIER = SignatureVerifier(SESSIONS, region="us-east-1")
 VISIBLE = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=40)
 NAMES = st.from_regex(r"x-[a-z0-9-]{1,20}", fullmatch=True).filter(lambda name: not name.startswith("x-amz"))
 SEGMENTS = st.lists(st.text("abcXYZ019-._~%", max_size=6).filter(lambda text: "%" not in text), max_size=4)
@@ -22,7 +22,7 @@ SEGMENTS = st.lists(st.text("abcXYZ019-._~%", max_size=6).filter(lambda text: "%
 
 @pytest.mark.parametrize("service", ["dynamodb", "sts"])
 def test_a_signed_request_is_its_sessions(
-    verifier: Verifier, open_sessions: Sessions, credentials: Credentials, service: str
+    verifier: SignatureVerifier, open_sessions: SessionIssuer, credentials: Credentials, service: str
 ) -> None:
     session = verifier.verify(signed(credentials, service=service), service)
     assert session is open_sessions.find(credentials.access_key, credentials.token or "")
@@ -44,14 +44,16 @@ def test_the_order_of_the_query_does_not_matter(pairs: list[tuple[str, str]]) ->
 
 
 def test_the_order_of_headers_and_blanks_around_and_between_do_not_matter(
-    verifier: Verifier, credentials: Credentials
+    verifier: SignatureVerifier, credentials: Credentials
 ) -> None:
     request = signed(credentials, headers={**TARGET, "X-Note": "a b c"})
     blown = [(name, b"  a    b \t c " if name == b"x-note" else value) for name, value in reversed(request.headers)]
     assert verifier.verify(replace(request, headers=blown), "dynamodb").name == "local"
 
 
-def test_a_repeated_header_is_joined_by_commas_in_its_order(verifier: Verifier, credentials: Credentials) -> None:
+def test_a_repeated_header_is_joined_by_commas_in_its_order(
+    verifier: SignatureVerifier, credentials: Credentials
+) -> None:
     request = signed(credentials, headers={**TARGET, "X-Note": "first,second"})
     others = [header for header in request.headers if header[0] != b"x-note"]
     apart = replace(request, headers=[*others, (b"x-note", b"first"), (b"x-note", b"second")])
@@ -59,14 +61,14 @@ def test_a_repeated_header_is_joined_by_commas_in_its_order(verifier: Verifier, 
 
 
 def test_headers_that_nobody_signed_and_nobody_reads_are_no_matter(
-    verifier: Verifier, credentials: Credentials
+    verifier: SignatureVerifier, credentials: Credentials
 ) -> None:
     request = signed(credentials)
     added = [(b"connection", b"keep-alive"), (b"x-amzn-trace-id", b"Root=1"), (b"accept-encoding", b"identity")]
     assert verifier.verify(replace(request, headers=[*request.headers, *added]), "dynamodb").name == "local"
 
 
-def test_a_date_header_stands_in_for_x_amz_date(verifier: Verifier, credentials: Credentials) -> None:
+def test_a_date_header_stands_in_for_x_amz_date(verifier: SignatureVerifier, credentials: Credentials) -> None:
     request = signed(credentials, headers={**TARGET, "Date": "to be set"})
     assert (b"date", b"Mon, 16 Nov 2026 12:00:00 -0000") in request.headers
     assert b"x-amz-date" not in dict(request.headers)
@@ -75,7 +77,7 @@ def test_a_date_header_stands_in_for_x_amz_date(verifier: Verifier, credentials:
 
 @pytest.mark.parametrize("minutes", [-15, -1, 0, 1, 15])
 def test_clocks_may_differ_by_a_quarter_of_an_hour(
-    verifier: Verifier, clock: Times, credentials: Credentials, minutes: int
+    verifier: SignatureVerifier, clock: Times, credentials: Credentials, minutes: int
 ) -> None:
     request = signed(credentials)
     clock.now = NOW
@@ -84,5 +86,5 @@ def test_clocks_may_differ_by_a_quarter_of_an_hour(
 
 
 def test_another_process_with_the_same_key_and_account_believes_it_too(credentials: Credentials) -> None:
-    elsewhere = Verifier(sessions(Times()), region="us-east-1")
+    elsewhere = SignatureVerifier(sessions(Times()), region="us-east-1")
     assert elsewhere.verify(signed(credentials), "dynamodb").role.name == "reader"

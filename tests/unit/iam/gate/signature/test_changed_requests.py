@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.http.messages import Request
-from keyfence_iam.gate.sigv4 import Verifier
+from keyfence_iam.gate.http.messages import HttpRequest
+from keyfence_iam.gate.sigv4 import SignatureVerifier
 from keyfence_iam.gate.sigv4.verifier import MISMATCH
 
 from .signing import TARGET, refusal, signed, with_authorization, with_header, without_header
@@ -44,7 +44,7 @@ def test_a_body_is_believed_only_as_it_was_signed(signed_body: bytes, sent: byte
     ],
 )
 def test_no_signed_part_can_be_changed(
-    verifier: Verifier, credentials: Credentials, change: Callable[[Request], Request]
+    verifier: SignatureVerifier, credentials: Credentials, change: Callable[[HttpRequest], HttpRequest]
 ) -> None:
     request = signed(credentials)
     verifier.verify(request, "dynamodb")
@@ -53,14 +53,14 @@ def test_no_signed_part_can_be_changed(
 
 @pytest.mark.parametrize("said", ["UNSIGNED-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "0" * 64])
 def test_what_a_header_says_about_the_body_is_not_believed(
-    verifier: Verifier, credentials: Credentials, said: str
+    verifier: SignatureVerifier, credentials: Credentials, said: str
 ) -> None:
     request = signed(credentials, headers={**TARGET, "X-Amz-Content-SHA256": said})
     assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH)
 
 
 def test_a_header_that_tells_another_body_s_hash_does_not_carry_that_body(
-    verifier: Verifier, credentials: Credentials
+    verifier: SignatureVerifier, credentials: Credentials
 ) -> None:
     """Who signed the true hash of one body may not send another with it."""
     said = {**TARGET, "X-Amz-Content-SHA256": sha256(b"first").hexdigest()}
@@ -69,28 +69,28 @@ def test_a_header_that_tells_another_body_s_hash_does_not_carry_that_body(
     assert refusal(verifier, replace(request, body=b"second"))[1] == MISMATCH
 
 
-def test_host_must_be_signed(verifier: Verifier, credentials: Credentials) -> None:
+def test_host_must_be_signed(verifier: SignatureVerifier, credentials: Credentials) -> None:
     request = with_authorization(signed(credentials), lambda text: text.replace("host;", ""))
     expected = "'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."
     assert refusal(verifier, request) == ("InvalidSignatureException", expected)
 
 
 @pytest.mark.parametrize("name", [b"x-amz-target", b"x-amz-security-token", b"x-amz-date"])
-def test_every_amz_header_must_be_signed(verifier: Verifier, credentials: Credentials, name: bytes) -> None:
+def test_every_amz_header_must_be_signed(verifier: SignatureVerifier, credentials: Credentials, name: bytes) -> None:
     signed_names = name.decode()
     request = with_authorization(signed(credentials), lambda text: text.replace(f";{signed_names}", ""))
     expected = f"'{signed_names}' must be a 'SignedHeader' in the AWS Authorization."
     assert refusal(verifier, request) == ("InvalidSignatureException", expected)
 
 
-def test_an_amz_header_cannot_be_added_on_the_way(verifier: Verifier, credentials: Credentials) -> None:
+def test_an_amz_header_cannot_be_added_on_the_way(verifier: SignatureVerifier, credentials: Credentials) -> None:
     request = signed(credentials)
     added = replace(request, headers=[*request.headers, (b"x-amz-anything", b"1")])
     assert "'x-amz-anything' must be" in refusal(verifier, added)[1]
 
 
 @pytest.mark.parametrize("name", [b"host", b"x-amz-target", b"authorization", b"x-amz-date", b"x-amz-security-token"])
-def test_what_is_read_once_must_come_once(verifier: Verifier, credentials: Credentials, name: bytes) -> None:
+def test_what_is_read_once_must_come_once(verifier: SignatureVerifier, credentials: Credentials, name: bytes) -> None:
     request = signed(credentials)
     twice = replace(request, headers=[*request.headers, (name, dict(request.headers)[name])])
     assert refusal(verifier, twice) == (

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from keyfence_iam.gate.sigv4.canonical_request import canonical_request, folded
+from keyfence_iam.gate.sigv4.canonical_request import canonical_headers, canonical_request
 from keyfence_iam.gate.sigv4.verifier import signing_key
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -58,7 +58,7 @@ VECTORS = {
 
 def signature(method: str, target: bytes, headers: list[tuple[bytes, bytes]], body: bytes = b"") -> str:
     path, _, query = target.partition(b"?")
-    values = folded([*COMMON, *headers])
+    values = canonical_headers([*COMMON, *headers])
     canonical = canonical_request(method, path, query, values, sorted(values), body)
     text = f"AWS4-HMAC-SHA256\n{STAMP}\n{SCOPE}\n{sha256(canonical).hexdigest()}"
     return hmac.digest(signing_key(SECRET, "20150830", "us-east-1", "service"), text.encode(), "sha256").hex()

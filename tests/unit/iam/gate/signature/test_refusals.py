@@ -6,8 +6,15 @@ import pytest
 from botocore.parsers import create_parser
 from botocore.session import get_session
 
-from keyfence_iam.gate.sigv4 import NotBelieved
-from keyfence_iam.gate.sigv4.authorization_header import BAD_SIGNATURE, EXPIRED, INCOMPLETE, MISSING, UNKNOWN, Kind
+from keyfence_iam.gate.sigv4 import SignatureError
+from keyfence_iam.gate.sigv4.authorization_header import (
+    BAD_SIGNATURE,
+    EXPIRED,
+    INCOMPLETE,
+    MISSING,
+    UNKNOWN,
+    SignatureErrorCode,
+)
 
 KINDS = {
     "missing": (MISSING, 403),
@@ -19,8 +26,8 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("kind", "status"), KINDS.values(), ids=list(KINDS))
-def test_sts_answers_in_its_xml(kind: Kind, status: int) -> None:
-    answer = NotBelieved(kind, "said <&> \x00").answer("sts")
+def test_sts_answers_in_its_xml(kind: SignatureErrorCode, status: int) -> None:
+    answer = SignatureError(kind, "said <&> \x00").answer("sts")
     shape = get_session().get_service_model("sts").operation_model("AssumeRole").output_shape
     assert shape is not None
     headers = {name.decode(): value.decode() for name, value in answer.headers}
@@ -32,8 +39,8 @@ def test_sts_answers_in_its_xml(kind: Kind, status: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "_"), KINDS.values(), ids=list(KINDS))
-def test_dynamodb_answers_in_its_json(kind: Kind, _: int) -> None:
-    answer = NotBelieved(kind, "said").answer("dynamodb")
+def test_dynamodb_answers_in_its_json(kind: SignatureErrorCode, _: int) -> None:
+    answer = SignatureError(kind, "said").answer("dynamodb")
     body = json.loads(answer.body)
     assert (answer.status, body["__type"]) == (400, f"com.amazon.coral.service#{kind.dynamodb}")
     assert "said" in body.values()

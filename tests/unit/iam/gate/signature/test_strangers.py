@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.gate.account.session import Sessions
-from keyfence_iam.gate.sigv4 import Verifier
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.gate.sigv4 import SignatureVerifier
 from keyfence_iam.gate.sigv4.verifier import MISMATCH
 
 from .signing import Times, account, refusal, sessions, signed
@@ -15,40 +15,44 @@ INVALID = "The security token included in the request is invalid"
 
 
 @pytest.mark.parametrize("access_key", ["AKIAIOSFODNN7EXAMPLE", "ASIAAAAAAAAAAAAAAAAA", "test", "asiaaaaaaaaaaaaaaaaa"])
-def test_an_unknown_access_key_is_not_recognised(verifier: Verifier, access_key: str) -> None:
+def test_an_unknown_access_key_is_not_recognised(verifier: SignatureVerifier, access_key: str) -> None:
     request = signed(Credentials(access_key, "secret"))
     assert refusal(verifier, request) == ("UnrecognizedClientException", f"{INVALID}.")
 
 
-def test_a_session_s_key_without_its_token_is_not_recognised(verifier: Verifier, credentials: Credentials) -> None:
+def test_a_session_s_key_without_its_token_is_not_recognised(
+    verifier: SignatureVerifier, credentials: Credentials
+) -> None:
     request = signed(replace(credentials, token=None))
     assert refusal(verifier, request) == ("UnrecognizedClientException", f"{INVALID}.")
 
 
 def test_the_token_of_another_session_is_not_this_key_s(
-    verifier: Verifier, credentials: Credentials, open_sessions: Sessions
+    verifier: SignatureVerifier, credentials: Credentials, open_sessions: SessionIssuer
 ) -> None:
     for token in (open_sessions.mint("reader").credentials.token, "nonsense", "AAAA"):
         request = signed(replace(credentials, token=token))
         assert refusal(verifier, request) == ("UnrecognizedClientException", INVALID)
 
 
-def test_sts_has_its_own_words_for_a_token_that_is_not_this_key_s(verifier: Verifier, credentials: Credentials) -> None:
+def test_sts_has_its_own_words_for_a_token_that_is_not_this_key_s(
+    verifier: SignatureVerifier, credentials: Credentials
+) -> None:
     request = signed(replace(credentials, token="nonsense"), service="sts")
     assert refusal(verifier, request, "sts") == ("InvalidClientTokenId", f"{INVALID}.")
 
 
-def test_a_wrong_secret_does_not_sign(verifier: Verifier, credentials: Credentials) -> None:
+def test_a_wrong_secret_does_not_sign(verifier: SignatureVerifier, credentials: Credentials) -> None:
     request = signed(replace(credentials, secret_key="0" * 40))
     assert refusal(verifier, request) == ("InvalidSignatureException", MISMATCH)
 
 
-def test_another_gate_s_sessions_are_strangers(verifier: Verifier) -> None:
+def test_another_gate_s_sessions_are_strangers(verifier: SignatureVerifier) -> None:
     foreign = sessions(Times(), key=b"x" * 32).mint("reader").credentials
     assert refusal(verifier, signed(foreign))[0] == "UnrecognizedClientException"
 
 
-def test_a_session_ends_with_its_time(verifier: Verifier, credentials: Credentials, clock: Times) -> None:
+def test_a_session_ends_with_its_time(verifier: SignatureVerifier, credentials: Credentials, clock: Times) -> None:
     clock.advance(seconds=3599)
     verifier.verify(signed(credentials, at=clock.now), "dynamodb")
     clock.advance(seconds=1)
@@ -58,7 +62,9 @@ def test_a_session_ends_with_its_time(verifier: Verifier, credentials: Credentia
     assert refusal(verifier, in_sts, "sts") == ("ExpiredToken", expected)
 
 
-def test_a_session_ends_with_its_role(verifier: Verifier, credentials: Credentials, open_sessions: Sessions) -> None:
+def test_a_session_ends_with_its_role(
+    verifier: SignatureVerifier, credentials: Credentials, open_sessions: SessionIssuer
+) -> None:
     verifier.verify(signed(credentials), "dynamodb")
     open_sessions.govern(account("writer"))
     assert refusal(verifier, signed(credentials))[0] == "UnrecognizedClientException"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.assume_role import Assumption, assume
+from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, Caller, Reply, gate_before, tenant, unfenced
 
@@ -96,8 +96,8 @@ async def test_without_a_tenant_the_boundary_is_that_of_the_control_plane(index:
 
 
 def control_plane(gate: Gate) -> Caller:
-    wanted = Assumption(role_arn=DEPLOYMENT.role_arn("control-plane"), name="register")
-    return Caller(gate, assume(wanted, gate.sessions.mint("service-base").session, gate.sessions).credentials)
+    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("control-plane"), name="register")
+    return Caller(gate, assume_role(wanted, gate.sessions.mint("service-base").session, gate.sessions).credentials)
 
 
 async def test_without_the_switch_the_gate_does_as_aws_does() -> None:

@@ -11,8 +11,8 @@ from botocore.session import get_session
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate import sts_api
 from keyfence_iam.gate.account.account import Account, Role, role_id
-from keyfence_iam.gate.account.session import Session, Sessions
-from keyfence_iam.gate.http.messages import Answer, Request
+from keyfence_iam.gate.account.session import Session, SessionIssuer
+from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.policy import Policy, Statement
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -56,9 +56,9 @@ def role(name: str, trusted: Policy, *policies: Policy, **more: Any) -> Role:
     return Role(name=name, arn=arn(name), id=role_id(arn(name)), trust=trusted, policies=policies, **more)
 
 
-def sessions(*roles: Role, clock: Times | None = None, **more: Any) -> Sessions:
+def sessions(*roles: Role, clock: Times | None = None, **more: Any) -> SessionIssuer:
     account = Account(deployment=DEPLOYMENT, roles={one.name: one for one in roles}, **more)
-    return Sessions(account, KEY, clock=clock or Times())
+    return SessionIssuer(account, KEY, clock=clock or Times())
 
 
 def porter(*policies: Policy, **more: Any) -> Role:
@@ -69,16 +69,16 @@ def room(*names: str, **more: Any) -> Role:
     return role("room", trust(*(names or (arn("porter"),))), allow("dynamodb:*"), **more)
 
 
-def asking(parameters: Mapping[str, str]) -> Request:
+def asking(parameters: Mapping[str, str]) -> HttpRequest:
     body = urlencode({"Version": "2011-06-15", **parameters}).encode()
-    return Request(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="192.0.2.7")
+    return HttpRequest(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="192.0.2.7")
 
 
-def assume_role(sessions: Sessions, caller: Session, **parameters: str) -> Answer:
+def assume_role(sessions: SessionIssuer, caller: Session, **parameters: str) -> HttpResponse:
     """Dots are written as two underscores: Tags__member__1__Key."""
     named = {name.replace("__", "."): value for name, value in parameters.items()}
     asked = {"Action": "AssumeRole", "RoleArn": arn("room"), "RoleSessionName": "night", **named}
-    return sts_api.answer(asking(asked), caller, sessions)
+    return sts_api.sts_response(asking(asked), caller, sessions)
 
 
 def tagged(*pairs: tuple[str, str]) -> dict[str, str]:
@@ -89,7 +89,7 @@ def tagged(*pairs: tuple[str, str]) -> dict[str, str]:
     }
 
 
-def parsed(answer: Answer, operation: str = "AssumeRole") -> dict[str, Any]:
+def parsed(answer: HttpResponse, operation: str = "AssumeRole") -> dict[str, Any]:
     """As botocore reads it."""
     shape = STS.operation_model(operation).output_shape
     assert shape is not None
@@ -98,12 +98,12 @@ def parsed(answer: Answer, operation: str = "AssumeRole") -> dict[str, Any]:
     return dict(create_parser("query").parse(response, shape))
 
 
-def error(answer: Answer) -> tuple[int, str, str]:
+def error(answer: HttpResponse) -> tuple[int, str, str]:
     said = parsed(answer)["Error"]
     return answer.status, said["Code"], said["Message"]
 
 
-def new_session(sessions: Sessions, answer: Answer) -> Session:
+def new_session(sessions: SessionIssuer, answer: HttpResponse) -> Session:
     """The session behind the credentials of an answer."""
     assert answer.status == 200, answer.body
     credentials = parsed(answer)["Credentials"]

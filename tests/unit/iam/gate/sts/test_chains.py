@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.gate.account.session import Session, Sessions
+from keyfence_iam.gate.account.session import Session, SessionIssuer
 
 from .people import allow, arn, assume_role, error, new_session, parsed, porter, role, sessions, tagged, trust
 
@@ -13,18 +13,18 @@ CONFLICT = (
 
 
 @pytest.fixture
-def one() -> Sessions:
+def one() -> SessionIssuer:
     return sessions(
         porter(allow("*")),
         role("room", trust(arn("porter"), arn("room")), allow("*"), max_session_seconds=43_200),
     )
 
 
-def first(one: Sessions, **parameters: str) -> Session:
+def first(one: SessionIssuer, **parameters: str) -> Session:
     return new_session(one, assume_role(one, one.mint("porter").session, **parameters))
 
 
-def test_transitive_tags_are_handed_on_and_others_are_not(one: Sessions) -> None:
+def test_transitive_tags_are_handed_on_and_others_are_not(one: SessionIssuer) -> None:
     tags = {**tagged(("tenant", "acme"), ("floor", "3")), "TransitiveTagKeys__member__1": "Tenant"}
     second = new_session(one, assume_role(one, first(one, **tags)))
     third = new_session(one, assume_role(one, second, **tagged(("floor", "4"))))
@@ -33,7 +33,7 @@ def test_transitive_tags_are_handed_on_and_others_are_not(one: Sessions) -> None
 
 
 @pytest.mark.parametrize("key", ["tenant", "TENANT"])
-def test_a_transitive_tag_cannot_be_changed(one: Sessions, key: str) -> None:
+def test_a_transitive_tag_cannot_be_changed(one: SessionIssuer, key: str) -> None:
     session = first(one, **tagged(("tenant", "acme")), TransitiveTagKeys__member__1="tenant")
     assert error(assume_role(one, session, **tagged((key, "globex")))) == (400, "InvalidParameterValue", CONFLICT)
 
@@ -51,7 +51,7 @@ def test_tags_that_are_handed_on_need_the_permission_to_tag() -> None:
     assert "sts:TagSession" in error(assume_role(one, transitive, RoleArn=arn("cellar")))[2]
 
 
-def test_a_source_identity_stays(one: Sessions) -> None:
+def test_a_source_identity_stays(one: SessionIssuer) -> None:
     session = first(one, SourceIdentity="alice")
     again = assume_role(one, session, SourceIdentity="alice")
     assert parsed(assume_role(one, session))["SourceIdentity"] == "alice"
@@ -63,14 +63,14 @@ def test_a_source_identity_stays(one: Sessions) -> None:
     )
 
 
-def test_a_session_policy_is_not_handed_on(one: Sessions) -> None:
+def test_a_session_policy_is_not_handed_on(one: SessionIssuer) -> None:
     text = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sts:*","Resource":"*"}}'
     narrow = first(one, Policy=text)
     assert narrow.policies is not None
     assert new_session(one, assume_role(one, narrow)).policies is None
 
 
-def test_a_chain_s_sessions_last_an_hour_at_most(one: Sessions) -> None:
+def test_a_chain_s_sessions_last_an_hour_at_most(one: SessionIssuer) -> None:
     session = one.mint("porter").session
     assert assume_role(one, session, DurationSeconds="3600").status == 200
     assert error(assume_role(one, session, DurationSeconds="3601")) == (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.gate import sts_api
-from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session import SessionIssuer
 
 from .broken import CASES, STATEMENT
 from .people import allow, arn, asking, assume_role, error, new_session, parsed, porter, room, sessions, tagged
@@ -55,7 +55,9 @@ def test_what_aws_takes_as_a_tag_is_taken(value: str) -> None:
 @pytest.mark.parametrize("missing", ["RoleArn", "RoleSessionName"])
 def test_a_required_parameter_must_be_there(missing: str) -> None:
     given = {"Action": "AssumeRole", "RoleArn": arn("room"), "RoleSessionName": "night"}
-    answer = sts_api.answer(asking({name: value for name, value in given.items() if name != missing}), CALLER, ONE)
+    answer = sts_api.sts_response(
+        asking({name: value for name, value in given.items() if name != missing}), CALLER, ONE
+    )
     where = missing[0].lower() + missing[1:]
     assert error(answer)[2] == (
         f"1 validation error detected: Value null at '{where}' failed to satisfy constraint: Member must not be null"
@@ -91,7 +93,7 @@ def test_a_session_policy_that_is_none_is_malformed(policy: str, place: str) -> 
 
 def test_managed_session_policies_must_be_the_account_s_and_ten_at_most() -> None:
     known = {f"arn:aws:iam::000000000000:policy/p{number}": allow("s3:*") for number in range(11)}
-    one: Sessions = sessions(porter(), room(), managed_policies=known)
+    one: SessionIssuer = sessions(porter(), room(), managed_policies=known)
     caller = one.mint("porter").session
     arns = {f"PolicyArns__member__{number}__arn": name for number, name in enumerate(known, 1)}
     assert "'policyArns'" in error(assume_role(one, caller, **arns))[2]

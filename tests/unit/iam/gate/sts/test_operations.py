@@ -16,10 +16,10 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate import assume_role, sts_api
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.account.session import Sessions
+from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import utc_now
-from keyfence_iam.gate.http.messages import Request
-from keyfence_iam.gate.sigv4 import NotBelieved, Verifier
+from keyfence_iam.gate.http.messages import HttpRequest
+from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
 
 from .people import KEY, asking, parsed, porter, room, sessions
 
@@ -33,12 +33,12 @@ Client = Callable[[Credentials], "STSClient"]
 
 
 @contextmanager
-def served(sessions: Sessions) -> Iterator[str]:
-    verifier = Verifier(sessions, region="us-east-1")
+def served(sessions: SessionIssuer) -> Iterator[str]:
+    verifier = SignatureVerifier(sessions, region="us-east-1")
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            request = Request(
+            request = HttpRequest(
                 method="POST",
                 path=self.path.encode(),
                 query=b"",
@@ -47,8 +47,8 @@ def served(sessions: Sessions) -> Iterator[str]:
                 source_ip="127.0.0.1",
             )
             try:
-                answer = sts_api.answer(request, verifier.verify(request, "sts"), sessions)
-            except NotBelieved as reason:
+                answer = sts_api.sts_response(request, verifier.verify(request, "sts"), sessions)
+            except SignatureError as reason:
                 answer = reason.answer("sts")
             self.send_response(answer.status)
             for name, value in answer.headers:
@@ -68,12 +68,12 @@ def served(sessions: Sessions) -> Iterator[str]:
 
 
 @pytest.fixture
-def deployed() -> Sessions:
-    return Sessions(Account.of(Deployment()), KEY)
+def deployed() -> SessionIssuer:
+    return SessionIssuer(Account.of(Deployment()), KEY)
 
 
 @pytest.fixture
-def client(deployed: Sessions) -> Iterator[Client]:
+def client(deployed: SessionIssuer) -> Iterator[Client]:
     with served(deployed) as url:
 
         def made(credentials: Credentials) -> "STSClient":
@@ -92,7 +92,7 @@ def code(call: Callable[..., Any], **parameters: Any) -> tuple[str, int]:
     return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
 
 
-def test_the_service_becomes_one_tenant(deployed: Sessions, client: Client) -> None:
+def test_the_service_becomes_one_tenant(deployed: SessionIssuer, client: Client) -> None:
     base = client(deployed.mint("service-base").credentials)
     answer = base.assume_role(RoleArn=READ, RoleSessionName="api", Tags=[{"Key": "tenant", "Value": "acme"}])
     given = answer["Credentials"]
@@ -116,41 +116,41 @@ def test_the_service_becomes_one_tenant(deployed: Sessions, client: Client) -> N
     ids=["none", "empty", "another", "one-more"],
 )
 def test_the_service_becomes_a_tenant_with_exactly_the_tag_or_not_at_all(
-    deployed: Sessions, client: Client, tags: list[Any]
+    deployed: SessionIssuer, client: Client, tags: list[Any]
 ) -> None:
     base = client(deployed.mint("service-base").credentials)
     assert code(base.assume_role, RoleArn=READ, RoleSessionName="api", Tags=tags) == ("AccessDenied", 403)
 
 
-def test_a_tenant_s_session_becomes_nobody_else(deployed: Sessions, client: Client) -> None:
+def test_a_tenant_s_session_becomes_nobody_else(deployed: SessionIssuer, client: Client) -> None:
     base = deployed.mint("service-base")
-    asked = assume_role.Assumption(role_arn=READ, name="api", tags={"tenant": "acme"})
-    tenant = client(assume_role.assume(asked, base.session, deployed).credentials)
+    asked = assume_role.AssumeRoleRequest(role_arn=READ, name="api", tags={"tenant": "acme"})
+    tenant = client(assume_role.assume_role(asked, base.session, deployed).credentials)
     globex = [{"Key": "tenant", "Value": "globex"}]
     for role in deployed.account.roles.values():
         assert code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api", Tags=globex)[0] == "AccessDenied"
         assert code(tenant.assume_role, RoleArn=role.arn, RoleSessionName="api")[0] == "AccessDenied"
 
 
-def test_an_expired_session_is_told_so_by_name(deployed: Sessions, client: Client) -> None:
+def test_an_expired_session_is_told_so_by_name(deployed: SessionIssuer, client: Client) -> None:
     credentials = deployed.mint("service-base", seconds=-1).credentials
     assert code(client(credentials).get_caller_identity) == ("ExpiredToken", 403)
 
 
-def test_a_stranger_is_told_so_by_name(deployed: Sessions, client: Client) -> None:
+def test_a_stranger_is_told_so_by_name(deployed: SessionIssuer, client: Client) -> None:
     own = deployed.mint("service-base").credentials
     assert code(client(Credentials("AKIAIOSFODNN7EXAMPLE", "x")).get_caller_identity) == ("InvalidClientTokenId", 403)
     wrong = Credentials(own.access_key, "x" * 40, own.token)
     assert code(client(wrong).get_caller_identity) == ("SignatureDoesNotMatch", 403)
 
 
-def test_sessions_get_no_tokens_of_other_kinds(deployed: Sessions, client: Client) -> None:
+def test_sessions_get_no_tokens_of_other_kinds(deployed: SessionIssuer, client: Client) -> None:
     base = client(deployed.mint("service-base").credentials)
     assert code(base.get_session_token) == ("AccessDenied", 403)
     assert code(base.get_federation_token, Name="somebody") == ("AccessDenied", 403)
 
 
-def test_what_is_not_offered_is_no_action(deployed: Sessions, client: Client) -> None:
+def test_what_is_not_offered_is_no_action(deployed: SessionIssuer, client: Client) -> None:
     base = client(deployed.mint("service-base").credentials)
     assert code(base.decode_authorization_message, EncodedMessage="x") == ("InvalidAction", 400)
 
@@ -168,14 +168,14 @@ def test_what_is_not_offered_is_no_action(deployed: Sessions, client: Client) ->
 )
 def test_an_unknown_action_or_version_is_named(parameters: dict[str, str], message: str) -> None:
     one = sessions(porter(), room())
-    answer = sts_api.answer(asking(parameters), one.mint("porter").session, one)
+    answer = sts_api.sts_response(asking(parameters), one.mint("porter").session, one)
     assert parsed(answer)["Error"] == {"Type": "Sender", "Code": "InvalidAction", "Message": message}
 
 
 def test_of_a_parameter_that_occurs_twice_the_first_is_meant() -> None:
     one = sessions(porter(), room())
     request = asking({"Action": "GetCallerIdentity"})
-    twice = Request(
+    twice = HttpRequest(
         method="POST",
         path=b"/",
         query=b"",
@@ -183,13 +183,13 @@ def test_of_a_parameter_that_occurs_twice_the_first_is_meant() -> None:
         body=request.body + b"&Action=NoSuchAction&Version=1",
         source_ip="127.0.0.1",
     )
-    assert sts_api.answer(twice, one.mint("porter").session, one).status == 200
-    assert sts_api.operation(twice.body) == "GetCallerIdentity"
+    assert sts_api.sts_response(twice, one.mint("porter").session, one).status == 200
+    assert sts_api.action_of(twice.body) == "GetCallerIdentity"
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"&".join(b"a%d=b" % number for number in range(1001))])
 def test_a_body_that_is_no_form_is_malformed(body: bytes) -> None:
     one = sessions(porter(), room())
-    request = Request(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="127.0.0.1")
-    assert parsed(sts_api.answer(request, one.mint("porter").session, one))["Error"]["Code"] == "MalformedInput"
-    assert sts_api.operation(body) == ""
+    request = HttpRequest(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="127.0.0.1")
+    assert parsed(sts_api.sts_response(request, one.mint("porter").session, one))["Error"]["Code"] == "MalformedInput"
+    assert sts_api.action_of(body) == ""

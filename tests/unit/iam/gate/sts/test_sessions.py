@@ -7,17 +7,17 @@ import pytest
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Allowed, Denied
 from keyfence_iam.evaluator.evaluate import evaluate
-from keyfence_iam.evaluator.request import Authorisation
+from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.account import Account, NoSuchRole
-from keyfence_iam.gate.account.session import Session, Sessions
-from keyfence_iam.gate.account.session_token import BadToken
+from keyfence_iam.gate.account.session import Session, SessionIssuer
+from keyfence_iam.gate.account.session_token import InvalidSessionToken
 from keyfence_iam.policy import Policy
 from keyfence_iam.roles import ROLES
 
 from .people import NOW, ROOT, Times, allow, arn, assume_role, deny, new_session, porter, role, room, tagged, trust
 from .people import sessions as of_roles
 
-READ = Authorisation("dynamodb:GetItem", "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence")
+READ = AuthorizationRequest("dynamodb:GetItem", "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence")
 
 
 def context(session: Session) -> dict[str, object]:
@@ -88,8 +88,8 @@ def test_another_process_finds_the_session_and_one_with_another_key_does_not() -
     access_key, token = issued.credentials.access_key, issued.credentials.token or ""
     assert of_roles(*roles).find(access_key, token) == issued.session
     assert of_roles(*roles).secret_of(access_key) == issued.credentials.secret_key
-    with pytest.raises(BadToken):
-        Sessions(of_roles(*roles).account, b"x" * 32).find(access_key, token)
+    with pytest.raises(InvalidSessionToken):
+        SessionIssuer(of_roles(*roles).account, b"x" * 32).find(access_key, token)
 
 
 def test_a_live_session_meets_a_policy_that_is_attached_to_its_role_at_once() -> None:
@@ -107,7 +107,7 @@ def test_a_role_made_anew_under_its_name_does_not_get_the_old_one_s_sessions() -
     one = of_roles(porter())
     issued = one.mint("porter")
     one.govern(one.account.having(replace(porter(), id="AROAANOTHERONE")))
-    with pytest.raises(BadToken, match="gone"):
+    with pytest.raises(InvalidSessionToken, match="gone"):
         one.find(issued.credentials.access_key, issued.credentials.token or "")
 
 

@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 
 from keyfence_iam.gate.account.session_token import (
     LARGEST_TOKEN,
-    BadGateKey,
-    BadToken,
-    Grant,
-    Seal,
+    InvalidGateKey,
+    InvalidSessionToken,
+    SessionClaims,
+    TokenCipher,
     TokenTooLarge,
     is_access_key,
     new_access_key,
-    secret_key,
+    secret_for,
 )
 
 ISSUED = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
-SEAL = Seal(b"k" * 32)
+SEAL = TokenCipher(b"k" * 32)
 NAMES = st.text(max_size=20)
 GRANTS = st.builds(
-    Grant,
+    SessionClaims,
     role=NAMES,
     role_id=NAMES,
     name=NAMES,
@@ -40,44 +40,44 @@ GRANTS = st.builds(
 ACCESS_KEYS = st.builds(new_access_key)
 
 
-def grant(**more: Any) -> Grant:
-    return Grant(role="room", role_id="AROA", name="night", issued_at=ISSUED, expires_at=ISSUED, **more)
+def grant(**more: Any) -> SessionClaims:
+    return SessionClaims(role="room", role_id="AROA", name="night", issued_at=ISSUED, expires_at=ISSUED, **more)
 
 
 TOKEN = SEAL.sealed(grant(), "ASIAAAAAAAAAAAAAAAAA")
 
 
 @given(GRANTS, ACCESS_KEYS)
-def test_what_was_granted_is_read_again(granted: Grant, access_key: str) -> None:
-    assert Seal(b"k" * 32).opened(SEAL.sealed(granted, access_key), access_key) == granted
+def test_what_was_granted_is_read_again(granted: SessionClaims, access_key: str) -> None:
+    assert TokenCipher(b"k" * 32).opened(SEAL.sealed(granted, access_key), access_key) == granted
 
 
 @given(GRANTS, ACCESS_KEYS, ACCESS_KEYS)
-def test_a_token_is_of_one_access_key_and_one_gate(granted: Grant, own: str, other: str) -> None:
+def test_a_token_is_of_one_access_key_and_one_gate(granted: SessionClaims, own: str, other: str) -> None:
     token = SEAL.sealed(granted, own)
-    with pytest.raises(BadToken):
+    with pytest.raises(InvalidSessionToken):
         SEAL.opened(token, other)
-    with pytest.raises(BadToken):
-        Seal(b"x" * 32).opened(token, own)
+    with pytest.raises(InvalidSessionToken):
+        TokenCipher(b"x" * 32).opened(token, own)
 
 
 @given(st.integers(0, 8 * len(b64decode(TOKEN)) - 1))
 def test_a_token_with_one_bit_flipped_is_none(bit: int) -> None:
     raw = bytearray(b64decode(TOKEN))
     raw[bit // 8] ^= 1 << bit % 8
-    with pytest.raises(BadToken):
+    with pytest.raises(InvalidSessionToken):
         SEAL.opened(b64encode(raw).decode(), "ASIAAAAAAAAAAAAAAAAA")
 
 
 @given(st.text() | st.binary().map(lambda raw: b64encode(raw).decode()))
 def test_no_text_is_a_token(text: str) -> None:
-    with pytest.raises(BadToken):
+    with pytest.raises(InvalidSessionToken):
         SEAL.opened(text, "ASIAAAAAAAAAAAAAAAAA")
 
 
 @pytest.mark.parametrize("spelled", [f"{TOKEN}\n", f" {TOKEN}", f"{TOKEN}=", f"{TOKEN}===="])
 def test_a_token_has_one_spelling(spelled: str) -> None:
-    with pytest.raises(BadToken):
+    with pytest.raises(InvalidSessionToken):
         SEAL.opened(spelled, "ASIAAAAAAAAAAAAAAAAA")
 
 
@@ -90,7 +90,7 @@ def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(name: str) -
     twins = [one for one in spellings if b64decode(one) == b64decode(token)]
     for twin in twins:
         if twin != token:
-            with pytest.raises(BadToken):
+            with pytest.raises(InvalidSessionToken):
                 SEAL.opened(twin, "ASIAAAAAAAAAAAAAAAAA")
     assert token in twins
 
@@ -121,12 +121,12 @@ def test_access_keys_look_like_those_of_sessions_and_secrets_follow_from_them() 
     assert one != other
     assert is_access_key(one)
     assert len(one) == 20
-    assert secret_key(b"s" * 64, one) == secret_key(b"s" * 64, one) != secret_key(b"s" * 64, other)
-    assert secret_key(b"s" * 64, one) != secret_key(b"t" * 64, one)
-    assert len(secret_key(b"s" * 64, one)) == 40
+    assert secret_for(b"s" * 64, one) == secret_for(b"s" * 64, one) != secret_for(b"s" * 64, other)
+    assert secret_for(b"s" * 64, one) != secret_for(b"t" * 64, one)
+    assert len(secret_for(b"s" * 64, one)) == 40
 
 
 @pytest.mark.parametrize("key", [b"", b"k" * 31, b"k" * 33])
 def test_a_gate_key_has_32_bytes(key: bytes) -> None:
-    with pytest.raises(BadGateKey, match="32 bytes"):
-        Seal(key)
+    with pytest.raises(InvalidGateKey, match="32 bytes"):
+        TokenCipher(key)
