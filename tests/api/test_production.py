@@ -73,7 +73,7 @@ async def test_where_it_may_become_nobody_it_serves_nobody(
     world: World, production: Starlette, tenant: TenantId
 ) -> None:
     before = world.gate.account
-    world.gate.account = before.having(replace(before.role(SERVICE_BASE), id="AROAANOTHERROLEOFTHAT"))
+    world.gate.account = before.with_role(replace(before.role(SERVICE_BASE), id="AROAANOTHERROLEOFTHAT"))
     answer = await session(world, production, tenant).post({"query": USERS})
     world.gate.account = before
     assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (500, "INTERNAL")

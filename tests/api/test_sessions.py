@@ -99,7 +99,7 @@ async def test_a_suspended_tenant_is_refused_at_once_counted_and_the_others_go_o
     victim, neighbour = await world.new_tenant(), await world.new_tenant()
     session = await fresh(world, victim)
     await session.ask(USERS)
-    world.gate.account = world.gate.account.attaching("tenant-read", deny_tenants_policy([victim]))
+    world.gate.account = world.gate.account.with_policy("tenant-read", deny_tenants_policy([victim]))
     answer = await session.answer(USERS)
     (error,) = answer["errors"]
     assert error["extensions"]["code"] == "FORBIDDEN"

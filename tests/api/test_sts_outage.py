@@ -30,7 +30,7 @@ class Service:
         """With a sweep every five seconds, each of which comes to its end."""
         for _ in range(0, seconds, 5):
             self.now += 5
-            self.vending.renew_due()
+            self.vending.refresh_due()
             for flight in list(self.vending._flights.values()):
                 flight.exception(60)
 

@@ -90,7 +90,7 @@ def test_a_live_session_is_refused_soon_after_the_warden_shut_its_tenant_out_and
     warden, reading = aws.warden(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
     client, neighbour = (aws.client(Caller("tenant-read", tenant)) for tenant in (TENANT, NEIGHBOUR))
     made(client, "GetItem", reading)
-    before = warden.shut_out()
+    before = warden.denied_tenants()
     warden.shut({*before, TenantId(TENANT)})
     try:
         for _ in range(60):

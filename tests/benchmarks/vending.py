@@ -58,7 +58,7 @@ def _sweep(vending: SessionCache) -> float:
     best = []
     for _ in range(5):
         start = time.process_time_ns()
-        vending.renew_due()
+        vending.refresh_due()
         best.append((time.process_time_ns() - start) / 1000)
     return min(best)
 

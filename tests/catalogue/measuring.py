@@ -43,7 +43,7 @@ async def measurements(world: World, size: int) -> tuple[int, tuple[Measured, ..
 
 async def fill(world: World, tenant: TenantId, crowd: Crowd) -> int:
     """Past the gate, straight into the engine, which is quickest with transactions."""
-    fence, table = Fence.around(tenant), world.tables.name
+    fence, table = Fence.for_tenant(tenant), world.tables.name
     puts = [
         {"Put": {"TableName": table, "Item": entity.item(model, fence, UNSHARDED)}} for entity, model in crowd.kept()
     ]

@@ -203,7 +203,7 @@ def test_fences_of_a_neighbour_with_a_longer_name_are_not_crossed(world: World, 
     put(world, [*right_items(tenant, 4), *right_items(neighbour, 4)])
     before = of(left(world), neighbour)
     told("move", tenant, "silo")
-    assert {item["PK"]["S"].startswith(Fence.around(tenant).prefix) for item in own(world, tenant)} == {True}
+    assert {item["PK"]["S"].startswith(Fence.for_tenant(tenant).prefix) for item in own(world, tenant)} == {True}
     assert (of(left(world), neighbour), own(world, neighbour)) == (before, [])
 
 

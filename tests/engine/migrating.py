@@ -46,7 +46,7 @@ def user(number: int) -> User:
 
 
 def right_items(tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> list[Item]:
-    fence = Fence.around(tenant)
+    fence = Fence.for_tenant(tenant)
     return [users.item(user(number), fence, shards) for number in range(count)]
 
 

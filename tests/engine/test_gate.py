@@ -223,7 +223,7 @@ def test_a_hundred_calls_at_once_each_get_their_own(world: World, table: str) ->
 
 
 def test_credentials_that_are_not_the_gates_are_not_believed(world: World, table: str) -> None:
-    good = world.gate.sessions.mint("service-base").credentials
+    good = world.gate.sessions.issue_service_session("service-base").credentials
     for bad, code in (
         (Credentials("AKIALOCAL00000000000", "local"), "UnrecognizedClientException"),
         (Credentials(good.access_key, "x" * 40, good.token), "InvalidSignatureException"),

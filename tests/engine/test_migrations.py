@@ -59,7 +59,7 @@ async def begun(means: JobResources, tenant: TenantId, segments: int = 4) -> Job
 
 
 def once_over(step: Seen, tenant: TenantId) -> ScanPass:
-    return ScanPass(name="LOOKING", step=step, inside=Fence.around(tenant))
+    return ScanPass(name="LOOKING", step=step, inside=Fence.for_tenant(tenant))
 
 
 async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours(
@@ -205,7 +205,7 @@ async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
         return PassResult(wrong=next(wrong))
 
     async def program(run: JobRun) -> None:
-        inside = Fence.around(tenant)
+        inside = Fence.for_tenant(tenant)
         made = ScanPass(name="DOING", step=change, inside=inside)
         await run.until_right(made, ScanPass(name="VERIFYING", step=verify, inside=inside))
 
@@ -232,7 +232,7 @@ async def test_units_of_all_segments_wait_in_one_line(world: World, by: Migrator
 
     async def program(run: JobRun) -> None:
         run.rate = Line(run.rate.per_second)
-        await run.over(ScanPass(name="SPENDING", step=step, inside=Fence.around(tenant)))
+        await run.over(ScanPass(name="SPENDING", step=step, inside=Fence.for_tenant(tenant)))
 
     given = means(by, Time(), rate=8.0)
     ended = await run_job(given, (await begun(given, tenant, 4)).id, program)

@@ -277,7 +277,7 @@ async def test_a_key_outside_the_fence_is_never_purged(
     put(world, [own, other])
     with pytest.raises(Forbidden):
         await delete_items(by.tenant(tenant), [own, other])
-    assert by.tenant(tenant).fence == Fence.around(tenant)
+    assert by.tenant(tenant).fence == Fence.for_tenant(tenant)
     assert of(left(world), tenant) == [own]
 
 

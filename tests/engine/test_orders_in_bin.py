@@ -249,7 +249,7 @@ async def test_deletions_against_restorations_leave_one_whole_order(shop: Shop) 
     acts: list[Any] = [act for _ in range(12) for act in (shop.bin.delete(order.id), shop.bin.restore(order.id))]
     outcomes = await asyncio.gather(*acts, return_exceptions=True)
     assert all(isinstance(outcome, Order | KeyfenceError) for outcome in outcomes), outcomes
-    head = await shop.orders.get_anywhere(order.id)
+    head = await shop.orders.get_including_deleted(order.id)
     kinds = await shop.kinds(order)
     assert kinds == ["placed", *(["deleted", "restored"] * len(kinds))[: len(kinds) - 1]]
     assert head.version == len(kinds)

@@ -66,7 +66,7 @@ def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None
             Part(name="door", part=f"p{at}", total=at + 1, version=1, created_at=START, updated_at=START)
             for at in range(SIZE)
         ]
-    fence, shard_map = Fence.around(tenant), ShardMap.even({collection: shards})
+    fence, shard_map = Fence.for_tenant(tenant), ShardMap.even({collection: shards})
     items = [(own or counters).item(model, fence, shard_map) for model in models]
     put(world, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
 
@@ -87,7 +87,7 @@ def content(world: World, tenant: TenantId, collection: str) -> tuple[Any, ...]:
     items = kept(world, tenant)
     if collection == "counters":
         return sum(int(item["total"]["N"]) for item in items), sorted(slots(items, collection, ENTITIES))
-    prefix = Fence.around(tenant).prefix
+    prefix = Fence.for_tenant(tenant).prefix
     return tuple(json.dumps(item, sort_keys=True).replace(prefix, "") for item in items)
 
 

@@ -23,7 +23,7 @@ def admin(request: pytest.FixtureRequest, engines: Engines) -> Iterator[TableAdm
     url, account = engines[request.param].url, Account.of(deployment)
     with Gate.start(engine_url=url, account=account, key=new_gate_key()) as gate:
         wire = ConnectionOptions(region=deployment.region, endpoint_url=gate.url)
-        credentials = gate.sessions.mint("provisioner").credentials
+        credentials = gate.sessions.issue_service_session("provisioner").credentials
         yield TableAdmin.connect(wire, deployment.table, credentials)
 
 

@@ -65,7 +65,7 @@ class Shelf:
             TableName=self.table,
             ConsistentRead=True,
             FilterExpression="begins_with(PK, :own)",
-            ExpressionAttributeValues={":own": {"S": Fence.around(self.tenant).prefix}},
+            ExpressionAttributeValues={":own": {"S": Fence.for_tenant(self.tenant).prefix}},
         )
         return Kept(tuple(dict(item) for page in pages for item in page["Items"]))
 

@@ -92,7 +92,7 @@ def session(
     """What STS makes of it; raises Declined where it makes nothing of it."""
     sessions = SessionIssuer(account or Account.of(DEPLOYMENT), b"k" * 32, clock=lambda: NOON)
     assumption = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), name="tester", tags=tags)
-    return assume_role(assumption, sessions.mint(by).session, sessions).session
+    return assume_role(assumption, sessions.issue_service_session(by).session, sessions).session
 
 
 def questions(call: Call) -> Iterator[AuthorizationRequest]:
@@ -104,4 +104,4 @@ def reaches(one: Session, call: Call) -> bool:
     """Whether the session may make the call, with all that the gate tells IAM about it."""
     known = one.context(NOON, source_ip="127.0.0.1", secure_transport=False, region=DEPLOYMENT.region)
     asked = [AuthorizationRequest(each.action, each.resource, {**known, **each.context}) for each in questions(call)]
-    return all(isinstance(evaluate(one.against(), each, one.principal), Allowed) for each in asked)
+    return all(isinstance(evaluate(one.policies_for(), each, one.principal), Allowed) for each in asked)

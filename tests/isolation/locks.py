@@ -187,9 +187,9 @@ def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
     """Under a service-base that may assume anything: the trust alone decides."""
     ours = Account.of(DEPLOYMENT)
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
-    account = ours.having(replace(ours.role("service-base"), policies=(anything,)))
+    account = ours.with_role(replace(ours.role("service-base"), policies=(anything,)))
     try:
-        session("tenant-write", tags=tags, account=account.having(replace(ours.role("tenant-write"), trust=trust)))
+        session("tenant-write", tags=tags, account=account.with_role(replace(ours.role("tenant-write"), trust=trust)))
     except QueryError:
         return False
     return True

@@ -35,13 +35,13 @@ def careless(role: str, **changed: Any) -> Account:
     named = {"Effect": "Allow", "Principal": {"AWS": DEPLOYMENT.role_arn("service-base")}}
     statement = {**named, "Action": ["sts:AssumeRole", "sts:TagSession"]}
     trust = parse_policy({"Version": "2012-10-17", "Statement": [statement]}, kind="trust")
-    return _unhindered(OURS.having(replace(OURS.role(role), trust=trust, **changed)))
+    return _unhindered(OURS.with_role(replace(OURS.role(role), trust=trust, **changed)))
 
 
 def _unhindered(account: Account) -> Account:
     """Only the trust decides: service-base may assume anything, however tagged."""
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
-    return account.having(replace(account.role("service-base"), policies=(anything,)))
+    return account.with_role(replace(account.role("service-base"), policies=(anything,)))
 
 
 def names(policy: Policy) -> set[str]:
@@ -75,7 +75,7 @@ def test_H9_a_careless_trust_takes_an_empty_tag_and_ours_does_not(role: str) -> 
 def test_H10_a_tag_on_the_role_is_every_untagged_sessions_and_ours_has_none_and_demands_one(role: str) -> None:
     bad = careless(role, tags={"tenant": "a10"})
     assert reaches(session(role, tags={}, account=bad), get(A10))
-    tagged = _unhindered(OURS.having(replace(OURS.role(role), tags={"tenant": "a10"})))
+    tagged = _unhindered(OURS.with_role(replace(OURS.role(role), tags={"tenant": "a10"})))
     with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={}, account=tagged)
     assert not reaches(session(role, tags={"tenant": "a1"}, account=tagged), get(A10))
@@ -149,7 +149,7 @@ async def test_H26_sessions_are_kept_by_role_and_tenant_and_profile_and_never_sh
 def test_H27_a_session_outlives_its_tenants_suspension_until_the_policy_says_so(role: str) -> None:
     of_a1, of_a10 = (session(role, tags={"tenant": tenant}) for tenant in ("a1", "a10"))
     assert reaches(of_a1, get(A1)), "nothing ends it by itself"
-    account = OURS.attaching(role, deny_tenants_policy([TenantId("a1")]))
+    account = OURS.with_policy(role, deny_tenants_policy([TenantId("a1")]))
     now = [replace(one, role=account.role(role)) for one in (of_a1, of_a10)]
     assert [reaches(one, get(own)) for one, own in zip(now, (A1, A10), strict=True)] == [False, True]
 
@@ -157,13 +157,13 @@ def test_H27_a_session_outlives_its_tenants_suspension_until_the_policy_says_so(
 @each_role
 def test_H27_a_revocation_ends_the_sessions_of_before_and_lets_new_ones_begin(role: str) -> None:
     of_a1 = session(role, tags={"tenant": "a1"})
-    after = replace(of_a1, role=of_a1.role.attached(deny_sessions_before(NOON + timedelta(seconds=1))))
-    before = replace(of_a1, role=of_a1.role.attached(deny_sessions_before(NOON)))
+    after = replace(of_a1, role=of_a1.role.with_policy(deny_sessions_before(NOON + timedelta(seconds=1))))
+    before = replace(of_a1, role=of_a1.role.with_policy(deny_sessions_before(NOON)))
     assert not reaches(after, get(A1))
     assert reaches(before, get(A1)), "it was issued at that second, not before it"
     turned = {"DateGreaterThan": {"aws:TokenIssueTime": "2026-11-05T12:00:01Z"}}
     bad = parse_policy({"Version": "2012-10-17", "Statement": [_deny(turned)]})
-    assert reaches(replace(of_a1, role=of_a1.role.attached(bad)), get(A1))
+    assert reaches(replace(of_a1, role=of_a1.role.with_policy(bad)), get(A1))
     assert "revocation-turned-around" in names(bad)
 
 

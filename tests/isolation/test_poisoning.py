@@ -32,7 +32,7 @@ def _planted(pattern: Query[Any], attacker: Fence, victim: Fence) -> Item:
 @pytest.mark.parametrize("name", INDEXED)
 async def test_what_a_hostile_session_plants_in_an_index_is_dropped_and_counted(world: World, name: str) -> None:
     pattern, victim, attacker = INDEXED[name], await world.new_tenant(), await world.new_tenant()
-    planted = _planted(pattern, Fence.around(attacker), Fence.around(victim))
+    planted = _planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
     world.client(attacker).put_item(TableName=world.tables.name, Item=planted)
     seen: list[str] = []
     table = replace(world.table(victim, writes=False), on_foreign=lambda: seen.append("foreign"))
@@ -55,9 +55,11 @@ async def test_the_strict_gate_refuses_what_iam_cannot(world: World) -> None:
     client, table = world.client(attacker), world.tables.name
     world.gate.strict = True
     try:
-        client.put_item(TableName=table, Item=_planted(pattern, Fence.around(attacker), Fence.around(attacker)))
+        client.put_item(TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(attacker)))
         with pytest.raises(ClientError, match="strict gate") as refusal:
-            client.put_item(TableName=table, Item=_planted(pattern, Fence.around(attacker), Fence.around(victim)))
+            client.put_item(
+                TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
+            )
         assert refusal.value.response["Error"]["Code"] == "AccessDeniedException"
     finally:
         world.gate.strict = False

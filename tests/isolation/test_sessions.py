@@ -37,7 +37,7 @@ def _refusal(read: Callable[[], object]) -> tuple[str, str]:
 def attached(world: World, policy: Policy) -> Iterator[None]:
     """The tenant roles with one more policy, as an operator attaches it."""
     before = world.gate.account
-    world.gate.account = before.attaching("tenant-read", policy).attaching("tenant-write", policy)
+    world.gate.account = before.with_policy("tenant-read", policy).with_policy("tenant-write", policy)
     try:
         yield
     finally:

@@ -68,7 +68,9 @@ def _migrating(world: World, tenant: TenantId) -> "DynamoDBClient":
     wanted = AssumeRoleRequest(
         role_arn=world.gate.account.role("tenant-migration").arn, name="mover", tags={"tenant": tenant}
     )
-    return world.client_of(assume_role(wanted, sessions.mint("migrator").session, sessions).credentials)
+    return world.client_of(
+        assume_role(wanted, sessions.issue_service_session("migrator").session, sessions).credentials
+    )
 
 
 def boto_of(world: World, service: Any, credentials: Credentials) -> Any:

@@ -76,7 +76,7 @@ def query(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationReques
     table, index = tables.named(string(call, "TableName")), optional_text(call, "IndexName")
     context = {
         **attributes_of(call),
-        **(query_partition(call, table.keys.partition_of(index)) if table.keys else {}),
+        **(query_partition(call, table.keys.partition_attributes(index)) if table.keys else {}),
         **select_of(call, index),
         **consumed_capacity(call),
     }

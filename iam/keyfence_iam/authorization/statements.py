@@ -38,7 +38,7 @@ def _asked(execution: StatementCall, tables: NamedTables, shared: Mapping[str, C
 def _led_by(execution: StatementCall, table: NamedTable) -> dict[str, ContextValue]:
     if table.keys is None:
         return {}
-    keys = table.keys.partition_of(execution.statement.index)
+    keys = table.keys.partition_attributes(execution.statement.index)
     if execution.statement.verb == "SELECT":
         return _selected(execution, keys)
     table.keep(execution.statement.changed)

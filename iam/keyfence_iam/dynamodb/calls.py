@@ -101,7 +101,7 @@ class ItemAccess:
     writes: tuple[ItemWrite, ...] = ()
 
     @property
-    def looked_at(self) -> tuple[ItemKey, ...]:
+    def items_to_read(self) -> tuple[ItemKey, ...]:
         """The items whose sizes have to be known and are not told by an answer."""
         hidden = (read.target for read in self.reads if not read.whole)
         return (*(write.target for write in self.writes), *(target for target in hidden if target is not None))

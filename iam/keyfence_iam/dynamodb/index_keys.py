@@ -40,7 +40,7 @@ def _known(keys: Mapping[str, TableKeys]) -> Known:
         table = keys.get(named.rpartition("/")[2])
         if table is None:
             raise UnsupportedRequest("unknown table")
-        return table.index_attributes()
+        return table.index_partition_attributes()
 
     return known
 

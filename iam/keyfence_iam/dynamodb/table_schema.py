@@ -36,7 +36,7 @@ class TableKeys:
             partition[0], {name: key for name, key in found.items() if all(types.get(part) == "S" for part in key)}
         )
 
-    def partition_of(self, index: str | None) -> tuple[str, ...]:
+    def partition_attributes(self, index: str | None) -> tuple[str, ...]:
         if index is None:
             return (self.partition,)
         key = self.indexes.get(index)
@@ -44,9 +44,9 @@ class TableKeys:
             raise UnsupportedRequest(f"unknown index {index!r}")
         return (key,) if isinstance(key, str) else key
 
-    def index_attributes(self) -> frozenset[str]:
+    def index_partition_attributes(self) -> frozenset[str]:
         """The attributes that lead an index, other than the table's own."""
-        return frozenset(self.partition_of(index)[0] for index in self.indexes) - {self.partition}
+        return frozenset(self.partition_attributes(index)[0] for index in self.indexes) - {self.partition}
 
 
 def _partition(described: Mapping[str, Any]) -> tuple[str, ...]:

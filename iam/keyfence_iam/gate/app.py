@@ -112,7 +112,7 @@ class GateApp:
     async def _sts(self, request: HttpRequest, session: Session) -> HttpResponse:
         answer = sts_api.sts_response(request, session, self._rules.sessions)
         if answer.status == 200:
-            struck = self._rules.faults.striking("sts", sts_api.action_of(request.body))
+            struck = self._rules.faults.due_faults("sts", sts_api.action_of(request.body))
             if await inject(struck, STS):
                 raise ConnectionDropped
         return answer

@@ -114,7 +114,7 @@ def _actions(source_identity: str | None, *, tagged: bool) -> tuple[str, ...]:
 
 def _authorise(caller: Session, role: Role, context: Mapping[str, ContextValue], actions: tuple[str, ...]) -> None:
     """The role must trust the caller; where it trusts the account, the caller's own policies must allow it too."""
-    policies = caller.against((_on(role),))
+    policies = caller.policies_for((_on(role),))
     for action in actions:
         asked = AuthorizationRequest(action, role.arn, context)
         for decision in (

@@ -63,10 +63,10 @@ class DynamoDBApi:
             self._understand,
             self._authorise,
             self._miss,
-            self._fence,
-            self._disturb,
+            self._check_index_keys,
+            self._inject_faults,
             self._forward,
-            self._lose,
+            self._drop_response,
         )
 
     async def answer(self, call: DynamoDBCall) -> HttpResponse:
@@ -118,13 +118,13 @@ class DynamoDBApi:
         if call.missing:
             raise ResponseError(dynamodb_error("ResourceNotFoundException", "Requested resource not found"))
 
-    async def _fence(self, call: DynamoDBCall) -> None:
+    async def _check_index_keys(self, call: DynamoDBCall) -> None:
         if self._rules.strict and (reason := index_key_outside_prefix(call)):
             asked = call.asked[0]
             raise self._refusal(call, asked, reason, message=message(call.session.arn, asked, reason))
 
-    async def _disturb(self, call: DynamoDBCall) -> None:
-        struck = self._rules.faults.striking("dynamodb", call.operation, call.leading_keys)
+    async def _inject_faults(self, call: DynamoDBCall) -> None:
+        struck = self._rules.faults.due_faults("dynamodb", call.operation, call.leading_keys)
         call.answer_lost = await inject(struck, DYNAMODB)
 
     async def _forward(self, call: DynamoDBCall) -> None:
@@ -144,7 +144,7 @@ class DynamoDBApi:
             return await forward(call.request, self._upstream)
         return await self._limiter.forward(call, limits)
 
-    async def _lose(self, call: DynamoDBCall) -> None:
+    async def _drop_response(self, call: DynamoDBCall) -> None:
         if call.answer_lost:
             raise ConnectionDropped
 

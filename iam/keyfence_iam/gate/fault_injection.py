@@ -20,12 +20,12 @@ class FaultPlan:
         self._counters = tuple(_Counter(fault) for fault in self.faults)
         self._lock = Lock()
 
-    def striking(self, service: str, operation: str, keys: tuple[str, ...] = ()) -> tuple[Fault, ...]:
+    def due_faults(self, service: str, operation: str, keys: tuple[str, ...] = ()) -> tuple[Fault, ...]:
         """Every fault counts the call, also one that another fault ends before it."""
         if not self._counters:
             return ()
         with self._lock:
-            concerned = [one for one in self._counters if one.fault.concerns(service, operation, keys)]
+            concerned = [one for one in self._counters if one.fault.applies_to(service, operation, keys)]
             return tuple(one.fault for one in concerned if one.strikes())
 
 

@@ -39,7 +39,7 @@ class Fault:
     message: str | None = None
     status: int | None = None
 
-    def concerns(self, service: str, operation: str, keys: tuple[str, ...]) -> bool:
+    def applies_to(self, service: str, operation: str, keys: tuple[str, ...]) -> bool:
         return (
             self.service == service
             and self.operation in {"*", operation}

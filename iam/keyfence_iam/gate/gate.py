@@ -76,7 +76,7 @@ class Gate:
 
     @account.setter
     def account(self, account: Account) -> None:
-        self.sessions.govern(account)
+        self.sessions.replace_account(account)
 
     @property
     def faults(self) -> tuple[Fault, ...]:

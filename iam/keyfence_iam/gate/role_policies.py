@@ -94,13 +94,13 @@ class RolePolicyApi:
             return QueryError("MalformedInput", str(error)).answer(IAM)
 
     async def _disturbed(self, asked: RolePolicyRequest) -> HttpResponse:
-        lost = await inject(self._rules.faults.striking(SERVICE, asked.operation), FAILING)
-        answer = self._done(asked)
+        lost = await inject(self._rules.faults.due_faults(SERVICE, asked.operation), FAILING)
+        answer = self._apply(asked)
         if lost:
             raise ConnectionDropped
         return answer
 
-    def _done(self, asked: RolePolicyRequest) -> HttpResponse:
+    def _apply(self, asked: RolePolicyRequest) -> HttpResponse:
         role = self._role(asked)
         if asked.operation == PUT:
             self._replace(_having(role, asked))
@@ -111,12 +111,12 @@ class RolePolicyApi:
         return xml_response(asked.operation, _shown(asked, role) if asked.operation == GET else None, namespace=IAM)
 
     def _replace(self, role: Role) -> None:
-        account = self._rules.sessions.account.having(role)
+        account = self._rules.sessions.account.with_role(role)
         try:
             self._rules.keep(account.inline)
         except OSError as error:
             raise QueryError("ServiceFailure", f"(gate: the policies cannot be kept: {error})", 500) from error
-        self._rules.sessions.govern(account)
+        self._rules.sessions.replace_account(account)
 
     def _role(self, asked: RolePolicyRequest) -> Role:
         role = self._rules.sessions.account.roles.get(asked.role)

@@ -79,8 +79,10 @@ def _fencing(subject: LintedStatement, line: LintedCondition) -> Iterator[Findin
 
 def _guarded(subject: LintedStatement, line: LintedCondition) -> bool:
     if line.name == TAG_KEYS:
-        return subject.demands(line.key) or any(other.name.startswith("aws:requesttag/") for other in subject.lines)
-    return subject.demands(line.key) or (line.leading and any(subject.demands(key) for key in LEADING))
+        return subject.requires_key(line.key) or any(
+            other.name.startswith("aws:requesttag/") for other in subject.lines
+        )
+    return subject.requires_key(line.key) or (line.leading and any(subject.requires_key(key) for key in LEADING))
 
 
 def _revocation(subject: LintedStatement, line: LintedCondition) -> Iterator[Finding]:

@@ -55,7 +55,7 @@ def _wildcards(subject: LintedStatement) -> Iterator[Finding]:
 def _items(subject: LintedStatement) -> Iterator[Finding]:
     if subject.granted((SCAN,)) and not subject.accepts(SCAN_GRANTED):
         yield subject.finding(SCAN_GRANTED, "Scan has no leading keys: no condition on them narrows it")
-    demanded = any(subject.demands(key) for key in LEADING)
+    demanded = any(subject.requires_key(key) for key in LEADING)
     if (found := subject.granted(PARTIQL)) and not demanded:
         yield subject.finding(
             PARTIQL_OPEN, f"{_listed(found)}: a statement without a key condition reads the whole table"
@@ -81,9 +81,9 @@ def _tables(subject: LintedStatement) -> Iterator[Finding]:
 
 def _administration(subject: LintedStatement) -> Iterator[Finding]:
     """A statement that demands leading keys grants none of it, whatever it lists: these calls have none."""
-    if any(subject.demands(key) for key in LEADING) or subject.accepts(TABLE_ADMINISTRATION):
+    if any(subject.requires_key(key) for key in LEADING) or subject.accepts(TABLE_ADMINISTRATION):
         return
-    wanted = TABLE_ADMIN_ACTIONS if subject.granted_anywhere(ITEM_ACTIONS) else (DELETE_TABLE,)
+    wanted = TABLE_ADMIN_ACTIONS if subject.granted_in_policy(ITEM_ACTIONS) else (DELETE_TABLE,)
     if found := subject.granted(wanted):
         yield subject.finding(TABLE_ADMINISTRATION, f"{_listed(found)}: the table of all tenants, changed or gone")
 

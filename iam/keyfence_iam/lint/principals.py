@@ -53,14 +53,14 @@ def _people(subject: LintedStatement) -> Iterator[Finding]:
 
 
 def _tags(subject: LintedStatement) -> Iterator[Finding]:
-    if not subject.granted((ASSUME_ROLE, TAG_SESSION)) or subject.refuses(TAG_KEYS):
+    if not subject.granted((ASSUME_ROLE, TAG_SESSION)) or subject.forbids_key(TAG_KEYS):
         return
     callers = subject.kind == "trust" and any(kind != "Service" for kind in subject.statement.principals or {})
     tagging = bool(subject.granted((TAG_SESSION,)))
-    demanded = subject.demands(TAG)
+    demanded = subject.requires_key(TAG)
     if (callers or tagging) and not demanded:
         yield subject.finding(TAG_NOT_REQUIRED, f"the session may come without the tag {SESSION_TAG}")
-    if demanded and not subject.granted_anywhere((TAG_SESSION,)):
+    if demanded and not subject.granted_in_policy((TAG_SESSION,)):
         yield subject.finding(UNTAGGABLE, "a tag is demanded, and no statement lets one be passed")
     if tagging:
         yield from _further_tags(subject)
@@ -69,7 +69,7 @@ def _tags(subject: LintedStatement) -> Iterator[Finding]:
 def _further_tags(subject: LintedStatement) -> Iterator[Finding]:
     if not any(_takes_the_tenant_alone(line) for line in subject.lines):
         yield subject.finding(OTHER_TAGS, f"tags besides {SESSION_TAG} are accepted too")
-    if not subject.refuses(TRANSITIVE):
+    if not subject.forbids_key(TRANSITIVE):
         yield subject.finding(INHERITED, "the tag can be made to follow into every role that is assumed next")
 
 
@@ -80,7 +80,7 @@ def _takes_the_tenant_alone(line: LintedCondition) -> bool:
 
 
 def _values(subject: LintedStatement) -> Iterator[Finding]:
-    lines = [line for line in subject.lines if line.name == TAG.lower() and not line.refuses(TAG)]
+    lines = [line for line in subject.lines if line.name == TAG.lower() and not line.forbids_key(TAG)]
     if lines and all(_takes_empty(line) for line in lines):
         yield subject.finding(EMPTY_ACCEPTED, f"a tag {SESSION_TAG} without a value is accepted")
 

@@ -70,7 +70,7 @@ class LintedCondition:
     def variables(self) -> list[re.Match[str]]:
         return [found for value in self.values for found in VARIABLE.finditer(value)]
 
-    def demands(self, key: str) -> bool:
+    def requires_key(self, key: str) -> bool:
         """Whether a request without this key does not pass."""
         if self.name != key.lower():
             return False
@@ -79,7 +79,7 @@ class LintedCondition:
         operator = self.operator
         return operator.quantifier != "ForAllValues" and not operator.if_exists and not operator.negated
 
-    def refuses(self, key: str) -> bool:
+    def forbids_key(self, key: str) -> bool:
         """Whether a request that has this key does not pass."""
         return self.only_presence and self.name == key.lower() and self._says("true")
 
@@ -122,17 +122,17 @@ class LintedStatement:
         """Those of the actions that this statement allows where its conditions hold."""
         return tuple(action for action in actions if self.allows and _names(self.statement, action))
 
-    def granted_anywhere(self, actions: Iterable[str]) -> bool:
+    def granted_in_policy(self, actions: Iterable[str]) -> bool:
         """Whether any statement of the policy allows one of them."""
         wanted = tuple(actions)
         others = (LintedStatement(self.policy, number, self.kind) for number in range(len(self.policy.statements)))
         return any(other.granted(wanted) for other in others)
 
-    def demands(self, key: str) -> bool:
-        return any(line.demands(key) for line in self.lines)
+    def requires_key(self, key: str) -> bool:
+        return any(line.requires_key(key) for line in self.lines)
 
-    def refuses(self, key: str) -> bool:
-        return any(line.refuses(key) for line in self.lines)
+    def forbids_key(self, key: str) -> bool:
+        return any(line.forbids_key(key) for line in self.lines)
 
     def finding(self, rule: LintRule, problem: str) -> Finding:
         return Finding(hole=rule.hole, name=rule.name, place=self.place, problem=problem, fix=rule.fix)

@@ -100,7 +100,7 @@ class SessionCache:
                 del self._held[wanted]
             self._forgotten.update(wanted for wanted in self._flights if wanted.tenant == tenant)
 
-    def renew_due(self) -> None:
+    def refresh_due(self) -> None:
         """Without being asked: renew what has been used, and let go what nobody used to its end.
 
         The lock is taken for each that is due, so that those who are being served need not wait for the rest.

@@ -72,7 +72,7 @@ class TenantSuspension:
             with _told(role, wanted):
                 self._put(role, policy) if policy else self._delete(role)
 
-    def shut_out(self) -> frozenset[TenantId]:
+    def denied_tenants(self) -> frozenset[TenantId]:
         """Those whom both roles refuse now."""
         read, write = (self._refused(role) for role in self._roles())
         return read & write

@@ -36,7 +36,7 @@ class PriorityGate:
             if not self._ahead:
                 self._wave_on()
 
-    async def give_way(self, seconds: float) -> float:
+    async def yield_to_others(self, seconds: float) -> float:
         """While anybody is ahead, and no longer than that; for how long it was."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
@@ -65,18 +65,18 @@ class CallSlot:
     precedence: PriorityGate
     patience: float = 0.0
 
-    async def give_way(self) -> None:
+    async def yield_to_others(self) -> None:
         if self.patience:
-            waited = await self.precedence.give_way(self.patience)
+            waited = await self.precedence.yield_to_others(self.patience)
             self.patience = max(0.0, self.patience - waited)
 
     async def __aenter__(self) -> None:
-        await self.give_way()
+        await self.yield_to_others()
         await self.lane.__aenter__()
 
     async def __aexit__(self, *_: object) -> None:
         await self.lane.__aexit__()
-        await self.give_way()
+        await self.yield_to_others()
 
 
 log = structlog.get_logger(__name__)
@@ -102,7 +102,7 @@ class AdmittedRequest(CapacityMeter):
         """Before the first call to DynamoDB, and until the last; raises OverQuota."""
         self.operation = operation
         try:
-            self.allowance.admit_running()
+            self.allowance.admit_concurrent()
             if writes:
                 self.allowance.admit_write(self.turns.now())
         except OverQuota as refusal:
@@ -115,10 +115,10 @@ class AdmittedRequest(CapacityMeter):
 
     async def _place(self) -> AbstractContextManager[None]:
         """Ahead of those who are over their quotas, or behind all others."""
-        if not self.allowance.gives_way(self.turns.now()):
+        if not self.allowance.has_low_priority(self.turns.now()):
             return self.turns.precedence.ahead()
         self.way.patience = GIVES_WAY_SECONDS
-        await self.way.give_way()
+        await self.way.yield_to_others()
         return nullcontext()
 
 

@@ -124,7 +124,7 @@ class TenantLimits:
         if wait := self.write_units.wait(0.0, now):
             raise OverQuota("writeUnitsPerSecond", f"{self.quotas.write_units_per_second:,} write units a second", wait)
 
-    def admit_running(self) -> None:
+    def admit_concurrent(self) -> None:
         if self.running.waiting >= MOST_WAITING:
             raise OverQuota("requestsAtOnce", "requests at once", BUSY_SECONDS)
 
@@ -142,7 +142,7 @@ class TenantLimits:
         self.write_units.fit(self.quotas.write_units_per_second / servers, now)
         self.running.fit(_at_once(self.quotas.requests_per_second / servers, self.width))
 
-    def gives_way(self, now: float) -> bool:
+    def has_low_priority(self, now: float) -> bool:
         """To those who ask for no more than they have; but not where it would fall behind its quota by that."""
         return now - self.refused_at < OVER_SECONDS and self.running.waiting <= self.requests.burst
 

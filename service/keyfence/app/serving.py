@@ -96,7 +96,7 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        sweep = RefreshThread(vending.renew_due)
+        sweep = RefreshThread(vending.refresh_due)
         sweep.start()
         usage.start()
         traffic.start()
@@ -113,8 +113,8 @@ def application(
             migrator.close()
 
     def told(tenant: Tenant) -> None:
-        registry.learn(tenant)
-        owned.doubt(tenant.issuer)
+        registry.invalidate_with(tenant)
+        owned.invalidate(tenant.issuer)
 
     counted = migrator and migrator.charged(ledger.accounts)
     compared = replace(tables, on_difference=differs)

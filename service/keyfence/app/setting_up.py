@@ -24,7 +24,7 @@ async def prepare_table(settings: Settings, sessions: SessionIssuer, tell: Calla
 
 def create_table(settings: Settings, sessions: SessionIssuer) -> None:
     """Create the table as the one role that may, or find it as it would be created."""
-    credentials = sessions.mint(PROVISIONER).credentials
+    credentials = sessions.issue_service_session(PROVISIONER).credentials
     administration = TableAdmin.connect(local_wire(settings), settings.table, credentials)
     administration.create()
     administration.check()

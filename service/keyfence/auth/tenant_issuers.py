@@ -132,7 +132,7 @@ class TenantIssuers:
             return None
         return await self._seen(url, now - ABSENT_FOR)
 
-    def doubt(self, url: str) -> None:
+    def invalidate(self, url: str) -> None:
         """Something about it has changed in this very process: all that is known, or on its way, is too old."""
         self._absent.pop(url, None)
         if known := self._known.get(url):

@@ -44,7 +44,7 @@ class Fields:
             Fields(_object(self, f"{name}[{at}]", part), f"{self.where}{name}[{at}].") for at, part in enumerate(values)
         ]
 
-    def only(self, *names: str) -> "Fields":
+    def allow_only(self, *names: str) -> "Fields":
         if unknown := sorted(self.values.keys() - set(names)):
             raise self.bad(unknown[0], f"is unknown; known are {', '.join(names)}")
         return self

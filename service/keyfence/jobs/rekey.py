@@ -106,7 +106,7 @@ class ScanTargets:
     async def of(self, whose: TenantId) -> list[ScanTarget]:
         if whose != EVERY_TENANT:
             silo = await self._reads(whose) is TableAccess.SILO
-            return [self._own(whose) if silo else ScanTarget(inside=Fence.around(whose))]
+            return [self._own(whose) if silo else ScanTarget(inside=Fence.for_tenant(whose))]
         return [ScanTarget(), *(replace(self._own(one), called=f"-{one}") for one in await self.silos())]
 
     async def _reads(self, whose: TenantId) -> TableAccess:
@@ -118,7 +118,7 @@ class ScanTargets:
 
     def _own(self, whose: TenantId) -> ScanTarget:
         table = self.as_tenant(TenantLocation(tenant=whose, reads=TableAccess.SILO)).caller.table
-        return ScanTarget(at=TableAccess.SILO, inside=Fence.around(whose), table=table)
+        return ScanTarget(at=TableAccess.SILO, inside=Fence.for_tenant(whose), table=table)
 
 
 AT_ONCE = 8
@@ -233,7 +233,7 @@ class _Steps:
             if home.reads is not self.at:
                 return None
             _refuse_moving(home)
-            keys = differing_index_keys(self.given.entities[type], item, Fence.around(owner), home.shards)
+            keys = differing_index_keys(self.given.entities[type], item, Fence.for_tenant(owner), home.shards)
         except Unauthenticated:
             return _passed_over(item, "ownerless", f"there is no tenant {owner}")
         except UnreadableItem as error:

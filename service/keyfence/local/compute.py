@@ -27,7 +27,7 @@ class RoleCredentialProvider(CredentialProvider):
         )
 
     def _next(self) -> dict[str, Any]:
-        issued = self._sessions.mint(self._role)
+        issued = self._sessions.issue_service_session(self._role)
         return {
             "access_key": issued.credentials.access_key,
             "secret_key": issued.credentials.secret_key,

@@ -19,10 +19,10 @@ def role_session(sessions: SessionIssuer, name: str, *, seconds: int = SECONDS) 
     """As the process that runs as this role; the control plane and the warden are those that the service becomes."""
     if name in {CONTROL_PLANE, TENANT_SUSPENSION}:
         return _assumed(sessions, name, {}, seconds)
-    return sessions.mint(name, name=NAME, seconds=seconds)
+    return sessions.issue_service_session(name, name=NAME, seconds=seconds)
 
 
 def _assumed(sessions: SessionIssuer, role: str, tags: dict[str, str], seconds: int) -> IssuedSession:
-    service = sessions.mint(SERVICE_BASE, name=NAME).session
+    service = sessions.issue_service_session(SERVICE_BASE, name=NAME).session
     arn = sessions.account.role(role).arn
     return assume_role(AssumeRoleRequest(role_arn=arn, name=NAME, seconds=seconds, tags=tags), service, sessions)

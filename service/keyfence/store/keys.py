@@ -28,7 +28,7 @@ class Fence:
     prefix: str
 
     @classmethod
-    def around(cls, tenant: TenantId) -> "Fence":
+    def for_tenant(cls, tenant: TenantId) -> "Fence":
         return cls("tenant", tenant_key_prefix(parse_tenant_id(tenant)))
 
     @classmethod

@@ -100,7 +100,7 @@ class Table:
         edges = tuple(Edge(pattern.entity.read(item), partial(self._cursor, reading, item)) for item in items[:first])
         return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
 
-    def paged(
+    def page_of(
         self, pattern: Query[M], nodes: Sequence[M], *, has_next: bool, has_previous: bool, **values: object
     ) -> Page[M]:
         """A page of items of this pattern that are already in hand."""
@@ -117,7 +117,7 @@ class Table:
         parents = [parent.read(item) for item in items if item["type"]["S"] == parent.type]
         nodes = [children.read(item) for item in items if item["type"]["S"] == children.type]
         more = len(nodes) > first
-        page = self.paged(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
+        page = self.page_of(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
         return next(iter(parents), None), page
 
     async def every(self, pattern: Query[M], *, span: ValueRange | None = None, **values: object) -> AsyncIterator[M]:

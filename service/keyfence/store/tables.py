@@ -56,7 +56,7 @@ class Tables:
             raise TypeError("this is no tenant's home")
         credentials = self.credentials.tenant(home.tenant, writes=writes, placement=home.placement)
         return Table(
-            fence=Fence.around(home.tenant),
+            fence=Fence.for_tenant(home.tenant),
             caller=self._placed(home.tenant, self._caller(credentials, meter or self._meter(home.tenant), home, lane)),
             sealer=self.sealer,
             consistent=writes,

@@ -64,7 +64,7 @@ class TenantAdministration:
             "tenant.suspended",
             lambda tenant: suspended(tenant, because),
             detail={"reason": because},
-            also=lambda: self.suspensions.with_tenant(id),
+            also=lambda: self.suspensions.adding(id),
         )
         self._tell(changed)
         await self.suspensions.publish()

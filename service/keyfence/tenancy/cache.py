@@ -146,7 +146,7 @@ class TenantCache:
         """Raise unless the register can be read."""
         await self.find(TenantId("readiness"))
 
-    def learn(self, tenant: Tenant) -> None:
+    def invalidate_with(self, tenant: Tenant) -> None:
         """Of a change that was made in this very process. No older tenant is served, and the next request reads anew:
         since it was made, others may have changed it again."""
         self._remember(tenant, self.clock() - self.max_age)

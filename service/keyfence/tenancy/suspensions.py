@@ -71,7 +71,7 @@ class SuspensionPublisher:
     shut: PublishSuspensions
     now: Callable[[], datetime] = timestamps.utc_now
 
-    async def with_tenant(self, tenant: TenantId) -> Sequence[Write[Any]]:
+    async def adding(self, tenant: TenantId) -> Sequence[Write[Any]]:
         return await self._changed(lambda since: drop_oldest_to_fit({tenant: self.now(), **since}, self.now()))
 
     async def without(self, tenant: TenantId) -> Sequence[Write[Any]]:

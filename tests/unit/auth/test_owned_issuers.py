@@ -373,7 +373,7 @@ async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: ControlPla
 async def test_what_is_doubted_is_read_before_it_is_believed(owned: TenantIssuers, plane: ControlPlane) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.keep(A1, "a1", {"keys": [NEW]})
-    owned.doubt(A1)
+    owned.invalidate(A1)
     assert not issuer.keys.holds(key)
     await known(owned)
     assert not issuer.keys.holds(key)
@@ -385,7 +385,7 @@ async def test_an_issuer_that_did_not_exist_is_found_once_that_is_doubted(
     late = "https://id.example/late"
     assert await owned.find(late) is None
     plane.keep(late, "late", {"keys": [NEW]})
-    owned.doubt(late)
+    owned.invalidate(late)
     assert (await known(owned, late)).tenant == "late"
 
 
@@ -397,7 +397,7 @@ async def test_a_read_that_was_on_its_way_when_it_was_doubted_is_not_believed(
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     plane.keep(A1, "globex", {"keys": [NEW]})
-    owned.doubt(A1)
+    owned.invalidate(A1)
     fresh = asyncio.create_task(owned.find(A1))
     plane.open.set()
     for issuer in await asyncio.gather(late, fresh):
@@ -420,7 +420,7 @@ async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, c
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     plane.keep(A1, "globex", {"keys": [NEW]})
-    owned.doubt(A1)
+    owned.invalidate(A1)
     issuer = await known(owned)
     gate.set()
     assert await late is issuer

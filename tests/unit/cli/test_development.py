@@ -45,7 +45,7 @@ def test_a_suspension_outlives_it_where_the_data_does(tmp_path: Path, persistent
         warden(gate).shut([TenantId("acme")])
     assert (tmp_path / FILE).exists() == persistent
     with started(Stopped(persistent), tmp_path) as gate:
-        assert warden(gate).shut_out() == ({"acme"} if persistent else frozenset())
+        assert warden(gate).denied_tenants() == ({"acme"} if persistent else frozenset())
 
 
 def test_an_engine_in_memory_neither_reads_nor_changes_what_another_kept(tmp_path: Path) -> None:
@@ -53,6 +53,6 @@ def test_an_engine_in_memory_neither_reads_nor_changes_what_another_kept(tmp_pat
         warden(gate).shut([TenantId("acme")])
     kept = (tmp_path / FILE).read_text()
     with started(Stopped(persistent=False), tmp_path) as gate:
-        assert warden(gate).shut_out() == frozenset()
+        assert warden(gate).denied_tenants() == frozenset()
         warden(gate).shut([TenantId("globex")])
     assert (tmp_path / FILE).read_text() == kept

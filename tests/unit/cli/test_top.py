@@ -25,7 +25,7 @@ def limits() -> PartitionLimits:
     made = PartitionLimits(now=lambda: NOW)
     hot = PartitionUnits(Partition("keyfence", "GSI2", "TENANT#acme#OPEN#1f"), "write", 9000)
     made.charge((hot, PartitionUnits(Partition("keyfence", None, "TENANT#globex#\x1b[31m[red]"), "read", 5)))
-    made.turned_away({0: hot})
+    made.record_throttles({0: hot})
     return made
 
 

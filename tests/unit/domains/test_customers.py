@@ -14,7 +14,7 @@ from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 
 
 @pytest.mark.parametrize("email", [None, "a@b", "Zoë+1@bücher.example", "a" * (EMAIL_LENGTH - 2) + "@b"])

@@ -25,7 +25,7 @@ from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 from tests.unit.store.models import models
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 UNTIMED = settings(deadline=None)
 
 

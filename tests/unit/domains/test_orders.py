@@ -41,7 +41,7 @@ from keyfence.store.writes import Write
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 END = {OrderStatus.DELIVERED, OrderStatus.CANCELLED}
 WAY = ["PENDING", "CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
 statuses = st.sampled_from(OrderStatus)

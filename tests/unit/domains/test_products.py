@@ -25,7 +25,7 @@ from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 PRICES = st.decimals(0, HIGHEST_PRICE, places=2)
 
 

@@ -29,7 +29,7 @@ from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.bookshop import OPENING
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 UNTIMED = hypothesis_settings(deadline=None)
 WIDE = ["a", "é", "🙂", "#", "%"]
 

@@ -37,7 +37,7 @@ def test_every_other_role_has_no_tenant(sessions: SessionIssuer, name: str) -> N
 
 def test_a_role_that_does_not_trust_the_service_is_not_become(sessions: SessionIssuer) -> None:
     role = sessions.account.role("tenant-write")
-    sessions.govern(sessions.account.having(replace(role, trust=Policy(statements=()))))
+    sessions.replace_account(sessions.account.with_role(replace(role, trust=Policy(statements=()))))
     with pytest.raises(QueryError, match="AccessDenied"):
         gate_access.tenant_session(sessions, ACME, writes=True)
 

@@ -40,7 +40,7 @@ def test_what_one_gate_took_the_next_one_holds_to(tmp_path: Path) -> None:
     with started(tmp_path) as gate:
         warden(gate).shut([TenantId("acme")])
     with started(tmp_path) as gate:
-        assert warden(gate).shut_out() == {"acme"}
+        assert warden(gate).denied_tenants() == {"acme"}
         warden(gate).shut([])
     with started(tmp_path) as gate:
         assert gate.account.inline == {}

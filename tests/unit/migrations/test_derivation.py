@@ -11,7 +11,7 @@ from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence_iam.tenant import TenantId
 from tests.engine.migrating import user
 
-FENCE = Fence.around(TenantId("acme"))
+FENCE = Fence.for_tenant(TenantId("acme"))
 EIGHT = ShardMap.even({"users": 8})
 
 

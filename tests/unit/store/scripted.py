@@ -52,7 +52,7 @@ def table(client: DynamoDb, tenant: str = "acme", **given: Any) -> Table:
     caller = DynamoDbCaller(client=client, table=NAME, credentials=credentials, patience=patience, home=home)
     return Table(
         **{
-            "fence": Fence.around(parse_tenant_id(tenant)),
+            "fence": Fence.for_tenant(parse_tenant_id(tenant)),
             "caller": caller,
             "sealer": CursorCodec([KEY], clock=lambda: 1_800_000_000.0),
             **given,

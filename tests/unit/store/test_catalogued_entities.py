@@ -52,7 +52,7 @@ few = settings(max_examples=40)
 
 
 def fence_of(entity: Entity[Any], tenant: str = "acme") -> Fence:
-    return Fence.around(TenantId(tenant)) if isinstance(entity.keys["table"], TenantKey) else Fence.control()
+    return Fence.for_tenant(TenantId(tenant)) if isinstance(entity.keys["table"], TenantKey) else Fence.control()
 
 
 def absent_when_default(field: Any) -> bool:

@@ -15,7 +15,7 @@ from keyfence_iam.tenant import TenantId
 from .bookshop import OPENING, Book, book, books, chapter, chapters
 from .models import models
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 TABLE = TenantKey("BOOK#{id}", "METADATA")
 
 

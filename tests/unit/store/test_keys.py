@@ -13,7 +13,7 @@ from keyfence_iam.tenant import TENANT_ID_PATTERN, TenantId, tenant_key_prefix
 
 from .models import TEXT
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 TENANTS = st.from_regex(TENANT_ID_PATTERN, fullmatch=True).map(TenantId)
 BOUNDARY = len("TENANT#acme#")
 
@@ -40,10 +40,10 @@ def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
 ) -> None:
     key = TenantKey("EMAIL#{email}", "USER#{id}", shard=Shard("users", by="id"))
     for own, foreign in (tenants, tenants[::-1]):
-        partition = key.pair(Fence.around(own), UNSHARDED, {"email": email, "id": id}).partition
-        assert Fence.around(own).holds(partition)
+        partition = key.pair(Fence.for_tenant(own), UNSHARDED, {"email": email, "id": id}).partition
+        assert Fence.for_tenant(own).holds(partition)
         assert not partition.startswith(tenant_key_prefix(foreign))
-        assert not Fence.around(foreign).holds(partition)
+        assert not Fence.for_tenant(foreign).holds(partition)
         assert not Fence.control().holds(partition)
 
 
@@ -51,13 +51,13 @@ def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
 def test_no_control_key_stands_in_a_tenants_fence(tenant: TenantId, id: str) -> None:
     partition = ControlKey("TENANT#{id}", "METADATA").pair(Fence.control(), UNSHARDED, {"id": id}).partition
     assert Fence.control().holds(partition)
-    assert not Fence.around(tenant).holds(partition)
+    assert not Fence.for_tenant(tenant).holds(partition)
 
 
 @pytest.mark.parametrize("tenant", ["", "A1", "a", "acme#", "acme#x", "acme\n", "-acme", "*", "a?c", "${x}", "CONTROL"])
 def test_there_is_no_fence_around_what_is_not_a_tenant_id(tenant: str) -> None:
     with pytest.raises(ValueError, match="tenant id"):
-        Fence.around(TenantId(tenant))
+        Fence.for_tenant(TenantId(tenant))
 
 
 @pytest.mark.parametrize(

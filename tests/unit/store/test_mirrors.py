@@ -131,7 +131,7 @@ def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
     given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
     refusal = twins.told(DynamoDbError("TransactionCanceledException", "", given))
     assert refusal.reasons == ("None", "ThrottlingError", "TransactionConflict")
-    assert twins.behind(refusal) == {}
+    assert twins.missing_in_copy(refusal) == {}
 
 
 async def test_only_the_writes_themselves_are_blamed() -> None:

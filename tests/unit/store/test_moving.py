@@ -23,7 +23,7 @@ from .scripted import table
 from .shelves import Shelves
 from .test_pages import in_order, walked
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 IDS = [f"b{number:02d}" for number in range(40)]
 
 

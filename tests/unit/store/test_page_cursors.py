@@ -58,6 +58,6 @@ async def test_items_in_hand_have_the_cursors_that_reading_would_give_them() -> 
     shelves.keep(books, book("b1"), book("b2", 1))
     reading = table(shelves)
     read = await reading.page(oldest_books, first=2)
-    given = reading.paged(oldest_books, read.items, has_next=True, has_previous=False)
+    given = reading.page_of(oldest_books, read.items, has_next=True, has_previous=False)
     assert [edge.cursor() for edge in given.edges] == [edge.cursor() for edge in read.edges]
     assert (given.has_next, given.has_previous) == (True, False)

@@ -8,7 +8,7 @@ from keyfence.store.keys import Fence, TenantKey
 from keyfence.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, candidate_shards, shard_of, shard_suffix
 from keyfence_iam.tenant import TenantId
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
 
 

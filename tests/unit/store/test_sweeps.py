@@ -11,7 +11,7 @@ from keyfence.store.scan import TableScan
 from keyfence_iam.tenant import parse_tenant_id
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials, table
 
-ACME = Fence.around(parse_tenant_id("acme"))
+ACME = Fence.for_tenant(parse_tenant_id("acme"))
 EMPTY = {"Items": [], "Count": 0, "ScannedCount": 3}
 PLACE = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 

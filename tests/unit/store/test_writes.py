@@ -20,7 +20,7 @@ from .bookshop import OPENING, Book, book, books
 from .interpreter import holds, placeholders, updated
 from .models import models
 
-ACME = Fence.around(TenantId("acme"))
+ACME = Fence.for_tenant(TenantId("acme"))
 SHARDS = ShardMap.even({"books": 8})
 KEY = {"PK": {"S": "TENANT#acme#BOOK#b1"}, "SK": {"S": "METADATA"}}
 RENAMED = UpdateExpression(sets={("version",): 2}, removes=(("tags",),))

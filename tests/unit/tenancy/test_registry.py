@@ -85,7 +85,7 @@ async def test_what_was_learned_while_an_older_read_was_under_way_is_not_forgott
     registry = shelf.registry()
     reading = asyncio.ensure_future(registry.served(ACME))
     await asyncio.sleep(0)
-    registry.learn(tenant(status=TenantStatus.SUSPENDED, version=2))
+    registry.invalidate_with(tenant(status=TenantStatus.SUSPENDED, version=2))
     assert shelf.gate
     shelf.gate.set()
     with pytest.raises(Forbidden):
@@ -99,7 +99,7 @@ async def test_what_was_learned_is_no_fresher_than_what_is_read_next() -> None:
     registry = shelf.registry(max_age=5.0)
     await registry.served(ACME)
     shelf.now, shelf.kept[ACME] = 4.0, tenant(version=4)
-    registry.learn(tenant(version=2))
+    registry.invalidate_with(tenant(version=2))
     assert (await registry.served(ACME)).version == 4
 
 

@@ -24,7 +24,7 @@ from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.tenant import parse_tenant_id
 
 NAME = "keyfence"
-FENCE = Fence.around(parse_tenant_id("acme"))
+FENCE = Fence.for_tenant(parse_tenant_id("acme"))
 LAYOUT = TableSchema.described(definition(NAME))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 ANN = User(id=UserId("usr_1"), email="ann@x.example", name="Ann", role=Role.OWNER, created_at=NOW, updated_at=NOW)

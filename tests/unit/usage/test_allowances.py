@@ -156,15 +156,15 @@ async def test_more_than_the_queue_holds_are_turned_away() -> None:
 
     waiting = [asyncio.ensure_future(run()) for _ in range(MOST_WAITING)]
     await asyncio.sleep(0)
-    allowance.admit_running()
+    allowance.admit_concurrent()
     waiting.append(asyncio.ensure_future(run()))
     await asyncio.sleep(0)
     with pytest.raises(OverQuota) as refusal:
-        allowance.admit_running()
+        allowance.admit_concurrent()
     assert refusal.value.extensions["quota"] == "requestsAtOnce"
     entered.set()
     await asyncio.gather(*waiting)
-    allowance.admit_running()
+    allowance.admit_concurrent()
 
 
 @pytest.mark.parametrize(("per_second", "at_once"), [(1, 1), (20, 1), (21, 2), (70, 4), (10_000, 8)])

@@ -128,12 +128,12 @@ async def test_who_gives_up_waiting_is_not_waited_for(turns: Admission, clock: C
 async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(turns: Admission, clock: Clock) -> None:
     """More of it wait than its bucket ever let in at once: so they are served more slowly than they may come."""
     turn = over_its_quota(turns, clock)
-    assert turn.allowance.gives_way(clock.now)
+    assert turn.allowance.has_low_priority(clock.now)
     loud = turn.allowance
     loud.running.fit(0)
     waiting = [asyncio.ensure_future(loud.running.__aenter__()) for _ in range(int(loud.requests.burst) + 1)]
     await asyncio.sleep(0)
-    assert not loud.gives_way(clock.now)
+    assert not loud.has_low_priority(clock.now)
     for one in waiting:
         one.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)

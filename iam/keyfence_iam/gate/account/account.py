@@ -51,7 +51,7 @@ class Role:
         """What was deployed counts too, so that what fits here fits however that is attached."""
         return sum(map(policy_size, self.policies)) + sum(inline.size for inline in self.inline.values())
 
-    def attached(self, policy: Policy) -> "Role":
+    def with_policy(self, policy: Policy) -> "Role":
         return replace(self, policies=(*self.policies, policy))
 
     def with_inline(self, name: str, policy: InlinePolicy) -> "Role":
@@ -113,12 +113,12 @@ class Account:
                 roles[role] = replace(roles[role], inline=read)
         return replace(self, roles=roles)
 
-    def having(self, role: Role) -> "Account":
+    def with_role(self, role: Role) -> "Account":
         return replace(self, roles={**self.roles, role.name: role})
 
-    def attaching(self, name: str, policy: Policy) -> "Account":
+    def with_policy(self, name: str, policy: Policy) -> "Account":
         """The account in which this role has one more identity policy, which its live sessions meet at once."""
-        return self.having(self.role(name).attached(policy))
+        return self.with_role(self.role(name).with_policy(policy))
 
 
 def _deployed(name: str, definition: RoleDefinition, deployment: Deployment) -> Role:

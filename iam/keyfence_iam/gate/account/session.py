@@ -69,7 +69,7 @@ class Session:
     def expired(self, now: datetime) -> bool:
         return now >= self.grant.expires_at
 
-    def against(self, resource_policies: tuple[Policy, ...] = ()) -> Policies:
+    def policies_for(self, resource_policies: tuple[Policy, ...] = ()) -> Policies:
         """The policies that decide what this session does to a resource with these policies."""
         return replace(self._own, resource=resource_policies) if resource_policies else self._own
 
@@ -107,7 +107,7 @@ def first_denied(
 ) -> tuple[AuthorizationRequest, Denied] | None:
     """Every question must be answered with yes; the first no, with its question, is the whole call's."""
     for asked in _distinct(questions):
-        policies = session.against(account.resource_policies.get(asked.resource, ()))
+        policies = session.policies_for(account.resource_policies.get(asked.resource, ()))
         whole = AuthorizationRequest(asked.action, asked.resource, {**known, **asked.context})
         decision = evaluate(policies, whole, session.principal)
         if isinstance(decision, Denied):
@@ -140,18 +140,18 @@ class SessionIssuer:
         self.clock = clock
         self._seal = TokenCipher(gate_key)
         self._secret = derive_key(gate_key, "secret access keys")
-        self.govern(account)
+        self.replace_account(account)
 
     @property
     def account(self) -> Account:
         return self._account
 
-    def govern(self, account: Account) -> None:
+    def replace_account(self, account: Account) -> None:
         """From now on these are the roles and policies, also for the sessions that live."""
         self._account = account
         self._remembered = lru_cache(REMEMBERED)(self._opened)
 
-    def mint(self, role: str, *, name: str = "local", seconds: int | None = None) -> IssuedSession:
+    def issue_service_session(self, role: str, *, name: str = "local", seconds: int | None = None) -> IssuedSession:
         """A session as a compute service hands it to the process that runs as this role."""
         definition, now = self._account.role(role), self.clock().replace(microsecond=0)
         lifetime = timedelta(seconds=seconds or definition.max_session_seconds)

@@ -120,12 +120,12 @@ class ThroughputLimiter:
     async def _limited(self, call: DynamoDBCall, limits: PartitionLimits, wanted: ItemAccess) -> HttpResponse:
         """Whom the table's own partitions turn away costs the engine nothing, not even the look at what is there."""
         _turn_away(limits, wanted, limits.refused([part.least for part in wanted.parts]))
-        before = await self._reader.images(wanted.looked_at)
+        before = await self._reader.images(wanted.items_to_read)
         drafts = [write.claims(before.get(write.target.identity)) for write in wanted.writes]
         drafts += [read.least for read in wanted.reads]
         refused = limits.admit(wanted.shape, drafts)
         _turn_away(limits, wanted, refused)
-        limits.turned_away(refused)
+        limits.record_throttles(refused)
         return await self._admitted(call, limits, wanted.without(refused), drafts, before, refused)
 
     async def _admitted(
@@ -173,7 +173,7 @@ def _turn_away(limits: PartitionLimits, wanted: ItemAccess, refused: Refused) ->
     """A batch goes on as long as a part of it does."""
     if not refused or (wanted.shape is CallShape.BATCH and len(refused) < len(wanted.parts)):
         return
-    limits.turned_away(refused)
+    limits.record_throttles(refused)
     if wanted.shape is CallShape.TRANSACTION:
         raise ResponseError(transaction_cancelled(refused, len(wanted.parts)))
     raise ResponseError(throughput_exceeded(next(iter(refused.values()))))

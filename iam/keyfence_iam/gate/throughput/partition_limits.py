@@ -35,7 +35,7 @@ class PartitionLimits:
             self.buckets.take(claims)
         return refused
 
-    def turned_away(self, refused: Refused) -> None:
+    def record_throttles(self, refused: Refused) -> None:
         for claim in refused.values():
             self._traffic.throttled(claim, self._now())
 

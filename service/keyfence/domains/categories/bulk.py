@@ -14,7 +14,7 @@ from keyfence.store.writes import ActivityNote
 
 
 def read(given: Fields) -> Category:
-    given.only("type", "path", "createdAt", "updatedAt")
+    given.allow_only("type", "path", "createdAt", "updatedAt")
     created = given.take("createdAt", timestamp)
     return Category(
         path=given.take("path", lambda value: checked_path(names(value), "path")),

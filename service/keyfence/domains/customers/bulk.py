@@ -13,7 +13,7 @@ from keyfence.store.writes import ActivityNote
 
 
 def read(given: Fields) -> Customer:
-    given.only("type", "id", "name", "email", "createdAt", "updatedAt", "version")
+    given.allow_only("type", "id", "name", "email", "createdAt", "updatedAt", "version")
     created = given.take("createdAt", timestamp)
     return Customer(
         id=given.take("id", lambda value: customer_id(text(value))),

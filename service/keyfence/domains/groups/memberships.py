@@ -76,11 +76,11 @@ class MembershipRepository:
         if known is None:
             return await self.table.page(pattern, first=first, after=after, span=None, **end)
         nodes = [edge(child, attributes) for child, attributes in known[:first]]
-        return self.table.paged(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
+        return self.table.page_of(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
 
     def placed(self, edge: Membership) -> StoreEdge[Membership]:
         """An edge that is in hand, with its place among the group's members."""
-        alone = self.table.paged(members_of_group, [edge], has_next=False, has_previous=False, group_id=edge.group_id)
+        alone = self.table.page_of(members_of_group, [edge], has_next=False, has_previous=False, group_id=edge.group_id)
         return alone.edges[0]
 
     async def add(self, group_id: GroupId, user_id: MemberId, role: GroupRole) -> Membership:
@@ -123,7 +123,7 @@ class MembershipRepository:
         """False when the user was not a member."""
         await self._ends(group_id, user_id)
         try:
-            await self._sever([(group_id, user_id)])
+            await self._remove_edges([(group_id, user_id)])
         except NotFound:
             return False
         return True
@@ -148,13 +148,13 @@ class MembershipRepository:
         for start in range(0, len(edges), CHUNK):
             chunk = edges[start : start + CHUNK]
             try:
-                await self._sever(chunk)
+                await self._remove_edges(chunk)
             except (NotFound, Conflict):
                 for edge in chunk:
                     with suppress(NotFound):
-                        await retry_if_stale(partial(self._sever, [edge]))
+                        await retry_if_stale(partial(self._remove_edges, [edge]))
 
-    async def _sever(self, edges: Sequence[Edge]) -> None:
+    async def _remove_edges(self, edges: Sequence[Edge]) -> None:
         """Remove edges together with their counts and their copies at both ends."""
         in_group, of_member = Counter(group for group, _ in edges), {member for _, member in edges}
         await self.table.write(

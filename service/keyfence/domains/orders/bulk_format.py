@@ -43,7 +43,7 @@ def items_from_fields(given: Fields, order: OrderId, created: datetime) -> tuple
 
 
 def _item(given: Fields, order: OrderId, position: int, created: datetime) -> LineItem:
-    given.only("productId", "sku", "quantity", "unitPrice")
+    given.allow_only("productId", "sku", "quantity", "unitPrice")
     quantity = given.take("quantity", whole)
     if quantity > MOST_PIECES:
         raise given.bad("quantity", f"must be from 1 to {MOST_PIECES}")
@@ -100,7 +100,7 @@ def _arrival(order: OrderId, stands: OrderStatus, created: datetime) -> OrderEve
 
 
 def _event(given: Fields, order: OrderId, revision: int) -> OrderEvent:
-    given.only("id", "kind", "by", "at", "from", "to", "note")
+    given.allow_only("id", "kind", "by", "at", "from", "to", "note")
     at = given.take("at", timestamp)
     return OrderEvent(
         id=given.take("id", lambda value: EventId(checked_id("evt", text(value)))),
@@ -163,7 +163,7 @@ TOGETHER = (("flaggedAt", "flagReason"), ("claimedAt", "claimedBy"))
 
 
 def order_from_fields(given: Fields) -> OrderRecord:
-    given.only(
+    given.allow_only(
         "type", "id", "customerId", "status", "region", "currency", "total", "createdAt", "updatedAt", "version",
         "flaggedAt", "flagReason", "claimedAt", "claimedBy", "deletedAt", "items", "events",
     )  # fmt: skip

@@ -46,7 +46,7 @@ class RecycleBin:
         return order
 
     async def _delete(self, id: OrderId) -> Order:
-        before = await self.orders.get_anywhere(id)
+        before = await self.orders.get_including_deleted(id)
         if is_alive(before):
             return await self.orders.record(before, deleted(before, self.orders.now()), "deleted")
         if before.lift is not None:
@@ -57,7 +57,7 @@ class RecycleBin:
         return await retry_if_stale(lambda: self._restore(id))
 
     async def _restore(self, id: OrderId) -> Order:
-        found = await self.orders.get_anywhere(id)
+        found = await self.orders.get_including_deleted(id)
         if is_alive(found):
             raise NOT_DELETED()
         before = found if found.lift else await self._lifted(found)

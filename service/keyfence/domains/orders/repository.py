@@ -107,7 +107,7 @@ class OrderRepository:
         order, page = await self.table.family(order_with_items, first=MOST_LINES, id=id, order_id=id)
         return (order, list(page.items[::-1])) if order and is_alive(order) else None
 
-    async def get_anywhere(self, id: OrderId) -> Order:
+    async def get_including_deleted(self, id: OrderId) -> Order:
         """Also in the bin, until its time there is over."""
         order = await self.table.find(order_by_id, id=id)
         if order is None or is_purged(order, self.now()):
@@ -115,7 +115,7 @@ class OrderRepository:
         return order
 
     async def get(self, id: OrderId) -> Order:
-        if not is_alive(order := await self.get_anywhere(id)):
+        if not is_alive(order := await self.get_including_deleted(id)):
             raise DELETED()
         return order
 

@@ -40,7 +40,7 @@ class ProductRecord:
 
 
 def read(given: Fields) -> ProductRecord:
-    given.only(
+    given.allow_only(
         "type", "id", "sku", "name", "price", "currency", "category", "createdAt", "updatedAt", "version", "revisions"
     )  # fmt: skip
     created, parts = given.take("createdAt", timestamp), given.parts("revisions")
@@ -61,7 +61,7 @@ def read(given: Fields) -> ProductRecord:
 
 
 def _revision(given: Fields, id: ProductId, number: int) -> ProductRevision:
-    given.only("name", "price", "by", "at")
+    given.allow_only("name", "price", "by", "at")
     at = given.take("at", timestamp)
     return ProductRevision(
         product_id=id,
@@ -129,7 +129,7 @@ async def write(writer: RecordWriter, whole: ProductRecord) -> None:
         *CategoryProducts.moved(None, product.category),
     ]
     revisions = await writer.ahead([put_new(product_revisions, one) for one in whole.revisions], len(head))
-    async with CategoryProducts(writer.table).explaining(product.category):
+    async with CategoryProducts(writer.table).explaining_refusal(product.category):
         await writer.write(*head, *revisions, note=created_note("imported", product))
 
 

@@ -50,7 +50,7 @@ class CategoryProducts:
         yield update_attributes(shelves, {"path": after}, more, when=absent("moving"), otherwise=_Closed)
 
     @asynccontextmanager
-    async def explaining(self, path: KeyPath) -> AsyncIterator[None]:
+    async def explaining_refusal(self, path: KeyPath) -> AsyncIterator[None]:
         """Around a write that puts a product into this category: why it could not."""
         try:
             yield

@@ -118,7 +118,7 @@ class ProductRepository:
         return product
 
     async def _create(self, product: Product) -> None:
-        async with CategoryProducts(self.table).explaining(product.category):
+        async with CategoryProducts(self.table).explaining_refusal(product.category):
             await self.table.write(
                 put(products, product, when=absent()),
                 put(sku_claims, claim_of(product), when=absent(), otherwise=TAKEN),
@@ -141,7 +141,7 @@ class ProductRepository:
 
     async def _write(self, before: Product, after: Product) -> None:
         note = ActivityNote("product.revised", after.id, changed_fields(before, after, "name", "price", "category"))
-        async with CategoryProducts(self.table).explaining(after.category):
+        async with CategoryProducts(self.table).explaining_refusal(after.category):
             await self.table.write(
                 update_model(products, before, after),
                 update_model(sku_claims, claim_of(before), claim_of(after)),

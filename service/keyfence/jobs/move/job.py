@@ -72,7 +72,7 @@ class MoveJob:
             await self.silos.make(tenant)
         run.means.seam("made")
         source = self.table_of(tenant, move.target.other)
-        counted = await run.over(ScanPass(name="COUNTING", step=_seen, inside=Fence.around(tenant), table=source))
+        counted = await run.over(ScanPass(name="COUNTING", step=_seen, inside=Fence.for_tenant(tenant), table=source))
         await run.keep(items_total=counted.counts.get("seen", 0))
         await self._publish(run, MovePhase.DUAL)
 
@@ -132,7 +132,7 @@ class MoveJob:
             await self.silos.drop(tenant)
         else:
             steps, table = _Purging(run.leased(self.at(tenant, left))), self.table_of(tenant, left)
-            once = ScanPass(name="CLEARING", step=steps.purge, inside=Fence.around(tenant), table=table, whole=True)
+            once = ScanPass(name="CLEARING", step=steps.purge, inside=Fence.for_tenant(tenant), table=table, whole=True)
             await run.until_right(once, replace(once, name="CLEARED", step=steps.count))
         run.means.seam("cleared")
         kind = TURNED_BACK if move.back else DONE
@@ -140,7 +140,7 @@ class MoveJob:
 
     def _ways(self, run: JobRun, move: TableMove) -> tuple[CopyPass, ScanPass, ScanPass]:
         """What is done to a page, over the source and over the target."""
-        tenant, fence = run.migration.tenant, Fence.around(run.migration.tenant)
+        tenant, fence = run.migration.tenant, Fence.for_tenant(run.migration.tenant)
         source, target = self.table_of(tenant, move.target.other), self.table_of(tenant, move.target)
         steps = CopyPass(table=run.leased(self.at_both(tenant)), source=source, target=target)
         there = ScanPass(name="COPYING", step=steps.copy, inside=fence, table=source)

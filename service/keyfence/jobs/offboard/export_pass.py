@@ -51,7 +51,7 @@ class ExportPass:
     limit: int
 
     async def page(self, job: OffboardingState) -> OffboardingState:
-        fence = Fence.around(job.tenant)
+        fence = Fence.for_tenant(job.tenant)
         after = orjson.loads(job.after) if job.after else None
         page = await self.sweep(job).page(inside=fence, after=after, limit=self.limit)
         own = [item for item in page.items if fence.holds(item["PK"]["S"])]
@@ -165,7 +165,7 @@ class IndexCheck:
     async def page(self, job: OffboardingState) -> OffboardingState:
         index = cast("Index", job.index)
         after = orjson.loads(job.after) if job.after else None
-        fence, sweep = Fence.around(job.tenant), self.sweep(job)
+        fence, sweep = Fence.for_tenant(job.tenant), self.sweep(job)
         page = await sweep.page(inside=fence, index=index, after=after, limit=self.limit)
         await self.rate.wait(page.units)
         looked = replace(job, scanned=job.scanned + page.scanned, found=job.found + len(page.items))

@@ -52,7 +52,7 @@ class TenantErasure:
 
     register: TenantRepository
 
-    async def scrub(self, id: TenantId) -> None:
+    async def erase_event_details(self, id: TenantId) -> None:
         """That something happened, when and by whom stays; names, reasons and issuers do not."""
         told = [one async for one in self.register.table.every(events_of_tenant, tenant=id)]
         for event in told:
@@ -288,7 +288,7 @@ class OffboardJob:
     async def _scrub(self, job: OffboardingState) -> OffboardingState:
         await asyncio.to_thread(_write, certificate_file(self.means.exports, job.export), job.certificate or "")
         self.means.seam("certificate written")
-        await TenantErasure(self.means.register).scrub(job.tenant)
+        await TenantErasure(self.means.register).erase_event_details(job.tenant)
         return replace(job, phase=OffboardingPhase.FINISHING)
 
     async def _finish(self, job: OffboardingState) -> OffboardingState:

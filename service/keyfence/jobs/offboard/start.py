@@ -118,7 +118,7 @@ class StartOffboarding:
         job = self._fresh(id)
 
         async def also() -> Sequence[Write[Any]]:
-            return *await self.suspensions.with_tenant(id), put(jobs, job, when=absent())
+            return *await self.suspensions.adding(id), put(jobs, job, when=absent())
 
         tenant = await self.register.change(
             id, "tenant.offboarding", mark_offboarding, detail={"job": job.id, "export": job.export}, also=also

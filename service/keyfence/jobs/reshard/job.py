@@ -119,7 +119,7 @@ class ReshardJob:
         tenant = run.migration.tenant
         home = await self.home(tenant)
         steps = _Steps(run.leased(self.as_tenant(home)), self.entities, collection, counts)
-        one = ScanPass(name="MOVING", step=steps.move, inside=Fence.around(tenant), table=steps.table.caller.table)
+        one = ScanPass(name="MOVING", step=steps.move, inside=Fence.for_tenant(tenant), table=steps.table.caller.table)
         one = replace(one, whole=collection in OWN_KEY)
         await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))
 

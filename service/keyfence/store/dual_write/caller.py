@@ -47,7 +47,7 @@ class DualTransaction:
     def all(self) -> list[Member]:
         return [*self.members, *self.twins.values()]
 
-    def behind(self, refusal: DynamoDbError) -> dict[int, Item]:
+    def missing_in_copy(self, refusal: DynamoDbError) -> dict[int, Item]:
         """The keys of the items, by place, that the other table has to be given before this can be tried again.
 
         Where a member is itself at fault there are none: it would be again."""
@@ -146,7 +146,7 @@ class DualWriteCaller(DynamoDbCaller):
             try:
                 return await self._both(twins, token, until)
             except DynamoDbError as refusal:
-                if not (behind := twins.behind(refusal)) or attempt == ROUNDS - 1:
+                if not (behind := twins.missing_in_copy(refusal)) or attempt == ROUNDS - 1:
                     raise _ended(twins, refusal, bool(behind)) from refusal
             outcomes = {at: await self._likeness.make(key) for at, key in behind.items()}
             if nowhere := {at for at, outcome in outcomes.items() if outcome is SyncOutcome.NOWHERE} - made:

@@ -80,11 +80,11 @@ def described(**changes: Any) -> dict[str, Any]:
 
 def test_keys_are_read_from_a_tables_description() -> None:
     keys = TableKeys.described(described())
-    assert keys.partition_of(None) == ("PK",)
-    assert keys.partition_of("GSI1") == ("GSI1PK",)
-    assert keys.partition_of("TOWNS") == ("a", "b")
+    assert keys.partition_attributes(None) == ("PK",)
+    assert keys.partition_attributes("GSI1") == ("GSI1PK",)
+    assert keys.partition_attributes("TOWNS") == ("a", "b")
     with pytest.raises(UnsupportedRequest, match="NUMBERS"):
-        keys.partition_of("NUMBERS")
+        keys.partition_attributes("NUMBERS")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class Scene:
         end = self.clock.now + seconds
         while self.clock.now < end:
             self.clock.now = min(end, self.clock.now + step)
-            self.vending.renew_due()
+            self.vending.refresh_due()
             self.settle()
 
 

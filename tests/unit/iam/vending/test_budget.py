@@ -73,7 +73,7 @@ async def test_new_tenants_cannot_use_up_what_renewals_need() -> None:
     stage.clock.now += 541
     with pytest.raises(SessionThrottled):
         await crowd(stage)
-    stage.vending.renew_due()
+    stage.vending.refresh_due()
     stage.settle()
     assert stage.vending.counts["renewed"] == 1
 
@@ -87,7 +87,7 @@ async def test_a_renewal_beyond_the_budget_waits_for_it() -> None:
     await stage.use(reads("a3"))
     stage.clock.now += 541
     for renewed in (2, 2, 3):
-        stage.vending.renew_due()
+        stage.vending.refresh_due()
         stage.settle()
         assert stage.vending.counts["renewed"] == renewed
         stage.clock.now += 0.5

@@ -26,11 +26,11 @@ async def test_chance_places_a_renewal_between_half_and_six_tenths_of_the_life(c
     stage = scene(chance=lambda: chance)
     await stage.use(reads("acme"))
     stage.clock.now += due - 1
-    stage.vending.renew_due()
+    stage.vending.refresh_due()
     stage.settle()
     assert len(stage.sts.asked) == 1
     stage.clock.now += 1
-    stage.vending.renew_due()
+    stage.vending.refresh_due()
     stage.settle()
     assert len(stage.sts.asked) == 2
 

@@ -52,10 +52,10 @@ async def test_a_plain_denial_costs_one_call_of_sts_in_half_a_minute(stage: Scen
 
 async def test_the_sweep_forgets_no_replacement_before_its_time(stage: Scene) -> None:
     await replaced(stage, await stage.vending.credentials(ACME))
-    stage.vending.renew_due()
+    stage.vending.refresh_due()
     assert await replaced(stage, await stage.vending.credentials(ACME)) is None
     stage.clock.now += 30
-    stage.vending.renew_due()
+    stage.vending.refresh_due()
     assert stage.vending._replaced == {}
 
 

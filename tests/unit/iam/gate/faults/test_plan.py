@@ -6,7 +6,7 @@ from keyfence_iam.gate.faults import Fault
 
 def _struck(fault: Fault, calls: int = 12) -> list[int]:
     faults = FaultPlan([fault])
-    return [number for number in range(1, calls + 1) if faults.striking("dynamodb", "PutItem", ("TENANT#acme#A",))]
+    return [number for number in range(1, calls + 1) if faults.due_faults("dynamodb", "PutItem", ("TENANT#acme#A",))]
 
 
 def test_a_fault_without_a_count_strikes_every_call() -> None:
@@ -40,17 +40,17 @@ def test_other_operations_services_and_keys_are_neither_struck_nor_counted() -> 
     fault = Fault(kind="error", operation="PutItem", key_prefix="TENANT#acme#", nth=2)
     faults = FaultPlan([fault])
     own = ("TENANT#acme#A",)
-    assert not faults.striking("dynamodb", "PutItem", own)
-    assert not faults.striking("dynamodb", "GetItem", own)
-    assert not faults.striking("sts", "PutItem", own)
-    assert not faults.striking("dynamodb", "PutItem", ("TENANT#acmecorp#A",))
-    assert not faults.striking("dynamodb", "PutItem")
-    assert faults.striking("dynamodb", "PutItem", ("TENANT#globex#A", *own)) == (fault,)
+    assert not faults.due_faults("dynamodb", "PutItem", own)
+    assert not faults.due_faults("dynamodb", "GetItem", own)
+    assert not faults.due_faults("sts", "PutItem", own)
+    assert not faults.due_faults("dynamodb", "PutItem", ("TENANT#acmecorp#A",))
+    assert not faults.due_faults("dynamodb", "PutItem")
+    assert faults.due_faults("dynamodb", "PutItem", ("TENANT#globex#A", *own)) == (fault,)
 
 
 def test_each_fault_counts_on_its_own() -> None:
     first, second = Fault(kind="error", nth=1), Fault(kind="latency", milliseconds=1, nth=2)
     faults = FaultPlan([first, second])
-    assert faults.striking("dynamodb", "GetItem") == (first,)
-    assert faults.striking("dynamodb", "GetItem") == (second,)
-    assert faults.striking("dynamodb", "GetItem") == ()
+    assert faults.due_faults("dynamodb", "GetItem") == (first,)
+    assert faults.due_faults("dynamodb", "GetItem") == (second,)
+    assert faults.due_faults("dynamodb", "GetItem") == ()

@@ -33,7 +33,7 @@ def gate(**options: Any) -> Iterator[Gate]:
 def became(gate: Gate, role: str, by: str = "service-base", **tags: str) -> Credentials:
     arn = gate.account.role(role).arn
     assumption = AssumeRoleRequest(role_arn=arn, name="tester", tags=tags)
-    return assume_role(assumption, gate.sessions.mint(by).session, gate.sessions).credentials
+    return assume_role(assumption, gate.sessions.issue_service_session(by).session, gate.sessions).credentials
 
 
 def client(gate: Gate, credentials: Credentials, service: Any = "iam", region: str = "us-east-1") -> Any:

@@ -134,7 +134,7 @@ def test_the_warden_reaches_no_role_but_the_two_not_even_to_learn_whether_it_is_
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("role", ["service-base", "migrator", "provisioner", "stream-worker"])
 def test_nobody_but_the_warden_may(desk: Gate, call: str, role: str) -> None:
-    iam = client(desk, desk.sessions.mint(role).credentials)
+    iam = client(desk, desk.sessions.issue_service_session(role).credentials)
     arguments = {"PolicyDocument": DENY} if call.startswith("put") else {}
     with refused("AccessDenied", 403, f"assumed-role/keyfence-{role}/local is not authorized to perform: iam:"):
         getattr(iam, call)(RoleName=READ, PolicyName="one", **arguments)
@@ -156,7 +156,7 @@ def test_a_role_that_has_lost_its_boundary_is_not_written_to_but_may_be_looked_a
 ) -> None:
     put(warden(desk))
     arn = other and Deployment().boundary_arn(other)
-    desk.account = desk.account.having(replace(desk.account.role("tenant-read"), boundary_arn=arn))
+    desk.account = desk.account.with_role(replace(desk.account.role("tenant-read"), boundary_arn=arn))
     with refused("AccessDenied", 403):
         put(warden(desk), document=DENY.replace("Deny", "Allow"))
     with refused("AccessDenied", 403):

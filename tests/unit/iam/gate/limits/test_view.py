@@ -56,7 +56,7 @@ async def test_a_tenant_and_the_roles_of_the_service_do_not() -> None:
 
 async def test_a_restricted_session_of_the_provisioner_does_not() -> None:
     async with limited(PartitionLimits(now=Clock())) as gate:
-        grant = gate.sessions.mint("provisioner").session.grant
+        grant = gate.sessions.issue_service_session("provisioner").session.grant
         policy = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
         restricted = gate.sessions.begin(replace(grant, policy=policy)).credentials
         assert (await look(Caller(gate, restricted))).error == "AccessDeniedException"

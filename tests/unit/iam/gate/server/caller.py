@@ -108,19 +108,19 @@ async def _reply(reader: asyncio.StreamReader) -> Reply:
 
 
 def tenant(gate: Gate, name: str = "acme", role: str = "tenant-write") -> Caller:
-    service = gate.sessions.mint("service-base").session
+    service = gate.sessions.issue_service_session("service-base").session
     wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), name=name, tags={"tenant": name})
     return Caller(gate, assume_role(wanted, service, gate.sessions).credentials)
 
 
 def process(gate: Gate, role: str) -> Caller:
-    return Caller(gate, gate.sessions.mint(role).credentials)
+    return Caller(gate, gate.sessions.issue_service_session(role).credentials)
 
 
 def unfenced(gate: Gate) -> Caller:
     """Somebody who may do everything, as nobody may whom we deploy."""
     role = replace(gate.account.role("provisioner"), policies=(EVERYTHING,))
-    gate.account = gate.account.having(role)
+    gate.account = gate.account.with_role(role)
     return process(gate, "provisioner")
 
 

@@ -38,7 +38,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, ContextValue]]:
 
 def denied(*questions: AuthorizationRequest) -> tuple[AuthorizationRequest, Denied] | None:
     wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("tenant-write"), name="acme", tags={"tenant": "acme"})
-    session = assume_role(wanted, SESSIONS.mint("service-base").session, SESSIONS).session
+    session = assume_role(wanted, SESSIONS.issue_service_session("service-base").session, SESSIONS).session
     return first_denied(questions, {"aws:PrincipalTag/tenant": "acme"}, session, SESSIONS.account)
 
 

@@ -64,7 +64,7 @@ async def test_a_policy_that_is_attached_holds_for_the_sessions_that_live() -> N
     async with gate_before() as (gate, _):
         caller = tenant(gate)
         assert (await caller.call("GetItem", GET)).status == 200
-        gate.account = gate.account.attaching("tenant-write", NOTHING)
+        gate.account = gate.account.with_policy("tenant-write", NOTHING)
         reply = await caller.call("GetItem", GET)
     assert reply.error == "AccessDeniedException"
     assert reply.content["Message"].endswith("with an explicit deny in an identity-based policy")

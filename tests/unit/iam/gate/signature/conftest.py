@@ -26,4 +26,4 @@ def verifier(open_sessions: SessionIssuer) -> SignatureVerifier:
 
 @pytest.fixture
 def credentials(open_sessions: SessionIssuer) -> Credentials:
-    return open_sessions.mint("reader").credentials
+    return open_sessions.issue_service_session("reader").credentials

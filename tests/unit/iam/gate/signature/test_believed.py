@@ -13,7 +13,7 @@ from keyfence_iam.gate.sigv4 import SignatureVerifier
 from .signing import NOW, TARGET, Times, sessions, signed
 
 SESSIONS = sessions(Times())
-CREDENTIALS = SESSIONS.mint("reader").credentials
+CREDENTIALS = SESSIONS.issue_service_session("reader").credentials
 VERIFIER = SignatureVerifier(SESSIONS, region="us-east-1")
 VISIBLE = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=40)
 NAMES = st.from_regex(r"x-[a-z0-9-]{1,20}", fullmatch=True).filter(lambda name: not name.startswith("x-amz"))

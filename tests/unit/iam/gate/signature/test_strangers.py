@@ -30,7 +30,7 @@ def test_a_session_s_key_without_its_token_is_not_recognised(
 def test_the_token_of_another_session_is_not_this_key_s(
     verifier: SignatureVerifier, credentials: Credentials, open_sessions: SessionIssuer
 ) -> None:
-    for token in (open_sessions.mint("reader").credentials.token, "nonsense", "AAAA"):
+    for token in (open_sessions.issue_service_session("reader").credentials.token, "nonsense", "AAAA"):
         request = signed(replace(credentials, token=token))
         assert refusal(verifier, request) == ("UnrecognizedClientException", INVALID)
 
@@ -48,7 +48,7 @@ def test_a_wrong_secret_does_not_sign(verifier: SignatureVerifier, credentials: 
 
 
 def test_another_gate_s_sessions_are_strangers(verifier: SignatureVerifier) -> None:
-    foreign = sessions(Times(), key=b"x" * 32).mint("reader").credentials
+    foreign = sessions(Times(), key=b"x" * 32).issue_service_session("reader").credentials
     assert refusal(verifier, signed(foreign))[0] == "UnrecognizedClientException"
 
 
@@ -66,5 +66,5 @@ def test_a_session_ends_with_its_role(
     verifier: SignatureVerifier, credentials: Credentials, open_sessions: SessionIssuer
 ) -> None:
     verifier.verify(signed(credentials), "dynamodb")
-    open_sessions.govern(account("writer"))
+    open_sessions.replace_account(account("writer"))
     assert refusal(verifier, signed(credentials))[0] == "UnrecognizedClientException"

@@ -97,7 +97,10 @@ async def test_without_a_tenant_the_boundary_is_that_of_the_control_plane(index:
 
 def control_plane(gate: Gate) -> Caller:
     wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("control-plane"), name="register")
-    return Caller(gate, assume_role(wanted, gate.sessions.mint("service-base").session, gate.sessions).credentials)
+    return Caller(
+        gate,
+        assume_role(wanted, gate.sessions.issue_service_session("service-base").session, gate.sessions).credentials,
+    )
 
 
 async def test_without_the_switch_the_gate_does_as_aws_does() -> None:

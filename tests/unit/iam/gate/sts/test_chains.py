@@ -21,7 +21,7 @@ def one() -> SessionIssuer:
 
 
 def first(one: SessionIssuer, **parameters: str) -> Session:
-    return new_session(one, assume_role(one, one.mint("porter").session, **parameters))
+    return new_session(one, assume_role(one, one.issue_service_session("porter").session, **parameters))
 
 
 def test_transitive_tags_are_handed_on_and_others_are_not(one: SessionIssuer) -> None:
@@ -44,9 +44,9 @@ def test_tags_that_are_handed_on_need_the_permission_to_tag() -> None:
         role("room", trust(arn("porter")), allow("*")),
         role("cellar", trust(arn("room"), actions=("sts:AssumeRole",))),
     )
-    plain = new_session(one, assume_role(one, one.mint("porter").session))
+    plain = new_session(one, assume_role(one, one.issue_service_session("porter").session))
     tags = {**tagged(("tenant", "acme")), "TransitiveTagKeys__member__1": "tenant"}
-    transitive = new_session(one, assume_role(one, one.mint("porter").session, **tags))
+    transitive = new_session(one, assume_role(one, one.issue_service_session("porter").session, **tags))
     assert assume_role(one, plain, RoleArn=arn("cellar")).status == 200
     assert "sts:TagSession" in error(assume_role(one, transitive, RoleArn=arn("cellar")))[2]
 
@@ -71,7 +71,7 @@ def test_a_session_policy_is_not_handed_on(one: SessionIssuer) -> None:
 
 
 def test_a_chain_s_sessions_last_an_hour_at_most(one: SessionIssuer) -> None:
-    session = one.mint("porter").session
+    session = one.issue_service_session("porter").session
     assert assume_role(one, session, DurationSeconds="3600").status == 200
     assert error(assume_role(one, session, DurationSeconds="3601")) == (
         400,
@@ -82,7 +82,7 @@ def test_a_chain_s_sessions_last_an_hour_at_most(one: SessionIssuer) -> None:
 
 def test_a_role_s_own_limit_is_told_first() -> None:
     one = sessions(porter(), role("room", trust(arn("porter")), max_session_seconds=3600))
-    assert error(assume_role(one, one.mint("porter").session, DurationSeconds="7200")) == (
+    assert error(assume_role(one, one.issue_service_session("porter").session, DurationSeconds="7200")) == (
         400,
         "ValidationError",
         "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.",

@@ -13,7 +13,7 @@ from .broken import CASES, STATEMENT
 from .people import allow, arn, asking, assume_role, error, new_session, parsed, porter, room, sessions, tagged
 
 ONE = sessions(porter(allow("*")), room())
-CALLER = ONE.mint("porter").session
+CALLER = ONE.issue_service_session("porter").session
 
 
 @pytest.mark.parametrize(("parameters", "message"), CASES.values(), ids=list(CASES))
@@ -94,7 +94,7 @@ def test_a_session_policy_that_is_none_is_malformed(policy: str, place: str) -> 
 def test_managed_session_policies_must_be_the_account_s_and_ten_at_most() -> None:
     known = {f"arn:aws:iam::000000000000:policy/p{number}": allow("s3:*") for number in range(11)}
     one: SessionIssuer = sessions(porter(), room(), managed_policies=known)
-    caller = one.mint("porter").session
+    caller = one.issue_service_session("porter").session
     arns = {f"PolicyArns__member__{number}__arn": name for number, name in enumerate(known, 1)}
     assert "'policyArns'" in error(assume_role(one, caller, **arns))[2]
     arns.popitem()
@@ -106,7 +106,7 @@ def test_managed_session_policies_must_be_the_account_s_and_ten_at_most() -> Non
 def test_inline_and_managed_policies_share_2048_characters() -> None:
     name = "arn:aws:iam::000000000000:policy/p"
     one = sessions(porter(), room(), managed_policies={name: allow("s3:*")})
-    caller = one.mint("porter").session
+    caller = one.issue_service_session("porter").session
     fits = STATEMENT.ljust(2048 - len(name))
     assert assume_role(one, caller, Policy=fits, PolicyArns__member__1__arn=name).status == 200
     assert error(assume_role(one, caller, Policy=f"{fits} ", PolicyArns__member__1__arn=name))[1] == "ValidationError"

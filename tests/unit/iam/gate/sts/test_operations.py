@@ -93,7 +93,7 @@ def code(call: Callable[..., Any], **parameters: Any) -> tuple[str, int]:
 
 
 def test_the_service_becomes_one_tenant(deployed: SessionIssuer, client: Client) -> None:
-    base = client(deployed.mint("service-base").credentials)
+    base = client(deployed.issue_service_session("service-base").credentials)
     answer = base.assume_role(RoleArn=READ, RoleSessionName="api", Tags=[{"Key": "tenant", "Value": "acme"}])
     given = answer["Credentials"]
     tenant = client(Credentials(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]))
@@ -118,12 +118,12 @@ def test_the_service_becomes_one_tenant(deployed: SessionIssuer, client: Client)
 def test_the_service_becomes_a_tenant_with_exactly_the_tag_or_not_at_all(
     deployed: SessionIssuer, client: Client, tags: list[Any]
 ) -> None:
-    base = client(deployed.mint("service-base").credentials)
+    base = client(deployed.issue_service_session("service-base").credentials)
     assert code(base.assume_role, RoleArn=READ, RoleSessionName="api", Tags=tags) == ("AccessDenied", 403)
 
 
 def test_a_tenant_s_session_becomes_nobody_else(deployed: SessionIssuer, client: Client) -> None:
-    base = deployed.mint("service-base")
+    base = deployed.issue_service_session("service-base")
     asked = assume_role.AssumeRoleRequest(role_arn=READ, name="api", tags={"tenant": "acme"})
     tenant = client(assume_role.assume_role(asked, base.session, deployed).credentials)
     globex = [{"Key": "tenant", "Value": "globex"}]
@@ -133,25 +133,25 @@ def test_a_tenant_s_session_becomes_nobody_else(deployed: SessionIssuer, client:
 
 
 def test_an_expired_session_is_told_so_by_name(deployed: SessionIssuer, client: Client) -> None:
-    credentials = deployed.mint("service-base", seconds=-1).credentials
+    credentials = deployed.issue_service_session("service-base", seconds=-1).credentials
     assert code(client(credentials).get_caller_identity) == ("ExpiredToken", 403)
 
 
 def test_a_stranger_is_told_so_by_name(deployed: SessionIssuer, client: Client) -> None:
-    own = deployed.mint("service-base").credentials
+    own = deployed.issue_service_session("service-base").credentials
     assert code(client(Credentials("AKIAIOSFODNN7EXAMPLE", "x")).get_caller_identity) == ("InvalidClientTokenId", 403)
     wrong = Credentials(own.access_key, "x" * 40, own.token)
     assert code(client(wrong).get_caller_identity) == ("SignatureDoesNotMatch", 403)
 
 
 def test_sessions_get_no_tokens_of_other_kinds(deployed: SessionIssuer, client: Client) -> None:
-    base = client(deployed.mint("service-base").credentials)
+    base = client(deployed.issue_service_session("service-base").credentials)
     assert code(base.get_session_token) == ("AccessDenied", 403)
     assert code(base.get_federation_token, Name="somebody") == ("AccessDenied", 403)
 
 
 def test_what_is_not_offered_is_no_action(deployed: SessionIssuer, client: Client) -> None:
-    base = client(deployed.mint("service-base").credentials)
+    base = client(deployed.issue_service_session("service-base").credentials)
     assert code(base.decode_authorization_message, EncodedMessage="x") == ("InvalidAction", 400)
 
 
@@ -168,7 +168,7 @@ def test_what_is_not_offered_is_no_action(deployed: SessionIssuer, client: Clien
 )
 def test_an_unknown_action_or_version_is_named(parameters: dict[str, str], message: str) -> None:
     one = sessions(porter(), room())
-    answer = sts_api.sts_response(asking(parameters), one.mint("porter").session, one)
+    answer = sts_api.sts_response(asking(parameters), one.issue_service_session("porter").session, one)
     assert parsed(answer)["Error"] == {"Type": "Sender", "Code": "InvalidAction", "Message": message}
 
 
@@ -183,7 +183,7 @@ def test_of_a_parameter_that_occurs_twice_the_first_is_meant() -> None:
         body=request.body + b"&Action=NoSuchAction&Version=1",
         source_ip="127.0.0.1",
     )
-    assert sts_api.sts_response(twice, one.mint("porter").session, one).status == 200
+    assert sts_api.sts_response(twice, one.issue_service_session("porter").session, one).status == 200
     assert sts_api.action_of(twice.body) == "GetCallerIdentity"
 
 
@@ -191,5 +191,8 @@ def test_of_a_parameter_that_occurs_twice_the_first_is_meant() -> None:
 def test_a_body_that_is_no_form_is_malformed(body: bytes) -> None:
     one = sessions(porter(), room())
     request = HttpRequest(method="POST", path=b"/", query=b"", headers=[], body=body, source_ip="127.0.0.1")
-    assert parsed(sts_api.sts_response(request, one.mint("porter").session, one))["Error"]["Code"] == "MalformedInput"
+    assert (
+        parsed(sts_api.sts_response(request, one.issue_service_session("porter").session, one))["Error"]["Code"]
+        == "MalformedInput"
+    )
     assert sts_api.action_of(body) == ""

@@ -52,7 +52,7 @@ def test_role_ids_look_like_aws_s_and_stay() -> None:
 
 
 def test_a_minted_session_is_what_policies_see_of_a_role() -> None:
-    session = of_roles(porter()).mint("porter", name="task-1").session
+    session = of_roles(porter()).issue_service_session("porter", name="task-1").session
     assert context(session) == {
         "aws:PrincipalArn": arn("porter"),
         "aws:PrincipalAccount": "000000000000",
@@ -71,20 +71,22 @@ def test_a_minted_session_is_what_policies_see_of_a_role() -> None:
 
 def test_a_session_s_tags_cover_the_role_s_whatever_their_case() -> None:
     one = of_roles(porter(), room(tags={"Tenant": "of the role", "floor": "3"}))
-    session = new_session(one, assume_role(one, one.mint("porter").session, **tagged(("tenant", "acme"))))
+    session = new_session(
+        one, assume_role(one, one.issue_service_session("porter").session, **tagged(("tenant", "acme")))
+    )
     tags = {key: value for key, value in context(session).items() if key.startswith("aws:PrincipalTag/")}
     assert tags == {"aws:PrincipalTag/tenant": "acme", "aws:PrincipalTag/floor": "3"}
 
 
 def test_a_session_without_the_tag_has_the_role_s() -> None:
     one = of_roles(porter(), room(tags={"tenant": "of the role"}))
-    session = new_session(one, assume_role(one, one.mint("porter").session))
+    session = new_session(one, assume_role(one, one.issue_service_session("porter").session))
     assert context(session)["aws:PrincipalTag/tenant"] == "of the role"
 
 
 def test_another_process_finds_the_session_and_one_with_another_key_does_not() -> None:
     roles = (porter(), room())
-    issued = of_roles(*roles).mint("porter")
+    issued = of_roles(*roles).issue_service_session("porter")
     access_key, token = issued.credentials.access_key, issued.credentials.token or ""
     assert of_roles(*roles).find(access_key, token) == issued.session
     assert of_roles(*roles).secret_of(access_key) == issued.credentials.secret_key
@@ -94,19 +96,19 @@ def test_another_process_finds_the_session_and_one_with_another_key_does_not() -
 
 def test_a_live_session_meets_a_policy_that_is_attached_to_its_role_at_once() -> None:
     one = of_roles(role("reader", trust(ROOT), allow("dynamodb:*")))
-    issued = one.mint("reader")
-    assert isinstance(evaluate(issued.session.against(), READ, issued.session.principal), Allowed)
+    issued = one.issue_service_session("reader")
+    assert isinstance(evaluate(issued.session.policies_for(), READ, issued.session.principal), Allowed)
     before = one.account
-    one.govern(before.attaching("reader", deny("*")))
+    one.replace_account(before.with_policy("reader", deny("*")))
     again = one.find(issued.credentials.access_key, issued.credentials.token or "")
-    assert isinstance(evaluate(again.against(), READ, again.principal), Denied)
+    assert isinstance(evaluate(again.policies_for(), READ, again.principal), Denied)
     assert len(before.role("reader").policies) == 1
 
 
 def test_a_role_made_anew_under_its_name_does_not_get_the_old_one_s_sessions() -> None:
     one = of_roles(porter())
-    issued = one.mint("porter")
-    one.govern(one.account.having(replace(porter(), id="AROAANOTHERONE")))
+    issued = one.issue_service_session("porter")
+    one.replace_account(one.account.with_role(replace(porter(), id="AROAANOTHERONE")))
     with pytest.raises(InvalidSessionToken, match="gone"):
         one.find(issued.credentials.access_key, issued.credentials.token or "")
 
@@ -114,28 +116,30 @@ def test_a_role_made_anew_under_its_name_does_not_get_the_old_one_s_sessions() -
 def test_a_managed_session_policy_that_is_gone_allows_nothing_and_still_restricts() -> None:
     managed = {"arn:aws:iam::000000000000:policy/reads": allow("dynamodb:GetItem")}
     one = of_roles(porter(), room(), managed_policies=managed)
-    answer = assume_role(one, one.mint("porter").session, PolicyArns__member__1__arn=next(iter(managed)))
+    answer = assume_role(
+        one, one.issue_service_session("porter").session, PolicyArns__member__1__arn=next(iter(managed))
+    )
     session = new_session(one, answer)
-    assert isinstance(evaluate(session.against(), READ, session.principal), Allowed)
-    one.govern(replace(one.account, managed_policies={}))
+    assert isinstance(evaluate(session.policies_for(), READ, session.principal), Allowed)
+    one.replace_account(replace(one.account, managed_policies={}))
     session = new_session(one, answer)
-    assert evaluate(session.against(), READ, session.principal) == Denied("session")
+    assert evaluate(session.policies_for(), READ, session.principal) == Denied("session")
 
 
 def test_a_boundary_and_a_resource_s_policies_come_along() -> None:
     bounded = role("reader", trust(ROOT), allow("dynamodb:*"), boundary=(allow("s3:*"),))
-    session = of_roles(bounded).mint("reader").session
-    assert evaluate(session.against(), READ, session.principal) == Denied("boundary")
-    unbounded = of_roles(role("reader", trust(ROOT), allow("dynamodb:*"))).mint("reader").session
+    session = of_roles(bounded).issue_service_session("reader").session
+    assert evaluate(session.policies_for(), READ, session.principal) == Denied("boundary")
+    unbounded = of_roles(role("reader", trust(ROOT), allow("dynamodb:*"))).issue_service_session("reader").session
     statements = tuple(replace(one, effect="Deny", resources=("*",)) for one in trust("*", actions=("*",)).statements)
-    refused = evaluate(unbounded.against((Policy(statements=statements),)), READ, unbounded.principal)
+    refused = evaluate(unbounded.policies_for((Policy(statements=statements),)), READ, unbounded.principal)
     assert isinstance(refused, Denied)
     assert refused.kind == "resource"
 
 
 def test_a_minted_session_lives_as_long_as_its_role_says() -> None:
     clock = Times()
-    session = of_roles(porter(max_session_seconds=7200), clock=clock).mint("porter").session
+    session = of_roles(porter(max_session_seconds=7200), clock=clock).issue_service_session("porter").session
     clock.advance(7199)
     assert not session.expired(clock.now)
     clock.advance(1)

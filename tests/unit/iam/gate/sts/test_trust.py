@@ -28,7 +28,7 @@ from .people import (
 def refused(caller: Role, target: Role, **parameters: str) -> str | None:
     """The action that was refused, with the reason if one was given; None if the role was assumed."""
     one = sessions(caller, target)
-    answer = assume_role(one, one.mint("porter").session, **parameters)
+    answer = assume_role(one, one.issue_service_session("porter").session, **parameters)
     if answer.status == 200:
         return None
     status, code, message = error(answer)
@@ -45,7 +45,7 @@ def test_a_role_that_does_not_trust_the_caller_is_not_assumed() -> None:
 
 def test_a_role_that_is_not_there_is_refused_as_one_that_does_not_trust() -> None:
     one = sessions(porter(allow("*")), room())
-    answer = assume_role(one, one.mint("porter").session, RoleArn=arn("cellar"))
+    answer = assume_role(one, one.issue_service_session("porter").session, RoleArn=arn("cellar"))
     assert error(answer) == (
         403,
         "AccessDenied",
@@ -94,11 +94,11 @@ def test_a_session_policy_of_the_caller_limits_what_it_may_become() -> None:
     one = sessions(porter(allow("*")), room(arn("porter"), arn("room")))
     for policy, status in (("dynamodb:*", 403), ("sts:AssumeRole", 200)):
         text = f'{{"Version":"2012-10-17","Statement":{{"Effect":"Allow","Action":"{policy}","Resource":"*"}}}}'
-        narrow = new_session(one, assume_role(one, one.mint("porter").session, Policy=text))
+        narrow = new_session(one, assume_role(one, one.issue_service_session("porter").session, Policy=text))
         target = room(arn("room"))
-        one.govern(one.account.having(replace(target, policies=(allow("*"),))))
+        one.replace_account(one.account.with_role(replace(target, policies=(allow("*"),))))
         assert assume_role(one, narrow).status == status
-        one.govern(one.account.having(room(arn("porter"), arn("room"))))
+        one.replace_account(one.account.with_role(room(arn("porter"), arn("room"))))
 
 
 def test_tags_need_a_permission_of_their_own() -> None:
