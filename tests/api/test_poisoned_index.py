@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.access import users
+from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User
 from keyfence.domains.users.repository import UserRepository
 from keyfence.store.keys import Fence

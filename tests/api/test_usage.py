@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from keyfence import app
-from keyfence.domains.users.access import user_by_id
+from keyfence.domains.users.access_patterns import user_by_id
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput
 from keyfence.store.dynamodb.capacity import CapacityMeter
@@ -18,7 +18,7 @@ from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.expressions import UpdateExpression
 from keyfence.store.location import TenantLocation
 from keyfence.store.writes import update_attributes
-from keyfence.tenancy.access import tenants
+from keyfence.tenancy.access_patterns import tenants
 from keyfence.tenancy.cache import TenantCache
 from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageRepository
 from keyfence.usage.ledger import metered_tables

@@ -8,19 +8,19 @@ from typing import Any
 
 from keyfence.auth.principal import Role
 from keyfence.domains.activity.activity_log import ActivityId, activities, new_activity
-from keyfence.domains.categories.access import categories
+from keyfence.domains.categories.access_patterns import categories
 from keyfence.domains.categories.model import Category
 from keyfence.domains.counters.counter import Counter, counters
-from keyfence.domains.customers.access import customers
+from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.customers.model import Customer, CustomerId
-from keyfence.domains.groups.access import groups, memberships
+from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
-from keyfence.domains.products.access import product_revisions, products, sku_claims
+from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.model import Product, ProductId, claim_of, revision_of, views_of
 from keyfence.domains.sales.sales import MonthlySales, month_of, monthly_sales
-from keyfence.domains.stores.access import stores
+from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId, new_store
-from keyfence.domains.users.access import email_claims, settings, users
+from keyfence.domains.users.access_patterns import email_claims, settings, users
 from keyfence.domains.users.model import EmailClaim, Setting, User, UserId
 from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
 from keyfence.store.entity import Entity

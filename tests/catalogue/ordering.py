@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from keyfence.domains.orders.access import events, items, orders, rows
+from keyfence.domains.orders.access_patterns import events, items, orders, rows
 from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine, line_items, order_total
 from keyfence.domains.orders.model import (
     CustomerId,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.access import users
+from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
 from keyfence.jobs.job import Job
 from keyfence.jobs.migrator import MigratorAccess

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from keyfence.domains.categories.access import category_by_path
+from keyfence.domains.categories.access_patterns import category_by_path
 from keyfence.domains.categories.move import CategoryMoves
 from keyfence.domains.categories.repository import CategoryRepository, read_tree
 from keyfence.domains.products.category_products import CategoryProducts

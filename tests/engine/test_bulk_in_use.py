@@ -10,11 +10,11 @@ import pytest
 from keyfence.bulk import exporter
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.record_kind import Line, encoded
-from keyfence.domains.categories.access import moves
+from keyfence.domains.categories.access_patterns import moves
 from keyfence.domains.categories.model import CategoryMove, MoveId
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.customers.repository import CustomerRepository
-from keyfence.domains.orders.access import deleted_orders
+from keyfence.domains.orders.access_patterns import deleted_orders
 from keyfence.domains.orders.line_items import LineItem, ProductId, RequestedLine
 from keyfence.domains.orders.model import OrderRow, OrderStatus
 from keyfence.domains.orders.recycle_bin import RecycleBin

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from keyfence.domains.categories import move
-from keyfence.domains.categories.access import last_move
+from keyfence.domains.categories.access_patterns import last_move
 from keyfence.domains.categories.model import Category
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.products import category_products

@@ -9,18 +9,18 @@ import pytest
 
 from keyfence.bulk.pages import every
 from keyfence.domains.categories.repository import CategoryRepository
-from keyfence.domains.customers.access import newest_customers
-from keyfence.domains.groups.access import groups_of_user, members_of_group
+from keyfence.domains.customers.access_patterns import newest_customers
+from keyfence.domains.groups.access_patterns import groups_of_user, members_of_group
 from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.repository import GroupRepository
-from keyfence.domains.orders.access import deleted_orders, open_orders, orders_of_region, review_queue
+from keyfence.domains.orders.access_patterns import deleted_orders, open_orders, orders_of_region, review_queue
 from keyfence.domains.orders.model import is_alive, is_open
-from keyfence.domains.products.access import products_in_category
+from keyfence.domains.products.access_patterns import products_in_category
 from keyfence.domains.products.repository import ProductRepository
 from keyfence.domains.sales.sales import ProductMonth, SalesRepository, sales_deltas
 from keyfence.domains.stores.geohash import Circle
 from keyfence.domains.stores.repository import StoreRepository
-from keyfence.domains.users.access import user_tallies
+from keyfence.domains.users.access_patterns import user_tallies
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import KeyfenceError
 from keyfence.local.demo.load import load_demo

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 
 from keyfence import access_patterns
-from keyfence.domains.stores.access import stores
+from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
@@ -26,7 +26,7 @@ from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.location import TenantLocation
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
-from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId

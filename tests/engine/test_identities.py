@@ -12,7 +12,7 @@ import pytest
 
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.writes import delete, put
-from keyfence.tenancy.access import identities
+from keyfence.tenancy.access_patterns import identities
 from keyfence.tenancy.administration import Identities, IssuerKeyRotation
 from keyfence.tenancy.issuers import TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence.tenancy.quotas import Tier

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.users.access import newest_users, user_by_id, users
+from keyfence.domains.users.access_patterns import newest_users, user_by_id, users
 from keyfence.errors import Conflict, Forbidden
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.rekey import new_rekey_job

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.groups.access import group_by_id, groups_of_user, members_of_group
+from keyfence.domains.groups.access_patterns import group_by_id, groups_of_user, members_of_group
 from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId
 from keyfence.domains.groups.repository import GroupRepository

@@ -9,7 +9,7 @@ from math import inf
 
 import pytest
 
-from keyfence.domains.users.access import user_by_id
+from keyfence.domains.users.access_patterns import user_by_id
 from keyfence.domains.users.model import UserId
 from keyfence.errors import Conflict, Throttled
 from keyfence.jobs.job import Job, JobKind, new_job

@@ -24,7 +24,7 @@ from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.keys import Fence
 from keyfence.store.raw_items import delete_items
-from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.issuers import new_tenant_issuer
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.tenant import TenantStatus

@@ -14,7 +14,7 @@ from keyfence.jobs.offboard.export_file import chain_lines
 from keyfence.jobs.offboard.job import OffboardResources, Worker
 from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
 from keyfence.store.keys import Fence
-from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.engine.dying import Died

@@ -12,7 +12,7 @@ from keyfence.jobs.offboard.certificate import compare_export, verify_certificat
 from keyfence.jobs.offboard.job import Worker
 from keyfence.jobs.offboard.start import OffboardingPhase
 from keyfence.store.dynamodb.caller import RetryPolicy
-from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId

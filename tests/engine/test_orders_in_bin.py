@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.orders.access import events_of_order, item_by_position, items_of_order
+from keyfence.domains.orders.access_patterns import events_of_order, item_by_position, items_of_order
 from keyfence.domains.orders.line_items import MOST_LINES, RequestedLine
 from keyfence.domains.orders.model import IN_BIN, Order, OrderStatus, row_of
 from keyfence.domains.orders.recycle_bin import RecycleBin

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from keyfence.domains.categories.repository import CategoryRepository
-from keyfence.domains.products.access import product_by_id, product_by_sku, product_revisions, products, shelf_by_path
+from keyfence.domains.products.access_patterns import (
+    product_by_id,
+    product_by_sku,
+    product_revisions,
+    products,
+    shelf_by_path,
+)
 from keyfence.domains.products.model import REVISIONS, Product, ProductRevision, claim_of
 from keyfence.domains.products.repository import ProductRepository
 from keyfence.domains.sales.sales import ProductMonth, SalesRepository, month_of

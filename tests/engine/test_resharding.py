@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keyfence.domains.counters.counter import CounterRepository
-from keyfence.domains.groups.access import memberships
+from keyfence.domains.groups.access_patterns import memberships
 from keyfence.domains.products.model import views_of
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.lease import LEASE

@@ -14,7 +14,7 @@ import pytest
 from keyfence.domains.activity.activity_log import activities
 from keyfence.domains.counters.counter import Counter as Part
 from keyfence.domains.counters.counter import counters
-from keyfence.domains.customers.access import customers
+from keyfence.domains.customers.access_patterns import customers
 from keyfence.errors import Conflict
 from keyfence.jobs.job import Job
 from keyfence.jobs.migrator import MigratorAccess
@@ -23,7 +23,7 @@ from keyfence.jobs.reshard.start import with_counts
 from keyfence.store.entity import Entity
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts, ShardMap
-from keyfence.tenancy.access import events_of_tenant
+from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence_iam.tenant import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.engine.dying import Died

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from keyfence.domains.customers.access import newest_customers
-from keyfence.domains.orders.access import open_orders, orders_of_region
+from keyfence.domains.customers.access_patterns import newest_customers
+from keyfence.domains.orders.access_patterns import open_orders, orders_of_region
 from keyfence.errors import BadInput
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.store.entity import Query

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.access import email_claims, setting_by_name, user_tallies
+from keyfence.domains.users.access_patterns import email_claims, setting_by_name, user_tallies
 from keyfence.domains.users.model import SETTINGS, User, UserId
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from keyfence.access_patterns import entities
-from keyfence.domains.users.access import user_by_email
+from keyfence.domains.users.access_patterns import user_by_email
 from keyfence.store.keys import TenantKey
 from keyfence_iam.authorization import TableKeys, UnsupportedRequest, authorizations_for
 from keyfence_iam.authorization.arns import ArnScope

@@ -6,23 +6,23 @@ from typing import Any
 
 from keyfence.access_patterns.named import NamedPattern
 from keyfence.domains.activity import activity_log as activity
-from keyfence.domains.categories import access as categories
+from keyfence.domains.categories import access_patterns as categories
 from keyfence.domains.counters import counter as counters
-from keyfence.domains.customers import access as customers
+from keyfence.domains.customers import access_patterns as customers
 from keyfence.domains.customers import graphql
-from keyfence.domains.groups import access as groups
-from keyfence.domains.orders import access as orders
-from keyfence.domains.products import access as products
+from keyfence.domains.groups import access_patterns as groups
+from keyfence.domains.orders import access_patterns as orders
+from keyfence.domains.products import access_patterns as products
 from keyfence.domains.sales import sales
 from keyfence.domains.sessions import revocation as sessions
-from keyfence.domains.stores import access as stores
-from keyfence.domains.users import access as users
+from keyfence.domains.stores import access_patterns as stores
+from keyfence.domains.users import access_patterns as users
 from keyfence.hot_partitions import fleet as traffic
 from keyfence.jobs import job as jobs
 from keyfence.jobs.move import differences
 from keyfence.jobs.offboard import start as offboarding
 from keyfence.store.entity import Entity, Get, ItemCollection, Query
-from keyfence.tenancy import access as tenancy
+from keyfence.tenancy import access_patterns as tenancy
 from keyfence.tenancy import suspensions
 from keyfence.usage import hourly_usage as usage
 

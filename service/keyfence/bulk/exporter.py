@@ -7,17 +7,17 @@ from typing import Any
 from keyfence.bulk.pages import chunks, every
 from keyfence.bulk.record_kind import Line, RecordKind
 from keyfence.domains.categories import bulk as categories
-from keyfence.domains.categories.access import category_by_path, last_move
+from keyfence.domains.categories.access_patterns import category_by_path, last_move
 from keyfence.domains.categories.model import Category, CategoryMove
 from keyfence.domains.categories.repository import read_tree
 from keyfence.domains.customers import bulk as customers
-from keyfence.domains.customers.access import customer_by_id, newest_customers
+from keyfence.domains.customers.access_patterns import customer_by_id, newest_customers
 from keyfence.domains.orders import bulk as orders
-from keyfence.domains.orders.access import deleted_orders, orders_of_customer
+from keyfence.domains.orders.access_patterns import deleted_orders, orders_of_customer
 from keyfence.domains.orders.bulk_format import OrderRecord
 from keyfence.domains.orders.model import OrderId, is_purged
 from keyfence.domains.products import bulk as products
-from keyfence.domains.products.access import products_in_category
+from keyfence.domains.products.access_patterns import products_in_category
 from keyfence.domains.products.model import ProductId
 from keyfence.errors import Conflict
 from keyfence.store import timestamps

@@ -21,7 +21,7 @@ from keyfence.store.keys import ControlKey
 from keyfence.store.pagination import check_page_size
 from keyfence.store.shards import ONE
 from keyfence.store.table import Table
-from keyfence.tenancy.access import tenant_by_id
+from keyfence.tenancy.access_patterns import tenant_by_id
 from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 

@@ -10,7 +10,7 @@ from keyfence.store.expressions import UpdateExpression
 from keyfence.store.scan import ScanPage, TableScan, tenant_of_partition
 from keyfence.store.table import Table
 from keyfence.store.writes import update_attributes
-from keyfence.tenancy.access import tenants
+from keyfence.tenancy.access_patterns import tenants
 from keyfence.tenancy.tenant import Placement, Tenant
 from keyfence_iam.tenant import TenantId
 

@@ -12,7 +12,7 @@ from keyfence.store import timestamps
 from keyfence.store.codec import attribute
 from keyfence.store.table import Table
 from keyfence.store.writes import retry_if_stale, update_model
-from keyfence.tenancy.access import identities, identity_by_digest, tenants
+from keyfence.tenancy.access_patterns import identities, identity_by_digest, tenants
 from keyfence.tenancy.issuers import IssuerKeys, TenantIssuer, checked_keys, issuer_digest
 from keyfence.tenancy.quotas import Tier, with_overrides
 from keyfence.tenancy.repository import TenantRepository

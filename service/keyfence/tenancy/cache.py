@@ -13,7 +13,7 @@ from keyfence.settings import LOCATION_GRACE_SECONDS
 from keyfence.store.location import TenantLocation
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
-from keyfence.tenancy.access import tenant_by_id
+from keyfence.tenancy.access_patterns import tenant_by_id
 from keyfence.tenancy.tenant import MovePhase, Tenant, TenantStatus
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId

@@ -14,7 +14,7 @@ from keyfence.store.pagination import Edge, Page
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import page_over_time_buckets
 from keyfence.store.writes import Write, put, retry_if_stale, update_model
-from keyfence.tenancy.access import (
+from keyfence.tenancy.access_patterns import (
     events,
     events_of_tenant,
     identities,

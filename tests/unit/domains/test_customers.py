@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.domains.customers.access import customers
+from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.customers.model import EMAIL_LENGTH, Customer, CustomerId, checked_email, checked_name
 from keyfence.domains.customers.repository import customer_id
 from keyfence.errors import BadInput

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from keyfence.domains.groups.access import groups, memberships
+from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import (
     DESCRIPTION_LENGTH,
     NAME_LENGTH,

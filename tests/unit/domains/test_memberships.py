@@ -7,10 +7,10 @@ from itertools import count
 from typing import Any
 
 from keyfence.auth.principal import Role
-from keyfence.domains.groups.access import group_by_id, groups, member_by_id, membership_of_user
+from keyfence.domains.groups.access_patterns import group_by_id, groups, member_by_id, membership_of_user
 from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId
-from keyfence.domains.users.access import users
+from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from keyfence.domains.orders.access import orders, rows
+from keyfence.domains.orders.access_patterns import orders, rows
 from keyfence.domains.orders.model import (
     IN_BIN,
     TRANSITIONS,

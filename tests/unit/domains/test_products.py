@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.domains.products.access import product_revisions, products, sku_claims
+from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.model import (
     HIGHEST_PRICE,
     Product,

@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.access import email_claims, settings, users
+from keyfence.domains.users.access_patterns import email_claims, settings, users
 from keyfence.domains.users.model import (
     EMAIL_LENGTH,
     NAME_LENGTH,

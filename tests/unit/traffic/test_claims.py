@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.access import users
+from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
 from keyfence.hot_partitions.observer import capacity_requests, throttled_members, unprocessed
 from keyfence.store.dynamodb.errors import DynamoDbError

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from keyfence.bulk.fields import Fields, names, timestamp
 from keyfence.bulk.record_kind import Line, RecordKind, RecordWriter, put_new, record_line
-from keyfence.domains.categories.access import categories, category_by_path
+from keyfence.domains.categories.access_patterns import categories, category_by_path
 from keyfence.domains.categories.model import Category
 from keyfence.domains.categories.repository import ParentUnavailable, closed_because, require_parent
 from keyfence.store.key_template import checked_path

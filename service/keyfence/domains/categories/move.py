@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from keyfence.domains.categories.access import categories, category_by_path, last_move, moves
+from keyfence.domains.categories.access_patterns import categories, category_by_path, last_move, moves
 from keyfence.domains.categories.model import Category, CategoryMove, MoveId, MoveState, checked_route, outcome
 from keyfence.domains.categories.repository import EXISTS, ParentUnavailable, closed_because, read_tree, require_parent
 from keyfence.errors import BadInput, Conflict, NotFound

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from keyfence.domains.categories.access import categories, category_by_path, category_tree
+from keyfence.domains.categories.access_patterns import categories, category_by_path, category_tree
 from keyfence.domains.categories.model import Category, is_shown
 from keyfence.errors import BadInput, Conflict, KeyfenceError
 from keyfence.store import timestamps

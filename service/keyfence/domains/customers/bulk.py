@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from keyfence.bulk.fields import Fields, text, timestamp, whole
 from keyfence.bulk.record_kind import Line, RecordKind, RecordWriter, put_new, record_line
-from keyfence.domains.customers.access import customers
+from keyfence.domains.customers.access_patterns import customers
 from keyfence.domains.customers.model import Customer, checked_email, checked_name
 from keyfence.domains.customers.repository import CustomerRepository, customer_id
 from keyfence.store.table import Table

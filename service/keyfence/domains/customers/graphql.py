@@ -6,10 +6,10 @@ from datetime import datetime
 import strawberry
 
 from keyfence.auth.principal import Role
-from keyfence.domains.customers import access as customers
+from keyfence.domains.customers import access_patterns as customers
 from keyfence.domains.customers import model
 from keyfence.domains.customers.repository import customer_id
-from keyfence.domains.orders import access as orders
+from keyfence.domains.orders import access_patterns as orders
 from keyfence.domains.orders.graphql import Order
 from keyfence.domains.orders.model import CustomerId, OrderRow, OrderStatus
 from keyfence.graphql.context import Context, Info

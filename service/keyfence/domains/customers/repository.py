@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from keyfence.domains.customers.access import customer_by_id, customers, newest_customers
+from keyfence.domains.customers.access_patterns import customer_by_id, customers, newest_customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import timestamps

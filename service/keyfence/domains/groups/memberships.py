@@ -10,7 +10,7 @@ from functools import partial, reduce
 from operator import or_
 from typing import Any
 
-from keyfence.domains.groups.access import (
+from keyfence.domains.groups.access_patterns import (
     group_by_id,
     groups,
     groups_of_user,

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from keyfence.domains.groups.access import group_by_id, groups, groups_by_name
+from keyfence.domains.groups.access_patterns import group_by_id, groups, groups_by_name
 from keyfence.domains.groups.model import Group, GroupId, checked_description, checked_name, is_alive
 from keyfence.errors import Conflict, NotFound
 from keyfence.store import timestamps

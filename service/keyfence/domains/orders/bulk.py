@@ -5,12 +5,12 @@ from typing import Any
 
 from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
 from keyfence.domains.orders import bulk_format
-from keyfence.domains.orders.access import buyers, events, items, order_by_id, orders, rows
+from keyfence.domains.orders.access_patterns import buyers, events, items, order_by_id, orders, rows
 from keyfence.domains.orders.bulk_format import OrderRecord
 from keyfence.domains.orders.model import OrderId, is_alive, row_of
 from keyfence.domains.orders.place_order import NO_CUSTOMER, created_note
 from keyfence.domains.orders.repository import OrderDetails
-from keyfence.domains.products.access import product_by_id
+from keyfence.domains.products.access_patterns import product_by_id
 from keyfence.domains.sales.sales import Deltas, SalesRepository, sales_deltas
 from keyfence.errors import BadInput
 from keyfence.store.expressions import present

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from keyfence.domains.orders.access import buyers, items, order_by_id, order_by_key, order_keys
+from keyfence.domains.orders.access_patterns import buyers, items, order_by_id, order_by_key, order_keys
 from keyfence.domains.orders.idempotency import IdempotencyKey, checked_key, fingerprint, is_expired, order_key
 from keyfence.domains.orders.line_items import (
     LineItem,

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from keyfence.domains.orders.access import deleted_orders, events, items, orders
+from keyfence.domains.orders.access_patterns import deleted_orders, events, items, orders
 from keyfence.domains.orders.model import Order, OrderId, deleted, is_alive, is_purged, restored
 from keyfence.domains.orders.repository import MISSING, OrderRepository
 from keyfence.errors import Conflict

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time
 from functools import partial
 from typing import Any
 
-from keyfence.domains.orders.access import (
+from keyfence.domains.orders.access_patterns import (
     event_by_revision,
     events,
     events_of_order,

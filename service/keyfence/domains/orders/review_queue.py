@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
-from keyfence.domains.orders.access import review_queue
+from keyfence.domains.orders.access_patterns import review_queue
 from keyfence.domains.orders.model import Order, OrderId, changed, checked_reason
 from keyfence.domains.orders.repository import OrderRepository
 from keyfence.errors import Conflict

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keyfence.bulk.fields import Fields, actor, amount, names, text, timestamp, whole
 from keyfence.bulk.pages import every
 from keyfence.bulk.record_kind import IMPORTER, Line, RecordKind, RecordWriter, put_new, record_line, without_nulls
-from keyfence.domains.products.access import product_revisions, products, revisions_of_product, sku_claims
+from keyfence.domains.products.access_patterns import product_revisions, products, revisions_of_product, sku_claims
 from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import (
     REVISIONS,

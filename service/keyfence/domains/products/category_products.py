@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfence.domains.products.access import (
+from keyfence.domains.products.access_patterns import (
     product_by_id,
     products,
     products_in_category,

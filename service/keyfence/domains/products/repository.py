@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from keyfence.domains.products.access import (
+from keyfence.domains.products.access_patterns import (
     product_by_id,
     product_by_sku,
     product_revisions,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from keyfence.domains.stores.access import store_by_id, stores, stores_by_place
+from keyfence.domains.stores.access_patterns import store_by_id, stores, stores_by_place
 from keyfence.domains.stores.geohash import Circle, covering_ranges
 from keyfence.domains.stores.model import Nearby, Store, StoreId, new_store
 from keyfence.errors import BadInput

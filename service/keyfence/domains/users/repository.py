@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.access import (
+from keyfence.domains.users.access_patterns import (
     email_claims,
     newest_users,
     setting_by_name,

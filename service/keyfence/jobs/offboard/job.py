@@ -34,7 +34,7 @@ from keyfence.store.expressions import UpdateExpression, equals
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.writes import Write, delete, update_attributes
-from keyfence.tenancy.access import events, events_of_tenant, identities
+from keyfence.tenancy.access_patterns import events, events_of_tenant, identities
 from keyfence.tenancy.quotas import NO_OVERRIDES
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import SuspensionPublisher

@@ -8,19 +8,19 @@ from typing import Any
 from keyfence.auth.principal import Role
 from keyfence.development import LOCAL_ISSUER
 from keyfence.domains.activity.activity_log import activities
-from keyfence.domains.categories.access import categories
-from keyfence.domains.customers.access import customers
-from keyfence.domains.groups.access import groups, memberships
+from keyfence.domains.categories.access_patterns import categories
+from keyfence.domains.customers.access_patterns import customers
+from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, MemberId, Membership
-from keyfence.domains.orders.access import events, items, orders, rows
+from keyfence.domains.orders.access_patterns import events, items, orders, rows
 from keyfence.domains.orders.bulk_format import OrderRecord
 from keyfence.domains.orders.model import is_alive, row_of
-from keyfence.domains.products.access import product_revisions, products, sku_claims
+from keyfence.domains.products.access_patterns import product_revisions, products, sku_claims
 from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import claim_of
 from keyfence.domains.sales.sales import MonthlySales, ProductMonth, monthly_sales, sales_deltas
-from keyfence.domains.stores.access import stores
-from keyfence.domains.users.access import email_claims, user_tallies, users
+from keyfence.domains.stores.access_patterns import stores
+from keyfence.domains.users.access_patterns import email_claims, user_tallies, users
 from keyfence.domains.users.model import EmailClaim, User, UserCount, UserId
 from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
