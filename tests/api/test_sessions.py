@@ -132,4 +132,4 @@ async def test_beyond_the_budget_for_sts_a_new_tenant_is_throttled_with_the_time
 
 async def test_sessions_are_counted(world: World, owner: Session) -> None:
     await owner.ask(USERS)
-    assert await counted(owner, 'keyfence_sessions_total{event="vended"}') > 0
+    assert await counted(owner, 'keyfence_sessions_total{event="issued"}') > 0

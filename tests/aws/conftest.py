@@ -11,7 +11,7 @@ from mypy_boto3_sts import STSClient
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.client import StsClient, default_boto_session
-from keyfence_iam.sts.session_spec import SessionSpec, suspension_session
+from keyfence_iam.sts.session_spec import SessionSpec, suspender_session
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId
 from tests.isolation.places import Caller
@@ -45,8 +45,8 @@ class Aws:
             self._clients[caller] = self._as(self._assumed(SessionSpec(caller.role, tenant)))
         return self._clients[caller]
 
-    def warden(self) -> TenantSuspension:
-        credentials = self._assumed(suspension_session())
+    def suspender(self) -> TenantSuspension:
+        credentials = self._assumed(suspender_session())
         return TenantSuspension.connect(credentials, self.roles.rpartition("/")[2], region=self.session.region_name)
 
     def _assumed(self, wanted: SessionSpec) -> Credentials:

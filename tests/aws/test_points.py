@@ -85,13 +85,15 @@ def test_the_services_own_role_reads_nothing(aws: Aws) -> None:
     refused(aws.own_client(), "GetItem", {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")})
 
 
-def test_a_live_session_is_refused_soon_after_the_warden_shut_its_tenant_out_and_a_neighbours_is_not(aws: Aws) -> None:
+def test_a_live_session_is_refused_soon_after_the_suspender_shut_its_tenant_out_and_a_neighbours_is_not(
+    aws: Aws,
+) -> None:
     """IAM tells its own parts within seconds; a minute is given."""
-    warden, reading = aws.warden(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
+    suspender, reading = aws.suspender(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
     client, neighbour = (aws.client(Caller("tenant-read", tenant)) for tenant in (TENANT, NEIGHBOUR))
     made(client, "GetItem", reading)
-    before = warden.denied_tenants()
-    warden.shut({*before, TenantId(TENANT)})
+    before = suspender.denied_tenants()
+    suspender.shut({*before, TenantId(TENANT)})
     try:
         for _ in range(60):
             with suppress(pytest.fail.Exception):
@@ -101,7 +103,7 @@ def test_a_live_session_is_refused_soon_after_the_warden_shut_its_tenant_out_and
         assert refused(client, "GetItem", reading)["explicit"]
         made(neighbour, "GetItem", {**reading, "Key": _key(NEIGHBOUR, "PROFILE")})
     finally:
-        warden.shut(before)
+        suspender.shut(before)
 
 
 def _check(table: str, sort: str) -> dict[str, Any]:

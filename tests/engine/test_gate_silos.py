@@ -17,7 +17,7 @@ from tests.world import World
 pytestmark = pytest.mark.engine
 
 EXCEEDED = "ProvisionedThroughputExceededException"
-ROLES = ("service-base", "control-plane", "stream-worker", "warden", "provisioner")
+ROLES = ("service-base", "control-plane", "stream-worker", "suspender", "provisioner")
 
 
 @pytest.fixture(scope="module")

@@ -53,5 +53,5 @@ CALLERS = (
     Caller("service-base"),
     Caller("provisioner"),
     Caller("stream-worker"),
-    Caller("warden"),
+    Caller("suspender"),
 )

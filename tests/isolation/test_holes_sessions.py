@@ -181,7 +181,7 @@ def test_nobody_becomes_the_control_plane_as_a_tenant(tags: dict[str, str]) -> N
         session("control-plane", tags=tags, account=_unhindered(OURS))
 
 
-@pytest.mark.parametrize("by", ["provisioner", "control-plane", "warden", "tenant-write", "tenant-read"])
+@pytest.mark.parametrize("by", ["provisioner", "control-plane", "suspender", "tenant-write", "tenant-read"])
 @each_role
 def test_only_the_roles_that_are_trusted_become_tenants(role: str, by: str) -> None:
     with pytest.raises(QueryError, match="AccessDenied"):

@@ -25,7 +25,7 @@ def beside(world: World) -> Iterator[Silos]:
 
 @pytest.fixture
 async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
-    shut = app.warden(world.settings, world.vending)
+    shut = app.suspension_publisher(world.settings, world.vending)
     yield shut
     await shut([])
 

@@ -1,4 +1,4 @@
-"""A suspended tenant is refused by IAM itself from the moment that the warden has answered, and nobody else is."""
+"""A suspended tenant is refused by IAM itself from the moment that the suspender has answered, and nobody else is."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -50,7 +50,7 @@ def unfenced(table: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
-    shut = app.warden(world.settings, world.vending)
+    shut = app.suspension_publisher(world.settings, world.vending)
     yield shut
     await shut([])
 
@@ -147,7 +147,7 @@ def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(worl
         client = elsewhere.client_of(gate_access.tenant_session(offline, TENANT, writes=True).credentials)
         made(client, "GetItem", _reading(world, TENANT))
         TenantSuspension.connect(
-            gate_access.role_session(offline, "warden").credentials, "keyfence-", endpoint_url=gate.url
+            gate_access.role_session(offline, "suspender").credentials, "keyfence-", endpoint_url=gate.url
         ).shut([TENANT])
         assert refused(client, "GetItem", _reading(world, TENANT))["explicit"]
         new = elsewhere.client_of(gate_access.tenant_session(offline, TENANT, writes=False).credentials)
@@ -182,9 +182,9 @@ async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_n
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_warden_that_allows_everything_gives_nobody_anything(world: World, role: str) -> None:
+def test_a_suspender_that_allows_everything_gives_nobody_anything(world: World, role: str) -> None:
     """The boundary is the fence: beyond it an inline policy opens nothing."""
-    iam = boto_of(world, "iam", gate_access.role_session(world.gate.sessions, "warden").credentials)
+    iam = boto_of(world, "iam", gate_access.role_session(world.gate.sessions, "suspender").credentials)
     name, table = f"keyfence-{role}", world.tables.name
     client = world.client(TENANT, read_only=role == "tenant-read")
     iam.put_role_policy(RoleName=name, PolicyName="generous", PolicyDocument=json.dumps(EVERYTHING))
@@ -207,8 +207,8 @@ def _as_promised(client: "DynamoDBClient", caller: Caller, call: Call, place: st
         made(client, call.operation, parameters)
 
 
-def test_the_warden_becomes_nobody(world: World) -> None:
-    sts = boto_of(world, "sts", gate_access.role_session(world.gate.sessions, "warden").credentials)
+def test_the_suspender_becomes_nobody(world: World) -> None:
+    sts = boto_of(world, "sts", gate_access.role_session(world.gate.sessions, "suspender").credentials)
     for role in world.gate.account.roles.values():
         for tags in ([], [{"Key": "tenant", "Value": TENANT}]):
             with pytest.raises(ClientError, match="AccessDenied"):

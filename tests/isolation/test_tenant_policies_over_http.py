@@ -87,7 +87,7 @@ def test_scans_and_statements_are_refused_by_an_explicit_deny(world: World, clie
         assert refused(client, operation, parameters)["explicit"]
 
 
-@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "warden"])
+@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "suspender"])
 def test_roles_that_are_no_tenant_touch_nobodys_items_by_any_kind_of_call(world: World, role: str) -> None:
     client = world.role_client(role)
     for call in kinds():

@@ -11,7 +11,7 @@ from keyfence_iam.roles.service_roles import (
     PROVISIONER,
     SERVICE_BASE,
     STREAM_WORKER,
-    TENANT_SUSPENSION,
+    SUSPENDER,
 )
 from keyfence_iam.roles.tenant_roles import TENANT_MIGRATION, TENANT_READ, TENANT_WRITE
 
@@ -24,7 +24,7 @@ ROLES: Mapping[str, RoleDefinition] = MappingProxyType(
         names.STREAM_WORKER: STREAM_WORKER,
         names.MIGRATOR: MIGRATOR,
         names.TENANT_MIGRATION: TENANT_MIGRATION,
-        names.TENANT_SUSPENSION: TENANT_SUSPENSION,
+        names.SUSPENDER: SUSPENDER,
         names.PROVISIONER: PROVISIONER,
     }
 )

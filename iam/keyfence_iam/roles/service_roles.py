@@ -8,8 +8,8 @@ from keyfence_iam.roles import statements
 from keyfence_iam.roles.names import CONTROL_PLANE as CONTROL_PLANE_ROLE
 from keyfence_iam.roles.names import MIGRATOR as MIGRATOR_ROLE
 from keyfence_iam.roles.names import SERVICE_BASE as SERVICE_BASE_ROLE
+from keyfence_iam.roles.names import SUSPENDER as SUSPENDER_ROLE
 from keyfence_iam.roles.names import TENANT_MIGRATION, TENANT_READ, TENANT_WRITE
-from keyfence_iam.roles.names import TENANT_SUSPENSION as WARDEN_ROLE
 from keyfence_iam.roles.statements import (
     DENY_ITEMS,
     DENY_SCAN,
@@ -26,8 +26,8 @@ def service_base_identity(deployment: Deployment) -> Policy:
     return Policy(
         statements=(
             statements.allow_assume_as_tenant(deployment, TENANT_READ, TENANT_WRITE),
-            statements.allow_assume_untagged(deployment, CONTROL_PLANE_ROLE, WARDEN_ROLE),
-            deny(("dynamodb:*",), "NoDynamoDB"),
+            statements.allow_assume_untagged(deployment, CONTROL_PLANE_ROLE, SUSPENDER_ROLE),
+            deny(("dynamodb:*",), "DenyDynamoDB"),
         )
     )
 
@@ -66,20 +66,18 @@ def stream_worker_identity(deployment: Deployment) -> Policy:
 def _reads(deployment: Deployment) -> Statement:
     return Statement(
         effect="Allow",
-        sid="AcceptH19ChangesOfTheTable",
+        sid="AcceptH19ReadStream",
         actions=STREAM_READS,
         resources=(f"{deployment.table_arn}/stream/*",),
     )
 
 
-LISTING = Statement(effect="Allow", sid="FindTheStream", actions=("dynamodb:ListStreams",), resources=EVERYTHING)
+LISTING = Statement(effect="Allow", sid="ListStreams", actions=("dynamodb:ListStreams",), resources=EVERYTHING)
 STREAM_WORKER = RoleDefinition(identity=stream_worker_identity, trust=statements.trust_compute)
 
 
 def provisioner_identity(deployment: Deployment) -> Policy:
-    making = Statement(
-        effect="Allow", sid="MakeTheTable", actions=TABLE_SETUP_ACTIONS, resources=(deployment.table_arn,)
-    )
+    making = Statement(effect="Allow", sid="SetUpTable", actions=TABLE_SETUP_ACTIONS, resources=(deployment.table_arn,))
     return Policy(statements=(making, DENY_ITEMS))
 
 
@@ -95,7 +93,7 @@ def migrator_identity(deployment: Deployment) -> Policy:
     progress = allow_with_leading_keys((deployment.table_arn,), MIGRATIONS, (*READS, *WRITES))
     becoming = (
         statements.allow_assume_as_tenant(deployment, TENANT_MIGRATION),
-        statements.allow_assume_untagged(deployment, CONTROL_PLANE_ROLE, WARDEN_ROLE),
+        statements.allow_assume_untagged(deployment, CONTROL_PLANE_ROLE, SUSPENDER_ROLE),
     )
     silos = (_scan_silos(deployment), _make_silos(deployment), _pool_stays(deployment))
     return Policy(statements=(_scan(deployment), *silos, *progress, *becoming, DENY_TABLE_WIDE))
@@ -112,7 +110,7 @@ def _scan_silos(deployment: Deployment) -> Statement:
 
 
 def _make_silos(deployment: Deployment) -> Statement:
-    return _on_silos(deployment, "AcceptH19AcceptH29MakeSilos", *TABLE_SETUP_ACTIONS, REMOVING)
+    return _on_silos(deployment, "AcceptH19AcceptH29ManageSilos", *TABLE_SETUP_ACTIONS, REMOVING)
 
 
 def _on_silos(deployment: Deployment, sid: str, *actions: str) -> Statement:
@@ -122,7 +120,9 @@ def _on_silos(deployment: Deployment, sid: str, *actions: str) -> Statement:
 
 def _pool_stays(deployment: Deployment) -> Statement:
     """Whatever else may be granted to it some day."""
-    return Statement(effect="Deny", sid="ThePoolStays", actions=TABLE_ADMIN_ACTIONS, resources=(deployment.table_arn,))
+    return Statement(
+        effect="Deny", sid="DenyPoolAdministration", actions=TABLE_ADMIN_ACTIONS, resources=(deployment.table_arn,)
+    )
 
 
 MIGRATOR = RoleDefinition(identity=migrator_identity, trust=statements.trust_compute)
@@ -135,29 +135,29 @@ WRITING = ("iam:PutRolePolicy", "iam:DeleteRolePolicy")
 READING = ("iam:GetRolePolicy",)
 
 
-def warden_identity(deployment: Deployment) -> Policy:
-    guarding = (_guarding(deployment, role) for role in SUSPENDABLE_ROLES)
-    return Policy(statements=(*guarding, _looking(deployment), deny(("dynamodb:*",), "NoDynamoDB")))
+def suspender_identity(deployment: Deployment) -> Policy:
+    guarding = (_write_suspensions(deployment, role) for role in SUSPENDABLE_ROLES)
+    return Policy(statements=(*guarding, _read_suspensions(deployment), deny(("dynamodb:*",), "DenyDynamoDB")))
 
 
-def _guarding(deployment: Deployment, role: str) -> Statement:
+def _write_suspensions(deployment: Deployment, role: str) -> Statement:
     """Only while the role has its boundary: within it an inline policy can take away and never give."""
     return Statement(
         effect="Allow",
-        sid="Guard" + role.title().replace("-", ""),
+        sid="Suspend" + role.title().replace("-", ""),
         actions=WRITING,
         resources=(deployment.role_arn(role),),
         conditions=(Condition("StringEquals", "iam:PermissionsBoundary", (deployment.boundary_arn(role),)),),
     )
 
 
-def _looking(deployment: Deployment) -> Statement:
+def _read_suspensions(deployment: Deployment) -> Statement:
     roles = tuple(deployment.role_arn(role) for role in SUSPENDABLE_ROLES)
-    return Statement(effect="Allow", sid="SeeWhoIsRefused", actions=READING, resources=roles)
+    return Statement(effect="Allow", sid="ReadSuspensions", actions=READING, resources=roles)
 
 
-def warden_trusted(deployment: Deployment) -> Policy:
+def suspender_trust(deployment: Deployment) -> Policy:
     return statements.trust_untagged(deployment, SERVICE_BASE_ROLE, MIGRATOR_ROLE)
 
 
-TENANT_SUSPENSION = RoleDefinition(identity=warden_identity, trust=warden_trusted)
+SUSPENDER = RoleDefinition(identity=suspender_identity, trust=suspender_trust)

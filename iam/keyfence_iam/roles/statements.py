@@ -28,14 +28,14 @@ def allow_with_leading_keys(tables: tuple[str, ...], prefix: str, actions: tuple
     return (
         Statement(
             effect="Allow",
-            sid="ItemsInsideTheFence",
+            sid="ItemsWithKeyPrefix",
             actions=actions,
             resources=tables,
             conditions=leading_keys_condition(prefix),
         ),
         Statement(
             effect="Allow",
-            sid="IndexesInsideTheFence",
+            sid="IndexesWithKeyPrefix",
             actions=INDEX_READS,
             resources=indexes_of(*tables),
             conditions=leading_keys_condition(prefix),
@@ -62,14 +62,14 @@ def deny(actions: Iterable[str], sid: str) -> Statement:
 
 DENY_WITHOUT_LEADING_KEYS = Statement(
     effect="Deny",
-    sid="NoItemsWithoutLeadingKeys",
+    sid="DenyItemsWithoutLeadingKeys",
     actions=KEYED_ITEM_ACTIONS,
     resources=EVERYTHING,
     conditions=(Condition("Null", LEADING_KEYS, ("true",)),),
 )
-DENY_TABLE_WIDE = deny((*PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS), "NothingByTheTable")
-DENY_SCAN = deny((SCAN,), "NoScan")
-DENY_ITEMS = deny(ITEM_ACTIONS, "NoItems")
+DENY_TABLE_WIDE = deny((*PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS), "DenyTableWideAccess")
+DENY_SCAN = deny((SCAN,), "DenyScan")
+DENY_ITEMS = deny(ITEM_ACTIONS, "DenyItems")
 
 
 ONLY_TENANT_TAG = (
@@ -93,7 +93,7 @@ def allow_assume_as_tenant(deployment: Deployment, *roles: str) -> Statement:
     """These roles for one tenant at a time, named by the session's only tag."""
     return Statement(
         effect="Allow",
-        sid="BecomeOneTenant",
+        sid="AssumeRoleForOneTenant",
         actions=(ASSUME_ROLE, TAG_SESSION),
         resources=tuple(deployment.role_arn(role) for role in roles),
         conditions=ONLY_TENANT_TAG,
@@ -104,7 +104,7 @@ def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
     """These roles, which belong to no tenant."""
     return Statement(
         effect="Allow",
-        sid="BecomeNoTenant",
+        sid="AssumeRoleWithoutTenant",
         actions=(ASSUME_ROLE,),
         resources=tuple(deployment.role_arn(role) for role in roles),
         conditions=NO_TAGS,
@@ -113,22 +113,22 @@ def allow_assume_untagged(deployment: Deployment, *roles: str) -> Statement:
 
 def trust_with_tenant_tag(deployment: Deployment, *roles: str) -> Policy:
     """By these roles, for one tenant that the session is tagged with."""
-    return _trust("OneTenant", _roles(deployment, *roles), (ASSUME_ROLE, TAG_SESSION), ONLY_TENANT_TAG)
+    return _trust("TrustForOneTenant", _roles(deployment, *roles), (ASSUME_ROLE, TAG_SESSION), ONLY_TENANT_TAG)
 
 
 def trust_untagged(deployment: Deployment, *roles: str) -> Policy:
     """By these roles, for no tenant."""
-    return _trust("NoTenant", _roles(deployment, *roles), (ASSUME_ROLE,), NO_TAGS)
+    return _trust("TrustWithoutTenant", _roles(deployment, *roles), (ASSUME_ROLE,), NO_TAGS)
 
 
 def trust_compute(deployment: Deployment) -> Policy:
-    return _trust("Compute", {"Service": deployment.compute}, (ASSUME_ROLE,))
+    return _trust("TrustCompute", {"Service": deployment.compute}, (ASSUME_ROLE,))
 
 
 def trust_account(deployment: Deployment) -> Policy:
     """By whomever the account's own policies let."""
     root = f"arn:{deployment.partition}:iam::{deployment.account}:root"
-    return _trust("Account", {"AWS": (root,)}, (ASSUME_ROLE,), NO_TAGS)
+    return _trust("TrustAccount", {"AWS": (root,)}, (ASSUME_ROLE,), NO_TAGS)
 
 
 def _trust(

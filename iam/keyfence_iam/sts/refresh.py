@@ -71,7 +71,7 @@ class RefreshThread:
             try:
                 self._work()
             except Exception:
-                log.exception("sweep_failed")
+                log.exception("session_refresh_failed")
 
 
 _AWAKE_OR_NOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -61,7 +61,7 @@ class SessionCache:
         clock: Callable[[], float] = boottime,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self.counts: Counter[str] = Counter(vended=0, renewed=0, failed=0, throttled=0)
+        self.counts: Counter[str] = Counter(issued=0, renewed=0, failed=0, throttled=0)
         self._assume = assume
         self._pace = pace
         self._budget = budget or Budget()
@@ -211,7 +211,7 @@ class SessionCache:
 
     def _succeeded(self, wanted: SessionSpec, credentials: Credentials, asked_at: float) -> None:
         renewed = wanted in self._held
-        self.counts["renewed" if renewed else "vended"] += 1
+        self.counts["renewed" if renewed else "issued"] += 1
         if wanted in self._forgotten:
             return
         self._held[wanted] = CachedSession(
@@ -238,4 +238,6 @@ class SessionCache:
 def _tell(wanted: SessionSpec, error: BaseException) -> None:
     """A log that cannot be written changes nothing for those who wait."""
     with suppress(Exception):
-        log.error("no_session", role=wanted.role, tenant=wanted.tenant, profile=wanted.profile, reason=str(error))
+        log.error(
+            "session_unavailable", role=wanted.role, tenant=wanted.tenant, profile=wanted.profile, reason=str(error)
+        )

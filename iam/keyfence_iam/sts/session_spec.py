@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from keyfence_iam.roles.names import CONTROL_PLANE, TENANT_MIGRATION, TENANT_READ, TENANT_SUSPENSION, TENANT_WRITE
+from keyfence_iam.roles.names import CONTROL_PLANE, SUSPENDER, TENANT_MIGRATION, TENANT_READ, TENANT_WRITE
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 
@@ -46,8 +46,8 @@ def migration_session(tenant: TenantId, *, placement: TableAccess = TableAccess.
     return SessionSpec(TENANT_MIGRATION, parse_tenant_id(tenant), placement.profile)
 
 
-def suspension_session() -> SessionSpec:
-    return SessionSpec(TENANT_SUSPENSION)
+def suspender_session() -> SessionSpec:
+    return SessionSpec(SUSPENDER)
 
 
 def control_plane_session(*, writes: bool) -> SessionSpec:

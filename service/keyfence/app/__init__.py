@@ -1,7 +1,7 @@
 """The composition root: the only place that knows everyone."""
 
 from keyfence.app.commands import connect, migrator, operator_context
-from keyfence.app.connections import local_tables, local_vending, local_wire, region, warden
+from keyfence.app.connections import local_tables, local_vending, local_wire, region, suspension_publisher
 from keyfence.app.examination import startup_problems
 from keyfence.app.operators import onboarding
 from keyfence.app.serving import application, local, production
@@ -22,5 +22,5 @@ __all__ = [
     "production",
     "region",
     "startup_problems",
-    "warden",
+    "suspension_publisher",
 ]

@@ -11,9 +11,9 @@ from keyfence.app.connections import (
     local_wire,
     production_sts,
     production_wire,
+    suspension_publisher,
     tables_at,
     vending_from,
-    warden,
 )
 from keyfence.app.migrators import local_migrator, production_migrator
 from keyfence.app.operators import admin_context
@@ -40,7 +40,7 @@ def operator_context(
     """What an operator's request holds, for one who sits at a command: no token, and no server that could be told."""
     with _connected(settings, sessions) as (tables, vending):
         operator = Operator(subject=by, token_id="", expires_at=0)
-        shut = warden(settings, vending)
+        shut = suspension_publisher(settings, vending)
         yield admin_context(settings, operator, tables, lambda _: None, shut, None, writes=writes)
 
 

@@ -18,7 +18,7 @@ from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.client import StsClient, default_boto_session
 from keyfence_iam.sts.refresh import RefreshSchedule
-from keyfence_iam.sts.session_spec import SessionUnavailable, suspension_session
+from keyfence_iam.sts.session_spec import SessionUnavailable, suspender_session
 from keyfence_iam.suspension import SuspensionFailed, TenantSuspension
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import Budget
@@ -92,7 +92,7 @@ def vending_from(settings: Settings, sts: StsClient, pace: RefreshSchedule) -> S
     return SessionCache(sts, pace=pace, budget=Budget(settings.sts_calls_per_second), sessions=settings.sessions)
 
 
-def warden(settings: Settings, vending: SessionCache) -> PublishSuspensions:
+def suspension_publisher(settings: Settings, vending: SessionCache) -> PublishSuspensions:
     """IAM itself, or the gate, which speaks it too."""
     if settings.roles is None:
         endpoint = settings.iam_endpoint_url or settings.endpoint_url
@@ -107,7 +107,7 @@ def _shut(vending: SessionCache, prefix: str, *, region: str | None, endpoint_ur
 
     async def shut(tenants: Sequence[TenantId]) -> None:
         try:
-            await asyncio.to_thread(guard, await vending.credentials(suspension_session()), tenants)
+            await asyncio.to_thread(guard, await vending.credentials(suspender_session()), tenants)
         except (SessionUnavailable, SuspensionFailed) as error:
             words = f"the register has the change, but the fence did not take it: {error}; send the same again"
             raise Throttled(words, retryAfterMs=RETRY_AFTER_MS) from error

@@ -8,9 +8,9 @@ from keyfence.app.connections import (
     local_wire,
     production_sts,
     production_wire,
+    suspension_publisher,
     tables_at,
     vending_from,
-    warden,
 )
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.local.compute import boto_session_for
@@ -43,4 +43,6 @@ def _migrator(
     tables = replace(tables_at(settings, wire, vending), credentials=MigratorCredentials(vending))
     own = ProcessCredentials(running)
     silos = SiloTables(wire, settings.table, own)
-    return MigratorAccess(tables=tables, own=own, silos=silos, shut=warden(settings, vending), vending=vending)
+    return MigratorAccess(
+        tables=tables, own=own, silos=silos, shut=suspension_publisher(settings, vending), vending=vending
+    )

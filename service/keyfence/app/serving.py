@@ -14,9 +14,9 @@ from keyfence.app.connections import (
     local_vending,
     production_sts,
     production_wire,
+    suspension_publisher,
     tables_at,
     vending_from,
-    warden,
 )
 from keyfence.app.examination import startup_problems
 from keyfence.app.migrators import local_migrator
@@ -121,7 +121,9 @@ def application(
     endpoint = tenants_endpoint(settings, compared, metrics, registry, owned, turns)
     attended = attendant(settings, tables, told, counted)
     traffic = traffic_of(settings, tables, watching.window, told, attended)
-    admin = operators_endpoint(settings, tables, metrics, told, warden(settings, vending), counted, attended)
+    admin = operators_endpoint(
+        settings, tables, metrics, told, suspension_publisher(settings, vending), counted, attended
+    )
     return build_app(
         endpoints={"/graphql": endpoint, "/admin/graphql": admin},
         ready=_readiness(registry),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHORTEST, LONGEST = 900, 3600
 """SDKs ask for new ones when less than fifteen minutes are left: the shortest would be fetched for every call."""
-ROLES = ("service-base", "control-plane", "warden", "stream-worker", "migrator", "provisioner")
+ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator", "provisioner")
 
 Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant to be.")]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="As the service is while it answers queries.")]

@@ -2,7 +2,7 @@
 
 from keyfence_iam.gate.account.session import IssuedSession, SessionIssuer
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
-from keyfence_iam.roles.names import CONTROL_PLANE, SERVICE_BASE, TENANT_READ, TENANT_SUSPENSION, TENANT_WRITE
+from keyfence_iam.roles.names import CONTROL_PLANE, SERVICE_BASE, SUSPENDER, TENANT_READ, TENANT_WRITE
 from keyfence_iam.tenant import SESSION_TAG, TenantId
 
 NAME = "local"
@@ -16,8 +16,8 @@ def tenant_session(sessions: SessionIssuer, tenant: TenantId, *, writes: bool, s
 
 
 def role_session(sessions: SessionIssuer, name: str, *, seconds: int = SECONDS) -> IssuedSession:
-    """As the process that runs as this role; the control plane and the warden are those that the service becomes."""
-    if name in {CONTROL_PLANE, TENANT_SUSPENSION}:
+    """As the process that runs as this role; the control plane and the suspender are those that the service becomes."""
+    if name in {CONTROL_PLANE, SUSPENDER}:
         return _assumed(sessions, name, {}, seconds)
     return sessions.issue_service_session(name, name=NAME, seconds=seconds)
 

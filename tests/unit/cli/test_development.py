@@ -34,25 +34,25 @@ def started(engine: Stopped, directory: Path) -> Gate:
         return _gate(engine, "keyfence", b"k" * 32, listener.dup(), directory)
 
 
-def warden(gate: Gate) -> TenantSuspension:
-    credentials = gate_access.role_session(gate.sessions, "warden").credentials
+def suspender(gate: Gate) -> TenantSuspension:
+    credentials = gate_access.role_session(gate.sessions, "suspender").credentials
     return TenantSuspension.connect(credentials, "keyfence-", endpoint_url=gate.url)
 
 
 @pytest.mark.parametrize("persistent", [True, False], ids=["on disk", "in memory"])
 def test_a_suspension_outlives_it_where_the_data_does(tmp_path: Path, persistent: bool) -> None:
     with started(Stopped(persistent), tmp_path) as gate:
-        warden(gate).shut([TenantId("acme")])
+        suspender(gate).shut([TenantId("acme")])
     assert (tmp_path / FILE).exists() == persistent
     with started(Stopped(persistent), tmp_path) as gate:
-        assert warden(gate).denied_tenants() == ({"acme"} if persistent else frozenset())
+        assert suspender(gate).denied_tenants() == ({"acme"} if persistent else frozenset())
 
 
 def test_an_engine_in_memory_neither_reads_nor_changes_what_another_kept(tmp_path: Path) -> None:
     with started(Stopped(persistent=True), tmp_path) as gate:
-        warden(gate).shut([TenantId("acme")])
+        suspender(gate).shut([TenantId("acme")])
     kept = (tmp_path / FILE).read_text()
     with started(Stopped(persistent=False), tmp_path) as gate:
-        assert warden(gate).denied_tenants() == frozenset()
-        warden(gate).shut([TenantId("globex")])
+        assert suspender(gate).denied_tenants() == frozenset()
+        suspender(gate).shut([TenantId("globex")])
     assert (tmp_path / FILE).read_text() == kept

@@ -142,7 +142,7 @@ def test_lint_takes_the_kind_that_is_said() -> None:
 def test_explain_allows_the_own_item_and_denies_the_neighbours() -> None:
     own, other = (explained("tenant-read", call, "--tenant", "acme") for call in (OWN, NEIGHBOURS))
     assert (own["decision"], other["decision"]) == ("allowed", "denied")
-    assert own["authorisations"][0]["by"]["sid"] == "ItemsInsideTheFence"
+    assert own["authorisations"][0]["by"]["sid"] == "ItemsWithKeyPrefix"
     assert other["authorisations"][0]["message"].endswith(
         "because no identity-based policy allows the dynamodb:GetItem action"
     )
@@ -207,7 +207,7 @@ def test_explain_reads_well() -> None:
     said = run("explain", "--role", "tenant-read", "--tenant", "acme", "--call", '{"Scan": {}}').stdout
     assert said.startswith("denied: Scan by tenant-read of acme\n")
     assert "with an explicit deny in an identity-based policy" in said
-    assert "  Deny NoScan: ✓ applies\n    ✓ Action: dynamodb:Scan\n" in said
+    assert "  Deny DenyScan: ✓ applies\n    ✓ Action: dynamodb:Scan\n" in said
     assert "    ✗ Null dynamodb:LeadingKeys: (no value); wanted: a value\n" in said
 
 

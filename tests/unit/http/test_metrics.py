@@ -39,11 +39,11 @@ def test_calls_and_units_of_dynamodb_are_counted_by_operation_over_all_requests(
 
 
 def test_denied_calls_and_sessions_are_counted() -> None:
-    sessions = {"vended": 0, "throttled": 2}
+    sessions = {"issued": 0, "throttled": 2}
     metrics = Metrics(sessions=sessions)
     metrics.denied_call()
-    sessions["vended"] = 3
+    sessions["issued"] = 3
     lines = metrics.render().splitlines()
     assert "keyfence_denied_calls_total 1" in lines
-    assert 'keyfence_sessions_total{event="vended"} 3' in lines
+    assert 'keyfence_sessions_total{event="issued"} 3' in lines
     assert 'keyfence_sessions_total{event="throttled"} 2' in lines

@@ -21,7 +21,7 @@ FENCE = parse_policy(
                     "Null": {"dynamodb:LeadingKeys": "false"},
                 },
             },
-            {"Sid": "NoScan", "Effect": "Deny", "Action": "dynamodb:Scan", "Resource": "*"},
+            {"Sid": "DenyScan", "Effect": "Deny", "Action": "dynamodb:Scan", "Resource": "*"},
         ],
     }
 )

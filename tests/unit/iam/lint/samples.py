@@ -203,7 +203,7 @@ GOOD: dict[str, Json] = {
     ),
     "silos of whomever, made and removed by who accepts it": policy(
         statement("Allow", ["dynamodb:CreateTable", "dynamodb:DeleteTable"], None, f"{TABLE}-silo-*")
-        | {"Sid": "AcceptH19AcceptH29MakeSilos"}
+        | {"Sid": "AcceptH19AcceptH29ManageSilos"}
     ),
     "a refusal of everything by the table": policy(
         statement("Deny", ["dynamodb:Scan", "dynamodb:PartiQL*"], None, "*")

@@ -7,7 +7,7 @@ from keyfence_iam.sts.session_spec import (
     SessionSpec,
     control_plane_session,
     migration_session,
-    suspension_session,
+    suspender_session,
 )
 from keyfence_iam.tenant import TenantId
 
@@ -26,7 +26,7 @@ async def test_what_is_in_hand_of_a_tenant_is_let_go_whatever_role_it_is_of(stag
 
 
 async def test_neighbours_and_those_who_are_no_tenant_keep_theirs(stage: Scene) -> None:
-    others = (reads("a10"), reads("a1-1"), control_plane_session(writes=True), suspension_session())
+    others = (reads("a10"), reads("a1-1"), control_plane_session(writes=True), suspender_session())
     before = [await stage.use(wanted) for wanted in others]
     stage.vending.forget(A1)
     assert [await stage.use(wanted) for wanted in others] == before
@@ -64,6 +64,6 @@ async def test_a_tenant_that_comes_back_is_served_as_before(stage: Scene) -> Non
     assert await stage.use(reads("a1")) == await stage.use(reads("a1"))
 
 
-def test_the_mover_and_the_warden_have_roles_of_their_own() -> None:
+def test_the_mover_and_the_suspender_have_roles_of_their_own() -> None:
     assert migration_session(A1) == SessionSpec("tenant-migration", A1, SessionScope.POOL)
-    assert suspension_session() == SessionSpec("warden")
+    assert suspender_session() == SessionSpec("suspender")

@@ -18,7 +18,7 @@ async def test_the_session_in_hand_goes_on_being_handed_out_while_it_is_renewed(
     stage.settle()
     assert await stage.use(reads("acme")) != first
     assert len(stage.sts.asked) == 2
-    assert stage.vending.counts == {"vended": 1, "renewed": 1, "failed": 0, "throttled": 0}
+    assert stage.vending.counts == {"issued": 1, "renewed": 1, "failed": 0, "throttled": 0}
 
 
 @pytest.mark.parametrize(("chance", "due"), [(0.0, 450), (0.5, 495), (1.0, 540)])

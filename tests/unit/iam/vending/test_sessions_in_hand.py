@@ -31,7 +31,7 @@ NEIGHBOURS = [
 async def test_a_session_in_hand_is_handed_out_without_asking_again(stage: Scene) -> None:
     assert await stage.use(reads("acme")) == await stage.use(reads("acme"))
     assert stage.sts.asked == [reads("acme")]
-    assert stage.vending.counts == {"vended": 1, "renewed": 0, "failed": 0, "throttled": 0}
+    assert stage.vending.counts == {"issued": 1, "renewed": 0, "failed": 0, "throttled": 0}
 
 
 async def test_two_wants_that_differ_in_anything_never_share_a_session(stage: Scene) -> None:

@@ -48,8 +48,8 @@ def client(gate: Gate, credentials: Credentials, service: Any = "iam", region: s
     )
 
 
-def warden(gate: Gate, **how: Any) -> Any:
-    return client(gate, became(gate, "warden"), **how)
+def suspender(gate: Gate, **how: Any) -> Any:
+    return client(gate, became(gate, "suspender"), **how)
 
 
 def put(client: Any, role: str = READ, name: str = "one", document: str = DENY) -> Any:

@@ -11,7 +11,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policy.document import MAX_INLINE_SIZE
-from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, client, gate, put, refused, warden
+from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, client, gate, put, refused, suspender
 
 CALLS = ("put_role_policy", "get_role_policy", "delete_role_policy")
 
@@ -37,7 +37,7 @@ def filled(characters: int) -> str:
 
 
 def test_what_is_put_is_shown_as_it_was_until_it_is_deleted(desk: Gate) -> None:
-    iam = warden(desk)
+    iam = suspender(desk)
     put(iam, name="a.b+c=d,e@f-g_h", document=DENY)
     shown = iam.get_role_policy(RoleName=READ, PolicyName="a.b+c=d,e@f-g_h")
     assert (shown["RoleName"], shown["PolicyName"]) == (READ, "a.b+c=d,e@f-g_h")
@@ -50,7 +50,7 @@ def test_what_is_put_is_shown_as_it_was_until_it_is_deleted(desk: Gate) -> None:
 
 
 def test_policies_of_one_name_replace_each_other_and_those_of_two_stand_together(desk: Gate) -> None:
-    iam, other = warden(desk), DENY.replace("Deny", "Allow")
+    iam, other = suspender(desk), DENY.replace("Deny", "Allow")
     put(iam, name="one")
     put(iam, name="two")
     put(iam, name="one", document=other)
@@ -60,12 +60,12 @@ def test_policies_of_one_name_replace_each_other_and_those_of_two_stand_together
 
 def test_what_is_not_there_cannot_be_deleted(desk: Gate) -> None:
     with refused("NoSuchEntity", 404, "The role policy with name one cannot be found."):
-        warden(desk).delete_role_policy(RoleName=READ, PolicyName="one")
+        suspender(desk).delete_role_policy(RoleName=READ, PolicyName="one")
 
 
 @pytest.mark.parametrize("name", [READ, f"{READ}-boundary", "tenant-read", ""])
 def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_deleted(desk: Gate, name: str) -> None:
-    iam, before = warden(desk), desk.account.role("tenant-read").policies
+    iam, before = suspender(desk), desk.account.role("tenant-read").policies
     if name:
         put(iam, name=name)
         iam.delete_role_policy(RoleName=READ, PolicyName=name)
@@ -91,23 +91,23 @@ def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_delete
 )
 def test_what_is_no_policy_is_refused_and_changes_nothing(desk: Gate, document: str) -> None:
     with refused("MalformedPolicyDocument", 400):
-        put(warden(desk), document=document)
+        put(suspender(desk), document=document)
     assert desk.account.inline == {}
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "*", "x" * 129, "ä"])
 def test_what_is_no_name_is_refused(desk: Gate, name: str) -> None:
     with refused("ValidationError", 400, "'policyName' failed to satisfy constraint"):
-        put(warden(desk), name=name)
+        put(suspender(desk), name=name)
 
 
 def test_what_is_not_said_is_missed(desk: Gate) -> None:
     with refused("ValidationError", 400, "2 validation errors detected: Value null at 'policyName'"):
-        warden(desk).put_role_policy(RoleName=READ)
+        suspender(desk).put_role_policy(RoleName=READ)
 
 
 def test_the_policies_of_a_role_have_room_for_10240_characters_together_without_blanks(desk: Gate) -> None:
-    iam = warden(desk)
+    iam = suspender(desk)
     room = MAX_INLINE_SIZE - desk.account.role("tenant-read").inline_size
     put(iam, name="one", document=filled(room - 1000))
     put(iam, name="two", document=filled(1000))
@@ -121,19 +121,19 @@ def test_the_policies_of_a_role_have_room_for_10240_characters_together_without_
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
-    "role", ["tenant-migration", "service-base", "control-plane", "migrator", "provisioner", "warden", "nobody"]
+    "role", ["tenant-migration", "service-base", "control-plane", "migrator", "provisioner", "suspender", "nobody"]
 )
-def test_the_warden_reaches_no_role_but_the_two_not_even_to_learn_whether_it_is_there(
+def test_the_suspender_reaches_no_role_but_the_two_not_even_to_learn_whether_it_is_there(
     desk: Gate, call: str, role: str
 ) -> None:
     arguments = {"PolicyDocument": DENY} if call.startswith("put") else {}
     with refused("AccessDenied", 403, f"on resource: role keyfence-{role} because no identity-based policy allows"):
-        getattr(warden(desk), call)(RoleName=f"keyfence-{role}", PolicyName="one", **arguments)
+        getattr(suspender(desk), call)(RoleName=f"keyfence-{role}", PolicyName="one", **arguments)
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("role", ["service-base", "migrator", "provisioner", "stream-worker"])
-def test_nobody_but_the_warden_may(desk: Gate, call: str, role: str) -> None:
+def test_nobody_but_the_suspender_may(desk: Gate, call: str, role: str) -> None:
     iam = client(desk, desk.sessions.issue_service_session(role).credentials)
     arguments = {"PolicyDocument": DENY} if call.startswith("put") else {}
     with refused("AccessDenied", 403, f"assumed-role/keyfence-{role}/local is not authorized to perform: iam:"):
@@ -154,36 +154,36 @@ def test_a_tenant_may_not_either_and_the_refusal_is_kept(desk: Gate, role: str) 
 def test_a_role_that_has_lost_its_boundary_is_not_written_to_but_may_be_looked_at(
     desk: Gate, other: str | None
 ) -> None:
-    put(warden(desk))
+    put(suspender(desk))
     arn = other and Deployment().boundary_arn(other)
     desk.account = desk.account.with_role(replace(desk.account.role("tenant-read"), boundary_arn=arn))
     with refused("AccessDenied", 403):
-        put(warden(desk), document=DENY.replace("Deny", "Allow"))
+        put(suspender(desk), document=DENY.replace("Deny", "Allow"))
     with refused("AccessDenied", 403):
-        warden(desk).delete_role_policy(RoleName=READ, PolicyName="one")
-    assert warden(desk).get_role_policy(RoleName=READ, PolicyName="one")["PolicyDocument"] == json.loads(DENY)
+        suspender(desk).delete_role_policy(RoleName=READ, PolicyName="one")
+    assert suspender(desk).get_role_policy(RoleName=READ, PolicyName="one")["PolicyDocument"] == json.loads(DENY)
 
 
-def test_the_migrator_becomes_the_warden_too(desk: Gate) -> None:
-    put(client(desk, became(desk, "warden", by="migrator")))
+def test_the_migrator_becomes_the_suspender_too(desk: Gate) -> None:
+    put(client(desk, became(desk, "suspender", by="migrator")))
     assert list(desk.account.inline) == [READ]
 
 
 def test_iam_is_signed_for_where_it_is_global_in_whatever_region_the_table_is() -> None:
     with gate(account=Account.of(Deployment(region="eu-west-1"))) as elsewhere:
-        put(warden(elsewhere))
+        put(suspender(elsewhere))
         with refused("SignatureDoesNotMatch", 403, "Credential should be scoped to a valid region."):
-            put(warden(elsewhere, region="eu-west-1"))
-        client(elsewhere, became(elsewhere, "warden"), "sts", "eu-west-1").get_caller_identity()
+            put(suspender(elsewhere, region="eu-west-1"))
+        client(elsewhere, became(elsewhere, "suspender"), "sts", "eu-west-1").get_caller_identity()
 
 
 def test_another_call_of_iam_is_unknown_here(desk: Gate) -> None:
     with refused("InvalidAction", 400, "Could not find operation ListUsers for version 2010-05-08"):
-        warden(desk).list_users()
+        suspender(desk).list_users()
 
 
 def test_a_request_that_is_lost_changes_nothing_and_an_answer_that_is_lost_changes_all(desk: Gate) -> None:
-    iam = warden(desk)
+    iam = suspender(desk)
     before: tuple[Kind, ...] = ("lost_request", "error", "throttle")
     for kind in (*before, "lost_response"):
         desk.faults = (Fault(kind=kind, service="iam", operation="PutRolePolicy", nth=1),)
@@ -199,14 +199,14 @@ def test_what_cannot_be_kept_does_not_hold() -> None:
 
     with gate(keep=full) as forgetful:
         with refused("ServiceFailure", 500, "the disk is full"):
-            put(warden(forgetful))
+            put(suspender(forgetful))
         assert forgetful.account.inline == {}
 
 
 def test_what_is_kept_is_told_whole_each_time() -> None:
     told: list[object] = []
     with gate(keep=told.append) as keeping:
-        iam = warden(keeping)
+        iam = suspender(keeping)
         put(iam)
         put(iam, role=WRITE)
         iam.delete_role_policy(RoleName=READ, PolicyName="one")

@@ -17,7 +17,7 @@ from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, Caller, Reply, ex
 
 from .clock import Clock
 
-ROLES = ("service-base", "control-plane", "warden", "stream-worker", "migrator")
+ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator")
 
 
 @asynccontextmanager

@@ -231,7 +231,7 @@ async def test_a_denial_is_told_to_whoever_listens_with_the_statement_that_denie
     async with gate_before(on_denied=lambda denial: heard.append(str(denial.decision))) as (gate, _):
         await tenant(gate).call("Scan", b'{"TableName": "keyfence"}')
     assert len(heard) == 1
-    assert "NoScan" in heard[0]
+    assert "DenyScan" in heard[0]
 
 
 async def test_a_listener_that_fails_changes_nothing_for_the_caller(caplog: pytest.LogCaptureFixture) -> None:

@@ -59,16 +59,16 @@ def test_whoever_may_be_a_tenant_is_bounded_by_the_fence_itself() -> None:
         assert policy_size(boundary(LONGEST)) <= MAX_MANAGED_SIZE
 
 
-def test_the_warden_writes_policies_of_the_services_tenant_roles_and_of_no_other() -> None:
-    policy = ROLES["warden"].identity(LOCAL)
+def test_the_suspender_writes_policies_of_the_services_tenant_roles_and_of_no_other() -> None:
+    policy = ROLES["suspender"].identity(LOCAL)
     granted = {(action, resource) for one in allowing(policy) for action in one.actions for resource in one.resources}
     actions = ("iam:PutRolePolicy", "iam:DeleteRolePolicy", "iam:GetRolePolicy")
     roles = (LOCAL.role_arn("tenant-read"), LOCAL.role_arn("tenant-write"))
     assert granted == {(action, role) for action in actions for role in roles}
 
 
-def test_the_warden_writes_a_policy_only_where_that_roles_own_boundary_stands() -> None:
-    writing = [one for one in allowing(ROLES["warden"].identity(LOCAL)) if "iam:PutRolePolicy" in one.actions]
+def test_the_suspender_writes_a_policy_only_where_that_roles_own_boundary_stands() -> None:
+    writing = [one for one in allowing(ROLES["suspender"].identity(LOCAL)) if "iam:PutRolePolicy" in one.actions]
     assert [(one.resources, [(line.key, line.values) for line in one.conditions]) for one in writing] == [
         ((LOCAL.role_arn(role),), [("iam:PermissionsBoundary", (LOCAL.boundary_arn(role),))])
         for role in ("tenant-read", "tenant-write")
@@ -114,7 +114,7 @@ def test_only_the_system_roles_accept_a_hole_and_only_the_one_they_live_by() -> 
     }
 
 
-@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "warden"])
+@pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "suspender"])
 def test_a_role_without_items_allows_no_item_call_and_denies_them_all(role: str) -> None:
     policy = ROLES[role].identity(LOCAL)
     assert not {action for statement in allowing(policy) for action in statement.actions} & set(ITEM_ACTIONS)
@@ -171,7 +171,7 @@ def test_only_the_service_reads_as_a_tenant_and_each_role_besides_it_is_taken_by
     assert trusted("tenant-read") == {"service-base"}
     assert trusted("tenant-write") == {"service-base", "stream-worker"}
     assert trusted("tenant-migration") == {"migrator"}
-    assert trusted("control-plane") == trusted("warden") == {"service-base", "migrator"}
+    assert trusted("control-plane") == trusted("suspender") == {"service-base", "migrator"}
 
 
 def test_what_a_role_may_become_trusts_it_and_nobody_is_trusted_in_vain() -> None:

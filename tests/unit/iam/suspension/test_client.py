@@ -1,4 +1,4 @@
-"""The warden shuts out exactly whom it is told to, on both roles, or says that it did not."""
+"""The suspender shuts out exactly whom it is told to, on both roles, or says that it did not."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ from keyfence_iam.suspension import SuspensionFailed, TenantSuspension, TooManyS
 from keyfence_iam.suspension.client import POLICY_NAME
 from keyfence_iam.suspension.policy import deny_tenants_policy
 from keyfence_iam.tenant import InvalidTenantId, TenantId
-from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, gate, put, warden
+from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, gate, put, suspender
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 MANY = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]
@@ -27,7 +27,7 @@ def standing() -> Iterator[Gate]:
 
 def connected(gate: Gate, **how: str) -> TenantSuspension:
     given = {"endpoint_url": gate.url, "region": "eu-west-1", **how}
-    return TenantSuspension.connect(became(gate, "warden"), "keyfence-", **given)
+    return TenantSuspension.connect(became(gate, "suspender"), "keyfence-", **given)
 
 
 def refusing(gate: Gate) -> dict[str, object]:
@@ -68,7 +68,7 @@ def test_when_nobody_is_left_nothing_is_either_however_often_that_is_said(standi
 def test_only_those_whom_both_roles_refuse_are_shut_out(standing: Gate) -> None:
     one = connected(standing)
     one.shut([ACME, GLOBEX])
-    warden(standing).delete_role_policy(RoleName=WRITE, PolicyName=POLICY_NAME)
+    suspender(standing).delete_role_policy(RoleName=WRITE, PolicyName=POLICY_NAME)
     assert one.denied_tenants() == frozenset()
 
 
@@ -85,7 +85,7 @@ def test_a_list_that_does_not_fit_is_refused_by_name_and_changes_nothing(standin
 
 def test_a_list_that_other_policies_leave_no_room_for_is_refused_by_the_same_name(standing: Gate) -> None:
     large = DENY.replace('"*"', '"{}"'.format("s3:" + "x" * 8000), 1)
-    put(warden(standing), name="other", document=large)
+    put(suspender(standing), name="other", document=large)
     with pytest.raises(TooManySuspended, match=f"{READ} has no room for 50 suspended tenants"):
         connected(standing).shut(MANY[:50])
 
@@ -113,7 +113,7 @@ def test_a_role_without_its_boundary_is_not_written_to(standing: Gate) -> None:
         connected(standing).shut([ACME])
 
 
-def test_whoever_is_no_warden_shuts_nobody_out(standing: Gate) -> None:
+def test_whoever_is_no_suspender_shuts_nobody_out(standing: Gate) -> None:
     other = TenantSuspension.connect(became(standing, "control-plane"), "keyfence-", endpoint_url=standing.url)
     with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
         other.shut([ACME])
@@ -142,7 +142,7 @@ def test_a_deletion_whose_answer_was_lost_is_done(standing: Gate) -> None:
 
 def test_the_roles_are_those_of_the_deployment() -> None:
     with gate(account=Account.of(Deployment(role_prefix="shop-"))) as other:
-        TenantSuspension.connect(became(other, "warden"), "shop-", endpoint_url=other.url).shut([ACME])
+        TenantSuspension.connect(became(other, "suspender"), "shop-", endpoint_url=other.url).shut([ACME])
         assert list(other.account.inline) == ["shop-tenant-read", "shop-tenant-write"]
 
 
