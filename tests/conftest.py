@@ -1,6 +1,7 @@
-"""Engines and worlds for every test that needs them."""
+"""Options of the suite, markers, and the fixtures that start the service on an engine."""
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,26 +9,85 @@ import pytest
 import structlog
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.local.engines import dynoxide, moto
 from keyfence.local.engines.engine import Engine
 from keyfence.local.issuer import LocalIssuer
 from keyfence_iam.tenant import TenantId
-from tests.dynoxide_binary import dynoxide_binary
+from tests import tier
+from tests.engines import ENGINES, EngineName, Engines, dynoxide_binary, preferred_engine
+from tests.tier import Tier
 from tests.world import Session, World
 
-_tables = itertools.count(1)
+ENGINE_FIXTURES = {"engine_name", "engines", "dynoxide_program"}
+"""A test that uses one of these fixtures needs an engine, and gets the marker `engine`."""
 
+AWS_TABLE = "KEYFENCE_TEST_TABLE"
+
+_table_numbers = itertools.count(1)
+
+# structlog's default formatter prints every traceback with all its variables, which takes seconds.
 structlog.configure(processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
-"""Left to itself it would draw every traceback with all its variables, which takes seconds."""
 
 
-def _quiet(_: str) -> None:
-    """Progress that nobody follows."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="the full tier: both engines, whole matrices, crashes, killed processes, large tenants",
+    )
+    parser.addoption("--engine", choices=ENGINES, help="run on this engine alone")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tier.select(Tier.FULL if config.getoption("--all") else Tier.DEFAULT)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"tier: {tier.selected()}; engine: {' and '.join(_engines(config, one_engine=False))}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine_name" in metafunc.fixturenames:
+        one_engine = metafunc.definition.get_closest_marker("one_engine") is not None
+        metafunc.parametrize("engine_name", _engines(metafunc.config, one_engine=one_engine), scope="module")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        _mark_by_fixtures(item)
+    left_out = [item for item in items if _is_left_out(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not _is_left_out(item)]
+
+
+def _engines(config: pytest.Config, *, one_engine: bool) -> tuple[EngineName, ...]:
+    chosen: EngineName | None = config.getoption("--engine")
+    if chosen:
+        return (chosen,)
+    if one_engine or tier.selected() is Tier.DEFAULT:
+        return (preferred_engine(),)
+    return ENGINES
+
+
+def _mark_by_fixtures(item: pytest.Item) -> None:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    if fixtures & ENGINE_FIXTURES:
+        item.add_marker("engine")
+    if "npm_packages" in fixtures:
+        item.add_marker("npm")
+    if "aws" in fixtures:
+        item.add_marker("aws")
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    if item.get_closest_marker("aws") and AWS_TABLE not in os.environ:
+        return True
+    return tier.selected() is Tier.DEFAULT and item.get_closest_marker("full") is not None
 
 
 @pytest.fixture(scope="session", autouse=True)
 def undisturbed_log() -> Iterator[None]:
-    """A service that is composed in a test does not take the log away from tests that look into it."""
+    """Keeps a service that a test starts from replacing the log that other tests read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("keyfence.log.configure", lambda **_: None)
         yield
@@ -38,32 +98,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Engines:
-    """The engines of a module of tests, each started when it is first wanted.
-
-    dynoxide grows slower with everything that was ever written to it and starts in no time, so every module has its
-    own; moto, which starts slowly, is one for all."""
-
-    def __init__(self, directory: Path, lasting: dict[str, Engine]) -> None:
-        self._directory = directory
-        self._lasting = lasting
-        self._own: dict[str, Engine] = {}
-
-    def __getitem__(self, name: str) -> Engine:
-        if name == "moto":
-            return self._lasting.get(name) or self._lasting.setdefault(name, moto.start(_quiet))
-        return self._own.get(name) or self._own.setdefault(name, self._dynoxide())
-
-    def stop(self) -> None:
-        for engine in self._own.values():
-            engine.stop()
-
-    def _dynoxide(self) -> Engine:
-        return dynoxide.start(self._directory, _quiet, dynoxide_binary())
-
-
 @pytest.fixture(scope="session")
-def lasting() -> Iterator[dict[str, Engine]]:
+def shared_engines() -> Iterator[dict[str, Engine]]:
     started: dict[str, Engine] = {}
     yield started
     for engine in started.values():
@@ -71,10 +107,20 @@ def lasting() -> Iterator[dict[str, Engine]]:
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory, lasting: dict[str, Engine]) -> Iterator[Engines]:
-    started = Engines(tmp_path_factory.mktemp("dynoxide"), lasting)
+def engines(tmp_path_factory: pytest.TempPathFactory, shared_engines: dict[str, Engine]) -> Iterator[Engines]:
+    started = Engines(tmp_path_factory.mktemp("dynoxide"), shared_engines)
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="module")
+def engine_url(engine_name: EngineName, engines: Engines) -> str:
+    return engines[engine_name].url
+
+
+@pytest.fixture(scope="session")
+def dynoxide_program() -> Path:
+    return dynoxide_binary()
 
 
 @pytest.fixture(scope="session")
@@ -82,13 +128,12 @@ def issuer() -> LocalIssuer:
     return LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
 
 
-@pytest.fixture(scope="module", params=["moto", "dynoxide"])
-def world(request: pytest.FixtureRequest, engines: Engines, issuer: LocalIssuer) -> Iterator[World]:
-    """The service on each engine behind a gate, with a table of its own for every module so that no test waits for
-    another's data."""
-    made = World.over(engines[request.param].url, f"keyfence-{next(_tables)}", issuer)
-    yield made
-    made.close()
+@pytest.fixture(scope="module")
+def world(engine_url: str, issuer: LocalIssuer) -> Iterator[World]:
+    """The service on an engine behind a gate. Every module has a table of its own, so that tables stay small."""
+    stack = World.over(engine_url, f"keyfence-{next(_table_numbers)}", issuer)
+    yield stack
+    stack.close()
 
 
 @pytest.fixture

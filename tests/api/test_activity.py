@@ -13,7 +13,7 @@ from tests.isolation.neighbour import EVERYTHING, settled
 from tests.isolation.questions import Question, questions
 from tests.world import Session, World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 """Hundreds of requests whose answers do not depend on the engine, at a tenth of what they cost on moto."""
 
 MUTATIONS = tuple(question for question in questions() if question.operation == "mutation")

@@ -37,7 +37,7 @@ async def test_a_request_that_asks_is_told_its_calls_units_and_money(world: Worl
     assert told["usd"] == pytest.approx(1.5 * 0.125 / 1e6)
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_writes_are_told_apart_and_so_is_what_failed(world: World, owner: Session) -> None:
     await owner.ask(USERS)
     told, calls = await consumed(world, owner, CREATE)

@@ -16,19 +16,18 @@ from keyfence.local.engines import dynoxide
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, definition
 from keyfence_iam.credentials import Credentials
-from tests.dynoxide_binary import dynoxide_binary
+from tests.engines import dynoxide_binary
 
 START_SECONDS = 60
 PORTS = ("--port", "0", "--gate-port", "0")
 USERS = "{ users(first: 50) { edges { node { email } } } }"
 
 
-@pytest.fixture(params=["moto", "dynoxide"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "dynoxide":
+@pytest.fixture
+def engine(engine_name: str, tmp_path: Path) -> str:
+    if engine_name == "dynoxide":
         _link_dynoxide(tmp_path)
-    name: str = request.param
-    return name
+    return engine_name
 
 
 def _link_dynoxide(directory: Path) -> None:

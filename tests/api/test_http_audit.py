@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,10 @@ from tests.api.audit.served import served
 from tests.api.audit.toolbox import HERE, toolbox
 from tests.world import Session, World
 
-pytestmark = pytest.mark.npm
+
+@pytest.fixture(scope="session")
+def npm_packages() -> Path:
+    return toolbox()
 
 
 @pytest.fixture
@@ -23,8 +27,9 @@ def endpoint(world: World, owner: Session) -> Iterator[tuple[str, str]]:
         yield f"{address}/graphql", f"Bearer {token}"
 
 
-async def test_every_audit_passes(endpoint: tuple[str, str]) -> None:
-    script = shutil.copy(HERE / "audit.mjs", toolbox())
+@pytest.mark.one_engine
+async def test_every_audit_passes(endpoint: tuple[str, str], npm_packages: Path) -> None:
+    script = shutil.copy(HERE / "audit.mjs", npm_packages)
     command = ["node", script, *endpoint]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

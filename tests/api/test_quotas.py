@@ -100,7 +100,7 @@ async def server_tenant(server: Server, session: Session) -> Any:
     return await TenantRepository(server.world.tables.control(writes=False), "the-tests").get(session.tenant)
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_what_a_write_consumes_is_charged(server: Server) -> None:
     session = await server.tenant(write_units_per_second=1)
     assert await tried(session, CREATE) == (200, {})
@@ -143,7 +143,7 @@ async def test_a_tenant_whose_storage_is_full_reads_and_frees_and_adds_nothing(s
     await full.ask('mutation { revokeSession(jti: "anybodys") }')
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_every_mutation_but_those_that_free_room_is_refused_when_storage_is_full(server: Server) -> None:
     full = await server.tenant(storage_mb=1, stored_bytes=1_000_000)
     passed = set()

@@ -12,7 +12,7 @@ from keyfence.app.migrators import local_migrator
 from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 
 RESHARD = """mutation ($tenant: ID!, $collection: String!, $shards: Int!, $rebalance: Boolean! = false) {
   reshard(tenant: $tenant, collection: $collection, shards: $shards, rebalance: $rebalance) {

@@ -272,7 +272,7 @@ async def test_what_a_command_uses_is_its_tenants_when_it_ends(world: World, ten
     assert (outside.requests, outside.read_units > 0) == (0, True)
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_a_larger_storage_is_known_though_weighing_makes_no_version(world: World, tenant: TenantId) -> None:
     registry = TenantCache(world.tables.control(writes=False), max_age=0.0)
     before = await registry.get(tenant)

@@ -12,7 +12,7 @@ from keyfence.access_patterns.report import FILE, Measured
 from keyfence.local.engines import dynoxide
 from keyfence.local.issuer import LocalIssuer
 from tests.catalogue.measuring import measurements, unstreamed
-from tests.dynoxide_binary import dynoxide_binary
+from tests.engines import dynoxide_binary
 
 SIZE = 10
 

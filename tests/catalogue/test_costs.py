@@ -17,9 +17,8 @@ from keyfence.store.entity import ItemCollection
 from tests.catalogue.__main__ import SIZE
 from tests.catalogue.fields import MUTATIONS, QUERIES
 from tests.catalogue.measuring import measurements, unstreamed
-from tests.conftest import Engines
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.one_engine
 
 LARGE = 300
 FIELDS = ("viewer", *QUERIES, *MUTATIONS)
@@ -40,8 +39,8 @@ class Compared:
 
 
 @pytest.fixture(scope="module")
-def compared(engines: Engines, issuer: LocalIssuer) -> Iterator[Compared]:
-    world = unstreamed(engines["dynoxide"].url, issuer)
+def compared(engine_url: str, issuer: LocalIssuer) -> Iterator[Compared]:
+    world = unstreamed(engine_url, issuer)
     _, small = asyncio.run(measurements(world, SIZE))
     items, large = asyncio.run(measurements(world, LARGE))
     yield Compared(_by_field(small), _by_field(large), items)

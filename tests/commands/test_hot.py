@@ -13,7 +13,7 @@ from keyfence_iam.tenant import TenantId
 from tests.commands.typed import run
 from tests.world import World
 
-pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
+pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.one_engine]
 ACME = TenantId("acme")
 
 

@@ -52,7 +52,7 @@ def test_keys_are_counted_changed_and_shown(world: World, tenant: TenantId) -> N
     assert json.loads(run("resume", told["id"], "--json")[1]) == told, "there is nothing left to do"
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, tenant: TenantId) -> None:
     right = fill_unkeyed(world, tenant, MANY)
     code, _ = torn_at_work(world, tenant, signal.SIGKILL)
@@ -64,7 +64,7 @@ def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World,
     assert users_of(world, tenant) == right
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) -> None:
     right = fill_unkeyed(world, tenant, MANY)
     code, said = torn_at_work(world, tenant, signal.SIGINT)
@@ -78,7 +78,7 @@ def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) ->
     assert (code, json.loads(out)["itemsCopied"], users_of(world, tenant)) == (0, MANY, right)
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_what_is_not_there_is_said(world: World) -> None:
     assert "no such migration" in run("show", NOBODYS)[2]
     assert "no such migration" in run("resume", NOBODYS)[2]

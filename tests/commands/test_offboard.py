@@ -50,7 +50,7 @@ PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, tenant: TenantId, place: str) -> None:
     fill(world, tenant, MANY)
     neighbour = asyncio.run(world.new_tenant(f"{tenant}x"))
@@ -68,7 +68,7 @@ def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World,
     assert run("verify", beside(told))[0] == 0
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) -> None:
     fill(world, tenant, MANY)
     code, said = stopped(world, tenant, signal.SIGINT, PLACES["purging"])
@@ -103,7 +103,7 @@ def test_a_tenant_is_offboarded_by_the_command_and_its_certificate_verified(worl
     assert again["certificate"] == told["certificate"]
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_a_tampered_export_or_another_key_is_exit_code_1(world: World, tenant: TenantId) -> None:
     fill(world, tenant, 10)
     told = json.loads(run("offboard", tenant, "--confirm", tenant, "--json")[1])

@@ -15,7 +15,7 @@ from tests.engine.leaving import left, of, put
 from tests.engine.migrating import record, right_items, users_of, without_keys
 from tests.world import World
 
-pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
+pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.one_engine]
 
 MANY = 80
 FOUR = ShardMap({"users": ShardCounts(read_shards=4, write_shards=4)})

@@ -6,13 +6,6 @@ from typer.testing import CliRunner
 from keyfence.cli import app
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, definition
-from tests.conftest import Engines
-
-
-@pytest.fixture(params=["moto", "dynoxide"])
-def engine_url(request: pytest.FixtureRequest, engines: Engines) -> str:
-    url: str = engines[request.param].url
-    return url
 
 
 @pytest.fixture

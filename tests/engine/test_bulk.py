@@ -18,7 +18,6 @@ from keyfence.store import timestamps
 from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId, parse_tenant_id
-from tests.conftest import Engines
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.unit.bulk.samples import CUS, HISTORY, LINES, PRD
 from tests.world import World
@@ -145,9 +144,9 @@ async def test_two_imports_at_once_write_each_line_once(world: World, table: Tab
     assert (await noted(table))["order.imported"] == 20
 
 
-async def test_a_few_hundred_orders_come_back_in_equal_bytes(engines: Engines, issuer: LocalIssuer) -> None:
-    """On dynoxide, where lists do not take longer the more there is in the table."""
-    world = World.over(engines["dynoxide"].url, "bulk-of-hundreds", issuer)
+@pytest.mark.one_engine
+async def test_a_few_hundred_orders_come_back_in_equal_bytes(engine_url: str, issuer: LocalIssuer) -> None:
+    world = World.over(engine_url, "bulk-of-hundreds", issuer)
     await load_demo(world.tables, lambda _: None)
     given = await exported(world.table(parse_tenant_id("acme"), writes=False))
     other = world.table(await world.new_tenant())

@@ -17,7 +17,7 @@ from keyfence_iam.tenant import TenantId
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.world import World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 """It is the gate that strikes, before the engine or after it."""
 
 KINDS: list[Kind] = ["lost_response", "lost_request", "throttle", "error"]

@@ -18,7 +18,7 @@ from tests.engine.trade import SMALL, content, exported, imported
 from tests.unit.bulk.samples import AT, HISTORY, PRD, changed, event, record
 from tests.world import World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 """Thousands of items, at a tenth of what they cost on moto."""
 
 

@@ -21,9 +21,6 @@ from tests.world import World
 
 SOUND = ("video", "sound")
 
-on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
-"""A tree for each write of a move, at a tenth of what they cost on moto; on both engines a few of them."""
-
 
 @pytest.fixture
 async def orchard(world: World, tenant: TenantId) -> Orchard:
@@ -118,7 +115,7 @@ async def test_what_does_not_fit_under_the_new_path_stays_where_it_was(orchard: 
     assert await moves(orchard.table).move(AUDIO, SOUND) == 9
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(world: World, after: bool) -> None:
@@ -137,7 +134,7 @@ async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(wor
     assert writes > 8
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 @pytest.mark.usefixtures("small_steps")
 async def test_while_a_move_is_under_way_everything_is_seen_once_and_any_other_move_finishes_it(world: World) -> None:
     for writes in (1, 4, 7, 10):

@@ -17,7 +17,7 @@ from tests.engine.leaving import left, migrator, of, put, through
 from tests.engine.migrating import right_items
 from tests.world import Recorder, World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 COUNT = 30
 
 

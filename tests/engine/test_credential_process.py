@@ -16,7 +16,6 @@ from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
-from tests.conftest import Engines
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 TABLE = "by-process"
 
 
-@pytest.fixture(params=["moto", "dynoxide"])
-def gate(request: pytest.FixtureRequest, engines: Engines, tmp_path: Path) -> Iterator[Gate]:
+@pytest.fixture
+def gate(engine_url: str, tmp_path: Path) -> Iterator[Gate]:
     account = Account.of(Deployment(table=TABLE))
-    with Gate.start(engine_url=engines[request.param].url, account=account, key=gate_key(tmp_path)) as running:
+    with Gate.start(engine_url=engine_url, account=account, key=gate_key(tmp_path)) as running:
         maker = gate_access.role_session(running.sessions, "provisioner").credentials
         TableAdmin.connect(ConnectionOptions(region="us-east-1", endpoint_url=running.url), TABLE, maker).create()
         yield running

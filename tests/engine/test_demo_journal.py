@@ -12,7 +12,7 @@ from tests.world import World
 JOURNAL = "{ activity(first: 100) { edges { node { id kind target by } } } }"
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_a_stocked_shop_has_a_journal(world: World, tenant: TenantId) -> None:
     trade = ShopData(TENANTS["globex"], timestamps.utc_now())
     await write_shop(world.table(tenant), trade)

@@ -14,7 +14,6 @@ from tests.world import World
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-pytestmark = pytest.mark.engine
 
 A1, A10 = parse_tenant_id("a1"), parse_tenant_id("a10")
 """A careless prefix lets the first into the second."""

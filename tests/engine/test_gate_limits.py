@@ -17,7 +17,6 @@ from tests.world import World
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-pytestmark = pytest.mark.engine
 
 A1, A10 = parse_tenant_id("a1"), parse_tenant_id("a10")
 EXCEEDED = "ProvisionedThroughputExceededException"
@@ -362,7 +361,7 @@ def test_who_did_not_ask_what_it_consumed_is_not_told(a1: "DynamoDBClient", tabl
     assert answer["Items"] == [thing("ASK")]
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_a_query_that_shows_less_than_it_reads_is_charged_as_the_engine_tells(
     world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str
 ) -> None:
@@ -389,7 +388,7 @@ def test_a_part_of_an_item_costs_as_much_as_the_whole(
     assert of(limits, "HIDE") == (7, 0)
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_a_transaction_that_is_sent_again_only_reads(limits: PartitionLimits, a1: "DynamoDBClient", table: str) -> None:
     items: Any = [{"Put": {"TableName": table, "Item": thing("AGAIN", size=1500)}}]
     for _ in range(2):
@@ -459,7 +458,7 @@ def any_write(chance: random.Random, at: "DynamoDBClient", table: str) -> Any:
     return at.transact_write_items(TransactItems=[put, {"Update": changed}], **common)
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 @pytest.mark.parametrize("seed", range(4))
 def test_any_write_is_charged_what_the_engine_says_that_it_consumed(
     world: World, a1: "DynamoDBClient", table: str, clock: Clock, seed: int

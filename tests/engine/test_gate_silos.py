@@ -14,8 +14,6 @@ from keyfence_iam.tenant import TenantId
 from tests.isolation.silos import TENANT, Silos, key, silos
 from tests.world import World
 
-pytestmark = pytest.mark.engine
-
 EXCEEDED = "ProvisionedThroughputExceededException"
 ROLES = ("service-base", "control-plane", "stream-worker", "suspender", "provisioner")
 

@@ -13,8 +13,6 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import parse_tenant_id
 from tests.world import World
 
-pytestmark = pytest.mark.engine
-
 
 def streams(world: World, credentials: Credentials) -> Any:
     """Without boto3's own checks: dynoxide's shard ids are shorter than AWS's."""

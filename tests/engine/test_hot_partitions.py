@@ -32,7 +32,7 @@ from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
-pytestmark = [pytest.mark.engine, pytest.mark.parametrize("world", ["dynoxide"], indirect=True)]
+pytestmark = pytest.mark.one_engine
 
 NAMING = CollectionMatcher.of(access_patterns.entities())
 START = datetime(2026, 11, 16, 12, tzinfo=UTC)

@@ -26,7 +26,6 @@ from tests.engine.migrating import fill_unkeyed, means, rekeyed, right_items, us
 from tests.world import World
 
 COUNT = 30
-FAST = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ async def test_a_dry_run_counts_and_touches_nothing(world: World, by: MigratorAc
     assert users_of(world, tenant) == before
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_what_is_not_understood_is_counted_and_left_alone(
     world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
@@ -81,7 +80,7 @@ async def test_what_is_not_understood_is_counted_and_left_alone(
     world.engine_client().delete_item(TableName=world.settings.table, Key={"PK": nobodys["PK"], "SK": nobodys["SK"]})
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_a_type_that_was_not_asked_for_is_left_alone(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, 3)
     before = users_of(world, tenant)
@@ -89,7 +88,7 @@ async def test_a_type_that_was_not_asked_for_is_left_alone(world: World, by: Mig
     assert (ended.items_copied, users_of(world, tenant)) == (0, before)
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
     world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
@@ -109,7 +108,7 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
     assert len({item["GSI2PK"]["S"] for item in right[10:]}) > 2
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_page_was_read(
     world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
@@ -129,7 +128,7 @@ async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_pa
     assert users_of(world, tenant) == right
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_right(
     world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
@@ -177,7 +176,7 @@ class Meddling:
     def close(self) -> None: ...
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_writers_meanwhile_lose_nothing(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, COUNT)
     given = means(through(by, Meddling(by.tables.client, world, tenant)), Time(), page=10)
@@ -203,7 +202,7 @@ class Deleting(Meddling):
         await self.table.write(update_model(users, before, after))
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, 5)
     given, meddled = means(by, Time()), through(by, Deleting(by.tables.client, world, tenant))
@@ -213,7 +212,7 @@ async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: Migra
     assert not any("GSI1PK" in item for item in users_of(world, tenant))
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: MigratorAccess) -> None:
     """Nothing is changed that is right already, so that nothing is done twice."""
     places: set[str] = set()
@@ -247,7 +246,7 @@ def clear(world: World) -> None:
             client.delete_item(TableName=table, Key={"PK": item["PK"], "SK": item["SK"]})
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_two_commands_at_one_migration_do_not_meet(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     right = fill_unkeyed(world, tenant, COUNT)
     given = means(by, Time(), page=5)

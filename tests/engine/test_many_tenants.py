@@ -23,8 +23,6 @@ LIST = """query($first: Int!, $after: String, $status: TenantStatus) {
     edges { node { id createdAt } } pageInfo { hasNextPage endCursor } } }"""
 VIEWER = "{ viewer { tenant { id } user { email } } }"
 
-on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
-
 
 @pytest.fixture
 def hurried(world: World) -> Iterator[World]:
@@ -58,7 +56,7 @@ async def listed(operator: Session, first: int, **arguments: Any) -> list[dict[s
             return found
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_a_thousand_tenants_come_are_listed_and_log_in(hurried: World) -> None:
     crowd = [Newcomer.called(f"crowd-{number}") for number in range(MANY)]
     owners: dict[str, str] = {}

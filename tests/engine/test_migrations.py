@@ -26,7 +26,6 @@ from tests.world import World
 
 COUNT = 40
 LEASE = timedelta(seconds=0.6)
-FAST = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 
 
 @pytest.fixture
@@ -109,7 +108,7 @@ async def _one_page(given: JobResources, migration: Job, program: object) -> Job
     return await run_job(stopping, migration.id, program)
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: JobResources, tenant: TenantId) -> None:
     fill(world, tenant, COUNT)
     seen, reached = Seen(), asyncio.Event()
@@ -135,7 +134,7 @@ async def test_who_is_cancelled_keeps_the_pages_in_hand(world: World, given: Job
     assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_a_segment_that_fails_loses_nothing_of_the_others(
     world: World, given: JobResources, tenant: TenantId
 ) -> None:
@@ -159,7 +158,7 @@ async def test_a_segment_that_fails_loses_nothing_of_the_others(
     assert (set(seen.keys.values()), len(seen.keys)) == ({1}, COUNT)
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
     world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
@@ -188,7 +187,7 @@ async def test_one_worker_at_a_time_and_the_one_who_was_too_slow_keeps_nothing(
     assert (ended.phase, ended.items_copied, set(seen.keys.values())) == ("FINISHED", COUNT, {1})
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
     world: World, given: JobResources, tenant: TenantId
 ) -> None:
@@ -218,7 +217,7 @@ async def test_rounds_go_on_until_nothing_is_wrong_and_not_for_ever(
     assert (await run_job(given, endless.id, program)).finished_at, "who runs it again has five rounds more"
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_units_of_all_segments_wait_in_one_line(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill(world, tenant, COUNT)
     waited: list[float] = []
@@ -240,7 +239,7 @@ async def test_units_of_all_segments_wait_in_one_line(world: World, by: Migrator
     assert waited.count(100.0) >= COUNT / 2, "a second's worth of 8 units is 2 items of each of 4 segments"
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_a_wait_holds_the_lease(given: JobResources, by: MigratorAccess, tenant: TenantId) -> None:
     time = Time()
     waiting, other = means(by, time), means(by, time)
@@ -258,7 +257,7 @@ async def test_a_wait_holds_the_lease(given: JobResources, by: MigratorAccess, t
     assert ended.finished_at == time.now()
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_however_long_a_page_takes_nobody_takes_over(by: MigratorAccess, tenant: TenantId) -> None:
     waiting, other = _hasty(by), _hasty(by)
     migration = await begun(waiting, tenant)
@@ -275,7 +274,7 @@ async def test_however_long_a_page_takes_nobody_takes_over(by: MigratorAccess, t
     assert (await run_job(waiting, migration.id, program)).finished_at
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: MigratorAccess, tenant: TenantId) -> None:
     given, other = _hasty(by), _hasty(by)
     migration, came = await begun(given, tenant), list[str]()
@@ -300,7 +299,7 @@ def _hasty(by: MigratorAccess) -> JobResources:
     return replace(made, records=replace(made.records, lease=LEASE))
 
 
-@FAST
+@pytest.mark.one_engine
 async def test_two_thousand_items_in_seven_segments(world: World, given: JobResources, tenant: TenantId) -> None:
     fill(world, tenant, 2_000, indexed=0)
     seen, alone = Seen(), Seen()

@@ -23,8 +23,6 @@ from tests.engine.dying import Died
 from tests.engine.mover import Mover, moving_in, places, populated
 from tests.world import World
 
-on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
-
 
 @pytest.fixture
 def mover(world: World) -> Iterator[Mover]:
@@ -63,7 +61,7 @@ async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_s
     ]
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_a_cursor_taken_before_the_move_goes_on_after_it(world: World, mover: Mover) -> None:
     tenant = await populated(world, "cursors")
     listed = await emails(world, mover, tenant)
@@ -74,7 +72,7 @@ async def test_a_cursor_taken_before_the_move_goes_on_after_it(world: World, mov
     assert [user.email for user in (*first.items, *rest.items)] == listed
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(world: World, mover: Mover) -> None:
     tenant = await populated(world, "stays", 1)
     with pytest.raises(Conflict, match="already"):
@@ -83,7 +81,7 @@ async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(w
     assert (await mover.begin(tenant, Placement.SILO)).id == first.id
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 @pytest.mark.parametrize("at", [one for one in MovePhase if one is not MovePhase.CLEARING])
 async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
     world: World, mover: Mover, at: MovePhase
@@ -105,7 +103,7 @@ async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
     assert places(world, tenant) == (before, {})
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_one_that_has_arrived_is_not_called_off(world: World, mover: Mover) -> None:
     tenant = await populated(world, "arrived")
     made = await mover.begin(tenant, Placement.SILO)
@@ -125,7 +123,7 @@ async def _torn(mover: Mover, made: Job, where: str) -> None:
         await mover.carry_on(made, seam=seam)
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_a_worker_may_die_at_any_seam(world: World, mover: Mover) -> None:
     seams = list[str]()
     tenant = await populated(world, "torn-count")
@@ -162,7 +160,7 @@ async def _dies_at(mover: Mover, made: Job, nth: int) -> bool:
     return False
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 @pytest.mark.parametrize("to", Placement)
 async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_before(
     world: World, mover: Mover, to: Placement
@@ -177,7 +175,7 @@ async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_be
     assert at["cleared"] - waited[-1] == 60.0
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_before(world: World, mover: Mover) -> None:
     tenant = await populated(world, "waits-back", 3)
     made = await mover.begin(tenant, Placement.SILO)
@@ -202,7 +200,7 @@ async def _timed(mover: Mover, made: Job) -> list[tuple[str, float]]:
     return told
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(world: World, mover: Mover) -> None:
     tenant = await populated(world, "spoilt")
     made, phases = await mover.begin(tenant, Placement.SILO), list[str]()
@@ -226,7 +224,7 @@ def _spoil(world: World, tenant: TenantId) -> None:
     world.engine_client().put_item(TableName=f"{world.settings.table}-silo-{tenant}", Item=item)
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world: World, mover: Mover) -> None:
     tenant = await populated(world, "expired", 3)
     made = await mover.begin(tenant, Placement.SILO)
@@ -242,7 +240,7 @@ async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_answers_that_differ_send_the_move_back_to_copying(world: World, mover: Mover) -> None:
     tenant = await populated(world, "differs")
     made = await mover.begin(tenant, Placement.SILO)
@@ -272,7 +270,7 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_holds(world: World, mover: Mover) -> None:
     """So the wait is what it takes: who went on by an old home would write where nobody reads."""
     tenant = await populated(world, "stale", 1)

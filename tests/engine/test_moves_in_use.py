@@ -14,7 +14,7 @@ from tests.world import World
 GRACE, LONGEST_CALL = 0.3, 1.0
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

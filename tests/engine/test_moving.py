@@ -29,8 +29,6 @@ from tests.engine.moving import Moving
 from tests.engine.shop import PEN, Shop
 from tests.world import World
 
-pytestmark = pytest.mark.engine
-
 POOL, SILO = (None, Placement.POOL), (None, Placement.SILO)
 DUAL, SWITCHED = (MovePhase.DUAL, Placement.POOL), (MovePhase.SWITCHED, Placement.POOL)
 COUNTED = ActivityNote("counted", "x", {})

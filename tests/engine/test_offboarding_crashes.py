@@ -21,7 +21,7 @@ from tests.engine.dying import Died
 from tests.engine.leaving import KEY, Mortal, Time, begin, fill, left, means, migrator, of, through, without_iam
 from tests.world import World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 
 COUNT, PAGE, PARTS = 7, 12, 4
 PHASES = [phase for phase in OffboardingPhase if phase not in {OffboardingPhase.DROPPING, OffboardingPhase.FINISHED}]

@@ -32,7 +32,7 @@ def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_every_third_call_of_each_kind_may_fail(
     world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: Kind
 ) -> None:

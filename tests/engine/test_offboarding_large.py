@@ -19,7 +19,7 @@ def by(world: World) -> Iterator[MigratorAccess]:
         yield made
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_ten_thousand_items_leave(world: World, by: MigratorAccess, tmp_path: Path) -> None:
     tenant, neighbour = await world.new_tenant("large"), await world.new_tenant("large1")
     fill(world, tenant, COUNT, indexed=500)

@@ -36,7 +36,7 @@ from tests.engine.leaving import (
 )
 from tests.world import Recorder, World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 
 COUNT, PAGE, STRIDE = 7, 12, 15
 

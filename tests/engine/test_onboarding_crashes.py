@@ -56,7 +56,7 @@ async def test_whoever_dies_at_a_call_is_followed_by_one_who_finishes(world: Wor
 
 
 @pytest.mark.parametrize(("at", "moment"), KILLED)
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 async def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, at: int, moment: Moment) -> None:
     await onboarded(world, world.tables, f"well-{at}-{moment}")
     id = f"killed-{at}-{moment}"

@@ -32,7 +32,6 @@ from tests.world import World
 SMALL, LARGE = 3, 40
 EMPTY = "product_items"
 """Operators know the name, and lines of orders are not indexed by their products."""
-DYNOXIDE = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 ENTITIES = declared()
 CASES = [
     *(("dynoxide", collection) for collection in COLLECTIONS if collection != EMPTY),
@@ -117,7 +116,7 @@ async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
     assert kept(world, one.neighbour) == one.before
 
 
-@DYNOXIDE
+@pytest.mark.one_engine
 @pytest.mark.parametrize("collection", ["orders_by_region", "activity"])
 async def test_a_large_collection_is_the_same_however_often_its_slots_change(
     world: World, by: MigratorAccess, lots: dict[int, Lot], collection: str
@@ -151,7 +150,7 @@ async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -
     await one.add(collection)
 
 
-@DYNOXIDE
+@pytest.mark.one_engine
 async def test_after_rebalancing_every_item_is_where_its_id_says(
     world: World, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:
@@ -268,7 +267,7 @@ async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
         resharder.time.slept.clear()
 
 
-@DYNOXIDE
+@pytest.mark.one_engine
 async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
     world: World, by: MigratorAccess, lots: dict[int, Lot]
 ) -> None:

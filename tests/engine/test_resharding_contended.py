@@ -16,7 +16,7 @@ from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
 from tests.world import World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 
 
 @pytest.fixture(scope="module")

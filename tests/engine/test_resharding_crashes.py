@@ -31,7 +31,7 @@ from tests.engine.leaving import START, Mortal, left, migrator, put, through
 from tests.engine.resharder import Resharder, kept, slots
 from tests.world import World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 
 ENTITIES = declared()
 SIZE, PAGE = 6, 12

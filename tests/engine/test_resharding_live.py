@@ -27,7 +27,7 @@ from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
 from tests.world import World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 
 MAX_AGE, GRACE, LONGEST_CALL = 0.4, 0.6, 1.0
 SETTLE = MAX_AGE + GRACE + LONGEST_CALL

@@ -11,17 +11,16 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
-from tests.conftest import Engines
 
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(params=["moto", "dynoxide"])
-def admin(request: pytest.FixtureRequest, engines: Engines) -> Iterator[TableAdmin]:
+@pytest.fixture
+def admin(engine_url: str) -> Iterator[TableAdmin]:
     """As the one role that may, through a gate."""
     deployment = Deployment(table=f"schema-{next(_numbers)}")
-    url, account = engines[request.param].url, Account.of(deployment)
-    with Gate.start(engine_url=url, account=account, key=new_gate_key()) as gate:
+    account = Account.of(deployment)
+    with Gate.start(engine_url=engine_url, account=account, key=new_gate_key()) as gate:
         wire = ConnectionOptions(region=deployment.region, endpoint_url=gate.url)
         credentials = gate.sessions.issue_service_session("provisioner").credentials
         yield TableAdmin.connect(wire, deployment.table, credentials)

@@ -11,8 +11,6 @@ from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
 from tests.world import World
 
-pytestmark = pytest.mark.engine
-
 PLACES = {
     "cell border": (0.0, 0.0),
     "date line": (-16.5, 180.0),

@@ -14,8 +14,6 @@ from tests.world import World
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-pytestmark = pytest.mark.engine
-
 
 class Counting:
     """A counter of one tenant, whose additions are transactions with tokens."""

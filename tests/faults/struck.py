@@ -19,11 +19,7 @@ from tests.world import Session, World
 KINDS: list[Kind] = [kind for kind in get_args(Kind) if kind != "latency"]
 WRITING = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"}
 
-every_kind = pytest.mark.parametrize(("world", "kind"), [("dynoxide", kind) for kind in KINDS], indirect=["world"])
-also_on_moto = pytest.mark.parametrize(
-    ("world", "kind"), [*(("dynoxide", kind) for kind in KINDS), ("moto", "lost_response")], indirect=["world"]
-)
-on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+every_kind = pytest.mark.parametrize("kind", KINDS)
 TOLD = {"throttle": "THROTTLED", "error": "INTERNAL", "lost_request": "INTERNAL", "lost_response": "INTERNAL"}
 """What whoever asked hears of a fault that the service did not get over."""
 

@@ -7,7 +7,7 @@ from keyfence.domains.products import category_products
 from keyfence_iam.gate.faults import Kind
 from tests.api.test_categories import MOVE, PRODUCT, grow
 from tests.faults.kept import Kept
-from tests.faults.struck import TOLD, Change, code, every_kind, on_dynoxide
+from tests.faults.struck import TOLD, Change, code, every_kind
 from tests.world import Session, World
 
 PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"]]
@@ -37,6 +37,7 @@ def counted(kept: Kept) -> int:
     return sum(int(item["productCount"]["N"]) for item in kept.items if item["type"]["S"] == "Category")
 
 
+@pytest.mark.one_engine
 @every_kind
 async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owner: Session, kind: Kind) -> None:
     change = await moving(world, owner)
@@ -52,7 +53,7 @@ async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owne
     assert answers == [made] * len(answers)
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_faults_at_any_write_of_a_move_are_not_noticed(world: World, owner: Session) -> None:
     change = await moving(world, owner)
     made, whole, _ = await change.made()

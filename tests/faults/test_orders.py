@@ -4,7 +4,7 @@ import pytest
 
 from keyfence_iam.gate.faults import Kind
 from tests.api.ordering import PLACE, TRANSITION, new_customer, new_product, placed, wanted
-from tests.faults.struck import TOLD, Change, also_on_moto, code, every_kind, on_dynoxide
+from tests.faults.struck import TOLD, Change, code, every_kind
 from tests.world import Session, World
 
 STEPS: list[tuple[list[str], int | None]] = [
@@ -30,7 +30,7 @@ async def stepping(world: World, owner: Session, way: list[str], version: int | 
     return Change.by(world, owner, TRANSITION, id=order["id"], to=way[-1], v=version, note="so it is")
 
 
-@also_on_moto
+@every_kind
 async def test_an_order_whose_placing_failed_is_placed_once_by_asking_again(
     world: World, owner: Session, kind: Kind
 ) -> None:
@@ -53,6 +53,7 @@ async def test_faults_at_the_placing_of_an_order_are_not_noticed(world: World, o
         assert kept.told(change.before) == whole.told(change.before)
 
 
+@pytest.mark.one_engine
 @every_kind
 @every_step
 async def test_a_step_that_failed_is_made_once_by_asking_again(
@@ -69,7 +70,7 @@ async def test_a_step_that_failed_is_made_once_by_asking_again(
         assert (code(ending.again) == "CONFLICT") if kind == "lost_response" else (ending.again == made)
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 @every_step
 async def test_faults_at_a_step_are_not_noticed(
     world: World, owner: Session, way: list[str], version: int | None

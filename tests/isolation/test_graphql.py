@@ -11,7 +11,7 @@ from tests.isolation.neighbour import EVERYTHING, Neighbour, settled
 from tests.isolation.questions import Question, node_types, questions
 from tests.world import World
 
-pytestmark = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+pytestmark = pytest.mark.one_engine
 """Hundreds of requests whose answers do not depend on the engine, at a tenth of what they cost on moto."""
 
 QUESTIONS = tuple(questions())

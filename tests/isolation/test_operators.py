@@ -10,7 +10,6 @@ from keyfence_iam.tenant import TenantId
 from tests.isolation.questions import Question, questions
 from tests.world import Session, World
 
-on_dynoxide = pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
 ASKED_OF_OPERATORS = list(questions(operators._schema))
 ASKED_OF_TENANTS = list(questions())
 
@@ -23,7 +22,7 @@ def test_there_are_fields_to_ask_for() -> None:
     assert {question.operation for question in ASKED_OF_OPERATORS} == {"query", "mutation"}
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 @pytest.mark.parametrize("question", ASKED_OF_OPERATORS, ids=str)
 @pytest.mark.parametrize("role", Role)
 async def test_no_field_of_the_operators_opens_to_a_tenants_token(
@@ -35,7 +34,7 @@ async def test_no_field_of_the_operators_opens_to_a_tenants_token(
     assert world.calls() == []
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 @pytest.mark.parametrize("question", ASKED_OF_TENANTS, ids=str)
 async def test_no_field_of_the_tenants_opens_to_an_operators_token(
     world: World, tenant: TenantId, question: Question
@@ -46,7 +45,7 @@ async def test_no_field_of_the_tenants_opens_to_an_operators_token(
     assert world.calls() == []
 
 
-@on_dynoxide
+@pytest.mark.one_engine
 async def test_a_token_for_operators_that_names_a_tenant_is_worth_nothing_at_either_door(
     world: World, tenant: TenantId
 ) -> None:

@@ -44,7 +44,7 @@ async def _walked(shop: Shop, walk: Walk, numbers: "count[int]") -> list[str]:
     return added
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 @pytest.mark.parametrize(("name", "growth"), WALKS)
 async def test_a_walk_through_a_growing_list_leaves_nothing_out_and_meets_nothing_twice(
     world: World, name: str, growth: Growth

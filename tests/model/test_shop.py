@@ -14,7 +14,7 @@ ARRIVALS = 3
 """How many moves of categories arrive in an example, at least and on average."""
 
 
-@pytest.mark.parametrize("world", ["dynoxide"], indirect=True)
+@pytest.mark.one_engine
 def test_the_service_and_a_shop_in_memory_agree_after_every_step(world: World) -> None:
     moves: Counter[str] = Counter()
     with asyncio.Runner() as runner:

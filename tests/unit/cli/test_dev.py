@@ -15,7 +15,6 @@ from keyfence.cli.dev_server import Welcome
 from keyfence.cli.process import listen
 from keyfence.local.engines import dynoxide_binary as binary
 from keyfence.local.issuer import LocalIssuer
-from tests.dynoxide_binary import dynoxide_binary
 
 from .conftest import Run, refusal
 from .running import paste, running
@@ -25,9 +24,9 @@ READY = "Ctrl-C ends it."
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Iterator[Path]:
+def data(tmp_path: Path, dynoxide_program: Path) -> Iterator[Path]:
     """A data directory with dynoxide at hand, which does not outlive the test."""
-    (tmp_path / "dynoxide").symlink_to(dynoxide_binary())
+    (tmp_path / "dynoxide").symlink_to(dynoxide_program)
     yield tmp_path
     if engine_lives(tmp_path):
         kill_engine(tmp_path / "lock")
@@ -124,7 +123,6 @@ def test_without_npm_it_runs_on_moto_and_says_why_in_one_line(tmp_path: Path) ->
         assert service.end(signal.SIGINT)[0] == 0
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_the_engine_ends_with_it_and_data_is_there_again(data: Path, ending: signal.Signals) -> None:
     for found in (False, True):
@@ -136,7 +134,6 @@ def test_the_engine_ends_with_it_and_data_is_there_again(data: Path, ending: sig
         assert not engine_lives(data)
 
 
-@pytest.mark.engine
 def test_a_second_one_on_the_same_data_is_refused(data: Path, run: Run) -> None:
     with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
         service.until(READY)
@@ -146,7 +143,6 @@ def test_a_second_one_on_the_same_data_is_refused(data: Path, run: Run) -> None:
         assert service.end(signal.SIGINT)[0] == 0
 
 
-@pytest.mark.engine
 def test_an_engine_that_dies_ends_it_with_a_sentence(data: Path) -> None:
     with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
         service.until(READY)
@@ -157,7 +153,6 @@ def test_an_engine_that_dies_ends_it_with_a_sentence(data: Path) -> None:
     assert "Traceback" not in said
 
 
-@pytest.mark.engine
 def test_an_engine_that_dies_while_setting_up_is_the_reason_given(data: Path) -> None:
     arguments = ("dev", "--port", "0", "--gate-port", "0", "--data", str(data))
     with running(*arguments, STAND_IN_KILLS=str(data / "lock")) as service:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from keyfence.local.engines import dynoxide
-from tests.dynoxide_binary import dynoxide_binary
 
 Start = Callable[[Path], dynoxide.Dynoxide]
 
@@ -15,19 +14,14 @@ def quiet(_: str) -> None:
     """Progress that nobody follows."""
 
 
-@pytest.fixture(scope="session")
-def binary() -> Path:
-    return dynoxide_binary()
-
-
 @pytest.fixture
-def start(binary: Path) -> Iterator[Start]:
+def start(dynoxide_program: Path) -> Iterator[Start]:
     """Starts dynoxide on a directory; whatever still runs when the test is over, it ends."""
     started: list[dynoxide.Dynoxide] = []
 
     def begin(directory: Path) -> dynoxide.Dynoxide:
         directory.mkdir(exist_ok=True)
-        started.append(dynoxide.start(directory, quiet, binary))
+        started.append(dynoxide.start(directory, quiet, dynoxide_program))
         return started[-1]
 
     yield begin

@@ -11,7 +11,7 @@ import pytest
 from keyfence.local.engines import dynoxide_binary as npm
 from keyfence.local.engines.dynoxide_binary import FETCHED, VERSION, find, find_or_fetch
 from keyfence.local.engines.engine import EngineMissing
-from tests.dynoxide_binary import dynoxide_binary
+from tests.engines import dynoxide_binary
 
 from .conftest import quiet
 
@@ -124,9 +124,9 @@ def test_it_is_fetched_once(path: Path, data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.npm
-@pytest.mark.usefixtures("binary")
+@pytest.mark.usefixtures("dynoxide_program")
 def test_the_real_package_holds_the_pinned_version(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fetched although there may be one on PATH; `binary` has shown that this machine can fetch or has one."""
+    """The test removes what is on PATH. `dynoxide_program` skips it on a machine that cannot fetch the package."""
     monkeypatch.setattr("keyfence.local.engines.dynoxide_binary.find", lambda _: None)
     fetched = dynoxide_binary(data)
     said = subprocess.run([fetched, "--version"], capture_output=True, text=True, check=True).stdout

@@ -52,12 +52,11 @@ def test_auto_does_not_hide_data_that_is_there(
         choice.start_engine("auto", tmp_path, quiet)
 
 
-@pytest.mark.engine
 def test_auto_takes_dynoxide_from_the_data_directory(
-    tmp_path: Path, binary: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, dynoxide_program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "dynoxide").symlink_to(binary)
+    (tmp_path / "dynoxide").symlink_to(dynoxide_program)
     chosen = choice.start_engine("auto", tmp_path, quiet)
     try:
         assert chosen.engine.persistent

@@ -14,8 +14,6 @@ from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissin
 from .conftest import Start, quiet
 from .dynamodb import create_table, tables
 
-pytestmark = pytest.mark.engine
-
 
 def test_it_answers_and_says_that_it_keeps_data(engine: Dynoxide) -> None:
     assert tables(engine.url) == []

@@ -1,0 +1,67 @@
+"""The DynamoDB engines that tests run on: dynoxide where its binary can be had, else moto."""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
+
+import pytest
+
+from keyfence.local.engines import dynoxide, moto
+from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
+from keyfence.local.engines.engine import Engine, EngineMissing
+
+EngineName = Literal["dynoxide", "moto"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+
+
+def dynoxide_binary(directory: Path | None = None) -> Path:
+    """Returns the binary from the cache that all runs of this user share, or from another directory.
+
+    Skips the test if there is none. On CI that is an error."""
+    try:
+        return find_or_fetch(directory or shared_cache(), _ignore_progress)
+    except EngineMissing as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(missing.message)  # a laptop without npm still has moto
+
+
+@cache
+def preferred_engine() -> EngineName:
+    """Returns dynoxide, which is several times faster, or moto on a machine that cannot get dynoxide."""
+    try:
+        find_or_fetch(shared_cache(), _ignore_progress)
+    except EngineMissing:
+        if os.environ.get("CI"):
+            raise
+        return "moto"
+    return "dynoxide"
+
+
+class Engines:
+    """The engines of one test module. Each starts when a test first needs it.
+
+    Every module has its own dynoxide: it starts in 30 ms and becomes slower with everything that was ever written to
+    it. All modules share one moto, which starts slowly."""
+
+    def __init__(self, directory: Path, shared: dict[str, Engine]) -> None:
+        self._directory = directory
+        self._shared = shared
+        self._own: dict[str, Engine] = {}
+
+    def __getitem__(self, name: str) -> Engine:
+        if name == "moto":
+            return self._shared.get(name) or self._shared.setdefault(name, moto.start(_ignore_progress))
+        return self._own.get(name) or self._own.setdefault(name, self._start_dynoxide())
+
+    def stop(self) -> None:
+        for engine in self._own.values():
+            engine.stop()
+
+    def _start_dynoxide(self) -> Engine:
+        return dynoxide.start(self._directory, _ignore_progress, dynoxide_binary())
+
+
+def _ignore_progress(_: str) -> None:
+    pass

@@ -1,0 +1,34 @@
+"""The two tiers of the suite: `pytest` runs the default tier, `pytest --all` the full one."""
+
+from enum import StrEnum
+
+from hypothesis import settings
+
+_EXAMPLES = {"default": 30, "full": 100}
+
+
+class Tier(StrEnum):
+    """DEFAULT is for each change: one engine and at least one case of each proof. FULL is for CI: every case."""
+
+    DEFAULT = "default"
+    FULL = "full"
+
+
+_selected = Tier.DEFAULT
+
+
+def select(tier: Tier) -> None:
+    """Sets the tier of this process. `tests/conftest.py` calls it before any test module is imported."""
+    global _selected  # noqa: PLW0603
+    _selected = tier
+    settings.register_profile(tier, deadline=None, max_examples=_EXAMPLES[tier])
+    settings.load_profile(tier)
+
+
+def selected() -> Tier:
+    return _selected
+
+
+def size(*, default: int, full: int) -> int:
+    """Returns how many items, tenants or examples a test takes in this tier."""
+    return full if _selected is Tier.FULL else default
