@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
-PAGES = [README, *sorted(DOCS.glob("*.md")), *DECISIONS]
+PAGES = [README, *sorted(DOCS.rglob("*.md"))]
 
 Row = tuple[str, ...]
 

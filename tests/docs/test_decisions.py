@@ -1,4 +1,4 @@
-"""A decision is told in four parts and is held by a test."""
+"""A decision page has four parts, fits on one page and names the tests that hold it."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 
 from tests.docs.pages import DECISIONS, ROOT, prose
 
-PARTS = ["Context", "Decision", "Consequences", "The test that holds it"]
+PARTS = ["Context", "Decision", "Consequences", "Tests"]
+MAX_WORDS = 500
 
 
 def test_decisions_are_numbered_without_a_gap() -> None:
@@ -27,3 +28,8 @@ def test_a_decision_is_held_by_tests_that_exist(page: Path) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)`", prose(page).partition(f"## {PARTS[-1]}")[2])
     assert named
     assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_fits_on_one_page(page: Path) -> None:
+    assert len(prose(page).split()) <= MAX_WORDS
