@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from graphql import GraphQLInputObjectType, GraphQLNonNull, get_named_type, is_enum_type
 from graphql.type import GraphQLField
 
@@ -40,18 +39,18 @@ def example(key: str, type_: Any) -> str:
     return NUMBERS.get(named.name, '"a@x.example"')
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
-async def test_a_viewer_can_call_no_mutation(world: World, owner: Session, name: str) -> None:
+async def test_a_viewer_can_call_no_mutation(world: World, owner: Session) -> None:
     viewer = world.session(owner.tenant, Role.VIEWER)
     world.calls()
-    assert await viewer.refusal(call(name, MUTATIONS[name])) == "FORBIDDEN"
+    codes = {name: await viewer.refusal(call(name, field)) for name, field in MUTATIONS.items()}
+    assert codes == dict.fromkeys(MUTATIONS, "FORBIDDEN")
     assert not [made for made in world.calls() if made.operation != "GetItem"]
 
 
-@pytest.mark.parametrize("name", [*ADMINS, "revokeSession"])
-async def test_a_member_does_nothing_that_is_for_admins(world: World, owner: Session, name: str) -> None:
+async def test_a_member_does_nothing_that_is_for_admins(world: World, owner: Session) -> None:
     member = world.session(owner.tenant, Role.MEMBER)
-    assert await member.refusal(call(name, MUTATIONS[name])) == "FORBIDDEN"
+    codes = {name: await member.refusal(call(name, MUTATIONS[name])) for name in (*ADMINS, "revokeSession")}
+    assert codes == dict.fromkeys(codes, "FORBIDDEN")
 
 
 CREATE = 'mutation($r: Role!) { createUser(input: {email: "%s", name: "N", role: $r}) { id } }'

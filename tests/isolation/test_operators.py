@@ -23,25 +23,21 @@ def test_there_are_fields_to_ask_for() -> None:
 
 
 @pytest.mark.one_engine
-@pytest.mark.parametrize("question", ASKED_OF_OPERATORS, ids=str)
 @pytest.mark.parametrize("role", Role)
-async def test_no_field_of_the_operators_opens_to_a_tenants_token(
-    world: World, tenant: TenantId, question: Question, role: Role
-) -> None:
+async def test_no_field_of_the_operators_opens_to_a_tenants_token(world: World, tenant: TenantId, role: Role) -> None:
     intruder = replace(world.session(tenant, role), path="/admin/graphql")
     world.calls()
-    assert await refused(intruder, question, tenant) == "UNAUTHENTICATED"
+    codes = {str(question): await refused(intruder, question, tenant) for question in ASKED_OF_OPERATORS}
+    assert codes == dict.fromkeys(codes, "UNAUTHENTICATED")
     assert world.calls() == []
 
 
 @pytest.mark.one_engine
-@pytest.mark.parametrize("question", ASKED_OF_TENANTS, ids=str)
-async def test_no_field_of_the_tenants_opens_to_an_operators_token(
-    world: World, tenant: TenantId, question: Question
-) -> None:
+async def test_no_field_of_the_tenants_opens_to_an_operators_token(world: World, tenant: TenantId) -> None:
     intruder = replace(world.operator(), path="/graphql")
     world.calls()
-    assert await refused(intruder, question, tenant) == "UNAUTHENTICATED"
+    codes = {str(question): await refused(intruder, question, tenant) for question in ASKED_OF_TENANTS}
+    assert codes == dict.fromkeys(codes, "UNAUTHENTICATED")
     assert world.calls() == []
 
 

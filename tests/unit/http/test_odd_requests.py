@@ -61,9 +61,13 @@ def is_the_callers_fault(answered: Answered, status: int = 400) -> bool:
 
 
 @pytest.mark.parametrize("accept", [GRAPHQL, JSON, None])
-@pytest.mark.parametrize("body", ODD_BODIES.values(), ids=ODD_BODIES.keys())
-async def test_an_odd_body_is_a_bad_request(body: bytes, accept: str | None) -> None:
-    assert is_the_callers_fault(await post(app, body, accept, authorization=TOKEN))
+async def test_an_odd_body_is_a_bad_request(accept: str | None) -> None:
+    accepted = [
+        name
+        for name, body in ODD_BODIES.items()
+        if not is_the_callers_fault(await post(app, body, accept, authorization=TOKEN))
+    ]
+    assert accepted == []
 
 
 async def test_of_a_key_that_comes_twice_the_last_counts() -> None:

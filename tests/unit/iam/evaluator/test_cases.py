@@ -14,21 +14,29 @@ from keyfence_iam.policy import parse_policy
 from .cases import Case, cases
 
 CASES = cases()
+LINES = [case for case in CASES if case.decided_by_line]
+REQUESTS = [case for case in CASES if not case.decided_by_line]
 NAMES = {"allowed", "implicit_deny", "explicit_deny", "invalid"}
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.decided_by_line], ids=str)
-def test_a_line_is_decided(case: Case) -> None:
-    (answer,) = evaluate_lines([json.dumps(case.line).encode()])
-    check(case, json.loads(answer))
+@pytest.mark.parametrize("theme", sorted({case.theme for case in LINES}))
+def test_a_line_is_decided(theme: str) -> None:
+    lines = [case for case in LINES if case.theme == theme]
+    answers = evaluate_lines([json.dumps(case.line).encode() for case in lines])
+    assert [
+        wrong for case, answer in zip(lines, answers, strict=True) for wrong in mismatches(case, json.loads(answer))
+    ] == []
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.decided_by_line], ids=str)
-def test_a_callers_request_is_decided(case: Case) -> None:
-    decision = decided(case)
-    check(case, shown(decision))
-    if isinstance(decision, Allowed):
-        assert decision.delegated == case.said.get("delegated", False)
+@pytest.mark.parametrize("theme", sorted({case.theme for case in REQUESTS}))
+def test_a_callers_request_is_decided(theme: str) -> None:
+    wrong = []
+    for case in [case for case in REQUESTS if case.theme == theme]:
+        decision = decided(case)
+        wrong += mismatches(case, shown(decision))
+        if isinstance(decision, Allowed) and decision.delegated != case.said.get("delegated", False):
+            wrong.append(f"{case}: delegated is {decision.delegated}")
+    assert wrong == []
 
 
 def decided(case: Case) -> Decision:
@@ -49,10 +57,14 @@ def context(given: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
 
 
-def check(case: Case, answer: dict[str, str]) -> None:
-    assert answer["decision"] == case.said["decision"], answer["by"]
-    assert answer["by"] == case.said.get("by", answer["by"])
-    assert answer["by"].startswith(case.said.get("place", ""))
+def mismatches(case: Case, answer: dict[str, str]) -> list[str]:
+    """Returns the case with its answer if the decision, its reason or the place of an error differ."""
+    agrees = (
+        answer["decision"] == case.said["decision"]
+        and answer["by"] == case.said.get("by", answer["by"])
+        and answer["by"].startswith(case.said.get("place", ""))
+    )
+    return [] if agrees else [f"{case}: {answer}"]
 
 
 def test_there_are_many_cases_and_each_says_something_else() -> None:
