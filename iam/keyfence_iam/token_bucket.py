@@ -1,63 +1,68 @@
-"""`TokenBucket`: rate, burst, debt, reserve, time until so much is there."""
+"""`TokenBucket`: the one rate limiter of the project, for capacity units, requests, STS calls and issuer lookups."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import inf
+
+CALL_BURST_SECONDS = 2.0
+CALL_RESERVE = 0.1
 
 
 @dataclass(slots=True)
 class TokenBucket:
-    """Holds `burst` at most. It can be overdrawn, and is closed until it is out of debt."""
+    """Refills at `rate` tokens a second and holds at most `burst`.
+
+    `take` can overdraw the balance: it is then negative until the debt is refilled. `try_take` never overdraws.
+    The last `reserve` tokens are only for callers that pass `use_reserve`.
+    """
 
     rate: float
     burst: float
     balance: float
     filled_at: float
+    reserve: float = 0.0
 
-    def left(self, now: float) -> float:
-        self.balance = min(self.burst, self.balance + self.rate * (now - self.filled_at))
+    @classmethod
+    def full(cls, rate: float, burst: float, now: float) -> "TokenBucket":
+        return cls(rate, burst, burst, now)
+
+    def available(self, now: float) -> float:
+        """Refills the bucket and returns its balance. A clock that goes back refills nothing."""
+        self.balance = min(self.burst, self.balance + self.rate * max(0.0, now - self.filled_at))
         self.filled_at = now
         return self.balance
 
-    def take(self, units: float, now: float) -> None:
-        """Less than nothing gives back what was taken before."""
-        self.balance = self.left(now) - units
+    def is_full(self, now: float) -> bool:
+        return self.available(now) >= self.burst
+
+    def take(self, tokens: float, now: float) -> None:
+        """Takes the tokens, into debt if necessary. A negative number gives tokens back."""
+        self.balance = self.available(now) - tokens
+
+    def try_take(self, tokens: float, now: float, *, use_reserve: bool = False) -> bool:
+        """Takes the tokens if they are there and returns whether they were."""
+        if self.available(now) < self._needed(tokens, use_reserve=use_reserve):
+            return False
+        self.balance -= tokens
+        return True
+
+    def seconds_until(self, tokens: float, now: float, *, use_reserve: bool = False) -> float:
+        missing = self._needed(tokens, use_reserve=use_reserve) - self.available(now)
+        return missing / self.rate if missing > 0 else 0.0
+
+    def resize(self, rate: float, burst: float, now: float) -> None:
+        """Changes rate and burst from now on. The balance stays, up to the new burst; so does a debt."""
+        self.available(now)
+        self.rate, self.burst = rate, burst
+        self.balance = min(self.balance, burst)
+
+    def _needed(self, tokens: float, *, use_reserve: bool) -> float:
+        return tokens if use_reserve else tokens + self.reserve
 
 
-SECONDS_SAVED = 2.0
-RESERVE = 0.1
+def call_budget(calls_per_second: float) -> TokenBucket:
+    """Returns a full bucket for calls to another service, with a burst of two seconds.
 
-
-@dataclass(slots=True)
-class Budget:
-    """A bucket that fills at `rate` calls a second and holds two seconds' worth.
-
-    A tenth of it is kept for renewals, so that new tenants cannot starve those who are being served.
+    It reserves a tenth for renewals. Callers that are already served keep their sessions, however many new ones arrive.
     """
-
-    rate: float = 50.0
-    _level: float = field(init=False)
-    _filled_at: float | None = None
-
-    def __post_init__(self) -> None:
-        self._level = self.burst
-
-    @property
-    def burst(self) -> float:
-        return max(1.0, self.rate * SECONDS_SAVED)
-
-    def take(self, now: float, *, renewal: bool = False) -> bool:
-        self._fill(now)
-        affordable = self._level >= self._needed(renewal=renewal)
-        self._level -= affordable
-        return affordable
-
-    def wait(self, *, renewal: bool = False) -> float:
-        """Seconds until the next call can be afforded."""
-        return max(0.0, self._needed(renewal=renewal) - self._level) / self.rate
-
-    def _needed(self, *, renewal: bool) -> float:
-        return 1.0 if renewal else 1.0 + RESERVE * (self.burst - 1.0)
-
-    def _fill(self, now: float) -> None:
-        passed = 0.0 if self._filled_at is None else max(0.0, now - self._filled_at)
-        self._level = min(self.burst, self._level + passed * self.rate)
-        self._filled_at = now
+    burst = max(1.0, calls_per_second * CALL_BURST_SECONDS)
+    return TokenBucket(calls_per_second, burst, burst, filled_at=-inf, reserve=CALL_RESERVE * (burst - 1.0))

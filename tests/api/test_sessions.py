@@ -14,7 +14,7 @@ from keyfence_iam.gate.account.session import Session as GateSession
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.suspension.policy import deny_tenants_policy
 from keyfence_iam.tenant import TenantId
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import call_budget
 from tests.world import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
@@ -119,7 +119,7 @@ async def test_the_service_cannot_reach_a_neighbour_even_if_its_keys_were_wrong(
 
 async def test_beyond_the_budget_for_sts_a_new_tenant_is_throttled_with_the_time_to_wait(world: World) -> None:
     tenant = await world.new_tenant()
-    vending = SessionCache(world.vending._assume, budget=Budget(0.5))
+    vending = SessionCache(world.vending._assume, budget=call_budget(0.5))
     tables = replace(world.tables, credentials=TenantCredentials(vending))
     application = app.application(world.settings, tables, vending)
     answer = await replace(world.session(tenant), application=application).post({"query": USERS})

@@ -24,7 +24,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import tenant_session
 from keyfence_iam.tenant import TenantId
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import call_budget
 
 BEYOND = 1.1
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -84,7 +84,7 @@ def counted() -> Filled:
 def vended() -> Filled:
     kept = SessionCache(
         lambda wanted, _: Credentials(f"ASIA{wanted.tenant}", "s" * 40, str(wanted.tenant).ljust(TOKEN, "t")),
-        budget=Budget(1e9),
+        budget=call_budget(1e9),
         sessions=SESSIONS,
     )
 

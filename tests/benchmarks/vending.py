@@ -19,7 +19,7 @@ from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.session_spec import SessionSpec, tenant_session
 from keyfence_iam.tenant import TenantId
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import call_budget
 
 TENANTS = [TenantId(f"tenant-{number}") for number in range(10_000)]
 
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 async def _measure(times: int) -> None:
-    vending = SessionCache(_at_once, budget=Budget(1e9))
+    vending = SessionCache(_at_once, budget=call_budget(1e9))
     handles = [TenantCredentials(vending).tenant(tenant, writes=False) for tenant in TENANTS]
     for handle in handles:
         await handle()

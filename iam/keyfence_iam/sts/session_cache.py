@@ -15,7 +15,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.refresh import RefreshSchedule, boottime, wait_for_result
 from keyfence_iam.sts.session_spec import SessionSpec, SessionThrottled, SessionUnavailable, StsConnectionLost
 from keyfence_iam.tenant import TenantId
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import TokenBucket, call_budget
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,6 +39,7 @@ AssumeRole = Callable[[SessionSpec, int], Credentials]
 """A new session of that many seconds from STS, or NoSession."""
 
 SESSIONS = 10_000
+STS_CALLS_PER_SECOND = 50.0
 THREADS = 8
 
 log = structlog.get_logger(__name__)
@@ -56,7 +57,7 @@ class SessionCache:
         assume: AssumeRole,
         *,
         pace: RefreshSchedule = RefreshSchedule(),  # noqa: B008
-        budget: Budget | None = None,
+        budget: TokenBucket | None = None,
         sessions: int = SESSIONS,
         clock: Callable[[], float] = boottime,
         chance: Callable[[], float] = random.random,
@@ -64,7 +65,7 @@ class SessionCache:
         self.counts: Counter[str] = Counter(issued=0, renewed=0, failed=0, throttled=0)
         self._assume = assume
         self._pace = pace
-        self._budget = budget or Budget()
+        self._budget = budget or call_budget(STS_CALLS_PER_SECOND)
         self._largest = sessions
         self._clock = clock
         self._chance = chance
@@ -138,7 +139,7 @@ class SessionCache:
             return self._find(wanted)
         if flight := self._flights.get(wanted):
             return flight
-        if now < self._replaced.get(wanted, now) or not self._budget.take(now):
+        if now < self._replaced.get(wanted, now) or not self._budget.try_take(1.0, now):
             return None
         self._replaced[wanted] = now + self._pace.replacement
         return self._start(wanted, now)
@@ -146,9 +147,9 @@ class SessionCache:
     def _fetch_anew(self, wanted: SessionSpec, now: float) -> "Future[Credentials]":
         self._held.pop(wanted, None)
         self._recall_refusal(wanted, now)
-        if not self._budget.take(now):
+        if not self._budget.try_take(1.0, now):
             self.counts["throttled"] += 1
-            raise SessionThrottled("the budget for calls of STS is used up", self._budget.wait())
+            raise SessionThrottled("the budget for calls of STS is used up", self._budget.seconds_until(1.0, now))
         return self._start(wanted, now)
 
     def _recall_refusal(self, wanted: SessionSpec, now: float) -> None:
@@ -164,7 +165,7 @@ class SessionCache:
 
     def _renew(self, wanted: SessionSpec, now: float) -> None:
         """Beyond the budget it stays due, and whoever comes next tries again."""
-        if wanted not in self._flights and self._budget.take(now, renewal=True):
+        if wanted not in self._flights and self._budget.try_take(1.0, now, use_reserve=True):
             self._start(wanted, now)
 
     def _start(self, wanted: SessionSpec, now: float) -> "Future[Credentials]":
@@ -204,7 +205,7 @@ class SessionCache:
             return self._assume(wanted, self._pace.session)
         except StsConnectionLost:
             with self._lock:
-                affordable = self._budget.take(self._clock())
+                affordable = self._budget.try_take(1.0, self._clock())
             if not affordable:
                 raise
         return self._assume(wanted, self._pace.session)

@@ -1,4 +1,4 @@
-"""`TokenBucket`, `TenantLimits` (rates and concurrency of one tenant), the cache of them."""
+"""`TenantLimits` (rates and concurrency of one tenant), the cache of them."""
 
 import time
 from collections import OrderedDict
@@ -13,53 +13,9 @@ from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
 from keyfence.tenancy.quotas import Quotas
 from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
+from keyfence_iam.token_bucket import TokenBucket
 
 BURST_SECONDS = 2.0
-
-
-@dataclass(slots=True)
-class TokenBucket:
-    """Holds two seconds' worth at most, or `least` where that is more. It can be overdrawn: then it is in debt."""
-
-    rate: float
-    filled_at: float
-    least: float = 0.0
-    balance: float = 0.0
-
-    @classmethod
-    def full(cls, rate: float, now: float, least: float = 0.0) -> "TokenBucket":
-        made = cls(rate, now, least)
-        made.balance = made.burst
-        return made
-
-    @property
-    def burst(self) -> float:
-        return max(self.rate * BURST_SECONDS, self.least)
-
-    def wait(self, needed: float, now: float) -> float:
-        """Seconds until so much is there; nothing where it is."""
-        self._fill(now)
-        return (needed - self.balance) / self.rate if self.balance < needed else 0.0
-
-    def take(self, amount: float, now: float) -> None:
-        self._fill(now)
-        self.balance -= amount
-
-    def is_full(self, now: float) -> bool:
-        self._fill(now)
-        return self.balance >= self.burst
-
-    def fit(self, rate: float, now: float) -> None:
-        """Another rate from now on; what is there, or owed, stays."""
-        self._fill(now)
-        self.rate = rate
-        self.balance = min(self.balance, self.burst)
-
-    def _fill(self, now: float) -> None:
-        self.balance = min(self.burst, self.balance + self.rate * (now - self.filled_at))
-        self.filled_at = now
-
-
 MOST_WAITING = 256
 """Requests of one tenant that may wait for its others to end."""
 
@@ -104,9 +60,9 @@ class TenantLimits:
         return cls(
             tenant=tenant,
             quotas=quotas,
-            requests=TokenBucket.full(quotas.requests_per_second / servers, now, least=1.0),
-            read_units=TokenBucket.full(quotas.read_units_per_second / servers, now),
-            write_units=TokenBucket.full(quotas.write_units_per_second / servers, now),
+            requests=_bucket(quotas.requests_per_second / servers, now, minimum_burst=1.0),
+            read_units=_bucket(quotas.read_units_per_second / servers, now),
+            write_units=_bucket(quotas.write_units_per_second / servers, now),
             running=ConcurrencyLimit(_at_once(quotas.requests_per_second / servers, width)),
             calls=ConcurrencyLimit(width),
             width=width,
@@ -114,14 +70,14 @@ class TenantLimits:
 
     def admit(self, now: float) -> None:
         """One request more. Who owes read units waits, since there is no request that does not read."""
-        if wait := self.read_units.wait(0.0, now):
+        if wait := self.read_units.seconds_until(0.0, now):
             raise OverQuota("readUnitsPerSecond", f"{self.quotas.read_units_per_second:,} read units a second", wait)
-        if wait := self.requests.wait(1.0, now):
+        if wait := self.requests.seconds_until(1.0, now):
             raise OverQuota("requestsPerSecond", f"{self.quotas.requests_per_second:,} requests a second", wait)
         self.requests.take(1.0, now)
 
     def admit_write(self, now: float) -> None:
-        if wait := self.write_units.wait(0.0, now):
+        if wait := self.write_units.seconds_until(0.0, now):
             raise OverQuota("writeUnitsPerSecond", f"{self.quotas.write_units_per_second:,} write units a second", wait)
 
     def admit_concurrent(self) -> None:
@@ -137,9 +93,9 @@ class TenantLimits:
     def fit(self, tenant: Tenant, servers: int, now: float) -> None:
         """To the quotas of today; what was used of those of yesterday stays used."""
         self.tenant, self.quotas = tenant, tenant.quotas
-        self.requests.fit(self.quotas.requests_per_second / servers, now)
-        self.read_units.fit(self.quotas.read_units_per_second / servers, now)
-        self.write_units.fit(self.quotas.write_units_per_second / servers, now)
+        _resize(self.requests, self.quotas.requests_per_second / servers, now, minimum_burst=1.0)
+        _resize(self.read_units, self.quotas.read_units_per_second / servers, now)
+        _resize(self.write_units, self.quotas.write_units_per_second / servers, now)
         self.running.fit(_at_once(self.quotas.requests_per_second / servers, self.width))
 
     def has_low_priority(self, now: float) -> bool:
@@ -158,6 +114,14 @@ class TenantLimits:
         """It could be forgotten: a new one would be the same."""
         buckets = (self.requests, self.read_units, self.write_units)
         return self.running.empty and self.calls.empty and all(bucket.is_full(now) for bucket in buckets)
+
+
+def _bucket(rate: float, now: float, *, minimum_burst: float = 0.0) -> TokenBucket:
+    return TokenBucket.full(rate, max(rate * BURST_SECONDS, minimum_burst), now)
+
+
+def _resize(bucket: TokenBucket, rate: float, now: float, *, minimum_burst: float = 0.0) -> None:
+    bucket.resize(rate, max(rate * BURST_SECONDS, minimum_burst), now)
 
 
 def _at_once(per_second: float, width: int) -> int:

@@ -21,7 +21,7 @@ from keyfence_iam.sts.refresh import RefreshSchedule
 from keyfence_iam.sts.session_spec import SessionUnavailable, suspender_session
 from keyfence_iam.suspension import SuspensionFailed, TenantSuspension
 from keyfence_iam.tenant import TenantId
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import call_budget
 
 LOCAL_PATIENCE_SECONDS = 60.0
 RETRY_AFTER_MS = 1_000
@@ -89,7 +89,7 @@ def production_sts(settings: Settings) -> StsClient:
 
 
 def vending_from(settings: Settings, sts: StsClient, pace: RefreshSchedule) -> SessionCache:
-    return SessionCache(sts, pace=pace, budget=Budget(settings.sts_calls_per_second), sessions=settings.sessions)
+    return SessionCache(sts, pace=pace, budget=call_budget(settings.sts_calls_per_second), sessions=settings.sessions)
 
 
 def suspension_publisher(settings: Settings, vending: SessionCache) -> PublishSuspensions:

@@ -25,7 +25,7 @@ from keyfence.tenancy.administration import Identities
 from keyfence.tenancy.cache import TenantCache
 from keyfence.usage.hourly_usage import price_table
 from keyfence.usage.ledger import UsageLedger
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import call_budget
 
 
 def tenants_endpoint(
@@ -48,7 +48,7 @@ def owned_issuers(settings: Settings, tables: Tables, published: JwksFetcher) ->
     return TenantIssuers(
         Identities(tables.control(writes=False)).find,
         published.at,
-        Budget(settings.issuer_lookups_per_second),
+        call_budget(settings.issuer_lookups_per_second),
         max_age=settings.registry_seconds,
     )
 

@@ -15,6 +15,7 @@ from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
 from keyfence.auth.key_sets import FixedKeys, KeySet, keep_unchanged
 from keyfence.errors import Throttled
 from keyfence_iam.tenant import TenantId
+from keyfence_iam.token_bucket import TokenBucket
 
 LookAgain = Callable[["TenantKeySet"], Awaitable[None]]
 
@@ -75,13 +76,6 @@ LARGEST = 10_000
 V = TypeVar("V")
 
 
-class LookupBudget(Protocol):
-    """How many looks a second there may be; some of them are kept for renewals."""
-
-    def take(self, now: float, *, renewal: bool = False) -> bool: ...
-    def wait(self, *, renewal: bool = False) -> float: ...
-
-
 @dataclass(slots=True, eq=False, kw_only=True)
 class _Known:
     issuer: Issuer
@@ -106,14 +100,14 @@ class TenantIssuers:
         self,
         look_up: Callable[[str], Awaitable[IssuerRecord | None]],
         published: Callable[[str, str], KeySet],
-        allowance: LookupBudget,
+        budget: TokenBucket,
         *,
         max_age: float = MAX_AGE,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         largest: int = LARGEST,
     ) -> None:
-        self._look_up, self._published, self._allowance = look_up, published, allowance
+        self._look_up, self._published, self._budget = look_up, published, budget
         self._max_age, self._clock, self._sleep, self._largest = max_age, clock, sleep, largest
         self._known: dict[str, _Known] = {}
         self._absent: dict[str, float] = {}
@@ -160,8 +154,8 @@ class TenantIssuers:
 
     def _begin(self, url: str, *, early: bool) -> _Look:
         now, known = self._clock(), self._known.get(url)
-        if (early or known is None) and not self._allowance.take(now, renewal=early):
-            wait = math.ceil(self._allowance.wait(renewal=early) * 1000)
+        if (early or known is None) and not self._budget.try_take(1.0, now, use_reserve=early):
+            wait = math.ceil(self._budget.seconds_until(1.0, now, use_reserve=early) * 1000)
             raise Throttled("too many issuers and keys are being looked for just now; try again", retryAfterMs=wait)
         if early and known is not None:
             known.early_at = now

@@ -53,6 +53,6 @@ def _begun(rate: float, burst_seconds: float, asked: float) -> TokenBucket:
 
 
 def _taken(bucket: TokenBucket, wanted: float, now: float) -> float:
-    taken = min(wanted, max(0.0, bucket.left(now)))
+    taken = min(wanted, max(0.0, bucket.available(now)))
     bucket.take(taken, now)
     return taken

@@ -19,16 +19,6 @@ class Kept:
     jwks_uri: str | None = None
 
 
-class Plenty:
-    """As many looks as anybody wants."""
-
-    def take(self, now: float, *, renewal: bool = False) -> bool:
-        return True
-
-    def wait(self, *, renewal: bool = False) -> float:
-        return 0.0
-
-
 @dataclass
 class ControlPlane:
     kept: dict[str, Kept] = field(default_factory=dict)

@@ -10,10 +10,10 @@ from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.key_sets import FetchedKeys, KeySet
 from keyfence.auth.tenant_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, TenantIssuers
 from keyfence.errors import Internal, Throttled
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import call_budget
 
 from .clock import FakeClock
-from .control_plane import ControlPlane, Kept, Plenty, Sleeper, unpublished
+from .control_plane import ControlPlane, Kept, Sleeper, unpublished
 from .fake_source import FakeSource
 from .identity_provider import jwk, private_key
 
@@ -37,7 +37,7 @@ def sleeper(clock: FakeClock) -> Sleeper:
 
 @pytest.fixture
 def owned(plane: ControlPlane, clock: FakeClock, sleeper: Sleeper) -> TenantIssuers:
-    return TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=sleeper)
+    return TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, sleep=sleeper)
 
 
 async def known(owned: TenantIssuers, url: str = A1) -> Issuer:
@@ -256,7 +256,7 @@ async def test_who_waited_while_others_read_does_not_read_again(plane: ControlPl
         clock.advance(MAX_AGE)
         await issuers.find(A1)
 
-    issuers = TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=long_sleep)
+    issuers = TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, sleep=long_sleep)
     issuer = await known(issuers)
     for _ in range(2):
         assert await issuer.keys.find("random") is None
@@ -296,7 +296,7 @@ async def test_what_no_tenant_can_own_is_never_looked_up(owned: TenantIssuers, p
 
 
 async def test_made_up_issuers_are_throttled_while_known_ones_are_served(plane: ControlPlane, clock: FakeClock) -> None:
-    owned = TenantIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    owned = TenantIssuers(plane.look_up, unpublished, call_budget(10), clock=clock)
     await known(owned)
     refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(100)]
     assert all(refusals[20:])
@@ -309,7 +309,7 @@ async def test_made_up_issuers_are_throttled_while_known_ones_are_served(plane: 
 
 
 async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(plane: ControlPlane, clock: FakeClock) -> None:
-    spent = Budget(1e-9)
+    spent = call_budget(1e-9)
     owned = TenantIssuers(plane.look_up, unpublished, spent, clock=clock)
     await known(owned)
     clock.advance(MAX_AGE)
@@ -319,7 +319,7 @@ async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(plane: Co
 
 
 async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, clock: FakeClock) -> None:
-    owned = TenantIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    owned = TenantIssuers(plane.look_up, unpublished, call_budget(10), clock=clock)
     refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(20)]
     refusal = refusals[-1]
     assert refusal is not None
@@ -332,7 +332,7 @@ async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, 
 async def test_a_new_key_of_a_known_issuer_is_found_in_the_middle_of_made_up_issuers(
     plane: ControlPlane, clock: FakeClock
 ) -> None:
-    owned = TenantIssuers(plane.look_up, unpublished, Budget(10), clock=clock)
+    owned = TenantIssuers(plane.look_up, unpublished, call_budget(10), clock=clock)
     issuer = await known(owned)
     for number in range(100):
         await _refusal(owned, f"https://id.example/made-up-{number}")
@@ -351,7 +351,7 @@ async def _refusal(owned: TenantIssuers, url: str) -> Throttled | None:
 async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_not(
     plane: ControlPlane, clock: FakeClock
 ) -> None:
-    owned = TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, largest=8)
+    owned = TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, largest=8)
     for number in range(100):
         plane.keep(f"https://id.example/t{number}", f"t{number}", {"keys": [OLD]})
         await known(owned, f"https://id.example/t{number}")
@@ -360,7 +360,7 @@ async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_no
 
 
 async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: ControlPlane, clock: FakeClock) -> None:
-    owned = TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, largest=2)
+    owned = TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, largest=2)
     plane.keep("https://id.example/third", "third", {"keys": [OLD]})
     for url in (A1, A10):
         await known(owned, url)
@@ -415,7 +415,7 @@ async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, c
             await gate.wait()
         return found
 
-    owned = TenantIssuers(look_up, unpublished, Plenty(), clock=clock)
+    owned = TenantIssuers(look_up, unpublished, call_budget(1e9), clock=clock)
     late = asyncio.create_task(owned.find(A1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -442,7 +442,7 @@ async def test_published_keys_stay_while_their_address_does_and_go_with_it(
         made.append(uri)
         return FetchedKeys(sources[uri].fetch, clock=clock)
 
-    owned = TenantIssuers(plane.look_up, published, Plenty(), clock=clock)
+    owned = TenantIssuers(plane.look_up, published, call_budget(1e9), clock=clock)
     first, second = sources
     plane.kept[A1] = Kept(A1, plane.kept[A1].tenant, jwks_uri=first)
     key, issuer = await key_of(owned), await known(owned)
@@ -467,7 +467,7 @@ async def test_no_two_reads_of_one_issuer_overlap(plane: ControlPlane, clock: Fa
         under_way.append(under_way[-1] - 1)
         return plane.kept[url]
 
-    owned = TenantIssuers(look_up, unpublished, Plenty(), clock=clock, sleep=sleeper)
+    owned = TenantIssuers(look_up, unpublished, call_budget(1e9), clock=clock, sleep=sleeper)
     issuer = await known(owned)
     await asyncio.gather(
         *(issuer.keys.find(f"random-{number}") for number in range(50)), *(owned.find(A1) for _ in range(50))

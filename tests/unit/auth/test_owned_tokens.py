@@ -9,9 +9,10 @@ from keyfence.auth.tenant_issuers import MAX_AGE, TenantIssuers
 from keyfence.auth.token import operator_from, principal_from
 from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Internal, Unauthenticated
+from keyfence_iam.token_bucket import call_budget
 
 from .clock import FakeClock
-from .control_plane import ControlPlane, Plenty, Sleeper, unpublished
+from .control_plane import ControlPlane, Sleeper, unpublished
 from .identity_provider import IdentityProvider
 
 A1, A10 = "https://id.example/a1", "https://id.example/a10"
@@ -37,7 +38,7 @@ def plane(a1: IdentityProvider, a10: IdentityProvider) -> ControlPlane:
 
 @pytest.fixture
 def owned(plane: ControlPlane, clock: FakeClock) -> TenantIssuers:
-    return TenantIssuers(plane.look_up, unpublished, Plenty(), clock=clock, sleep=Sleeper(clock))
+    return TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, sleep=Sleeper(clock))
 
 
 @pytest.fixture

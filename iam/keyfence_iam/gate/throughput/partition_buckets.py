@@ -38,7 +38,7 @@ class PartitionBuckets:
         if bucket is None:
             return True
         self._buckets.move_to_end((claim.partition, claim.kind))
-        return bucket.left(self._now()) > 0
+        return bucket.available(self._now()) > 0
 
     def take(self, claims: Iterable[PartitionUnits]) -> None:
         for claim in claims:
@@ -58,5 +58,4 @@ class PartitionBuckets:
 
     def _full(self, kind: UnitKind) -> TokenBucket:
         rate = self._rates.of(kind)
-        burst = rate * self._rates.burst_seconds
-        return TokenBucket(rate=rate, burst=burst, balance=burst, filled_at=self._now())
+        return TokenBucket.full(rate, rate * self._rates.burst_seconds, self._now())

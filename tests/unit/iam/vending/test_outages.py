@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence_iam.sts.session_spec import SessionThrottled, SessionUnavailable, StsConnectionLost
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import call_budget
 
 from .scripted import Scene, reads, scene
 
@@ -94,7 +94,7 @@ async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: S
 
 @pytest.mark.parametrize(("rate", "asked"), [(5.0, 2), (0.5, 1)], ids=["in the budget", "beyond it"])
 async def test_a_connection_that_was_closed_is_tried_once_more_out_of_the_budget(rate: float, asked: int) -> None:
-    stage = scene(budget=Budget(rate))
+    stage = scene(budget=call_budget(rate))
     stage.sts.failure = StsConnectionLost("STS cannot be reached: Connection was closed")
     with pytest.raises(StsConnectionLost):
         await stage.use(reads("acme"))

@@ -6,7 +6,7 @@ import pytest
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import SessionThrottled
-from keyfence_iam.token_bucket import Budget
+from keyfence_iam.token_bucket import call_budget
 
 from .scripted import Scene, reads, scene, writes
 
@@ -83,7 +83,7 @@ async def test_whatever_sts_says_the_refusal_stands(stage: Scene, failure: Excep
 
 
 async def test_beyond_the_budget_nothing_is_replaced_and_the_next_who_is_refused_may_try() -> None:
-    stage = scene(budget=Budget(0.5))
+    stage = scene(budget=call_budget(0.5))
     kept = await stage.vending.credentials(ACME)
     assert await replaced(stage, kept) is None
     stage.clock.now += 2
