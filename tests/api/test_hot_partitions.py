@@ -11,9 +11,10 @@ import pytest
 from keyfence import app
 from keyfence.hot_partitions.fleet import FleetTraffic
 from keyfence.hot_partitions.hottest import HotPartitionReport
-from keyfence.hot_partitions.partition_load import STEP_SECONDS, CapacityUnits, Partition, PartitionLoad, step_of
+from keyfence.hot_partitions.partition_load import Partition, PartitionLoad, step_of
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import TenantRepository
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.world import Session, World
 
@@ -30,7 +31,7 @@ def spot(
     return PartitionLoad(
         place,
         collection,
-        {step_of(time.time()): CapacityUnits(read * STEP_SECONDS, write * STEP_SECONDS, 1, throttled)},
+        {step_of(time.time()): TrafficCounts(read * STEP_SECONDS, write * STEP_SECONDS, 1, throttled)},
     )
 
 
@@ -103,7 +104,7 @@ async def test_nothing_is_told_of_what_is_long_over_or_not_hot(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     place = Partition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
-    old = PartitionLoad(place, "", {step_of(time.time()) - 6: CapacityUnits(write=9_000.0)})
+    old = PartitionLoad(place, "", {step_of(time.time()) - 6: TrafficCounts(write=9_000.0)})
     await fleet.put("one", HotPartitionReport((old, spot(place, "", write=99.0)), ()))
     assert await asked(world) == []
 

@@ -13,14 +13,15 @@ from typing import Any, cast
 
 from keyfence.admission import tenant_limits
 from keyfence.auth.verifier import TokenCache, VerifiedToken
-from keyfence.hot_partitions import window
-from keyfence.hot_partitions.partition_load import STEP_SECONDS, STEPS_PER_WINDOW, Partition
+from keyfence.hot_partitions.partition_load import Partition
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy import cache
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence.usage import ledger
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.dynamodb import traffic_window
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, STEPS_PER_WINDOW
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import tenant_session
 from keyfence_iam.tenant import TenantId
@@ -111,10 +112,17 @@ def verified() -> Filled:
 def watched() -> Filled:
     """Every step of a window full, of partitions that no two steps share."""
     seconds = itertools.count()
-    kept = window.TrafficWindow(clock=lambda: next(seconds) * STEP_SECONDS / int(window.SIZE * BEYOND))
-    for tenant in tenants(STEPS_PER_WINDOW * window.SIZE):
+    kept: traffic_window.TrafficWindow[Partition] = traffic_window.TrafficWindow(
+        clock=lambda: next(seconds) * STEP_SECONDS / int(traffic_window.MAX_KEYS_PER_STEP * BEYOND)
+    )
+    for tenant in tenants(STEPS_PER_WINDOW * traffic_window.MAX_KEYS_PER_STEP):
         kept.add(Partition(tenant.id, "GSI2", f"TENANT#{tenant.id}#OPEN#00"), 0.5, 1.0)
-    return Filled("partitions", STEPS_PER_WINDOW * window.SIZE, kept, sum(len(one) for one in kept._sketches.values()))
+    return Filled(
+        "partitions",
+        STEPS_PER_WINDOW * traffic_window.MAX_KEYS_PER_STEP,
+        kept,
+        sum(len(one) for one in kept._sketches.values()),
+    )
 
 
 MEMORIES: tuple[Callable[[], Filled], ...] = (registered, allowed, counted, vended, verified, watched)

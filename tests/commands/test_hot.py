@@ -8,7 +8,8 @@ import pytest
 
 from keyfence.hot_partitions.fleet import FleetTraffic
 from keyfence.hot_partitions.hottest import HotPartitionReport
-from keyfence.hot_partitions.partition_load import CapacityUnits, Partition, PartitionLoad, step_of
+from keyfence.hot_partitions.partition_load import Partition, PartitionLoad, step_of
+from keyfence_iam.dynamodb.traffic_window import TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.commands.typed import run
 from tests.world import World
@@ -26,11 +27,11 @@ def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
     step = step_of(time.time())
     slot = PartitionLoad(
-        Partition(ACME, "GSI2", "TENANT#acme#OPEN#00"), "open_orders", {step: CapacityUnits(500.0, 21_000.0, 1_000, 12)}
+        Partition(ACME, "GSI2", "TENANT#acme#OPEN#00"), "open_orders", {step: TrafficCounts(500.0, 21_000.0, 1_000, 12)}
     )
     whole = PartitionLoad(Partition(ACME, "GSI2", "TENANT#acme#OPEN"), "open_orders", slot.steps)
     lone = PartitionLoad(
-        Partition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: CapacityUnits(write=5_000.0)}
+        Partition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write=5_000.0)}
     )
     asyncio.run(FleetTraffic(world.tables.control(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,))))
     code, out, said = hot()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from keyfence.jobs.offboard.certificate import signer
-from keyfence.store.codec import item_bytes
+from keyfence_iam.dynamodb.item_size import stored_size
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE
 from keyfence_iam.tenant import TenantId
@@ -163,7 +163,7 @@ def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
 
 def test_every_tenant_is_weighed_and_the_register_told(world: World, tenant: TenantId) -> None:
     fill(world, tenant, 12)
-    expected = sum(item_bytes(_wire(item)) for item in of(left(world), tenant))
+    expected = sum(stored_size(_wire(item)) for item in of(left(world), tenant))
     empty = asyncio.run(world.new_tenant())
     code, out, _ = run("weigh", "--json", "--rate", "100000")
     assert (code, json.loads(out)[tenant], json.loads(out)[empty]) == (

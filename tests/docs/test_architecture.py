@@ -10,8 +10,6 @@ from keyfence.auth.key_sets import RefreshPolicy
 from keyfence.auth.verifier import CACHED_TOKENS, RECHECK_SECONDS
 from keyfence.domains.sessions import revocation
 from keyfence.graphql.document_cache import ENTRY_WEIGHT
-from keyfence.hot_partitions import window
-from keyfence.hot_partitions.partition_load import STEP_SECONDS
 from keyfence.http import media_types
 from keyfence.http.request import BODY_LIMIT
 from keyfence.settings import LOCATION_GRACE_SECONDS
@@ -21,6 +19,8 @@ from keyfence.store.keys import PARTITION_BYTES, SORT_BYTES
 from keyfence.store.writes import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
 from keyfence.tenancy import cache
 from keyfence.usage import ledger
+from keyfence_iam.dynamodb import traffic_window
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS
 from keyfence_iam.sts import refresh, session_cache
 from tests.docs.pages import DOCS, ROOT, prose, table
 
@@ -37,7 +37,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"{cache.LARGEST:,}; {cache.MAX_AGE:g} s",
         f"{tenant_issuers.LARGEST:,} of each; {tenant_issuers.MAX_AGE:g} s and {tenant_issuers.ABSENT_FOR:g} s",
         f"what is left of tenants' quotas | {tenant_limits.LARGEST:,};",
-        f"the heaviest {window.SIZE:,} of each {STEP_SECONDS} s",
+        f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
         f"of hours that are over {ledger.LARGEST:,} |",
         f"`KEYFENCE_REVOCATION_SECONDS` says so; then {revocation.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",

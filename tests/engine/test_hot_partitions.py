@@ -18,9 +18,8 @@ from keyfence.hot_partitions.autopilot import NAME, Autopilot
 from keyfence.hot_partitions.fleet import FleetTraffic, HotPartition, HotPartitions
 from keyfence.hot_partitions.hottest import CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.observer import PartitionObserver
-from keyfence.hot_partitions.partition_load import STEP_SECONDS, WINDOW
+from keyfence.hot_partitions.partition_load import WINDOW
 from keyfence.hot_partitions.publisher import TrafficPublisher
-from keyfence.hot_partitions.window import TrafficWindow
 from keyfence.jobs.reshard.start import StartReshard
 from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.location import TenantLocation
@@ -28,6 +27,7 @@ from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.repository import TenantRepository
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.world import World

@@ -1,24 +1,35 @@
-"""How many bytes DynamoDB counts for an item when it is read or written."""
+"""The bytes that DynamoDB counts for an item when it is read, written or stored."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 Item = Mapping[str, Any]
 
-UNKNOWN_NEW_VALUE = "altered"
-"""Stands where a type stands: a value that is about to become another one, which is not known and counted as it was."""
+UNKNOWN_NEW_VALUE = "unknown new value"
+"""Used in place of an attribute type: the old value, where an update stores a value that is not known here.
+
+The new value is counted with the size of the old one.
+"""
+
+STORAGE_OVERHEAD = 100
+"""Bytes that are billed for the storage of each item, in addition to its names and values."""
 
 CONTAINER = 3
 ELEMENT = 1
 
 
+def stored_size(item: Item) -> int:
+    """Return the bytes of an item as they are billed for storage."""
+    return STORAGE_OVERHEAD + item_size(item)
+
+
 def item_size(item: Item | None) -> int:
-    """Names and values, without what storage adds."""
+    """Return the bytes of all names and values, as capacity units count them. A missing item has none."""
     return sum(len(name.encode()) + _value(value) for name, value in item.items()) if item else 0
 
 
 def _value(value: object) -> int:
-    """What is no value weighs nothing: the engine refuses it anyway."""
+    """Return the bytes of an attribute value, and 0 for a malformed one, which DynamoDB rejects anyway."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return 0
     ((kind, content),) = value.items()
@@ -31,7 +42,7 @@ def _text(text: str) -> int:
 
 
 def _number(text: str) -> int:
-    """A byte for two digits that count, one for the number itself and one for a minus."""
+    """One byte for two significant digits, one for the number itself, and one for a minus sign."""
     digits = text.lower().partition("e")[0].lstrip("+-").replace(".", "").strip("0")
     return (len(digits) + 1) // 2 + 1 + (text.startswith("-") and digits != "")
 

@@ -50,6 +50,9 @@ BATCHED_STATEMENT = _names("Statement Parameters ConsistentRead ReturnValuesOnCo
 TRANSACTED_STATEMENT = _names("Statement Parameters ReturnValuesOnConditionCheckFailure")
 
 
+WRITE_OPERATIONS = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
+"""Operations that write items. Those of PartiQL are missing: only their statements say what they do."""
+
 STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 CONTENT_TYPE = re.compile(rb"application/(?:x-amz-json-1\.0|json)\s*(?:;\s*charset=utf-8)?", re.IGNORECASE)
 _TARGET = re.compile(rb"DynamoDB(Streams)?_20120810\.([A-Za-z]{1,64})")

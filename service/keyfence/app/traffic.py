@@ -6,20 +6,21 @@ from keyfence import access_patterns
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
 from keyfence.hot_partitions.fleet import FleetTraffic
 from keyfence.hot_partitions.hottest import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.partition_load import Partition
 from keyfence.hot_partitions.publisher import TrafficPublisher
-from keyfence.hot_partitions.window import TrafficWindow
 from keyfence.jobs.job import Job
 from keyfence.jobs.reshard.start import StartReshard
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
+from keyfence_iam.dynamodb.traffic_window import TrafficWindow
 
 
 def traffic_of(
     settings: Settings,
     tables: Tables,
-    window: TrafficWindow,
+    window: TrafficWindow[Partition],
     told: Callable[[Tenant], None],
     carry_on: Callable[[Job], None],
 ) -> TrafficPublisher:

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from keyfence.hot_partitions.hottest import WARM, HotPartitionReport
 from keyfence.hot_partitions.partition_load import (
-    STEPS_PER_WINDOW,
     Partition,
     PartitionLoad,
     from_json,
@@ -23,6 +22,7 @@ from keyfence.store.shards import ONE
 from keyfence.store.table import Table
 from keyfence.tenancy.access_patterns import tenant_by_id
 from keyfence.tenancy.tenant import Tenant
+from keyfence_iam.dynamodb.traffic_window import STEPS_PER_WINDOW
 from keyfence_iam.tenant import TenantId
 
 KEPT = timedelta(minutes=10)

@@ -6,20 +6,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
-from keyfence.hot_partitions.partition_load import (
-    READ_LIMIT,
-    STEP_SECONDS,
-    TABLE,
-    WRITE_LIMIT,
-    Partition,
-    PartitionLoad,
-    Steps,
-    added,
-)
-from keyfence.hot_partitions.window import SpaceSavingSketch, TrafficWindow
+from keyfence.hot_partitions.partition_load import TABLE, Partition, PartitionLoad, Steps, added
 from keyfence.store.entity import Entity
 from keyfence.store.key_template import KeyField, KeyTemplate
 from keyfence.store.shards import LIMIT, shard_suffix
+from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
+from keyfence_iam.dynamodb.heavy_hitters import SpaceSavingSketch
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow
 
 _VALUE = "[^#]+"
 _SLOT = "[0-9a-f]{2}"
@@ -97,7 +90,7 @@ class HotPartitionReport:
 class HotPartitionFinder:
     """Looks for them in the window."""
 
-    window: TrafficWindow
+    window: TrafficWindow[Partition]
     naming: CollectionMatcher
     servers: int = 1
 
@@ -126,5 +119,5 @@ class HotPartitionFinder:
 
 
 def _warm(sketch: SpaceSavingSketch[Partition], servers: int) -> Iterator[Partition]:
-    read, write = (WARM * STEP_SECONDS * limit / servers for limit in (READ_LIMIT, WRITE_LIMIT))
+    read, write = (WARM * STEP_SECONDS * limit / servers for limit in (PARTITION_READ_UNITS, PARTITION_WRITE_UNITS))
     return (place for place, one in sketch if one.throttled or one.read >= read or one.write >= write)

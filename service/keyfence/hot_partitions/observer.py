@@ -8,15 +8,16 @@ import orjson
 import structlog
 
 from keyfence.hot_partitions.partition_load import TABLE, Partition, place_of
-from keyfence.hot_partitions.window import SketchEntry, TrafficWindow
-from keyfence.store.codec import OVERHEAD, item_bytes
 from keyfence.store.dynamodb.caller import ObservedCall
-from keyfence.store.dynamodb.capacity import WRITES
 from keyfence.store.dynamodb.errors import BUSY, CONTENDED, DynamoDbError
 from keyfence.store.dynamodb.table_definition import INDEXES, PROJECTED
 from keyfence.store.entity import key_names
 from keyfence.usage.hourly_usage import CONTROL_PLANE
-from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, WRITE_BYTES, write_units
+from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, WRITE_BYTES, consumed_total, write_units
+from keyfence_iam.dynamodb.heavy_hitters import SketchEntry
+from keyfence_iam.dynamodb.item_size import item_size
+from keyfence_iam.dynamodb.operations import WRITE_OPERATIONS
+from keyfence_iam.dynamodb.traffic_window import TrafficWindow
 from keyfence_iam.tenant import TenantId
 
 Item = Mapping[str, Any]
@@ -125,7 +126,7 @@ def _moved(table: str, update: Mapping[str, Any]) -> Iterator[CapacityRequest]:
 
 
 def _units(item: Item) -> float:
-    return write_units(item_bytes(dict(item)) - OVERHEAD)
+    return write_units(item_size(item))
 
 
 def _carried(index: str, item: Item) -> Item:
@@ -166,7 +167,7 @@ log = structlog.get_logger(__name__)
 class PartitionObserver:
     """The watcher of a server. A call must not fail because nobody could make sense of it here."""
 
-    window: TrafficWindow = field(default_factory=TrafficWindow)
+    window: TrafficWindow[Partition] = field(default_factory=TrafficWindow)
 
     def answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None:
         try:
@@ -188,10 +189,10 @@ class PartitionObserver:
     def _answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None:
         """A page's units are its partition's; those of several keys are taken to be shared alike."""
         operation, call = asked.operation, asked.parameters
-        if operation in WRITES:
+        if operation in WRITE_OPERATIONS:
             self._count(asked, capacity_requests(operation, call, 0.0), unprocessed(call, answer))
             return
-        units = _consumed_units(answer.get("ConsumedCapacity") or ())
+        units = consumed_total(answer.get("ConsumedCapacity"))
         if operation in SINGLE:
             self._count(asked, capacity_requests(operation, call, units), ())
             return
@@ -220,17 +221,10 @@ class PartitionObserver:
 
     def _usual(self, place: Partition) -> float:
         """What a read in vain would have taken: as much as those that were answered."""
-        known = self.window.now.find(place)
+        known = self.window.current.find(place)
         return max(LEAST_READ, known.read / known.reads) if known and known.reads else LEAST_READ
 
     def _busiest(self, tenant: TenantId, member: Member) -> SketchEntry:
         """A refusal does not say which of an item's partitions had no units left."""
         places = [place_of(tenant, where, partition, table) for table, where, partition, _, _ in member]
         return self.window.add(max(places, key=self.window.load), 0.0, 0.0)
-
-
-def _consumed_units(consumed: Any) -> float:
-    """One part, or a list of them by table."""
-    if isinstance(consumed, Mapping):
-        return float(consumed.get("CapacityUnits", 0.0))
-    return float(sum(part.get("CapacityUnits", 0.0) for part in consumed))

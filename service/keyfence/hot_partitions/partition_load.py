@@ -1,4 +1,4 @@
-"""`Partition`, `CapacityUnits`, `PartitionLoad` over the last minute."""
+"""`Partition`, `TrafficCounts`, `PartitionLoad` over the last minute."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -6,40 +6,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from keyfence_iam.dynamodb.capacity import partition_share
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, STEPS_PER_WINDOW, TrafficCounts
 from keyfence_iam.tenant import TenantId
 
-READ_LIMIT = 3_000.0
-WRITE_LIMIT = 1_000.0
-
-STEP_SECONDS = 10
-"""Seconds that are summed up."""
-
-STEPS_PER_WINDOW = 6
-"""So many steps are a window."""
-
 WINDOW = STEP_SECONDS * STEPS_PER_WINDOW
-
-
-class CapacityUnits(NamedTuple):
-    """What was asked for, also in vain; `reads` are the calls that read, `throttled` those that were turned away."""
-
-    read: float = 0.0
-    write: float = 0.0
-    reads: int = 0
-    throttled: int = 0
-
-    def plus(self, other: "CapacityUnits") -> "CapacityUnits":
-        return CapacityUnits(
-            self.read + other.read,
-            self.write + other.write,
-            self.reads + other.reads,
-            self.throttled + other.throttled,
-        )
-
-
-def load(read: float, write: float) -> float:
-    """Seconds of a partition that these units take."""
-    return read / READ_LIMIT + write / WRITE_LIMIT
 
 
 def step_of(moment: float) -> int:
@@ -66,7 +37,7 @@ def place_of(tenant: TenantId, where: str, partition: str, table: str) -> Partit
     return tuple.__new__(Partition, (tenant, where, partition, table))
 
 
-Steps = Mapping[int, CapacityUnits]
+Steps = Mapping[int, TrafficCounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +69,7 @@ class PartitionLoad:
     @property
     def share(self) -> float:
         """Of what one partition gives."""
-        return max(self.read / READ_LIMIT, self.write / WRITE_LIMIT)
+        return partition_share(self.read, self.write)
 
     def since(self, step: int) -> "PartitionLoad":
         return replace(self, steps={at: units for at, units in self.steps.items() if at >= step})
@@ -115,7 +86,7 @@ def sum_by_partition(spots: Iterable[PartitionLoad]) -> tuple[PartitionLoad, ...
 
 def added(one: Steps, other: Steps) -> Steps:
     """Of the same moments, so that the highest sum is of what was asked at once."""
-    return {step: one.get(step, CapacityUnits()).plus(other.get(step, CapacityUnits())) for step in {**one, **other}}
+    return {step: one.get(step, TrafficCounts()).plus(other.get(step, TrafficCounts())) for step in {**one, **other}}
 
 
 def to_json(spots: Iterable[PartitionLoad]) -> str:
@@ -132,4 +103,4 @@ def _read(
     tenant: str, where: str, partition: str, table: str, collection: str, steps: list[list[Any]]
 ) -> PartitionLoad:
     place = Partition(TenantId(tenant), where, partition, table)
-    return PartitionLoad(place, collection, {step: CapacityUnits(*units) for step, *units in steps})
+    return PartitionLoad(place, collection, {step: TrafficCounts(*units) for step, *units in steps})

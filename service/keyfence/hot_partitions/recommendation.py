@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from keyfence.hot_partitions.partition_load import READ_LIMIT, WRITE_LIMIT, PartitionLoad
+from keyfence.hot_partitions.partition_load import PartitionLoad
 from keyfence.jobs.reshard.start import most_of
 from keyfence.store.shards import LIMIT
 from keyfence.tenancy.quotas import Tier
+from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from keyfence_iam.tenant import TenantId
 
 GROW_AT = 0.7
@@ -73,21 +74,25 @@ class ShardNeed:
 
     def least(self, current: int) -> int:
         """The fewest slots that would do, and never fewer than there are."""
-        reads = recommended_for_reads(self.read, READ_LIMIT, current, self.units_per_read)
+        reads = recommended_for_reads(self.read, PARTITION_READ_UNITS, current, self.units_per_read)
         return min(
             most_of(self.collection),
-            max(current, min_shards(self.write, WRITE_LIMIT), min(reads, min_shards(self.read, READ_LIMIT))),
+            max(
+                current,
+                min_shards(self.write, PARTITION_WRITE_UNITS),
+                min(reads, min_shards(self.read, PARTITION_READ_UNITS)),
+            ),
         )
 
     def recommended(self, current: int) -> int:
         """With room to spare, and as many as there are while they are not full."""
-        reads = recommended_for_reads(self.read, READ_LIMIT, current, self.units_per_read)
-        return min(most_of(self.collection), max(recommended_shards(self.write, WRITE_LIMIT, current), reads))
+        reads = recommended_for_reads(self.read, PARTITION_READ_UNITS, current, self.units_per_read)
+        return min(most_of(self.collection), max(recommended_shards(self.write, PARTITION_WRITE_UNITS, current), reads))
 
     @property
     def peak(self) -> dict[str, object]:
         """What decides."""
-        written = self.write / WRITE_LIMIT >= self.read / READ_LIMIT
+        written = self.write / PARTITION_WRITE_UNITS >= self.read / PARTITION_READ_UNITS
         return {"peak": self.write if written else self.read, "units": "write" if written else "read"}
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from keyfence.store.codec import Item, item_bytes
+from keyfence.store.codec import Item
 from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.expressions import UpdateExpression
 from keyfence.store.scan import ScanPage, TableScan, tenant_of_partition
@@ -12,6 +12,7 @@ from keyfence.store.table import Table
 from keyfence.store.writes import update_attributes
 from keyfence.tenancy.access_patterns import tenants
 from keyfence.tenancy.tenant import Placement, Tenant
+from keyfence_iam.dynamodb.item_size import stored_size
 from keyfence_iam.tenant import TenantId
 
 
@@ -36,7 +37,7 @@ class StorageTotals:
     def add(self, item: Item) -> None:
         if owner := tenant_of_partition(item["PK"]["S"]):
             self.items[owner] += 1
-            self.bytes[owner] += item_bytes(item)
+            self.bytes[owner] += stored_size(item)
         elif item.get("type") == {"S": tenants.type}:
             tenant: Tenant = tenants.read(item)
             self.known[tenant.id] = tenant.stored_bytes

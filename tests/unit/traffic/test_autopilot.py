@@ -12,7 +12,7 @@ import pytest
 from keyfence.errors import Conflict
 from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
 from keyfence.hot_partitions.hottest import HotPartitionReport
-from keyfence.hot_partitions.partition_load import STEP_SECONDS, WINDOW, CapacityUnits, Partition, PartitionLoad
+from keyfence.hot_partitions.partition_load import WINDOW, Partition, PartitionLoad
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer
@@ -23,6 +23,7 @@ from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.scripted import KEY, NAME, credentials
 from tests.unit.store.shelves import Shelves
@@ -34,7 +35,7 @@ def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
     """So many write units a second to the open orders."""
     place = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
     return HotPartitionReport(
-        lists=(PartitionLoad(place, "open_orders", {1: CapacityUnits(write=units * STEP_SECONDS)}),)
+        lists=(PartitionLoad(place, "open_orders", {1: TrafficCounts(write=units * STEP_SECONDS)}),)
     )
 
 

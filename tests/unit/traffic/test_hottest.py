@@ -5,7 +5,7 @@ import pytest
 from keyfence import access_patterns
 from keyfence.hot_partitions.hottest import MOST, CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.partition_load import Partition, from_json, to_json
-from keyfence.hot_partitions.window import TrafficWindow
+from keyfence_iam.dynamodb.traffic_window import TrafficWindow
 
 from .clock import ACME, Clock, open_orders
 
@@ -14,13 +14,13 @@ PRODUCT = Partition(ACME, "table", "TENANT#acme#PRODUCT#prd_1")
 
 
 @pytest.fixture
-def window() -> TrafficWindow:
+def window() -> TrafficWindow[Partition]:
     return TrafficWindow(Clock())
 
 
 @pytest.mark.parametrize(("read_units", "write_units"), [(2_999.0, 0.0), (0.0, 999.0)])
 def test_nothing_is_told_of_what_uses_less_than_a_tenth_of_its_limit(
-    window: TrafficWindow, read_units: float, write_units: float
+    window: TrafficWindow[Partition], read_units: float, write_units: float
 ) -> None:
     window.add(open_orders(), read_units, write_units)
     assert not HotPartitionFinder(window, NAMING).now()
@@ -28,19 +28,19 @@ def test_nothing_is_told_of_what_uses_less_than_a_tenth_of_its_limit(
     assert [spot.place for spot in HotPartitionFinder(window, NAMING).now().partitions] == [open_orders()]
 
 
-def test_a_server_of_many_tells_of_its_part_of_a_tenth(window: TrafficWindow) -> None:
+def test_a_server_of_many_tells_of_its_part_of_a_tenth(window: TrafficWindow[Partition]) -> None:
     window.add(open_orders(), 0.0, 250.0)
     assert not HotPartitionFinder(window, NAMING, servers=3).now()
     assert HotPartitionFinder(window, NAMING, servers=4).now()
 
 
-def test_whatever_was_turned_away_is_told(window: TrafficWindow) -> None:
+def test_whatever_was_turned_away_is_told(window: TrafficWindow[Partition]) -> None:
     window.add(PRODUCT, 0.5, 0.0).throttled += 1
     (spot,) = HotPartitionFinder(window, NAMING).now().partitions
     assert (spot.collection, spot.throttled) == ("", 1)
 
 
-def test_a_list_is_the_sum_of_its_slots_also_of_those_that_are_not_hot(window: TrafficWindow) -> None:
+def test_a_list_is_the_sum_of_its_slots_also_of_those_that_are_not_hot(window: TrafficWindow[Partition]) -> None:
     window.add(open_orders("00"), 0.0, 5_000.0)
     window.add(open_orders("0a"), 0.0, 900.0)
     window.add(open_orders("ff"), 0.0, 100.0)
@@ -51,7 +51,7 @@ def test_a_list_is_the_sum_of_its_slots_also_of_those_that_are_not_hot(window: T
     ]
 
 
-def test_only_so_many_are_told_and_they_are_the_hottest(window: TrafficWindow) -> None:
+def test_only_so_many_are_told_and_they_are_the_hottest(window: TrafficWindow[Partition]) -> None:
     for number in range(2 * MOST):
         window.add(Partition(ACME, "table", f"TENANT#acme#PRODUCT#prd_{number:03d}"), 0.0, 1_000.0 + number)
     found = HotPartitionFinder(window, NAMING).now().partitions
@@ -59,7 +59,7 @@ def test_only_so_many_are_told_and_they_are_the_hottest(window: TrafficWindow) -
     assert {spot.place.partition[-3:] for spot in found} == {f"{number:03d}" for number in range(MOST, 2 * MOST)}
 
 
-def test_what_is_written_is_read_back(window: TrafficWindow) -> None:
+def test_what_is_written_is_read_back(window: TrafficWindow[Partition]) -> None:
     window.add(open_orders(), 1_234.5, 5_678.0).reads += 3
     window.add(PRODUCT, 0.5, 0.0).throttled += 1
     hot = HotPartitionFinder(window, NAMING).now()

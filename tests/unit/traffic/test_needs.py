@@ -2,9 +2,10 @@
 
 import pytest
 
-from keyfence.hot_partitions.partition_load import STEP_SECONDS, CapacityUnits, Partition, PartitionLoad
+from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
 from keyfence.hot_partitions.recommendation import ShardNeed, needs
 from keyfence.store.shards import LIMIT
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 
 from .clock import ACME, GLOBEX, open_orders
 
@@ -44,7 +45,7 @@ def test_lists_of_one_collection_are_not_added_up_since_each_has_all_of_its_slot
         place = Partition(
             open_orders().tenant if tenant == "acme" else GLOBEX, "GSI3", f"TENANT#{tenant}#REGION#{name}"
         )
-        return PartitionLoad(place, "orders_by_region", {1: CapacityUnits(write=write * STEP_SECONDS)})
+        return PartitionLoad(place, "orders_by_region", {1: TrafficCounts(write=write * STEP_SECONDS)})
 
     found = needs([region("north", 900.0), region("south", 1_200.0), region("north", 50.0, "globex")])
     assert [(one.tenant, one.write) for one in found] == [(ACME, 1_200.0), (GLOBEX, 50.0)]

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from keyfence.hot_partitions.observer import PartitionObserver
-from keyfence.hot_partitions.partition_load import CapacityUnits, Partition
-from keyfence.hot_partitions.window import TrafficWindow
+from keyfence.hot_partitions.partition_load import Partition
 from keyfence.store.dynamodb.caller import DynamoDbCaller, ObservedCall
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.location import TenantLocation
+from keyfence_iam.dynamodb.traffic_window import TrafficCounts, TrafficWindow
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials
 
@@ -40,8 +40,8 @@ def away(*reasons: str) -> DynamoDbError:
     return DynamoDbError("TransactionCanceledException", "", reasons or ("ProvisionedThroughputExceeded",))
 
 
-def seen(traffic: PartitionObserver, place: Partition) -> CapacityUnits:
-    (found,) = traffic.window.steps(place).values() or (CapacityUnits(),)
+def seen(traffic: PartitionObserver, place: Partition) -> TrafficCounts:
+    (found,) = traffic.window.steps(place).values() or (TrafficCounts(),)
     return found
 
 
@@ -67,7 +67,7 @@ def traffic() -> PartitionObserver:
 async def test_a_page_is_its_partitions_units(traffic: PartitionObserver) -> None:
     for units in (0.5, 4.0):
         await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": units}})
-    assert seen(traffic, OPEN) == CapacityUnits(4.5, 0.0, 2, 0)
+    assert seen(traffic, OPEN) == TrafficCounts(4.5, 0.0, 2, 0)
 
 
 async def test_a_call_that_is_turned_away_asks_once_however_often_it_is_tried(traffic: PartitionObserver) -> None:
@@ -109,21 +109,21 @@ async def test_the_busiest_of_an_items_partitions_is_blamed_also_when_a_step_has
 async def test_a_condition_that_does_not_hold_is_asked_for_and_not_throttled(traffic: PartitionObserver) -> None:
     with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, away("ConditionalCheckFailed"))
-    assert seen(traffic, CUSTOMER) == CapacityUnits(0.0, 2.0)
+    assert seen(traffic, CUSTOMER) == TrafficCounts(0.0, 2.0)
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException", "InternalServerError"])
 async def test_what_never_reached_a_partition_asks_nothing_of_it(traffic: PartitionObserver, code: str) -> None:
     with pytest.raises(DynamoDbError):
         await called(traffic, "TransactWriteItems", PLACING, *[DynamoDbError(code, "")] * PATIENCE.attempts)
-    assert len(traffic.window.now) == 0
+    assert len(traffic.window.current) == 0
 
 
 async def test_a_page_in_vain_counts_as_much_as_those_that_were_given(traffic: PartitionObserver) -> None:
     await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": 6.0}})
     with pytest.raises(DynamoDbError):
         await called(traffic, "Query", LIST, *[BUSY] * PATIENCE.attempts)
-    assert seen(traffic, OPEN) == CapacityUnits(12.0, 0.0, 2, PATIENCE.attempts)
+    assert seen(traffic, OPEN) == TrafficCounts(12.0, 0.0, 2, PATIENCE.attempts)
 
 
 async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_away(traffic: PartitionObserver) -> None:
@@ -132,9 +132,9 @@ async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_aw
     left = {"UnprocessedKeys": {NAME: {"Keys": keys[2:]}}, "ConsumedCapacity": [{"CapacityUnits": 3.0}]}
     await called(traffic, "BatchGetItem", {"RequestItems": {NAME: {"Keys": keys}}}, left)
     assert [seen(traffic, one) for one in places] == [
-        CapacityUnits(1.5, 0.0, 1),
-        CapacityUnits(1.5, 0.0, 1),
-        CapacityUnits(1.5, 0.0, 1, 1),
+        TrafficCounts(1.5, 0.0, 1),
+        TrafficCounts(1.5, 0.0, 1),
+        TrafficCounts(1.5, 0.0, 1, 1),
     ]
 
 
@@ -143,13 +143,13 @@ def test_what_belongs_to_no_tenant_is_the_services_own(traffic: PartitionObserve
     traffic.answered(
         ObservedCall(None, "GetItem", {"TableName": NAME, "Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}}
     )
-    assert seen(traffic, Partition(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == CapacityUnits(1.0, 0.0, 1)
+    assert seen(traffic, Partition(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == TrafficCounts(1.0, 0.0, 1)
 
 
 def test_a_call_that_nobody_understands_does_no_harm(traffic: PartitionObserver) -> None:
     traffic.answered(ObservedCall(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
     traffic.refused(ObservedCall(ACME, "GetItem", {}), BUSY)
-    assert len(traffic.window.now) == 0
+    assert len(traffic.window.current) == 0
 
 
 async def test_what_is_written_to_both_tables_of_a_move_is_asked_of_each_once(traffic: PartitionObserver) -> None:

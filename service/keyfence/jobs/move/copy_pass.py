@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from keyfence.errors import Internal
 from keyfence.jobs.scan_pass import PassResult, item_digest
-from keyfence.store.codec import Item, has_expired, item_bytes
+from keyfence.store.codec import Item, has_expired
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome, items_equal
 from keyfence.store.dynamodb.caller import DynamoDbCaller, get_many
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.table import Table
+from keyfence_iam.dynamodb.item_size import stored_size
 
 AT_ONCE = 8
 TOGETHER = 25
@@ -118,7 +119,7 @@ def _together(pairs: Sequence[ItemPair]) -> Iterator[list[ItemPair]]:
     """In their order, as many as one transaction takes."""
     some, size = list[ItemPair](), 0
     for pair in pairs:
-        weight = sum(item_bytes(item) for item in (pair.model, pair.copy) if item)
+        weight = sum(stored_size(item) for item in (pair.model, pair.copy) if item)
         if some and (len(some) == TOGETHER or size + weight > MOST_BYTES):
             yield some
             some, size = [], 0

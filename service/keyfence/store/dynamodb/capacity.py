@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
+from keyfence_iam.dynamodb.capacity import consumed_units
 
 
 class ConsumedCapacity(NamedTuple):
@@ -52,10 +52,4 @@ class CapacityMeter:
 
 
 def spent(operation: str, consumed: Any) -> ConsumedCapacity:
-    """By the answer's own words where it tells reads from writes: a transaction that is sent again only reads."""
-    reads = writes = 0.0
-    for part in consumed if isinstance(consumed, list) else (consumed,) if consumed else ():
-        units, told = part.get("CapacityUnits", 0.0), "ReadCapacityUnits" in part or "WriteCapacityUnits" in part
-        written = part.get("WriteCapacityUnits", 0.0) if told else units if operation in WRITES else 0.0
-        reads, writes = reads + units - written, writes + written
-    return ConsumedCapacity(operation, reads, writes)
+    return ConsumedCapacity(operation, *consumed_units(operation, consumed))

@@ -1,0 +1,1 @@
+"""Facts of DynamoDB: sizes, capacity units, traffic, expressions, table schemas."""
