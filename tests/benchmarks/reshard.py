@@ -33,7 +33,7 @@ from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import LOCATION_GRACE_SECONDS
 from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.ids import new_id
-from keyfence.store.location import TOO_OLD
+from keyfence.store.location import LOCATION_EXPIRED
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.writes import put
@@ -88,7 +88,7 @@ class Tenant:
             await (await self.table()).write(put(activities, made))
             self.kept.add(made.id)
         except Throttled as error:
-            (self.late if error.message == TOO_OLD else self.throttled)[phase] += 1
+            (self.late if error.message == LOCATION_EXPIRED else self.throttled)[phase] += 1
 
 
 def _entry(number: int) -> Activity:

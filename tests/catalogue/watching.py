@@ -70,9 +70,10 @@ def measured(name: str, seen: list[Seen]) -> Measured:
 def watched() -> Iterator[None]:
     """Every way into the table remembers its pattern while it is on its way; the outermost one counts."""
     ways: dict[str, Any] = {
-        name: _remembering(getattr(Table, name)) for name in ("find", "find_many", "find_everywhere", "read", "family")
+        name: _remembering(getattr(Table, name))
+        for name in ("find", "find_many", "find_in_all_shards", "read", "item_collection")
     }
-    with patch.multiple(Table, **ways, every=_remembering_each(Table.every)):
+    with patch.multiple(Table, **ways, iterate_shards=_remembering_each(Table.iterate_shards)):
         yield
 
 

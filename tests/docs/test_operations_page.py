@@ -21,7 +21,7 @@ from keyfence.jobs.offboard import job
 from keyfence.jobs.offboard.start import OffboardingPhase
 from keyfence.jobs.reshard.start import MOST
 from keyfence.settings import LOCATION_GRACE_SECONDS, Settings
-from keyfence.store.shards import LIMIT
+from keyfence.store.shards import MAX_SHARDS
 from keyfence.tenancy.quotas import TIER_QUOTAS
 from keyfence.tenancy.tenant import MovePhase
 from keyfence.usage.hourly_usage import LISTED, RETENTION
@@ -119,7 +119,7 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
         "up to {} slot in FREE, {} in STANDARD, {} in PREMIUM and {} in ENTERPRISE".format(
             *AUTOPILOT_MAX_SHARDS.values()
         ),
-        "Slots are 1 to {}, of `counters` 1 to {}.".format(LIMIT, MOST["counters"]),
+        "Slots are 1 to {}, of `counters` 1 to {}.".format(MAX_SHARDS, MOST["counters"]),
         f"the {LOCATION_GRACE_SECONDS:g} s that a request may go on by what it began with",
         f"which is {LEAST_SETTLING:g} with the defaults; `serve` refuses less",
         f"commands wait for {job_settling(SETTINGS):g} s unless it is set",

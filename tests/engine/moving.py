@@ -74,7 +74,7 @@ class Moving:
         return self.items(self.pool), self.items(self.silo)
 
     async def backfill(self) -> None:
-        home = TenantLocation(tenant=self.tenant, also=Reach.SILO)
+        home = TenantLocation(tenant=self.tenant, also_write_to=Reach.SILO)
         caller = self.world.tables.tenant(home, writes=True).caller
         likeness = ItemSync(caller=caller, source=self.pool, target=self.silo)
         for partition, sort in {key for items in self.both() for key in items}:

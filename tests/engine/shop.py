@@ -51,7 +51,7 @@ class Shop:
 
     @classmethod
     async def opened(cls, table: Table) -> "Shop":
-        noted = replace(table, journal=activity_log("clerk"))
+        noted = replace(table, activity_log=activity_log("clerk"))
         customer = await CustomerRepository(noted).create(name="Ann", email=None)
         return cls(noted, CustomerId(customer.id))
 

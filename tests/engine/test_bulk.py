@@ -73,7 +73,7 @@ class Counted(Pacer):
 
 async def test_every_item_counts_towards_the_rate(world: World, table: Table) -> None:
     rate = Counted()
-    await Importer(RecordWriter(replace(table, journal=activity_log("import")), rate)).run(BytesIO(content()))
+    await Importer(RecordWriter(replace(table, activity_log=activity_log("import")), rate)).run(BytesIO(content()))
     sent = [call.parameters for call in world.calls() if call.operation == "TransactWriteItems"]
     assert rate.passed == sum(len(call["TransactItems"]) for call in sent[-len(SMALL) :])
 

@@ -77,7 +77,7 @@ async def test_what_comes_meanwhile_comes_after_what_it_needs(world: World, tabl
 
 
 async def restored(trade: Trade) -> None:
-    for order in [order async for order in trade.table.every(deleted_orders)]:
+    for order in [order async for order in trade.table.iterate_shards(deleted_orders)]:
         await RecycleBin(trade.orders).restore(order.id)
 
 

@@ -14,7 +14,7 @@ SEEN = ActivityNote("thing.seen")
 
 async def slots(counters: CounterRepository, name: str) -> list[Counter]:
     """What each slot holds of a counter, where it holds something."""
-    (parts,) = await counters.table.find_everywhere(counter_by_name, [{"name": name}])
+    (parts,) = await counters.table.find_in_all_shards(counter_by_name, [{"name": name}])
     return [part for part in parts if part.total]
 
 

@@ -200,7 +200,7 @@ async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes
     await asyncio.gather(*server.flushing.autopilot._growing)
     counts = (await register.get(tenant)).shards["stores"]
     assert (counts.read_shards, counts.write_shards) == (4, 1)
-    assert counts.migration is not None
+    assert counts.job_id is not None
     await server.told()
     assert (await register.get(tenant)).shards["stores"] == counts
 

@@ -189,7 +189,7 @@ async def test_the_head_is_right_after_more_concurrent_joins_than_it_holds(table
     await asyncio.gather(*joins)
     await join(table, crew, await people_named(table, "late", 2))
     found = await GroupRepository(table).get(crew.id)
-    everybody = [edge.user_id async for edge in table.every(members_of_group, group_id=crew.id)]
+    everybody = [edge.user_id async for edge in table.iterate_shards(members_of_group, group_id=crew.id)]
     assert found.member_count == len(everybody) == SIZE + 18
     head = found.head or EmbeddedEdges()
     assert [child for child, _ in head.first(SIZE - 4) or []] == sorted(everybody)[: SIZE - 4]

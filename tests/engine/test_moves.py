@@ -275,7 +275,7 @@ async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_hol
     """So the wait is what it takes: who went on by an old home would write where nobody reads."""
     tenant = await populated(world, "stale", 1)
     await mover.moved(tenant, Placement.SILO)
-    stale = world.tables.tenant(TenantLocation(tenant=tenant, until=0.0), writes=True)
+    stale = world.tables.tenant(TenantLocation(tenant=tenant, valid_until=0.0), writes=True)
     with pytest.raises(Exception, match="where its items are"):
         await UserRepository(stale).create(email="late@x.example", name="A", role=Role.MEMBER)
     assert places(world, tenant)[0] == {}

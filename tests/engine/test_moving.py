@@ -84,7 +84,7 @@ async def test_orders_go_through_their_states_in_both_tables(moving: Moving) -> 
     shop = await Shop.opened(await moving.table(*POOL))
     early = await shop.place(key="early")
     before = moving.items(moving.pool)
-    shop = replace(shop, table=replace(await moving.table(*DUAL), journal=shop.table.journal))
+    shop = replace(shop, table=replace(await moving.table(*DUAL), activity_log=shop.table.activity_log))
     late = await shop.place(key="late")
     for order in (early, late):
         await shop.orders.transition(order.id, OrderStatus.CONFIRMED)
@@ -198,7 +198,7 @@ async def test_who_has_arrived_reaches_the_silo_alone(moving: Moving) -> None:
     stray = replace(table, caller=replace(table.caller, table=moving.pool))
     with pytest.raises(Forbidden):
         await UserRepository(stray).newest(first=1, after=None)
-    neighbour = TenantLocation(tenant=await moving.world.new_tenant(), reads=Reach.SILO)
+    neighbour = TenantLocation(tenant=await moving.world.new_tenant(), read_from=Reach.SILO)
     elsewhere = moving.world.tables.tenant(neighbour, writes=True)
     foreign = replace(elsewhere, caller=replace(elsewhere.caller, table=moving.silo))
     with pytest.raises(Forbidden):

@@ -299,7 +299,7 @@ async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAcces
     assert (tenant.status, tenant.name, tenant.issuer, tenant.owner_id) == (TenantStatus.OFFBOARDED, "leaver", "", "")
     assert (tenant.request, tenant.reason, tenant.shards, tenant.stored_bytes) == ("", None, {}, 0)
     assert await with_means.register.find_identity(ISSUER) is None
-    happened = [one async for one in with_means.register.table.every(events_of_tenant, tenant=wanted.id)]
+    happened = [one async for one in with_means.register.table.iterate_shards(events_of_tenant, tenant=wanted.id)]
     assert [one.kind for one in happened][:2] == ["tenant.offboarded", "tenant.offboarding"]
     assert happened[0].by == OPERATOR
     assert not any("leaver.example" in one.detail or ISSUER in one.detail for one in happened)
@@ -336,7 +336,7 @@ async def test_asked_again_it_answers_with_the_same_certificate(
     again = await begin(with_means, tenant)
     assert again.tenant.status is TenantStatus.OFFBOARDED
     assert (await Worker(with_means).run(tenant)).certificate == again.job.certificate == first.certificate
-    assert [one.kind async for one in with_means.register.table.every(events_of_tenant, tenant=tenant)].count(
+    assert [one.kind async for one in with_means.register.table.iterate_shards(events_of_tenant, tenant=tenant)].count(
         "tenant.offboarded"
     ) == 1
 

@@ -45,7 +45,7 @@ async def test_every_third_call_of_each_kind_may_fail(
     assert (job.phase, job.lines, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
     assert of(left(world), tenant) == []
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
-    happened = [one.kind async for one in given.register.table.every(events_of_tenant, tenant=tenant)]
+    happened = [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
     assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
 
 

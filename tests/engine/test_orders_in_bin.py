@@ -27,8 +27,8 @@ async def shop(world: World, tenant: TenantId) -> Shop:
 
 async def marks(shop: Shop, order: Order) -> set[int | None]:
     """When the parts of an order may go."""
-    found = [item.ttl async for item in shop.table.every(items_of_order, order_id=order.id)]
-    return {*found, *[event.ttl async for event in shop.table.every(events_of_order, order_id=order.id)]}
+    found = [item.ttl async for item in shop.table.iterate_shards(items_of_order, order_id=order.id)]
+    return {*found, *[event.ttl async for event in shop.table.iterate_shards(events_of_order, order_id=order.id)]}
 
 
 async def test_a_deleted_order_is_in_the_bin_and_nowhere_else(shop: Shop) -> None:

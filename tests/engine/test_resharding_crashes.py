@@ -74,7 +74,7 @@ def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None
 async def begun(world: World, by: MigratorAccess, tenant: TenantId, collection: str, way: str) -> Job:
     before, after, rebalance = WAYS[way]
     filled(world, tenant, collection, 1 if rebalance else before)
-    counts = ShardCounts(read_shards=before, write_shards=before, former=(1,))
+    counts = ShardCounts(read_shards=before, write_shards=before, former_write_shards=(1,))
     resharder = Resharder(by=by)
     await resharder.register.change(
         tenant, "tenant.changed", lambda one: with_counts(one, collection, counts), detail={}
@@ -94,7 +94,9 @@ def content(world: World, tenant: TenantId, collection: str) -> tuple[Any, ...]:
 async def state(resharder: Resharder, tenant: TenantId, collection: str, migration: Job) -> tuple[Any, ...]:
     counts = await resharder.counts(tenant, collection)
     found = await resharder.means().records.get(migration.id)
-    kinds = Counter([one.kind async for one in resharder.register.table.every(events_of_tenant, tenant=tenant)])
+    kinds = Counter(
+        [one.kind async for one in resharder.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
+    )
     return counts, found.phase, found.worker, found.round, kinds
 
 
@@ -167,7 +169,7 @@ async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_
     module = "tests.engine.resharding_process"
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))
     assert await process.wait() == -signal.SIGKILL
-    assert (await resharder.counts(tenant, collection)).migration == migration.id
+    assert (await resharder.counts(tenant, collection)).job_id == migration.id
     await resharder.carry_on(migration, page=PAGE)
     assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
 

@@ -48,7 +48,7 @@ class Trade:
 
     @classmethod
     def on(cls, table: Table) -> "Trade":
-        return cls(replace(table, journal=activity_log("clerk")))
+        return cls(replace(table, activity_log=activity_log("clerk")))
 
     @property
     def orders(self) -> OrderRepository:

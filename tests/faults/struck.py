@@ -103,7 +103,7 @@ class Change:
 
     def _hasty(self) -> Session:
         tables = self.world.tables
-        hasty = Hasty(client=tables.client, name=tables.name, sealer=tables.sealer, credentials=tables.credentials)
+        hasty = Hasty(client=tables.client, name=tables.name, cursors=tables.cursors, credentials=tables.credentials)
         return replace(self.session, application=app.application(self.world.settings, hasty, self.world.vending))
 
     async def _struck(self, session: Session, nth: int, *kinds: Kind) -> Answer:

@@ -107,10 +107,10 @@ def test_H18_iam_does_not_look_at_a_start_key_and_a_sealed_cursor_is_its_own_lis
     foreign = query(A1, ExclusiveStartKey=key(A10))
     assert ours_open(foreign) == [*TENANT_ROLES], "no condition key covers it"
     sealer = CursorCodec([b"k" * 32])
-    neighbours = sealer.seal(CursorPosition("PROFILE"), CursorScope("TENANT#a10#", "users", "USER#1"))
+    neighbours = sealer.encode(CursorPosition("PROFILE"), CursorScope("TENANT#a10#", "users", "USER#1"))
     with pytest.raises(BadInput):
-        sealer.open(neighbours, CursorScope("TENANT#a1#", "users", "USER#1"))
-    assert sealer.open(neighbours, CursorScope("TENANT#a10#", "users", "USER#1")) == CursorPosition("PROFILE")
+        sealer.decode(neighbours, CursorScope("TENANT#a1#", "users", "USER#1"))
+    assert sealer.decode(neighbours, CursorScope("TENANT#a10#", "users", "USER#1")) == CursorPosition("PROFILE")
 
 
 @pytest.mark.parametrize("action", [*STREAM_READS, *TABLE_COPY_ACTIONS])

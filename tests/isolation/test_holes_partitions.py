@@ -46,7 +46,7 @@ def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_d
 async def test_H3_what_a_neighbour_wrote_into_our_index_is_dropped_and_counted() -> None:
     foreign = {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}, "GSI1PK": {"S": "TENANT#acme#EMAIL#e"}}
     seen: list[str] = []
-    store = table(Scripted([{"Items": [foreign]}]), on_foreign=lambda: seen.append("foreign"))
+    store = table(Scripted([{"Items": [foreign]}]), on_foreign_item=lambda: seen.append("foreign"))
     assert await store.find_first(user_by_email, email="e") is None
     assert seen == ["foreign"]
 

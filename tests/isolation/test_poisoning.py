@@ -35,8 +35,8 @@ async def test_what_a_hostile_session_plants_in_an_index_is_dropped_and_counted(
     planted = _planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(victim))
     world.client(attacker).put_item(TableName=world.tables.name, Item=planted)
     seen: list[str] = []
-    table = replace(world.table(victim, writes=False), on_foreign=lambda: seen.append("foreign"))
-    page = await table.page(pattern, first=10, after=None, span=None, **example_values(pattern.key))
+    table = replace(world.table(victim, writes=False), on_foreign_item=lambda: seen.append("foreign"))
+    page = await table.page(pattern, first=10, after=None, between=None, **example_values(pattern.key))
     assert page.items == ()
     assert seen == ["foreign"]
     partition = key_names(pattern.index).partition

@@ -60,7 +60,7 @@ class CollectionShards:
             read_shards=counts.read_shards,
             write_shards=counts.write_shards,
             generation=counts.generation,
-            migration=strawberry.ID(counts.migration) if counts.migration else None,
+            migration=strawberry.ID(counts.job_id) if counts.job_id else None,
         )
 
 

@@ -58,7 +58,7 @@ def tables_at(settings: Settings, wire: ConnectionOptions, vending: SessionCache
     return Tables(
         client=DynamoDbClient(wire),
         name=settings.table,
-        sealer=CursorCodec(settings.cursor_secrets),
+        cursors=CursorCodec(settings.cursor_secrets),
         credentials=TenantCredentials(vending),
     )
 

@@ -108,7 +108,9 @@ def onboarding(settings: Settings, register: TenantRepository, tables: Tables) -
     """The owner is written with the tenant's own credentials, as everything of a tenant is."""
 
     def users_of(tenant: Tenant) -> UserRepository:
-        return UserRepository(replace(tables.tenant(location_of(tenant), writes=True), journal=activity_log(ONBOARDER)))
+        return UserRepository(
+            replace(tables.tenant(location_of(tenant), writes=True), activity_log=activity_log(ONBOARDER))
+        )
 
     named = (*settings.issuers, *settings.admin_issuers)
     return Onboarding(register, users_of, frozenset(one.issuer for one in named))

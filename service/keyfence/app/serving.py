@@ -79,7 +79,7 @@ def application(
     watching = PartitionObserver()
     tables = replace(
         tables,
-        on_foreign=metrics.foreign_item,
+        on_foreign_item=metrics.foreign_item,
         on_denied=metrics.denied_call,
         accounts=ledger.accounts,
         watcher=watching,

@@ -184,7 +184,7 @@ class Importer:
     ) -> "Importer":
         """With more patience than a request has, and an entry in the journal for every line."""
         patient = replace(table.caller, patience=PATIENCE)
-        noted = replace(table, caller=patient, journal=activity_log(IMPORTER))
+        noted = replace(table, caller=patient, activity_log=activity_log(IMPORTER))
         return cls(RecordWriter(noted, Pacer(rate)), tally or ImportCounts(), tell)
 
     async def run(self, file: BinaryIO) -> ImportCounts:

@@ -17,7 +17,7 @@ async def every(
     """In the list's own order, which does not depend on how many slots it has."""
     after: str | None = None
     while True:
-        page = await table.page(pattern, first=MAX_PAGE_SIZE, after=after, span=span, **values)
+        page = await table.page(pattern, first=MAX_PAGE_SIZE, after=after, between=span, **values)
         for item in page.items:
             yield item
         if not page.has_next:

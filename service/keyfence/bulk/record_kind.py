@@ -57,7 +57,7 @@ class AlreadyExists(Conflict):
 
 
 def put_new(entity: Entity[Any], model: Model) -> Write[Any]:
-    return put(entity, model, when=absent(), otherwise=AlreadyExists)
+    return put(entity, model, when=absent(), on_failure=AlreadyExists)
 
 
 @dataclass(slots=True)

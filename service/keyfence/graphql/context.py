@@ -140,7 +140,7 @@ class Context:
     @cached_property
     def table(self) -> Table:
         """The tenant's, with a journal in which the caller's changes are noted."""
-        return replace(self.fenced, journal=activity_log(self.principal.subject))
+        return replace(self.fenced, activity_log=activity_log(self.principal.subject))
 
     @property
     def principal(self) -> Principal:

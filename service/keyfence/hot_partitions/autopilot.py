@@ -15,7 +15,7 @@ from keyfence.hot_partitions.partition_load import WINDOW
 from keyfence.hot_partitions.recommendation import ShardNeed, capped_by_tier, needs
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
-from keyfence.store.shards import ONE, ShardCounts
+from keyfence.store.shards import ONE_SHARD, ShardCounts
 from keyfence.store.writes import Write, put, update_model
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
@@ -122,11 +122,11 @@ class Autopilot:
         return tenant if tenant and tenant.status is TenantStatus.ACTIVE else None
 
     async def _attend(self, tenant: Tenant, need: ShardNeed) -> None:
-        counts = tenant.shards.get(need.collection, ONE)
+        counts = tenant.shards.get(need.collection, ONE_SHARD)
         wanted = need.recommended(counts.read_shards)
-        if counts.migration is not None:
+        if counts.job_id is not None:
             self._go_on(tenant, need.collection, counts)
-        if wanted <= counts.read_shards or counts.migration is not None:
+        if wanted <= counts.read_shards or counts.job_id is not None:
             return
         before = await self.register.table.find(advice_for_collection, tenant=tenant.id, collection=need.collection)
         turn = self._turn(before, need, wanted)
@@ -164,7 +164,7 @@ class Autopilot:
 
     def _go_on(self, tenant: Tenant, collection: str, counts: ShardCounts) -> None:
         """Growth whose server has ended waits for somebody; who is at it is not disturbed."""
-        if self.mode == "on" and self.grow and counts.moving is None:
+        if self.mode == "on" and self.grow and counts.move_direction is None:
             self._start(self._grown(self.grow, tenant.id, collection, counts.read_shards))
 
     def _start(self, growth: Coroutine[Any, Any, None]) -> None:

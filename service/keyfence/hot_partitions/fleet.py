@@ -18,7 +18,7 @@ from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey
 from keyfence.store.pagination import check_page_size
-from keyfence.store.shards import ONE
+from keyfence.store.shards import ONE_SHARD
 from keyfence.store.table import Table
 from keyfence.tenancy.access_patterns import tenant_by_id
 from keyfence.tenancy.tenant import Tenant
@@ -95,7 +95,7 @@ class FleetTraffic:
         oldest = step_of(self.now().timestamp()) - STEPS_PER_WINDOW + 1
         partitions: list[PartitionLoad] = []
         lists: list[PartitionLoad] = []
-        async for one in self.table.every(traffic_of_servers):
+        async for one in self.table.iterate_shards(traffic_of_servers):
             partitions += _recent(one.partitions, oldest)
             lists += _recent(one.lists, oldest)
         return HotPartitionReport(sum_by_partition(partitions), sum_by_partition(lists))
@@ -151,5 +151,5 @@ def _shards(
     spot: PartitionLoad, tenants: Mapping[TenantId, Tenant], wanted: Mapping[tuple[TenantId, str], ShardNeed]
 ) -> int:
     tenant, need = tenants.get(spot.place.tenant), wanted.get((spot.place.tenant, spot.collection))
-    current = tenant.shards.get(spot.collection, ONE).read_shards if tenant else 1
+    current = tenant.shards.get(spot.collection, ONE_SHARD).read_shards if tenant else 1
     return need.least(current) if need else current

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from keyfence.hot_partitions.partition_load import TABLE, Partition, PartitionLoad, Steps, added
 from keyfence.store.entity import Entity
 from keyfence.store.key_template import KeyField, KeyTemplate
-from keyfence.store.shards import LIMIT, shard_suffix
+from keyfence.store.shards import MAX_SHARDS, shard_suffix
 from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from keyfence_iam.dynamodb.heavy_hitters import SpaceSavingSketch
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow
@@ -25,7 +25,7 @@ class ShardedList(NamedTuple):
     whole: Partition
 
     def slots(self) -> Iterator[Partition]:
-        for slot in range(LIMIT):
+        for slot in range(MAX_SHARDS):
             yield self.whole._replace(partition=f"{self.whole.partition}#{shard_suffix(slot)}")
 
 

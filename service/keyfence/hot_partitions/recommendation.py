@@ -6,7 +6,7 @@ from math import ceil
 
 from keyfence.hot_partitions.partition_load import PartitionLoad
 from keyfence.jobs.reshard.start import most_of
-from keyfence.store.shards import LIMIT
+from keyfence.store.shards import MAX_SHARDS
 from keyfence.tenancy.quotas import Tier
 from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from keyfence_iam.tenant import TenantId
@@ -20,7 +20,12 @@ GROW_TO = 0.5
 LEAST_QUERY = 0.5
 """Units that a Query costs however little it finds."""
 
-AUTOPILOT_MAX_SHARDS: Mapping[Tier, int] = {Tier.FREE: 1, Tier.STANDARD: 4, Tier.PREMIUM: 32, Tier.ENTERPRISE: LIMIT}
+AUTOPILOT_MAX_SHARDS: Mapping[Tier, int] = {
+    Tier.FREE: 1,
+    Tier.STANDARD: 4,
+    Tier.PREMIUM: 32,
+    Tier.ENTERPRISE: MAX_SHARDS,
+}
 """So many slots a collection may get without an operator."""
 
 

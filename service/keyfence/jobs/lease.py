@@ -127,14 +127,14 @@ class JobStore:
     ) -> Job:
         kept = replace(after, leased_until=until, updated_at=self.now(), version=before.version + 1)
         writes = [_moved(old, new) for old, new in moved]
-        await self.table.write(update_model(migrations, before, kept, otherwise=TAKEN_OVER), *writes)
+        await self.table.write(update_model(migrations, before, kept, on_failure=TAKEN_OVER), *writes)
         return kept
 
 
 def _moved(before: ScanCheckpoint, after: ScanCheckpoint) -> Write[ScanCheckpoint]:
     if before.version == 0:
-        return put(segments, after, when=absent(), otherwise=TAKEN_OVER)
-    return update_model(segments, before, after, otherwise=TAKEN_OVER)
+        return put(segments, after, when=absent(), on_failure=TAKEN_OVER)
+    return update_model(segments, before, after, on_failure=TAKEN_OVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +167,5 @@ class Jobs:
         self, before: OffboardingState, after: OffboardingState, until: datetime | None
     ) -> OffboardingState:
         kept = replace(after, leased_until=until, updated_at=self.now(), version=before.version + 1)
-        await self.table.write(update_model(jobs, before, kept, otherwise=TAKEN_OVER))
+        await self.table.write(update_model(jobs, before, kept, on_failure=TAKEN_OVER))
         return kept

@@ -74,7 +74,7 @@ class MigratorAccess:
 
     def placed(self, tenant: TenantId, placement: Placement) -> Table:
         """At the one table or at the other, wherever the tenant is."""
-        return self.at(TenantLocation(tenant=tenant, reads=SessionPlacement[placement]))
+        return self.at(TenantLocation(tenant=tenant, read_from=SessionPlacement[placement]))
 
     def at_both(self, tenant: TenantId) -> Table:
         """Asks one table at a time, on credentials that reach both."""

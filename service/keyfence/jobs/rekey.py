@@ -71,7 +71,7 @@ def _kept(key: Key, pair: KeyPair, item: Item, index: Index, shards: ShardMap) -
 
 
 def _slots(collection: str, shards: ShardMap) -> frozenset[str]:
-    return frozenset(shard_suffix(slot) for slot in range(shards.of(collection).read_shards))
+    return frozenset(shard_suffix(slot) for slot in range(shards.counts_of(collection).read_shards))
 
 
 def _held(item: Item) -> KeyPair:
@@ -112,12 +112,12 @@ class ScanTargets:
     async def _reads(self, whose: TenantId) -> TableAccess:
         """Who is not registered has nothing but what lies among the others'."""
         try:
-            return (await self.home(whose)).reads
+            return (await self.home(whose)).read_from
         except Unauthenticated:
             return TableAccess.POOL
 
     def _own(self, whose: TenantId) -> ScanTarget:
-        table = self.as_tenant(TenantLocation(tenant=whose, reads=TableAccess.SILO)).caller.table
+        table = self.as_tenant(TenantLocation(tenant=whose, read_from=TableAccess.SILO)).caller.table
         return ScanTarget(at=TableAccess.SILO, inside=Fence.for_tenant(whose), table=table)
 
 
@@ -230,7 +230,7 @@ class _Steps:
             return _passed_over(item, "unknown", f"type {type!r}")
         try:
             home = await self.given.home(owner)
-            if home.reads is not self.at:
+            if home.read_from is not self.at:
                 return None
             _refuse_moving(home)
             keys = differing_index_keys(self.given.entities[type], item, Fence.for_tenant(owner), home.shards)
@@ -243,7 +243,7 @@ class _Steps:
 
 def _refuse_moving(home: TenantLocation) -> None:
     """What is in two tables would have to be changed in both at once."""
-    if home.also is not None:
+    if home.also_write_to is not None:
         raise UnreadableItem(f"{home.tenant} is being moved", "moving")
 
 

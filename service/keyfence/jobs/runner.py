@@ -18,7 +18,7 @@ from keyfence.jobs.scan_pass import PassResult, ScanPass, advance_checkpoint, re
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
 from keyfence.store.dynamodb.flow_control import Pacer
-from keyfence.store.location import LOST
+from keyfence.store.location import LEASE_LOST
 from keyfence.store.scan import ScanSegment, TableScan
 from keyfence.store.table import Table
 
@@ -97,7 +97,7 @@ class JobRun:
     def check_lease(self) -> None:
         """Before what cannot be asked by a leased table."""
         if time.monotonic() > self.taken_at + self.means.records.lease.total_seconds():
-            raise Throttled(LOST, retryAfterMs=RETRY_AFTER_MS)
+            raise Throttled(LEASE_LOST, retryAfterMs=RETRY_AFTER_MS)
 
     def _taken(self, at: float) -> None:
         self.taken_at = at
@@ -199,7 +199,7 @@ class JobRun:
             part=ScanSegment(segment.number, segment.of),
         )
         await self.rate.wait(page.units)
-        own = [item for item in page.items if one.inside is None or one.inside.holds(item["PK"]["S"])]
+        own = [item for item in page.items if one.inside is None or one.inside.contains(item["PK"]["S"])]
         done = await one.step(own) if own else PassResult()
         await self.rate.wait(done.units)
         return advance_checkpoint(segment, page, done, self.means.records.now())

@@ -48,12 +48,12 @@ class CursorCodec:
         self._ciphers = [AESSIV(key) for key in keys]
         self._clock = clock
 
-    def seal(self, position: CursorPosition, scope: CursorScope) -> str:
+    def encode(self, position: CursorPosition, scope: CursorScope) -> str:
         """Deterministic within the hour: the same item of the same list keeps its cursor."""
         plain = orjson.dumps([self._hour(), *position])
         return urlsafe_b64encode(self._ciphers[0].encrypt(plain, scope.associated())).rstrip(b"=").decode()
 
-    def open(self, cursor: str, scope: CursorScope) -> CursorPosition:
+    def decode(self, cursor: str, scope: CursorScope) -> CursorPosition:
         hour, *parts = orjson.loads(self._plain(cursor, scope))
         if not 0 <= self._hour() - hour <= LIFETIME_HOURS:
             raise BadInput("the cursor is too old; start again from the first page", field="after")

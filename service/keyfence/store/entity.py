@@ -84,9 +84,9 @@ class Entity(Generic[M]):
         return Get(self)
 
     def query(
-        self, index: Index, *, begins_with: str = "", newest_first: bool = False, ranged: str | None = None
+        self, index: Index, *, begins_with: str = "", newest_first: bool = False, range_field: str | None = None
     ) -> "Query[M]":
-        return Query(self, index, begins_with, newest_first, ranged)
+        return Query(self, index, begins_with, newest_first, range_field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Query(Generic[M]):
     index: Index
     begins_with: str
     newest_first: bool
-    ranged: str | None = None
+    range_field: str | None = None
     """The field whose values a call may bound: the first one after `begins_with`."""
 
     def __post_init__(self) -> None:
@@ -118,8 +118,12 @@ class Query(Generic[M]):
         *tags, rest = self.begins_with.split("#")
         if rest or list(self.key.sort.segments[: len(tags)]) != tags:
             raise BadEntity(f"no {self.entity.type} in {self.index} begins with {self.begins_with!r}")
-        if self.ranged and [_name(one) for one in self.key.sort.segments[len(tags) : len(tags) + 1]] != [self.ranged]:
-            raise BadEntity(f"{self.ranged} does not follow {self.begins_with!r} in {self.index} of {self.entity.type}")
+        if self.range_field and [_name(one) for one in self.key.sort.segments[len(tags) : len(tags) + 1]] != [
+            self.range_field
+        ]:
+            raise BadEntity(
+                f"{self.range_field} does not follow {self.begins_with!r} in {self.index} of {self.entity.type}"
+            )
 
     @property
     def key(self) -> Key:
@@ -129,15 +133,15 @@ class Query(Generic[M]):
     def takes(self) -> tuple[str, ...]:
         return self.key.partition.fields
 
-    def stretch(self, span: ValueRange | None = None) -> SortKeyRange:
-        if span is None:
+    def sort_key_range(self, between: ValueRange | None = None) -> SortKeyRange:
+        if between is None:
             return SortKeyRange(self.begins_with)
-        low = self.begins_with if span.low is None else self._bound(span.low)
-        high = end_of_prefix(self.begins_with) if span.high is None else self._bound(span.high) + NEXT
+        low = self.begins_with if between.low is None else self._bound(between.low)
+        high = end_of_prefix(self.begins_with) if between.high is None else self._bound(between.high) + NEXT
         return SortKeyRange(self.begins_with, low, high)
 
     def _bound(self, value: object) -> str:
-        (field,) = (one for one in self.key.sort.segments if _name(one) == self.ranged)
+        (field,) = (one for one in self.key.sort.segments if _name(one) == self.range_field)
         return self.begins_with + ("" if isinstance(field, str) else field.render(value))
 
     @property
@@ -234,7 +238,7 @@ class ItemCollection(Generic[P, M]):
     def takes(self) -> tuple[str, ...]:
         return self.parent.keys["table"].partition.fields
 
-    def stretch(self) -> SortKeyRange:
+    def sort_key_range(self) -> SortKeyRange:
         """From the parent to the last of the children, whichever way round they lie."""
         prefix, sort = self.children.begins_with, self.parent_sort.text
         return SortKeyRange(low=min(prefix, sort), high=sort if sort > prefix else end_of_prefix(prefix))

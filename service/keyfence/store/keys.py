@@ -32,10 +32,10 @@ class Fence:
         return cls("tenant", tenant_key_prefix(parse_tenant_id(tenant)))
 
     @classmethod
-    def control(cls) -> "Fence":
+    def for_control_plane(cls) -> "Fence":
         return cls("control", CONTROL_PLANE_PREFIX)
 
-    def holds(self, partition: str) -> bool:
+    def contains(self, partition: str) -> bool:
         return partition.startswith(self.prefix)
 
 
@@ -89,28 +89,28 @@ class _Key:
         if self.shard is None:
             yield KeyPair(plain, sort)
             return
-        counts = shards.of(self.shard.collection)
+        counts = shards.counts_of(self.shard.collection)
         known = self.shard.by in values
-        for slot in counts.live(str(values[self.shard.by])) if known else range(counts.read_shards):
+        for slot in counts.candidates(str(values[self.shard.by])) if known else range(counts.read_shards):
             yield KeyPair(_in_slot(plain, slot), sort)
 
     def partitions(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[str]:
         """Every partition in which items with these values may lie, in the order of waves."""
-        for wave in self.waves(fence, shards, values):
+        for wave in self.read_stages(fence, shards, values):
             yield from wave
 
-    def waves(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[list[str]]:
+    def read_stages(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[list[str]]:
         """The partitions in which items with these values may lie, those first that have to be read first."""
         plain = self._partition(fence, values)
         if self.shard is None:
             yield [plain]
         else:
-            for wave in shards.of(self.shard.collection).waves():
+            for wave in shards.counts_of(self.shard.collection).read_stages():
                 yield [_in_slot(plain, slot) for slot in wave]
 
     def moving(self, shards: ShardMap) -> bool:
         """Whether items may change their slots meanwhile."""
-        return self.shard is not None and shards.of(self.shard.collection).moving is not None
+        return self.shard is not None and shards.counts_of(self.shard.collection).move_direction is not None
 
     def _partition(self, fence: Fence, values: Mapping[str, object]) -> str:
         if fence.realm != self.realm:
@@ -123,7 +123,7 @@ class _Key:
     def _slot(self, shards: ShardMap, values: Mapping[str, object]) -> str:
         if self.shard is None:
             return ""
-        count = shards.of(self.shard.collection).write_shards
+        count = shards.counts_of(self.shard.collection).write_shards
         return _in_slot("", shard_of(str(values[self.shard.by]), count))
 
     def __str__(self) -> str:

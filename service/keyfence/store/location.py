@@ -7,8 +7,8 @@ from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
-TOO_OLD = "this took too long to be sure where its items are; retry"
-LOST = "this worker could not keep its lease, and another may have taken over; run it again"
+LOCATION_EXPIRED = "this took too long to be sure where its items are; retry"
+LEASE_LOST = "this worker could not keep its lease, and another may have taken over; run it again"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,18 +20,18 @@ class TenantLocation:
     what they were when the handle was made."""
 
     tenant: TenantId | None = None
-    reads: TableAccess = TableAccess.POOL
-    also: TableAccess | None = None
+    read_from: TableAccess = TableAccess.POOL
+    also_write_to: TableAccess | None = None
     """What is written is written there too: the tenant is being moved."""
-    shadow: bool = False
+    compare_reads: bool = False
     """What is read is read there too, and compared."""
     shards: ShardMap = UNSHARDED
-    until: float = inf
-    ended: str = TOO_OLD
+    valid_until: float = inf
+    expired_message: str = LOCATION_EXPIRED
     """What is said after that."""
     leased_until: float = inf
     """Until when whoever migrates the items may count on doing so alone; it is kept up while calls are under way."""
 
     @property
-    def placement(self) -> TableAccess:
-        return TableAccess.BOTH if self.also else self.reads
+    def table_access(self) -> TableAccess:
+        return TableAccess.BOTH if self.also_write_to else self.read_from

@@ -20,7 +20,7 @@ from keyfence.store.writes import increment
 
 async def delete_items(table: Table, keys: Sequence[Item]) -> float:
     """What it cost in units. A key outside the table's fence keeps all of them."""
-    if not all(table.fence.holds(key["PK"]["S"]) for key in keys):
+    if not all(table.fence.contains(key["PK"]["S"]) for key in keys):
         raise Forbidden("a key that is to be purged lies outside the fence")
     before = table.caller.meter.write_units
     batches = (keys[start : start + WRITES] for start in range(0, len(keys), WRITES))
@@ -42,7 +42,7 @@ async def update_index_keys(table: Table, item: Item, keys: Keys) -> bool:
 
     Its version stays, since nothing that anybody can read of it changes."""
     partitions = [item["PK"]["S"], *(value for name, value in keys.items() if value and name.endswith("PK"))]
-    if not all(table.fence.holds(partition) for partition in partitions):
+    if not all(table.fence.contains(partition) for partition in partitions):
         raise Forbidden("a key that is to be changed lies outside the fence")
     try:
         await table.caller.call("UpdateItem", {"TableName": table.caller.table, **_update(item, keys)})
@@ -92,7 +92,7 @@ async def add_and_delete(
 
 
 async def _leave(table: Table, item: Item, partition: str, arrival: dict[str, Any]) -> bool:
-    if not (table.fence.holds(partition) and table.fence.holds(item["PK"]["S"])):
+    if not (table.fence.contains(partition) and table.fence.contains(item["PK"]["S"])):
         raise Forbidden("an item that is to be moved lies outside the fence")
     members = [arrival, {"Delete": _in(table, _unless_changed(item))}]
     asked = {"TransactItems": members, "ClientRequestToken": uuid.uuid4().hex}

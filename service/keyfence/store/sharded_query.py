@@ -127,14 +127,14 @@ class BoundQuery(Generic[M]):
     pattern: Query[M]
     fence: Fence
     values: Mapping[str, object]
-    stretch: SortKeyRange
+    sort_key_range: SortKeyRange
 
     def partitions(self, shards: ShardMap) -> Iterator[str]:
         return self.pattern.key.partitions(self.fence, shards, self.values)
 
-    def waves(self, shards: ShardMap, start: CursorPosition | None) -> list[list[ShardReader]]:
+    def read_stages(self, shards: ShardMap, start: CursorPosition | None) -> list[list[ShardReader]]:
         """The slots to read from this place on, those first that have to be read first."""
-        waves = self.pattern.key.waves(self.fence, shards, self.values)
+        waves = self.pattern.key.read_stages(self.fence, shards, self.values)
         passed = start.sort if start and self._changes_keys else None
         return [[ShardReader(one, start and self.resume(one, start), passed) for one in wave] for wave in waves]
 
@@ -148,12 +148,14 @@ class BoundQuery(Generic[M]):
         return SortOrder(key_names(self.pattern.index).sort, self.pattern.newest_first)
 
     def scope(self) -> CursorScope:
-        arguments = "|".join((self.pattern.key.partition.render(self.values), self.stretch.low, self.stretch.high))
+        arguments = "|".join(
+            (self.pattern.key.partition.render(self.values), self.sort_key_range.low, self.sort_key_range.high)
+        )
         return CursorScope(self.fence.prefix, self.pattern.identity, arguments)
 
     def query(self, partition: str, limit: int, start: Item | None, *, consistent: bool) -> dict[str, Any]:
         names = key_names(self.pattern.index)
-        condition, values = self.stretch.condition()
+        condition, values = self.sort_key_range.condition()
         parameters: dict[str, Any] = {
             "KeyConditionExpression": f"#p = :p{condition}",
             "ExpressionAttributeNames": {"#p": names.partition, **({"#s": names.sort} if condition else {})},

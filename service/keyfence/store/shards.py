@@ -6,7 +6,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from itertools import pairwise
 
-LIMIT = 256
+MAX_SHARDS = 256
 
 _FACTOR = 2862933555777941757
 _WORD = 2**64
@@ -18,7 +18,7 @@ class Shard:
 
     collection: str
     by: str
-    folds: str | None = None
+    summed_field: str | None = None
     """The field of a number of which every slot has a part; parts of slots that go are added to others."""
 
 
@@ -36,38 +36,38 @@ class ShardCounts:
     read_shards: int = 1
     write_shards: int = 1
     generation: int = 1
-    former: tuple[int, ...] = ()
+    former_write_shards: tuple[int, ...] = ()
     """The earlier `write_shards`, rising, by which items may still lie where they lie."""
-    moving: MoveDirection | None = None
-    migration: str | None = None
+    move_direction: MoveDirection | None = None
+    job_id: str | None = None
     """The migration that is changing it."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.write_shards <= self.read_shards <= LIMIT:
-            raise ValueError(f"a collection can have 1 to {LIMIT} slots, and is not written where it is not read")
+        if not 1 <= self.write_shards <= self.read_shards <= MAX_SHARDS:
+            raise ValueError(f"a collection can have 1 to {MAX_SHARDS} slots, and is not written where it is not read")
 
-    def waves(self) -> tuple[range, ...]:
+    def read_stages(self) -> tuple[range, ...]:
         """All slots, in the order in which they have to be read: together, unless items move.
 
         Then where they come from is read before where they go, so that none can be missed on its way. By the hash an
         item only ever moves up into a slot that no earlier count had, and down out of one that is to go."""
-        match self.moving:
+        match self.move_direction:
             case None:
                 return (range(self.read_shards),)
             case MoveDirection.UP:
-                bounds = sorted({0, *self.former, self.write_shards, self.read_shards})
+                bounds = sorted({0, *self.former_write_shards, self.write_shards, self.read_shards})
                 return tuple(range(low, high) for low, high in pairwise(bounds))
             case MoveDirection.DOWN:
                 return range(self.write_shards, self.read_shards), range(self.write_shards)
 
-    def live(self, value: str) -> tuple[int, ...]:
+    def candidates(self, value: str) -> tuple[int, ...]:
         """The slots that an item with this value may be in: by every count that somebody may write with.
 
         That need not be one that this map knows of: where slots are to go, others may know of fewer already."""
         return candidate_shards(value, self.read_shards)
 
 
-ONE = ShardCounts()
+ONE_SHARD = ShardCounts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class ShardMap:
         """Of collections that have had so many slots from the first day."""
         return cls({name: ShardCounts(read_shards=count, write_shards=count) for name, count in counts.items()})
 
-    def of(self, collection: str) -> ShardCounts:
-        return self.counts.get(collection, ONE)
+    def counts_of(self, collection: str) -> ShardCounts:
+        return self.counts.get(collection, ONE_SHARD)
 
 
 UNSHARDED = ShardMap()

@@ -34,10 +34,10 @@ class Table:
 
     fence: Fence
     caller: DynamoDbCaller
-    sealer: CursorCodec
+    cursors: CursorCodec
     consistent: bool = False
-    on_foreign: Callable[[], None] = lambda: None
-    journal: ActivityLog | None = None
+    on_foreign_item: Callable[[], None] = lambda: None
+    activity_log: ActivityLog | None = None
     """Where notes on writes go; without one, nobody acts in whose name they could be kept."""
 
     @property
@@ -46,7 +46,7 @@ class Table:
 
     async def find(self, pattern: Get[M], **values: object) -> M | None:
         if pattern.entity.keys["table"].shard:
-            (found,) = await self.find_everywhere(pattern, [values])
+            (found,) = await self.find_in_all_shards(pattern, [values])
             return found[0] if found else None
         key = table_key(pattern.entity, self.fence, self.shards, values)
         answer = await self._call("GetItem", {"Key": key, "ConsistentRead": self.consistent})
@@ -61,7 +61,7 @@ class Table:
         found = {_address(item): pattern.entity.read(item) for item in items}
         return [found.get(_address(key)) for key in keys]
 
-    async def find_everywhere(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[list[M]]:
+    async def find_in_all_shards(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[list[M]]:
         """For each key that was asked for, what is kept under it in any slot."""
         keys = [list(self._everywhere(pattern, values)) for values in wanted]
         with _meanings():
@@ -89,14 +89,14 @@ class Table:
         *,
         first: int,
         after: str | None = None,
-        span: ValueRange | None = None,
+        between: ValueRange | None = None,
         **values: object,
     ) -> Page[M]:
         """One more item than asked for is read, so that `has_next` is a fact and not a guess."""
         check_page_size(first)
-        reading = self._reading(pattern, values, pattern.stretch(span))
-        start = None if after is None else self.sealer.open(after, reading.scope())
-        items = [] if reading.stretch.empty else await self.read(reading, first + 1, start)
+        reading = self._reading(pattern, values, pattern.sort_key_range(between))
+        start = None if after is None else self.cursors.decode(after, reading.scope())
+        items = [] if reading.sort_key_range.empty else await self.read(reading, first + 1, start)
         edges = tuple(Edge(pattern.entity.read(item), partial(self._cursor, reading, item)) for item in items[:first])
         return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
 
@@ -108,11 +108,13 @@ class Table:
         edges = tuple(Edge(node, partial(self._cursor_of, reading, node)) for node in nodes)
         return Page(edges=edges, has_next=has_next, has_previous=has_previous)
 
-    async def family(self, pattern: ItemCollection[P, M], *, first: int, **values: object) -> tuple[P | None, Page[M]]:
+    async def item_collection(
+        self, pattern: ItemCollection[P, M], *, first: int, **values: object
+    ) -> tuple[P | None, Page[M]]:
         """The parent and the first page of its children, for one Query."""
         check_page_size(first)
         children, parent = pattern.children.entity, pattern.parent
-        reading = self._reading(pattern.children, values, pattern.stretch())
+        reading = self._reading(pattern.children, values, pattern.sort_key_range())
         items = await self.read(reading, first + 2, None)
         parents = [parent.read(item) for item in items if item["type"]["S"] == parent.type]
         nodes = [children.read(item) for item in items if item["type"]["S"] == children.type]
@@ -120,9 +122,11 @@ class Table:
         page = self.page_of(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
         return next(iter(parents), None), page
 
-    async def every(self, pattern: Query[M], *, span: ValueRange | None = None, **values: object) -> AsyncIterator[M]:
+    async def iterate_shards(
+        self, pattern: Query[M], *, between: ValueRange | None = None, **values: object
+    ) -> AsyncIterator[M]:
         """Slot by slot; an item that moved meanwhile may come twice."""
-        reading = self._reading(pattern, values, pattern.stretch(span))
+        reading = self._reading(pattern, values, pattern.sort_key_range(between))
         for partition in reading.partitions(self.shards):
             slot = ShardReader(partition)
             while not slot.ended:
@@ -133,8 +137,8 @@ class Table:
 
     async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
         """All of it and the note on it, or nothing; a retry after a lost answer does nothing twice."""
-        if note and self.journal:
-            writes = (*writes, self.journal(note))
+        if note and self.activity_log:
+            writes = (*writes, self.activity_log(note))
         if len(writes) > TRANSACTION:
             raise Internal(f"a transaction takes {TRANSACTION} writes, not {len(writes)}")
         members = [write.render(self.caller.table, self.fence, self.shards) for write in writes]
@@ -157,11 +161,11 @@ class Table:
     def _reading(
         self, pattern: Query[M], values: Mapping[str, object], stretch: SortKeyRange | None = None
     ) -> BoundQuery[M]:
-        return BoundQuery(pattern, self.fence, values, stretch or pattern.stretch())
+        return BoundQuery(pattern, self.fence, values, stretch or pattern.sort_key_range())
 
     async def read(self, reading: BoundQuery[M], limit: int, start: CursorPosition | None) -> list[Item]:
         """The next items of every slot, merged in sort order."""
-        waves, fetch = reading.waves(self.shards, start), partial(self._fetch, reading)
+        waves, fetch = reading.read_stages(self.shards, start), partial(self._fetch, reading)
         if reading.pattern.key.moving(self.shards):
             return await merge_moving_shards(waves, reading.order, limit, fetch)
         return await merge_shards([slot for wave in waves for slot in wave], reading.order, limit, fetch)
@@ -178,14 +182,14 @@ class Table:
 
     def _own(self, items: Sequence[Item]) -> list[Item]:
         """IAM fences index reads by the index key alone, and a hostile writer may have put our prefix there."""
-        own = [item for item in items if self.fence.holds(item["PK"]["S"])]
+        own = [item for item in items if self.fence.contains(item["PK"]["S"])]
         for _ in range(len(items) - len(own)):
             log.error("foreign_item_in_index", fence=self.fence.prefix)
-            self.on_foreign()
+            self.on_foreign_item()
         return own
 
     def _cursor(self, reading: BoundQuery[M], item: Item) -> str:
-        return self.sealer.seal(reading.position(item), reading.scope())
+        return self.cursors.encode(reading.position(item), reading.scope())
 
     def _cursor_of(self, reading: BoundQuery[M], node: M) -> str:
         return self._cursor(reading, reading.pattern.entity.index_item(node, self.fence, self.shards))
@@ -207,7 +211,7 @@ def _blamed(refusal: DynamoDbError, writes: Sequence[Write[Any]]) -> Exception:
     """The error of the first write whose condition failed."""
     for reason, write in zip(refusal.reasons, writes, strict=False):
         if reason == "ConditionalCheckFailed":
-            return write.otherwise()
+            return write.on_failure()
     return refusal.error()
 
 

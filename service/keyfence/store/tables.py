@@ -33,9 +33,9 @@ class Tables:
 
     client: DynamoDb
     name: str
-    sealer: CursorCodec
+    cursors: CursorCodec
     credentials: CredentialProvider
-    on_foreign: Callable[[], None] = lambda: None
+    on_foreign_item: Callable[[], None] = lambda: None
     on_denied: Callable[[], None] = lambda: None
     meter: CapacityMeter = field(default_factory=CapacityMeter)
     """What all handles together have asked of DynamoDB."""
@@ -54,19 +54,19 @@ class Tables:
         """A request that writes also reads consistently, since it decides on what it reads."""
         if home.tenant is None:
             raise TypeError("this is no tenant's home")
-        credentials = self.credentials.tenant(home.tenant, writes=writes, placement=home.placement)
+        credentials = self.credentials.tenant(home.tenant, writes=writes, placement=home.table_access)
         return Table(
             fence=Fence.for_tenant(home.tenant),
             caller=self._placed(home.tenant, self._caller(credentials, meter or self._meter(home.tenant), home, lane)),
-            sealer=self.sealer,
+            cursors=self.cursors,
             consistent=writes,
-            on_foreign=self.on_foreign,
+            on_foreign_item=self.on_foreign_item,
         )
 
     def control(self, *, writes: bool) -> Table:
         """Read consistently: how old what servers know of tenants may be is a promise."""
         caller = self._caller(self.credentials.control(writes=writes), self._meter(None), TenantLocation())
-        return Table(fence=Fence.control(), caller=caller, sealer=self.sealer, consistent=True)
+        return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
 
     def table_of(self, tenant: TenantId, placement: TableAccess) -> str:
         if placement is TableAccess.BOTH:
@@ -75,7 +75,7 @@ class Tables:
 
     def _placed(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
         """At the table that its home says, or at both while the tenant moves."""
-        placed, also = replace(caller, table=self.table_of(tenant, caller.home.reads)), caller.home.also
+        placed, also = replace(caller, table=self.table_of(tenant, caller.home.read_from)), caller.home.also_write_to
         if also is None:
             return placed
         shared = {one.name: getattr(placed, one.name) for one in fields(placed)}

@@ -22,7 +22,7 @@ async def page_over_time_buckets(
     table: Table,
     pattern: Query[M],
     *,
-    span: ValueRange,
+    between: ValueRange,
     oldest: datetime,
     newest: datetime,
     first: int,
@@ -34,19 +34,19 @@ async def page_over_time_buckets(
     A cursor belongs to the span as it was given, since the other two move with the clock. Partitions are read a few at
     a time, each time twice as many, so that busy days cost one Query and empty ones few rounds."""
     check_page_size(first)
-    asked = pattern.stretch(span)
+    asked = pattern.sort_key_range(between)
     scope = CursorScope(
         table.fence.prefix, pattern.identity, "|".join((*map(str, values.values()), asked.low, asked.high))
     )
-    start = None if after is None else table.sealer.open(after, scope)
-    ends = (max(_or(span.low, oldest), to_utc(oldest)), min(_or(span.high, newest), to_utc(newest)))
+    start = None if after is None else table.cursors.decode(after, scope)
+    ends = (max(_or(between.low, oldest), to_utc(oldest)), min(_or(between.high, newest), to_utc(newest)))
     readings = [
-        BoundQuery(pattern, table.fence, {**values, _bucket(pattern).name: moment}, _clipped(pattern, span, ends[0]))
+        BoundQuery(pattern, table.fence, {**values, _bucket(pattern).name: moment}, _clipped(pattern, between, ends[0]))
         for moment in _moments(_bucket(pattern).spec, *ends)
     ]
     found = await _filled(table, _from(readings, start), first + 1, start)
     edges = tuple(
-        Edge(pattern.entity.read(item), partial(table.sealer.seal, _position(reading, item), scope))
+        Edge(pattern.entity.read(item), partial(table.cursors.encode, _position(reading, item), scope))
         for reading, item in found[:first]
     )
     return Page(edges=edges, has_next=len(found) > first, has_previous=start is not None)
@@ -58,7 +58,7 @@ def _or(given: object, otherwise: datetime) -> datetime:
 
 def _clipped(pattern: Query[M], span: ValueRange, low: datetime) -> SortKeyRange:
     """Without what is too old and lies in the oldest bucket all the same, where the list is in the order of time."""
-    return pattern.stretch(replace(span, low=low) if pattern.ranged else span)
+    return pattern.sort_key_range(replace(span, low=low) if pattern.range_field else span)
 
 
 def _bucket(pattern: Query[M]) -> KeyField:
@@ -89,7 +89,7 @@ def _from(readings: Sequence[BoundQuery[M]], start: CursorPosition | None) -> li
     """Without the partitions that earlier pages have read to their end, or to what has become too old since."""
     if start is None:
         return list(readings)
-    return [one for one in readings if _name(one) <= start.bucket and one.stretch.low <= start.sort]
+    return [one for one in readings if _name(one) <= start.bucket and one.sort_key_range.low <= start.sort]
 
 
 def _name(reading: BoundQuery[M]) -> str:

@@ -22,7 +22,7 @@ class StaleWrite(Conflict):
         super().__init__("somebody else changed this at the same time; read it again and retry")
 
 
-Otherwise = Callable[[], KeyfenceError]
+ErrorFactory = Callable[[], KeyfenceError]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Write(Generic[M]):
     change: UpdateExpression | None = None
     rekeyed: tuple[M, M] | None = None
     when: Condition | None = None
-    otherwise: Otherwise = StaleWrite
+    on_failure: ErrorFactory = StaleWrite
 
     def render(self, table: str, fence: Fence, shards: ShardMap) -> dict[str, Any]:
         """The member of TransactItems that this write becomes."""
@@ -66,8 +66,10 @@ class Write(Generic[M]):
         return (self.change or UpdateExpression()) | moved
 
 
-def put(entity: Entity[M], model: M, *, when: Condition | None = None, otherwise: Otherwise = StaleWrite) -> Write[M]:
-    return Write(verb="Put", entity=entity, model=model, when=when, otherwise=otherwise)
+def put(
+    entity: Entity[M], model: M, *, when: Condition | None = None, on_failure: ErrorFactory = StaleWrite
+) -> Write[M]:
+    return Write(verb="Put", entity=entity, model=model, when=when, on_failure=on_failure)
 
 
 def update_attributes(
@@ -76,14 +78,14 @@ def update_attributes(
     change: UpdateExpression,
     *,
     when: Condition | None = None,
-    otherwise: Otherwise = StaleWrite,
+    on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
     """A change of plain attributes of an item that must exist; none of them may be part of an index key.
 
     Where there is nothing to change, what is left of it is the condition."""
     _refuse_key_fields(entity, change)
     condition = present() & when if when else present()
-    return Write(verb="Update", entity=entity, key=key, change=change, when=condition, otherwise=otherwise)
+    return Write(verb="Update", entity=entity, key=key, change=change, when=condition, on_failure=on_failure)
 
 
 def increment(
@@ -93,7 +95,7 @@ def increment(
     by: int,
     *,
     when: Condition | None = None,
-    otherwise: Otherwise = StaleWrite,
+    on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
     """Add to a number of an item, which is made from `model` where it is not there yet."""
     if set(entity.keys) != {"table"}:
@@ -104,7 +106,9 @@ def increment(
     }
     adds: dict[Path, int] = {(attribute(field),): by, ("version",): 1}
     made = UpdateExpression(defaults={**given, ("type",): entity.type}, adds=adds)
-    return Write(verb="Update", entity=entity, key=_key_of(entity, model), change=made, when=when, otherwise=otherwise)
+    return Write(
+        verb="Update", entity=entity, key=_key_of(entity, model), change=made, when=when, on_failure=on_failure
+    )
 
 
 def update_model(
@@ -113,7 +117,7 @@ def update_model(
     after: M,
     *,
     when: Condition | None = None,
-    otherwise: Otherwise = StaleWrite,
+    on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
     """What differs between two states of one item, its index keys included, if nobody revised it in between.
 
@@ -128,7 +132,7 @@ def update_model(
         change=_difference(before, after),
         rekeyed=(before, after),
         when=condition & when if when else condition,
-        otherwise=otherwise,
+        on_failure=on_failure,
     )
 
 
@@ -137,13 +141,13 @@ def delete(
     key: Mapping[str, object],
     *,
     when: Condition | None = None,
-    otherwise: Otherwise = StaleWrite,
+    on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    return Write(verb="Delete", entity=entity, key=key, when=when, otherwise=otherwise)
+    return Write(verb="Delete", entity=entity, key=key, when=when, on_failure=on_failure)
 
 
-def check(entity: Entity[M], key: Mapping[str, object], *, when: Condition, otherwise: Otherwise) -> Write[M]:
-    return Write(verb="ConditionCheck", entity=entity, key=key, when=when, otherwise=otherwise)
+def check(entity: Entity[M], key: Mapping[str, object], *, when: Condition, on_failure: ErrorFactory) -> Write[M]:
+    return Write(verb="ConditionCheck", entity=entity, key=key, when=when, on_failure=on_failure)
 
 
 def table_key(entity: Entity[Any], fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Item:

@@ -23,10 +23,12 @@ MOVED = "the tenant's items are being moved to another table; run the command ag
 
 def location_of(tenant: Tenant, *, until: float = inf) -> TenantLocation:
     """While it moves, what is written goes to both tables, so that either of them can be read."""
-    home = TenantLocation(tenant=tenant.id, reads=_session(tenant.reads), shards=ShardMap(tenant.shards), until=until)
+    home = TenantLocation(
+        tenant=tenant.id, read_from=_session(tenant.reads), shards=ShardMap(tenant.shards), valid_until=until
+    )
     if (move := tenant.move) is not None:
-        home.also = _session(move.reads.other) if move.writes_both else None
-        home.shadow = move.phase is MovePhase.SHADOW
+        home.also_write_to = _session(move.reads.other) if move.writes_both else None
+        home.compare_reads = move.phase is MovePhase.SHADOW
     return home
 
 
@@ -66,10 +68,10 @@ async def _keep_fresh(registry: Source, tenant: TenantId, home: TenantLocation) 
 
 def _renew(home: TenantLocation, newest: TenantLocation) -> None:
     """A handle is bound to its tables: where others are to be used, it is of no use any more."""
-    if (home.reads, home.also) != (newest.reads, newest.also):
-        home.until, home.ended = -inf, MOVED
-    elif home.until != -inf:
-        home.shards, home.shadow, home.until = newest.shards, newest.shadow, newest.until
+    if (home.read_from, home.also_write_to) != (newest.read_from, newest.also_write_to):
+        home.valid_until, home.expired_message = -inf, MOVED
+    elif home.valid_until != -inf:
+        home.shards, home.compare_reads, home.valid_until = newest.shards, newest.compare_reads, newest.valid_until
 
 
 MAX_AGE = 5.0

@@ -72,7 +72,7 @@ class TenantRepository:
         page = await page_over_time_buckets(
             self.table,
             pattern,
-            span=ValueRange(),
+            between=ValueRange(),
             oldest=FIRST_MONTH,
             newest=self.now(),
             first=first,
@@ -90,15 +90,15 @@ class TenantRepository:
     async def claim(self, tenant: Tenant, identity: TenantIssuer, detail: Detail) -> None:
         """The id and the issuer, both or neither."""
         await self.table.write(
-            put(tenants, tenant, when=absent(), otherwise=ID_TAKEN),
-            put(identities, identity, when=absent(), otherwise=ISSUER_TAKEN),
+            put(tenants, tenant, when=absent(), on_failure=ID_TAKEN),
+            put(identities, identity, when=absent(), on_failure=ISSUER_TAKEN),
             self.event(tenant.id, "tenant.claimed", detail),
         )
 
     async def enter(self, tenant: Tenant) -> None:
         """A tenant for whom an issuer of the settings speaks."""
         entered = self.event(tenant.id, "tenant.entered", {"tier": tenant.tier})
-        await self.table.write(put(tenants, tenant, when=absent(), otherwise=ID_TAKEN), entered)
+        await self.table.write(put(tenants, tenant, when=absent(), on_failure=ID_TAKEN), entered)
 
     async def change(
         self,

@@ -80,7 +80,7 @@ def hour_of(moment: datetime) -> datetime:
 
 usage_hours = entity(UsageHour, table=ControlKey("USAGE#{tenant}#{hour:month}", "{hour}#{part}"))
 
-usage_of_month = usage_hours.query("table", ranged="hour")
+usage_of_month = usage_hours.query("table", range_field="hour")
 
 
 MOMENT = timedelta(microseconds=1)
@@ -102,7 +102,7 @@ class UsageRepository:
         found: defaultdict[str, UsageCounts] = defaultdict(UsageCounts)
         for month in _months(start, end):
             span = ValueRange(low=start, high=end - HOUR)
-            async for hour in self.table.every(usage_of_month, span=span, tenant=tenant, hour=month):
+            async for hour in self.table.iterate_shards(usage_of_month, between=span, tenant=tenant, hour=month):
                 for operation, counts in hour.operations.items():
                     found[operation] += counts
         return Usage(tenant=tenant, start=start, end=end, operations=dict(sorted(found.items())))

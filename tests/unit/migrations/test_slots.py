@@ -9,8 +9,8 @@ from keyfence.jobs.rekey import declared
 from keyfence.jobs.reshard.job import misplaced
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of, shard_suffix
 
-DOWN = ShardCounts(read_shards=8, write_shards=2, moving=MoveDirection.DOWN)
-UP = ShardCounts(read_shards=8, write_shards=8, former=(1,), moving=MoveDirection.UP)
+DOWN = ShardCounts(read_shards=8, write_shards=2, move_direction=MoveDirection.DOWN)
+UP = ShardCounts(read_shards=8, write_shards=8, former_write_shards=(1,), move_direction=MoveDirection.UP)
 
 
 def customer(slot: str, **changes: Any) -> Any:

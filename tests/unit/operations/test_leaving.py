@@ -22,7 +22,7 @@ def test_nobody_leaves_while_being_moved(placement: Placement, phase: MovePhase)
 
 
 def test_nobody_leaves_while_its_shards_are_changed() -> None:
-    still, changing = ShardCounts(read_shards=2, write_shards=2), ShardCounts(migration="mig_1")
+    still, changing = ShardCounts(read_shards=2, write_shards=2), ShardCounts(job_id="mig_1")
     with pytest.raises(Conflict, match=r"the shards of users .* `keyfence migrate resume mig_1`"):
         mark_offboarding(replace(tenant(), shards={"groups": still, "users": changing}))
     assert mark_offboarding(replace(tenant(), shards={"groups": still})).status is TenantStatus.OFFBOARDING

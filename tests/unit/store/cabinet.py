@@ -114,17 +114,17 @@ class Open:
 
 
 POOLED = TenantLocation(tenant=ACME)
-DUAL = TenantLocation(tenant=ACME, also=TableAccess.SILO)
-SHADOW = TenantLocation(tenant=ACME, also=TableAccess.SILO, shadow=True)
-SWITCHED = TenantLocation(tenant=ACME, reads=TableAccess.SILO, also=TableAccess.POOL)
-SILOED = TenantLocation(tenant=ACME, reads=TableAccess.SILO)
+DUAL = TenantLocation(tenant=ACME, also_write_to=TableAccess.SILO)
+SHADOW = TenantLocation(tenant=ACME, also_write_to=TableAccess.SILO, compare_reads=True)
+SWITCHED = TenantLocation(tenant=ACME, read_from=TableAccess.SILO, also_write_to=TableAccess.POOL)
+SILOED = TenantLocation(tenant=ACME, read_from=TableAccess.SILO)
 
 
 def handle(
     cabinet: Cabinet, home: TenantLocation, on_difference: OnDifference = unheard, *, writes: bool = True
 ) -> Table:
     tables = Tables(
-        client=cabinet, name=NAME, sealer=CursorCodec([KEY]), credentials=Open(), on_difference=on_difference
+        client=cabinet, name=NAME, cursors=CursorCodec([KEY]), credentials=Open(), on_difference=on_difference
     )
     return tables.tenant(home, writes=writes)
 

@@ -11,7 +11,7 @@ from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from keyfence.store.shards import LIMIT, MoveDirection, ShardCounts
+from keyfence.store.shards import MAX_SHARDS, MoveDirection, ShardCounts
 
 M = TypeVar("M")
 
@@ -34,10 +34,13 @@ _SCALARS: dict[Any, SearchStrategy[Any]] = {
 
 def shard_counts() -> SearchStrategy[ShardCounts]:
     """More slots to read than to write, never fewer."""
-    some = st.integers(1, LIMIT)
+    some = st.integers(1, MAX_SHARDS)
     return st.builds(
         lambda one, other, former, moving: ShardCounts(
-            read_shards=max(one, other), write_shards=min(one, other), former=tuple(sorted(former)), moving=moving
+            read_shards=max(one, other),
+            write_shards=min(one, other),
+            former_write_shards=tuple(sorted(former)),
+            move_direction=moving,
         ),
         some,
         some,

@@ -54,7 +54,7 @@ def table(client: DynamoDb, tenant: str = "acme", **given: Any) -> Table:
         **{
             "fence": Fence.for_tenant(parse_tenant_id(tenant)),
             "caller": caller,
-            "sealer": CursorCodec([KEY], clock=lambda: 1_800_000_000.0),
+            "cursors": CursorCodec([KEY], clock=lambda: 1_800_000_000.0),
             **given,
         },
     )

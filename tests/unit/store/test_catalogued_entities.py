@@ -52,7 +52,9 @@ few = settings(max_examples=40)
 
 
 def fence_of(entity: Entity[Any], tenant: str = "acme") -> Fence:
-    return Fence.for_tenant(TenantId(tenant)) if isinstance(entity.keys["table"], TenantKey) else Fence.control()
+    return (
+        Fence.for_tenant(TenantId(tenant)) if isinstance(entity.keys["table"], TenantKey) else Fence.for_control_plane()
+    )
 
 
 def absent_when_default(field: Any) -> bool:

@@ -26,12 +26,12 @@ def sealer(*keys: bytes, later: float = 0) -> CursorCodec:
     return CursorCodec(keys or KEYS[:1], clock=Clock(Clock.now + later))
 
 
-CURSOR = sealer().seal(PLACE, SCOPE)
+CURSOR = sealer().encode(PLACE, SCOPE)
 
 
 def refused(cursor: str, by: CursorCodec) -> bool:
     try:
-        by.open(cursor, SCOPE)
+        by.decode(cursor, SCOPE)
     except BadInput:
         return True
     return False
@@ -43,9 +43,9 @@ def test_a_cursor_under_another_key_is_refused() -> None:
 
 def test_keys_are_rotated_without_breaking_a_page_in_progress() -> None:
     rotated = sealer(KEYS[1], KEYS[0])
-    assert rotated.open(CURSOR, SCOPE) == PLACE
-    assert refused(rotated.seal(PLACE, SCOPE), sealer(KEYS[0])), "a new cursor is sealed with the new key"
-    assert sealer(KEYS[1]).open(rotated.seal(PLACE, SCOPE), SCOPE) == PLACE
+    assert rotated.decode(CURSOR, SCOPE) == PLACE
+    assert refused(rotated.encode(PLACE, SCOPE), sealer(KEYS[0])), "a new cursor is sealed with the new key"
+    assert sealer(KEYS[1]).decode(rotated.encode(PLACE, SCOPE), SCOPE) == PLACE
 
 
 @pytest.mark.parametrize("keys", [[], [b""], [b"short"], [KEYS[0], b"x" * 31], [b"x" * 33]])
@@ -61,10 +61,10 @@ def test_a_cursor_lives_for_a_week(age: int, stale: bool) -> None:
 
 @pytest.mark.parametrize("ahead", [HOUR, 52 * WEEK])
 def test_a_cursor_from_the_future_is_refused(ahead: int) -> None:
-    assert refused(sealer(later=ahead).seal(PLACE, SCOPE), sealer())
+    assert refused(sealer(later=ahead).encode(PLACE, SCOPE), sealer())
 
 
 def test_an_item_keeps_its_cursor_within_the_hour_and_no_longer() -> None:
-    assert sealer(later=HOUR - 1).seal(PLACE, SCOPE) == CURSOR
-    assert sealer(later=HOUR).seal(PLACE, SCOPE) != CURSOR
-    assert sealer(later=HOUR).open(CURSOR, SCOPE) == PLACE
+    assert sealer(later=HOUR - 1).encode(PLACE, SCOPE) == CURSOR
+    assert sealer(later=HOUR).encode(PLACE, SCOPE) != CURSOR
+    assert sealer(later=HOUR).decode(CURSOR, SCOPE) == PLACE

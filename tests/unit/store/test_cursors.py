@@ -19,13 +19,13 @@ SCOPES = st.builds(CursorScope, TEXT, TEXT, TEXT)
 ANY = st.text(st.characters(), max_size=40)
 
 SEALER = CursorCodec([b"k" * 32], clock=lambda: 1_800_000_000.0)
-CURSOR = SEALER.seal(PLACE, SCOPE)
+CURSOR = SEALER.encode(PLACE, SCOPE)
 
 
 def refused(cursor: str, scope: CursorScope = SCOPE) -> bool:
     """Any error but BadInput goes through, and fails the test."""
     try:
-        SEALER.open(cursor, scope)
+        SEALER.decode(cursor, scope)
     except BadInput:
         return True
     return False
@@ -33,7 +33,7 @@ def refused(cursor: str, scope: CursorScope = SCOPE) -> bool:
 
 @given(POSITIONS, SCOPES)
 def test_a_sealed_position_comes_back(position: CursorPosition, scope: CursorScope) -> None:
-    assert SEALER.open(SEALER.seal(position, scope), scope) == position
+    assert SEALER.decode(SEALER.encode(position, scope), scope) == position
 
 
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "\\", "/", '"', "\u2028"])
@@ -42,7 +42,7 @@ def test_the_longest_keys_that_there_are_come_back(character: str) -> None:
         return character * (size // len(character.encode()))
 
     position = CursorPosition(filled(1024), filled(2048), filled(1024))
-    assert SEALER.open(SEALER.seal(position, SCOPE), SCOPE) == position
+    assert SEALER.decode(SEALER.encode(position, SCOPE), SCOPE) == position
 
 
 @given(st.integers(0, len(CURSOR) - 1), st.characters())
@@ -60,7 +60,7 @@ def test_a_cursor_with_one_bit_flipped_is_refused(bit: int) -> None:
 
 def test_a_refusal_names_the_argument() -> None:
     with pytest.raises(BadInput) as refusal:
-        SEALER.open("x", SCOPE)
+        SEALER.decode("x", SCOPE)
     assert refusal.value.extensions == {"field": "after"}
 
 
@@ -76,7 +76,7 @@ def test_an_extended_cursor_is_refused(more: str) -> None:
 
 @pytest.mark.parametrize("position", [CursorPosition(*["x" * size] * 3) for size in range(3)])
 def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(position: CursorPosition) -> None:
-    cursor = SEALER.seal(position, SCOPE)
+    cursor = SEALER.encode(position, SCOPE)
     raw = urlsafe_b64decode(cursor + "==")
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/"
     twins = [cursor[:-1] + letter for letter in letters if urlsafe_b64decode(cursor[:-1] + letter + "==") == raw]
@@ -106,7 +106,7 @@ def test_no_bytes_are_a_cursor(raw: bytes) -> None:
 
 @given(SCOPES, SCOPES)
 def test_a_cursor_opens_in_no_other_scope(one: CursorScope, other: CursorScope) -> None:
-    assert refused(SEALER.seal(PLACE, one), other) == (one != other)
+    assert refused(SEALER.encode(PLACE, one), other) == (one != other)
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_a_cursor_is_bound_to_its_tenant_its_pattern_and_its_arguments(other: Cu
 
 @given(POSITIONS, POSITIONS)
 def test_two_positions_never_share_a_cursor(one: CursorPosition, other: CursorPosition) -> None:
-    assert (SEALER.seal(one, SCOPE) == SEALER.seal(other, SCOPE)) == (one == other)
+    assert (SEALER.encode(one, SCOPE) == SEALER.encode(other, SCOPE)) == (one == other)
 
 
 @given(st.text("abcdefgh", min_size=8))
 def test_a_cursor_does_not_show_what_it_holds(id: str) -> None:
-    assert id.encode() not in urlsafe_b64decode(SEALER.seal(CursorPosition(id, id, id), SCOPE) + "==")
+    assert id.encode() not in urlsafe_b64decode(SEALER.encode(CursorPosition(id, id, id), SCOPE) + "==")

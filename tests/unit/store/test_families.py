@@ -15,7 +15,7 @@ async def test_a_parent_comes_with_the_first_page_of_its_children(kept: int, fir
     shelves = Shelves()
     shelves.keep(books, book("b1"), book("b10"))
     shelves.keep(chapters, *(chapter(number) for number in range(1, kept + 1)), chapter(7, "b10"))
-    parent, page = await table(shelves).family(book_with_chapters, first=first, id="b1", book_id="b1")
+    parent, page = await table(shelves).item_collection(book_with_chapters, first=first, id="b1", book_id="b1")
     assert parent == book("b1")
     assert [one.number for one in page.items] == list(range(kept, 0, -1))[:first]
     assert page.has_next == more
@@ -27,7 +27,7 @@ async def test_the_page_goes_on_where_the_family_ended() -> None:
     shelves.keep(books, book("b1"))
     shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3)))
     handle = table(shelves)
-    _, page = await handle.family(book_with_chapters, first=2, book_id="b1")
+    _, page = await handle.item_collection(book_with_chapters, first=2, book_id="b1")
     children = book_with_chapters.children
     following = await handle.page(children, first=2, after=page.edges[-1].cursor(), book_id="b1")
     assert ([one.number for one in following.items], following.has_next) == ([1], False)
@@ -36,7 +36,7 @@ async def test_the_page_goes_on_where_the_family_ended() -> None:
 async def test_children_without_a_parent_are_shown_without_one() -> None:
     shelves = Shelves()
     shelves.keep(chapters, chapter(1), chapter(2))
-    parent, page = await table(shelves).family(book_with_chapters, first=5, book_id="b1")
+    parent, page = await table(shelves).item_collection(book_with_chapters, first=5, book_id="b1")
     assert parent is None
     assert len(page.items) == 2
 

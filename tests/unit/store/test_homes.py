@@ -42,7 +42,7 @@ def held(shelves: Shelves, home: TenantLocation, clock: Clock) -> Table:
 
 async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
     shelves, clock = Shelves(), Clock()
-    handle = held(shelves, TenantLocation(tenant=TenantId("acme"), until=10.0), clock)
+    handle = held(shelves, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     await handle.write(put(books, book("b1")))
     clock.now = 10.0
     assert await handle.find(book_by_id, id="b1") == book("b1")
@@ -59,22 +59,22 @@ async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
 
 async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> None:
     shelves, clock = Shelves(), Clock()
-    home = TenantLocation(tenant=TenantId("acme"), until=10.0)
+    home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
     handle = held(shelves, home, clock)
-    clock.now, home.until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
+    clock.now, home.valid_until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
     await handle.page(oldest_books, first=1)
     assert len(shelves.calls) == 4
 
 
 async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_fresh_again() -> None:
     shelves, clock, lane = Shelves(), Clock(), ConcurrencyLimit(1)
-    home = TenantLocation(tenant=TenantId("acme"), until=10.0)
+    home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
     handle = held(shelves, home, clock)
     handle = replace(handle, caller=replace(handle.caller, lane=lane))
     async with lane:
         writing = asyncio.ensure_future(handle.write(put(books, book("b1"))))
         await asyncio.sleep(0)
-        clock.now, home.until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
+        clock.now, home.valid_until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
     with pytest.raises(Throttled, match="where its items are"):
         await writing
     assert not shelves.calls
@@ -89,7 +89,7 @@ def test_a_handle_on_nobodys_home_is_refused(made: Tables) -> None:
 @pytest.fixture
 def made() -> Tables:
     handle = table(Shelves())
-    return Tables(client=handle.caller.client, name="t", sealer=handle.sealer, credentials=Nobody())
+    return Tables(client=handle.caller.client, name="t", cursors=handle.cursors, credentials=Nobody())
 
 
 class Nobody:
@@ -105,7 +105,7 @@ class Nobody:
 async def test_a_call_that_waited_for_a_thread_until_after_its_time_does_not_go_out() -> None:
     """What waits behind others may come to a vanished slot long after everybody has moved on."""
     clock, shelves = Clock(), Slow()
-    handle = held(shelves, TenantLocation(tenant=TenantId("acme"), until=10.0), clock)
+    handle = held(shelves, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     first = asyncio.ensure_future(handle.find(book_by_id, id="b1"))
     second = asyncio.ensure_future(handle.find(book_by_id, id="b2"))
     await asyncio.sleep(0.01)

@@ -41,17 +41,17 @@ def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
     key = TenantKey("EMAIL#{email}", "USER#{id}", shard=Shard("users", by="id"))
     for own, foreign in (tenants, tenants[::-1]):
         partition = key.pair(Fence.for_tenant(own), UNSHARDED, {"email": email, "id": id}).partition
-        assert Fence.for_tenant(own).holds(partition)
+        assert Fence.for_tenant(own).contains(partition)
         assert not partition.startswith(tenant_key_prefix(foreign))
-        assert not Fence.for_tenant(foreign).holds(partition)
-        assert not Fence.control().holds(partition)
+        assert not Fence.for_tenant(foreign).contains(partition)
+        assert not Fence.for_control_plane().contains(partition)
 
 
 @given(TENANTS, TEXT)
 def test_no_control_key_stands_in_a_tenants_fence(tenant: TenantId, id: str) -> None:
-    partition = ControlKey("TENANT#{id}", "METADATA").pair(Fence.control(), UNSHARDED, {"id": id}).partition
-    assert Fence.control().holds(partition)
-    assert not Fence.for_tenant(tenant).holds(partition)
+    partition = ControlKey("TENANT#{id}", "METADATA").pair(Fence.for_control_plane(), UNSHARDED, {"id": id}).partition
+    assert Fence.for_control_plane().contains(partition)
+    assert not Fence.for_tenant(tenant).contains(partition)
 
 
 @pytest.mark.parametrize("tenant", ["", "A1", "a", "acme#", "acme#x", "acme\n", "-acme", "*", "a?c", "${x}", "CONTROL"])
@@ -87,11 +87,11 @@ def test_a_key_that_is_neither_a_tenants_nor_the_control_planes_cannot_be_declar
 
 def test_a_tenant_key_cannot_be_made_in_the_control_fence_nor_the_reverse() -> None:
     with pytest.raises(TypeError, match="tenant key"):
-        TenantKey("USER#{id}", "PROFILE").pair(Fence.control(), UNSHARDED, {"id": "u1"})
+        TenantKey("USER#{id}", "PROFILE").pair(Fence.for_control_plane(), UNSHARDED, {"id": "u1"})
     with pytest.raises(TypeError, match="control key"):
         ControlKey("TENANT#{id}", "METADATA").pair(ACME, UNSHARDED, {"id": "acme"})
     with pytest.raises(TypeError, match="tenant key"):
-        list(TenantKey("USER#{id}", "PROFILE").partitions(Fence.control(), UNSHARDED, {"id": "u1"}))
+        list(TenantKey("USER#{id}", "PROFILE").partitions(Fence.for_control_plane(), UNSHARDED, {"id": "u1"}))
 
 
 @given(st.tuples(TEXT, TEXT, TEXT), st.tuples(TEXT, TEXT, TEXT))

@@ -47,7 +47,7 @@ async def test_in_eight_slots_a_first_page_asks_each_for_its_share() -> None:
 async def test_where_items_move_every_slot_is_asked_for_all_that_the_page_could_need() -> None:
     shelves, shards = Shelves(), ShardMap.even({"books": 4})
     shelves.keep(books, *shelf(160), shards=shards)
-    moving = ShardCounts(read_shards=4, write_shards=2, moving=MoveDirection.DOWN)
+    moving = ShardCounts(read_shards=4, write_shards=2, move_direction=MoveDirection.DOWN)
     await table(shelves, shards=ShardMap({"books": moving})).page(newest_books, first=FIRST)
     assert [call.parameters["Limit"] for call in shelves.calls] == [FIRST + 1] * 4
 

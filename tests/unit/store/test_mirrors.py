@@ -57,7 +57,7 @@ async def test_a_handle_reads_the_table_of_its_home_on_credentials_for_no_other_
     home: TenantLocation, read: str, placement: TableAccess
 ) -> None:
     cabinet, vault = Cabinet(), Open()
-    tables = Tables(client=cabinet, name=NAME, sealer=CursorCodec([KEY]), credentials=vault)
+    tables = Tables(client=cabinet, name=NAME, cursors=CursorCodec([KEY]), credentials=vault)
     await tables.tenant(home, writes=True).find(book_by_id, id="b1")
     assert [call.parameters["TableName"] for call in cabinet.calls] == [read]
     assert vault.asked == [placement]
@@ -139,13 +139,13 @@ async def test_only_the_writes_themselves_are_blamed() -> None:
     table = handle(cabinet, DUAL)
     await table.write(put(books, ONE))
     missing, taken = NotFound("no such chapter"), Conflict("there is one")
-    guard = check(chapters, {"book_id": "b1", "number": 1}, when=present(), otherwise=lambda: missing)
+    guard = check(chapters, {"book_id": "b1", "number": 1}, when=present(), on_failure=lambda: missing)
     kept = cabinet.tables[NAME].copy()
     with pytest.raises(NotFound) as error:
         await table.write(update_attributes(books, {"id": "b1"}, NOTED), guard)
     assert error.value is missing
     with pytest.raises(Conflict) as conflict:
-        await table.write(put(chapters, chapter(2)), put(books, ONE, when=absent(), otherwise=lambda: taken))
+        await table.write(put(chapters, chapter(2)), put(books, ONE, when=absent(), on_failure=lambda: taken))
     assert conflict.value is taken
     assert cabinet.tables == {NAME: kept, SILO: kept}
 
@@ -188,7 +188,7 @@ async def test_a_busy_twin_is_busy_and_nothing_worse() -> None:
     cabinet = Cabinet()
     reasons = ("None", "None", "ThrottlingError")
     cabinet.refusing[SILO] = DynamoDbError("TransactionCanceledException", "", reasons)
-    guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), otherwise=StaleWrite)
+    guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), on_failure=StaleWrite)
     with pytest.raises(Throttled, match="too busy"):
         await hasty(handle(cabinet, DUAL)).write(guard, put(books, ONE))
 
@@ -263,7 +263,7 @@ async def test_many_who_change_one_item_that_was_not_copied_yet_lose_nothing() -
 
 
 async def test_a_home_that_ran_out_says_why() -> None:
-    table = handle(Cabinet(), replace_home(until=float("-inf"), ended="run it again"))
+    table = handle(Cabinet(), replace_home(valid_until=float("-inf"), expired_message="run it again"))
     with pytest.raises(Throttled, match="run it again"):
         await table.find(book_by_id, id="b1")
 

@@ -48,7 +48,10 @@ async def writes(table: Table, step: Step) -> list[Write[Any]]:
         ],
         "delete": [delete(books, {"id": id})],
         "tally": [increment(counts, _count(which), "total", number)],
-        "chapter": [put(chapters, chapter(number, id)), check(books, {"id": id}, when=present(), otherwise=StaleWrite)],
+        "chapter": [
+            put(chapters, chapter(number, id)),
+            check(books, {"id": id}, when=present(), on_failure=StaleWrite),
+        ],
         "all": [increment(counts, _count(which), "total", number), delete(chapters, {"book_id": id, "number": number})],
     }
     return [*made.get(kind, []), *([there[kind](found)] if found and kind in there else [])]

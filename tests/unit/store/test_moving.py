@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.keys import Fence, KeyPair
-from keyfence.store.shards import LIMIT, MoveDirection, ShardCounts, ShardMap, shard_of, shard_suffix
+from keyfence.store.shards import MAX_SHARDS, MoveDirection, ShardCounts, ShardMap, shard_of, shard_suffix
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
@@ -81,7 +81,9 @@ def test_nothing_is_missed_or_met_twice_while_items_move_up(
     count = former[-1] + more
     shelves = Shelves(page=3)
     kept_by(shelves, books, kept, "books", [*former, count])
-    moving = ShardCounts(read_shards=count, write_shards=count, former=tuple(former), moving=MoveDirection.UP)
+    moving = ShardCounts(
+        read_shards=count, write_shards=count, former_write_shards=tuple(former), move_direction=MoveDirection.UP
+    )
     restless = Restless(shelves, count, MoveDirection.UP, plan)
     handle = table(restless, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
@@ -96,7 +98,12 @@ def test_nothing_is_missed_or_met_twice_while_items_move_down(
     widest, count = former[-1] + fewer, former[-1]
     shelves = Shelves(page=3)
     kept_by(shelves, books, kept, "books", [*former, widest, count])
-    moving = ShardCounts(read_shards=widest, write_shards=count, former=tuple(former[:-1]), moving=MoveDirection.DOWN)
+    moving = ShardCounts(
+        read_shards=widest,
+        write_shards=count,
+        former_write_shards=tuple(former[:-1]),
+        move_direction=MoveDirection.DOWN,
+    )
     restless = Restless(shelves, count, MoveDirection.DOWN, plan)
     handle = table(restless, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
@@ -121,7 +128,7 @@ async def test_an_item_whose_own_key_has_the_slot_is_met_once_on_its_way() -> No
     kept = [visit(number) for number in range(30)]
     shelves = Shelves()
     kept_by(shelves, visit_entity, kept, "visits", [8])
-    counts = ShardCounts(read_shards=8, write_shards=3, moving=MoveDirection.DOWN)
+    counts = ShardCounts(read_shards=8, write_shards=3, move_direction=MoveDirection.DOWN)
     restless = Restless(shelves, 3, MoveDirection.DOWN, [2] * 20, partition="PK")
     handle = table(restless, shards=ShardMap({"visits": counts}))
     pattern = visit_entity.query("table")
@@ -152,12 +159,12 @@ async def test_an_item_that_moved_is_not_met_again_behind_its_own_cursor_in_anot
 
 async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_move() -> None:
     shelves = Shelves()
-    moving = ShardCounts(read_shards=4, write_shards=2, moving=MoveDirection.DOWN)
+    moving = ShardCounts(read_shards=4, write_shards=2, move_direction=MoveDirection.DOWN)
     for number in range(20):
         part = Count(name="door", part=f"p{number}", created_at=OPENING, updated_at=OPENING, total=1)
         shelves.keep(counts, part, shards=ShardMap.even({"counts": 4}))
     handle = table(shelves, shards=ShardMap({"counts": moving}))
-    (found,) = await handle.find_everywhere(count_by_name, [{"name": "door"}])
+    (found,) = await handle.find_in_all_shards(count_by_name, [{"name": "door"}])
     assert len(found) == 4
     (call,) = shelves.calls
     assert (call.operation, len(call.parameters["TransactItems"])) == ("TransactGetItems", 4)
@@ -180,7 +187,7 @@ async def test_an_item_whose_key_has_the_slot_is_found_wherever_an_earlier_count
         assert found != kept
 
 
-@given(st.text(), st.integers(1, LIMIT - 1))
+@given(st.text(), st.integers(1, MAX_SHARDS - 1))
 def test_with_one_slot_more_an_item_stays_or_goes_into_the_new_one(value: str, count: int) -> None:
     assert shard_of(value, count + 1) in {shard_of(value, count), count}
 
@@ -188,7 +195,9 @@ def test_with_one_slot_more_an_item_stays_or_goes_into_the_new_one(value: str, c
 @given(st.text(), FORMER, st.integers(0, 40))
 def test_an_item_moves_up_only_into_a_later_wave(value: str, former: list[int], more: int) -> None:
     count = former[-1] + more
-    waves = ShardCounts(read_shards=count, write_shards=count, former=tuple(former), moving=MoveDirection.UP).waves()
+    waves = ShardCounts(
+        read_shards=count, write_shards=count, former_write_shards=tuple(former), move_direction=MoveDirection.UP
+    ).read_stages()
     assert [slot for wave in waves for slot in wave] == list(range(count))
     for before in (*former, count):
         old, new = shard_of(value, before), shard_of(value, count)

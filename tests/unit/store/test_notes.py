@@ -15,7 +15,7 @@ def journal(note: ActivityNote) -> Write[Chapter]:
 
 async def test_a_note_and_its_write_are_one_transaction() -> None:
     shelves = Shelves()
-    await table(shelves, journal=journal).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
+    await table(shelves, activity_log=journal).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
     (call,) = shelves.calls
     shelved, noted = (member["Put"]["Item"] for member in call.parameters["TransactItems"])
     assert shelved["type"] == {"S": "Book"}
@@ -25,7 +25,7 @@ async def test_a_note_and_its_write_are_one_transaction() -> None:
 async def test_without_a_journal_or_without_a_note_there_is_only_the_write() -> None:
     shelves = Shelves()
     await table(shelves).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
-    await table(shelves, journal=journal).write(put(books, book("b1")))
+    await table(shelves, activity_log=journal).write(put(books, book("b1")))
     assert [len(call.parameters["TransactItems"]) for call in shelves.calls] == [1, 1]
 
 

@@ -34,7 +34,7 @@ async def test_a_cursor_of_one_list_opens_no_other() -> None:
         (acme, books_of_shelf, {"shelf": "s1"}),
     ):
         with pytest.raises(BadInput):
-            await other.page(pattern, first=1, after=cursor, span=None, **values)
+            await other.page(pattern, first=1, after=cursor, between=None, **values)
 
 
 async def test_a_cursor_is_bound_to_the_arguments_of_its_list() -> None:

@@ -39,7 +39,7 @@ async def walked(pages: Sequence[Table], pattern: Query[Book], first: int, **val
     found: list[Book] = []
     after, number = None, 0
     while True:
-        page = await pages[min(number, len(pages) - 1)].page(pattern, first=first, after=after, span=None, **values)
+        page = await pages[min(number, len(pages) - 1)].page(pattern, first=first, after=after, between=None, **values)
         assert page.has_previous == (after is not None)
         assert len(page.items) == first or not page.has_next, "only the last page may be short"
         found += page.items
@@ -129,12 +129,12 @@ async def test_a_neighbours_item_in_our_index_is_dropped_and_counted(by: str) ->
     for id, day in (("x1", 0), ("x2", 1), ("x3", 9)):
         item = planted(by, id, day)
         shelves.items[KeyPair(item["PK"]["S"], item["SK"]["S"])] = item
-    reading = table(shelves, on_foreign=lambda: alarms.append("!"))
+    reading = table(shelves, on_foreign_item=lambda: alarms.append("!"))
     page = await reading.page(oldest_books, first=5)
     assert [one.id for one in page.items] == ["b0", "b1", "b2", "b3", "b4"]
     assert page.has_next is False
     assert len(alarms) == 3
-    assert [one.id async for one in reading.every(oldest_books)] == ["b0", "b1", "b2", "b3", "b4"]
+    assert [one.id async for one in reading.iterate_shards(oldest_books)] == ["b0", "b1", "b2", "b3", "b4"]
     assert len(alarms) == 6
     first = await reading.find_first(oldest_books)
     assert first is not None

@@ -23,7 +23,7 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
     shelves = Shelves()
     inside = [section("audio"), section("audio", "a#b"), section("audio", "books"), section("audio", "books", "100 %")]
     shelves.keep(sections, *inside, section("audiobooks"), section("audio!"), section("audi"), section("audio$"))
-    page = await table(shelves).page(subtree, first=50, span=ValueRange(low=("audio",), high=("audio",)))
+    page = await table(shelves).page(subtree, first=50, between=ValueRange(low=("audio",), high=("audio",)))
     assert {one.path for one in page.items} == {one.path for one in inside}
     assert [call.operation for call in shelves.calls] == ["Query"]
 
@@ -32,7 +32,7 @@ async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letter
 def test_a_path_lies_in_the_span_of_another_exactly_if_it_begins_with_it(
     path: tuple[str, ...], root: tuple[str, ...]
 ) -> None:
-    stretch = subtree.stretch(ValueRange(low=root, high=root))
+    stretch = subtree.sort_key_range(ValueRange(low=root, high=root))
     text = KeyTemplate.parse("PATH#{path:path}").render({"path": path})
     assert (stretch.low.encode() <= text.encode() <= stretch.high.encode()) == (path[: len(root)] == root)
 

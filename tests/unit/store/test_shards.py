@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.store.keys import Fence, TenantKey
-from keyfence.store.shards import LIMIT, UNSHARDED, Shard, ShardMap, candidate_shards, shard_of, shard_suffix
+from keyfence.store.shards import MAX_SHARDS, UNSHARDED, Shard, ShardMap, candidate_shards, shard_of, shard_suffix
 from keyfence_iam.tenant import TenantId
 
 ACME = Fence.for_tenant(TenantId("acme"))
@@ -18,12 +18,12 @@ def test_the_slots_of_known_ids_never_change() -> None:
     assert [shard_of(id, 256) for id in ("usr_1", "usr_2", "usr_3")] == [51, 91, 26]
 
 
-@given(st.text(), st.integers(1, LIMIT))
+@given(st.text(), st.integers(1, MAX_SHARDS))
 def test_a_slot_is_within_its_count(value: str, count: int) -> None:
     assert 0 <= shard_of(value, count) < count
 
 
-@given(st.text(), st.integers(1, LIMIT))
+@given(st.text(), st.integers(1, MAX_SHARDS))
 def test_the_slots_of_a_value_are_those_by_every_count_and_no_others(value: str, count: int) -> None:
     assert candidate_shards(value, count) == tuple(sorted({shard_of(value, one) for one in range(1, count + 1)}))
 
@@ -37,10 +37,10 @@ def test_every_slot_is_used_and_none_more_than_its_share(count: int) -> None:
 
 def test_slots_are_two_digits_wide_up_to_the_limit() -> None:
     assert [shard_suffix(slot) for slot in (0, 9, 10, 255)] == ["00", "09", "0a", "ff"]
-    assert {len(shard_suffix(slot)) for slot in range(LIMIT)} == {2}
+    assert {len(shard_suffix(slot)) for slot in range(MAX_SHARDS)} == {2}
 
 
-@pytest.mark.parametrize("count", [0, -1, LIMIT + 1])
+@pytest.mark.parametrize("count", [0, -1, MAX_SHARDS + 1])
 def test_a_map_with_an_impossible_number_of_slots_is_refused(count: int) -> None:
     with pytest.raises(ValueError, match="1 to 256 slots"):
         ShardMap.even({"users": count})

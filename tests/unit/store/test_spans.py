@@ -26,10 +26,10 @@ def day(number: int | None) -> datetime | None:
 
 
 async def walked(handle: Table, span: ValueRange, first: int) -> list[Book]:
-    page = await handle.page(books_of_days, first=first, span=span)
+    page = await handle.page(books_of_days, first=first, between=span)
     found = [*page.items]
     while page.has_next:
-        page = await handle.page(books_of_days, first=first, after=page.edges[-1].cursor(), span=span)
+        page = await handle.page(books_of_days, first=first, after=page.edges[-1].cursor(), between=span)
         found += page.items
     return found
 
@@ -65,7 +65,7 @@ async def test_a_span_stays_behind_its_tag(span: ValueRange, numbers: list[int])
     shelves = Shelves()
     shelves.keep(books, book("b1"))
     shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3, 4)))
-    page = await table(shelves).page(numbered_chapters, first=10, span=span, book_id="b1")
+    page = await table(shelves).page(numbered_chapters, first=10, between=span, book_id="b1")
     assert [one.number for one in page.items] == numbers
 
 
@@ -73,20 +73,20 @@ async def test_a_cursor_of_one_span_is_none_of_another() -> None:
     shelves, span = Shelves(), ValueRange(low=1)
     shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3)))
     handle = table(shelves)
-    page = await handle.page(numbered_chapters, first=1, span=span, book_id="b1")
+    page = await handle.page(numbered_chapters, first=1, between=span, book_id="b1")
     after = page.edges[0].cursor()
-    assert (await handle.page(numbered_chapters, first=1, after=after, span=span, book_id="b1")).items[0].number == 2
+    assert (await handle.page(numbered_chapters, first=1, after=after, between=span, book_id="b1")).items[0].number == 2
     for other in (None, ValueRange(low=2), ValueRange(low=1, high=3)):
         with pytest.raises(BadInput, match="not one of this list"):
-            await handle.page(numbered_chapters, first=1, after=after, span=other, book_id="b1")
+            await handle.page(numbered_chapters, first=1, after=after, between=other, book_id="b1")
 
 
 async def test_a_span_that_ends_before_it_begins_asks_nothing_of_dynamodb() -> None:
     shelves = Shelves()
-    page = await table(shelves).page(numbered_chapters, first=1, span=ValueRange(low=9, high=1), book_id="b1")
+    page = await table(shelves).page(numbered_chapters, first=1, between=ValueRange(low=9, high=1), book_id="b1")
     assert (page.items, page.has_next, shelves.calls) == ((), False, [])
 
 
 def test_only_the_field_behind_the_tags_can_be_ranged() -> None:
     with pytest.raises(BadEntity, match="id does not follow"):
-        books.query("gsi2", ranged="id")
+        books.query("gsi2", range_field="id")

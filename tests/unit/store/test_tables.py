@@ -24,7 +24,7 @@ from .bookshop import Branch, book, book_by_id, books, branches, chapter, chapte
 from .scripted import KEY, NAME, PATIENCE, Scripted, credentials, table
 from .shelves import Shelves
 
-MEMBER = (put(books, book("b1"), when=absent(), otherwise=lambda: Conflict("taken")),)
+MEMBER = (put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),)
 
 
 async def test_what_was_put_is_found_by_its_own_tenant_alone() -> None:
@@ -42,7 +42,7 @@ async def test_a_control_item_cannot_be_reached_through_a_tenants_table() -> Non
     with pytest.raises(TypeError):
         await table(shelves).find(branches.get(), id="x")
     with pytest.raises(TypeError):
-        await table(shelves, fence=Fence.control()).find(book_by_id, id="b1")
+        await table(shelves, fence=Fence.for_control_plane()).find(book_by_id, id="b1")
     assert shelves.calls == []
 
 
@@ -75,8 +75,8 @@ async def test_the_first_write_whose_condition_failed_says_what_is_wrong() -> No
     with pytest.raises(NotFound, match="b3"):
         await table(shelves).write(
             put(books, book("b9"), when=absent()),
-            delete(books, {"id": "b3"}, when=present(), otherwise=lambda: NotFound("no b3")),
-            put(books, book("b1"), when=absent(), otherwise=lambda: Conflict("taken")),
+            delete(books, {"id": "b3"}, when=present(), on_failure=lambda: NotFound("no b3")),
+            put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),
         )
     assert len(shelves.items) == 2, "all of it or nothing"
 
@@ -138,7 +138,7 @@ async def test_everything_of_a_partition_is_read_page_by_page() -> None:
     shelves = Shelves(page=7)
     shelves.keep(chapters, *(chapter(number) for number in range(30)))
     shelves.keep(chapters, chapter(1, "b2"))
-    read = [one.number async for one in table(shelves).every(chapters_of_book, book_id="b1")]
+    read = [one.number async for one in table(shelves).iterate_shards(chapters_of_book, book_id="b1")]
     assert read == list(range(30))
     assert len(shelves.calls) == 5
 
@@ -161,7 +161,12 @@ class Vault:
 def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
     vault, foreign, denied = Vault(), lambda: None, lambda: None
     tables = Tables(
-        client=Shelves(), name=NAME, sealer=CursorCodec([KEY]), credentials=vault, on_foreign=foreign, on_denied=denied
+        client=Shelves(),
+        name=NAME,
+        cursors=CursorCodec([KEY]),
+        credentials=vault,
+        on_foreign_item=foreign,
+        on_denied=denied,
     )
     reading, writing, control = (
         tables.tenant(TenantLocation(tenant=TenantId("acme")), writes=False),
@@ -171,7 +176,7 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
     assert vault.asked == [("acme", False), ("globex", True), ("control", False)]
     assert [one.consistent for one in (reading, writing)] == [False, True], "who writes decides on what it reads"
-    assert reading.on_foreign is foreign
+    assert reading.on_foreign_item is foreign
     assert all(one.caller.on_denied is denied for one in (reading, writing, control))
 
 
@@ -180,7 +185,7 @@ def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that
     tables = Tables(
         client=Shelves(),
         name=NAME,
-        sealer=CursorCodec([KEY]),
+        cursors=CursorCodec([KEY]),
         credentials=Vault(),
         accounts=lambda tenant: (accounts[tenant],),
     )

@@ -20,7 +20,7 @@ async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
     for number in range(40):
         await handle.write(increment(counts, part("door", number), "total", 2))
     await handle.write(increment(counts, part("gate", 0), "total", 5))
-    door, gate, nothing = await handle.find_everywhere(
+    door, gate, nothing = await handle.find_in_all_shards(
         count_by_name, [{"name": name} for name in ("door", "gate", "roof")]
     )
     assert (sum(one.total for one in door), sum(one.total for one in gate), nothing) == (80, 5, [])

@@ -43,7 +43,7 @@ async def shown(
     **values: object,
 ) -> Page[Visit]:
     return await page_over_time_buckets(
-        handle, pattern, span=span, first=first, after=after, oldest=OLDEST, newest=NEWEST, **values
+        handle, pattern, between=span, first=first, after=after, oldest=OLDEST, newest=NEWEST, **values
     )
 
 
@@ -110,7 +110,7 @@ async def test_a_cursor_on_what_is_too_old_by_now_ends_the_list(pattern: Query[V
     page = await shown(table(shelves), pattern, 2, visitor="ann")
     after, later = page.edges[-1].cursor(), OPENING + timedelta(hours=2, minutes=30)
     rest = await page_over_time_buckets(
-        table(shelves), pattern, span=ALWAYS, first=2, after=after, oldest=later, newest=NEWEST, visitor="ann"
+        table(shelves), pattern, between=ALWAYS, first=2, after=after, oldest=later, newest=NEWEST, visitor="ann"
     )
     assert (rest.items, rest.has_next, rest.has_previous) == ((), False, True)
 
@@ -121,7 +121,7 @@ async def test_a_list_that_has_no_bounds_is_read_from_its_oldest_bucket() -> Non
     found = await page_over_time_buckets(
         table(shelves),
         noted_books,
-        span=ALWAYS,
+        between=ALWAYS,
         first=9,
         oldest=OPENING + timedelta(hours=1),
         newest=NEWEST,

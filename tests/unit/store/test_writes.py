@@ -136,13 +136,13 @@ def test_what_is_left_of_an_empty_change_is_its_condition() -> None:
 def test_deletes_and_checks_name_one_item() -> None:
     verb, body = member(delete(books, {"id": "b1"}))
     assert (verb, body["Key"], set(body)) == ("Delete", KEY, {"TableName", "Key"})
-    verb, body = member(check(books, {"id": "b1"}, when=equals("version", 1), otherwise=StaleWrite))
+    verb, body = member(check(books, {"id": "b1"}, when=equals("version", 1), on_failure=StaleWrite))
     assert (verb, body["Key"]) == ("ConditionCheck", KEY)
 
 
 def test_a_failed_condition_is_a_conflict_unless_something_better_is_said() -> None:
-    assert isinstance(delete(books, {"id": "b1"}).otherwise(), Conflict)
-    assert isinstance(put(books, book("b1")).otherwise(), StaleWrite)
+    assert isinstance(delete(books, {"id": "b1"}).on_failure(), Conflict)
+    assert isinstance(put(books, book("b1")).on_failure(), StaleWrite)
 
 
 @given(st.integers(1, 999), st.integers(1, 999))

@@ -21,28 +21,28 @@ async def test_a_home_lasts_as_long_as_what_was_read_may_be_believed_and_a_reque
     await registry.served(ACME)
     shelf.now = 3.0
     home = registry.home(await registry.served(ACME))
-    assert (home.tenant, home.shards, home.until) == (ACME, ShardMap(WIDE), 5.0 + GRACE)
+    assert (home.tenant, home.shards, home.valid_until) == (ACME, ShardMap(WIDE), 5.0 + GRACE)
 
 
 async def test_the_home_of_a_tenant_that_is_not_remembered_is_taken_for_as_old_as_can_be() -> None:
     shelf = Shelf(now=100.0)
-    assert shelf.registry(max_age=5.0).home(tenant()).until == 100.0 + GRACE
+    assert shelf.registry(max_age=5.0).home(tenant()).valid_until == 100.0 + GRACE
 
 
 async def test_a_home_is_kept_fresh_in_place_until_the_tenant_cannot_be_read() -> None:
     shelf = Shelf({ACME: tenant()})
     registry = shelf.registry(max_age=0.02)
     async with refreshed_location(registry, ACME) as home:
-        before = home.until
+        before = home.valid_until
         shelf.kept[ACME] = tenant(version=2, shards=WIDE)
         shelf.now = 1.0
         await _until(lambda: home.shards == ShardMap(WIDE))
-        assert home.until > before
+        assert home.valid_until > before
         shelf.kept[ACME] = tenant(version=3, status=TenantStatus.SUSPENDED)
-        shelf.now, reads, last = 2.0, shelf.reads, home.until
+        shelf.now, reads, last = 2.0, shelf.reads, home.valid_until
         await _until(lambda: shelf.reads > reads)
         await asyncio.sleep(0.02)
-        assert home.until == last
+        assert home.valid_until == last
     reads = shelf.reads
     shelf.now = 3.0
     await asyncio.sleep(0.05)

@@ -48,7 +48,13 @@ def test_a_home_says_which_table_is_read_and_which_is_written_too(
     known: Tenant, reads: Reach, also: Reach | None, shadow: bool, session: Reach
 ) -> None:
     home = location_of(known, until=7.0)
-    assert (home.reads, home.also, home.shadow, home.placement, home.until) == (reads, also, shadow, session, 7.0)
+    assert (home.read_from, home.also_write_to, home.compare_reads, home.table_access, home.valid_until) == (
+        reads,
+        also,
+        shadow,
+        session,
+        7.0,
+    )
 
 
 def test_a_move_is_kept_with_its_tenant() -> None:
@@ -86,8 +92,8 @@ async def test_a_home_that_is_kept_fresh_follows_what_needs_no_other_tables() ->
     source = Source(tenant(POOL, MovePhase.DUAL))
     async with refreshed_location(source, TenantId("acme")) as home:
         await source.know(tenant(POOL, MovePhase.SHADOW))
-        assert home.shadow
-        assert 1.0 < home.until < inf
+        assert home.compare_reads
+        assert 1.0 < home.valid_until < inf
 
 
 async def test_a_home_runs_out_for_good_when_other_tables_are_to_be_used() -> None:
@@ -95,5 +101,5 @@ async def test_a_home_runs_out_for_good_when_other_tables_are_to_be_used() -> No
     async with refreshed_location(source, TenantId("acme")) as home:
         for known in (tenant(POOL, MovePhase.DUAL), tenant()):
             await source.know(known)
-            assert home.until == -inf
-            assert "run the command again" in home.ended
+            assert home.valid_until == -inf
+            assert "run the command again" in home.expired_message

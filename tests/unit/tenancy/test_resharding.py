@@ -21,7 +21,7 @@ from keyfence.jobs.reshard.start import (
     start_reshard,
     with_counts,
 )
-from keyfence.store.shards import LIMIT, ONE, MoveDirection, ShardCounts, shard_of
+from keyfence.store.shards import MAX_SHARDS, ONE_SHARD, MoveDirection, ShardCounts, shard_of
 
 from .test_registry import tenant
 
@@ -34,7 +34,7 @@ TARGETS = st.lists(st.integers(1, 12), max_size=6)
 class Collection:
     """Items by the slot that they lie in, and every map that some server may still go by, the newest last."""
 
-    maps: list[ShardCounts] = field(default_factory=lambda: [ONE])
+    maps: list[ShardCounts] = field(default_factory=lambda: [ONE_SHARD])
     kept: dict[str, int] = field(default_factory=dict)
     made: int = 0
 
@@ -57,22 +57,22 @@ class Collection:
     def move(self) -> None:
         """What the mover does, one item at a time."""
         counts = self.newest
-        waves = {slot: number for number, wave in enumerate(counts.waves()) for slot in wave}
+        waves = {slot: number for number, wave in enumerate(counts.read_stages()) for slot in wave}
         for value, here in self.kept.items():
             there = shard_of(value, counts.write_shards)
-            if here != there and (counts.moving is MoveDirection.UP or here >= counts.write_shards):
+            if here != there and (counts.move_direction is MoveDirection.UP or here >= counts.write_shards):
                 assert waves[here] < waves[there], "an item has to be met where it went"
                 self.kept[value] = there
                 self.check([value])
 
     def check(self, values: Sequence[str] | None = None) -> None:
         for known in self.maps:
-            assert 1 <= known.write_shards <= known.read_shards <= LIMIT
-            assert list(known.former) == sorted(set(known.former))
+            assert 1 <= known.write_shards <= known.read_shards <= MAX_SHARDS
+            assert list(known.former_write_shards) == sorted(set(known.former_write_shards))
             for value in self.kept if values is None else values:
                 slot = self.kept[value]
                 assert slot < known.read_shards, "a list would not show it"
-                assert slot in known.live(value), "it would not be found by its key"
+                assert slot in known.candidates(value), "it would not be found by its key"
 
     def reshard(self, shards: int) -> None:
         way = reshard_kind(self.newest, shards)
@@ -91,7 +91,7 @@ def test_every_item_is_found_by_every_map_that_may_be_in_use(targets: Sequence[i
         collection.reshard(shards)
         last = collection.newest
         assert (last.read_shards, last.write_shards) == (shards, shards)
-        assert (last.moving, last.migration) == (None, None)
+        assert (last.move_direction, last.job_id) == (None, None)
         assert last.generation <= number + 1
 
 
@@ -102,11 +102,11 @@ def test_former_counts_are_those_by_which_items_lie_and_none_once_they_are_rebal
     for shards in targets:
         collection.reshard(shards)
         last = collection.newest
-        assert all(count < last.write_shards for count in last.former)
+        assert all(count < last.write_shards for count in last.former_write_shards)
         for value, slot in collection.kept.items():
-            assert slot in {shard_of(value, count) for count in (*last.former, last.write_shards)}
+            assert slot in {shard_of(value, count) for count in (*last.former_write_shards, last.write_shards)}
     collection.reshard(collection.newest.write_shards)
-    assert collection.newest.former == ()
+    assert collection.newest.former_write_shards == ()
     shards = collection.newest.write_shards
     assert all(slot == shard_of(value, shards) for value, slot in collection.kept.items())
 
@@ -125,38 +125,43 @@ def test_the_way_is_where_it_leads(from_: int, to: int, way: ReshardKind) -> Non
 
 
 def test_growing_widens_reads_before_writes_and_remembers_how_many_there_were() -> None:
-    first = start_reshard(ONE, 4, ID)
-    assert first == ShardCounts(read_shards=4, write_shards=1, migration=ID)
+    first = start_reshard(ONE_SHARD, 4, ID)
+    assert first == ShardCounts(read_shards=4, write_shards=1, job_id=ID)
     last = finish_reshard(first, ReshardKind.GROW, 4)
-    assert last == ShardCounts(read_shards=4, write_shards=4, generation=2, former=(1,))
-    assert finish_reshard(start_reshard(last, 8, ID), ReshardKind.GROW, 8).former == (1, 4)
+    assert last == ShardCounts(read_shards=4, write_shards=4, generation=2, former_write_shards=(1,))
+    assert finish_reshard(start_reshard(last, 8, ID), ReshardKind.GROW, 8).former_write_shards == (1, 4)
 
 
 def test_shrinking_narrows_writes_before_reads_and_forgets_the_counts_whose_slots_go() -> None:
-    grown = ShardCounts(read_shards=8, write_shards=8, generation=4, former=(1, 2, 4))
+    grown = ShardCounts(read_shards=8, write_shards=8, generation=4, former_write_shards=(1, 2, 4))
     first = start_reshard(grown, 2, ID)
-    assert (first.read_shards, first.write_shards, first.moving, first.former) == (8, 2, MoveDirection.DOWN, (1,))
+    assert (first.read_shards, first.write_shards, first.move_direction, first.former_write_shards) == (
+        8,
+        2,
+        MoveDirection.DOWN,
+        (1,),
+    )
     last = finish_reshard(first, ReshardKind.SHRINK, 2)
-    assert last == ShardCounts(read_shards=2, write_shards=2, generation=5, former=(1,))
+    assert last == ShardCounts(read_shards=2, write_shards=2, generation=5, former_write_shards=(1,))
 
 
 def test_rebalancing_changes_nothing_but_where_items_lie() -> None:
-    grown = ShardCounts(read_shards=8, write_shards=8, generation=3, former=(1, 4))
+    grown = ShardCounts(read_shards=8, write_shards=8, generation=3, former_write_shards=(1, 4))
     first = start_reshard(grown, 8, ID)
-    assert first == replace(grown, moving=MoveDirection.UP, migration=ID)
-    assert finish_reshard(first, ReshardKind.REBALANCE, 8) == replace(grown, former=())
+    assert first == replace(grown, move_direction=MoveDirection.UP, job_id=ID)
+    assert finish_reshard(first, ReshardKind.REBALANCE, 8) == replace(grown, former_write_shards=())
 
 
 @pytest.mark.parametrize("shards", [1, 4, 8])
 def test_one_change_at_a_time(shards: int) -> None:
     with pytest.raises(Conflict, match=ID) as refused:
-        start_reshard(replace(ONE, migration=ID), shards, "mig_2")
+        start_reshard(replace(ONE_SHARD, job_id=ID), shards, "mig_2")
     assert refused.value.extensions["migration"] == ID
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
 def test_a_collection_has_as_many_shards_as_one_read_can_take(collection: str) -> None:
-    most = MOST.get(collection, LIMIT)
+    most = MOST.get(collection, MAX_SHARDS)
     assert [checked_shards(collection, count) for count in (1, most)] == [1, most]
     for count in (-1, 0, most + 1):
         with pytest.raises(BadInput, match=f"{collection} can have 1 to {most} shards"):
@@ -174,5 +179,5 @@ def test_a_change_of_one_collection_leaves_the_others() -> None:
     after = with_counts(before, "stores", ShardCounts(read_shards=2))
     assert counts_of(after, "users").read_shards == 8
     assert counts_of(after, "stores").read_shards == 2
-    assert counts_of(after, "customers") == ONE
+    assert counts_of(after, "customers") == ONE_SHARD
     assert require_reshardable(after) is after

@@ -59,7 +59,7 @@ class Fleet:
     @property
     def register(self) -> TenantRepository:
         caller = DynamoDbCaller(client=self.shelves, table=NAME, credentials=credentials)
-        table = Table(fence=Fence.control(), caller=caller, sealer=CursorCodec([KEY]), consistent=True)
+        table = Table(fence=Fence.for_control_plane(), caller=caller, cursors=CursorCodec([KEY]), consistent=True)
         return TenantRepository(table, "keyfence", self.clock.moment)
 
     def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:
@@ -171,7 +171,7 @@ async def test_a_tenant_at_its_bound_is_not_said_to_grow(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"shards": {"open_orders": ShardCounts(migration="mig_1", moving=MoveDirection.UP)}},
+        {"shards": {"open_orders": ShardCounts(job_id="mig_1", move_direction=MoveDirection.UP)}},
         {"status": TenantStatus.SUSPENDED},
         {"status": TenantStatus.OFFBOARDING},
     ],
@@ -186,7 +186,7 @@ async def test_nothing_is_done_where_a_reshard_is_under_way_or_nobody_is_served(
 
 
 async def test_growth_that_nobody_carries_on_is_gone_on_with_and_no_other_is_begun(fleet: Fleet) -> None:
-    begun = ShardCounts(read_shards=2, write_shards=1, migration="mig_1")
+    begun = ShardCounts(read_shards=2, write_shards=1, job_id="mig_1")
     await fleet.tenant(shards={"open_orders": begun})
     await fleet.server("dry-run").look(writing(5_000))
     assert fleet.grown == []

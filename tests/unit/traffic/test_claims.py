@@ -74,7 +74,7 @@ def test_a_change_costs_the_item_and_the_index_partitions_that_it_puts_it_into()
 def test_other_members_of_a_transaction_cost_their_items_partition() -> None:
     key = {"id": "usr_1"}
     plain = update_attributes(users, key, UpdateExpression(sets={("role",): "OWNER"}))
-    for write in (plain, delete(users, key), check(users, key, when=present(), otherwise=plain.otherwise)):
+    for write in (plain, delete(users, key), check(users, key, when=present(), on_failure=plain.on_failure)):
         assert asked(write) == [((NAME, "table", TABLE, 0.0, 2),)]
 
 

@@ -12,7 +12,7 @@ from keyfence.hot_partitions.partition_load import Partition
 from keyfence.jobs.reshard.start import COLLECTIONS
 from keyfence.store.entity import Entity, Index
 from keyfence.store.keys import Fence, TenantKey
-from keyfence.store.shards import LIMIT, ShardMap
+from keyfence.store.shards import MAX_SHARDS, ShardMap
 from keyfence_iam.tenant import TenantId
 from tests.unit.store.models import models
 
@@ -26,7 +26,7 @@ KEYS = [
 each_key = pytest.mark.parametrize(
     ("entity", "index", "key"), KEYS, ids=[f"{entity.type}-{index}" for entity, index, _ in KEYS]
 )
-SHARDS = ShardMap.even(dict.fromkeys(COLLECTIONS, LIMIT))
+SHARDS = ShardMap.even(dict.fromkeys(COLLECTIONS, MAX_SHARDS))
 ACME = TenantId("acme")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
 from keyfence.hot_partitions.recommendation import ShardNeed, needs
-from keyfence.store.shards import LIMIT
+from keyfence.store.shards import MAX_SHARDS
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 
 from .clock import ACME, GLOBEX, open_orders
@@ -16,7 +16,7 @@ def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> 
 
 @pytest.mark.parametrize(
     ("write", "current", "least"),
-    [(0, 1, 1), (1_000, 1, 1), (1_001, 1, 2), (5_000, 1, 5), (5_000, 8, 8), (9_999_999, 1, LIMIT)],
+    [(0, 1, 1), (1_000, 1, 1), (1_001, 1, 2), (5_000, 1, 5), (5_000, 8, 8), (9_999_999, 1, MAX_SHARDS)],
 )
 def test_the_least_is_what_carries_the_peak_and_never_less_than_there_is(
     write: float, current: int, least: int

@@ -150,14 +150,14 @@ def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
 def _shards(tenant: "Tenant") -> Iterator[tuple[str, str, str, str]]:
     """Those that differ from one slot; there are many collections."""
     from keyfence.jobs.reshard.start import every_collection
-    from keyfence.store.shards import ONE
+    from keyfence.store.shards import ONE_SHARD
 
     counts = every_collection(tenant.shards)
-    grown = {name: one for name, one in counts.items() if one != ONE}
+    grown = {name: one for name, one in counts.items() if one != ONE_SHARD}
     for name, one in grown.items():
-        yield name, f"{one.read_shards}", f"{one.write_shards}", one.migration or ""
+        yield name, f"{one.read_shards}", f"{one.write_shards}", one.job_id or ""
     if len(grown) < len(counts):
-        yield "all others" if grown else "all collections", f"{ONE.read_shards}", f"{ONE.write_shards}", ""
+        yield "all others" if grown else "all collections", f"{ONE_SHARD.read_shards}", f"{ONE_SHARD.write_shards}", ""
 
 
 def _events(happened: "Sequence[TenantEvent]") -> Iterator[tuple[str, str, str, str]]:

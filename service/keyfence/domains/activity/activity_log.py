@@ -75,8 +75,8 @@ activities = entity(
     gsi1=TenantKey("USERACT#{by}#{created_at:month}", "{created_at}#{id}"),
 )
 
-latest_activity = activities.query("table", newest_first=True, ranged="created_at")
-activity_of_user = activities.query("gsi1", newest_first=True, ranged="created_at")
+latest_activity = activities.query("table", newest_first=True, range_field="created_at")
+activity_of_user = activities.query("gsi1", newest_first=True, range_field="created_at")
 
 
 def activity_log(by: str, now: Callable[[], datetime] = timestamps.utc_now) -> ActivityLog:
@@ -100,7 +100,7 @@ class ActivityRepository:
     ) -> Page[Activity]:
         now, span = self.now(), ValueRange(low=since, high=until)
         return await page_over_time_buckets(
-            self.table, latest_activity, span=span, oldest=now - RETENTION, newest=now, first=first, after=after
+            self.table, latest_activity, between=span, oldest=now - RETENTION, newest=now, first=first, after=after
         )
 
     async def of_user(self, by: str, *, first: int, after: str | None) -> Page[Activity]:
@@ -108,7 +108,7 @@ class ActivityRepository:
         return await page_over_time_buckets(
             self.table,
             activity_of_user,
-            span=ValueRange(),
+            between=ValueRange(),
             oldest=now - RETENTION,
             newest=now,
             first=first,

@@ -8,5 +8,5 @@ categories = entity(Category, table=TenantKey("CATEGORIES", "PATH#{path:path}"))
 moves = entity(CategoryMove, type="Move", table=TenantKey("CATEGORIES", "MOVE"))
 
 category_by_path = categories.get()
-category_tree = categories.query("table", begins_with="PATH#", ranged="path")
+category_tree = categories.query("table", begins_with="PATH#", range_field="path")
 last_move = moves.get()

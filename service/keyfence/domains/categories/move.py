@@ -120,10 +120,10 @@ class MoveSteps:
 
     def _ended(self) -> Write[Any]:
         ended = UpdateExpression(sets={("finishedAt",): self.now()})
-        return update_attributes(moves, {}, ended, when=self._under_way(), otherwise=MoveEnded)
+        return update_attributes(moves, {}, ended, when=self._under_way(), on_failure=MoveEnded)
 
     def _check(self) -> Write[Any]:
-        return check(moves, {}, when=self._under_way(), otherwise=MoveEnded)
+        return check(moves, {}, when=self._under_way(), on_failure=MoveEnded)
 
     def _under_way(self) -> Condition:
         return equals("id", self.move.id) & absent("finishedAt")
@@ -173,7 +173,7 @@ class CategoryMoves:
             await self.table.write(
                 put(moves, move, when=equals("id", last.id) if last else absent()),
                 leaving(root),
-                put(categories, arriving(root, target, now), when=absent(), otherwise=EXISTS),
+                put(categories, arriving(root, target, now), when=absent(), on_failure=EXISTS),
                 *require_parent(target),
                 note=ActivityNote("category.moved", None, path_change(source, target)),
             )

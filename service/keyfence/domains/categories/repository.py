@@ -24,7 +24,7 @@ async def read_tree(table: Table, root: KeyPath | None = None) -> list[Category]
     found: list[Category] = []
     after: str | None = None
     while True:
-        page = await table.page(category_tree, first=MAX_PAGE_SIZE, after=after, span=span)
+        page = await table.page(category_tree, first=MAX_PAGE_SIZE, after=after, between=span)
         found += page.items
         if not page.has_next:
             return found
@@ -45,7 +45,7 @@ def require_parent(path: KeyPath) -> Iterator[Write[Any]]:
     """What must hold for a category to stand at this path; the top of the tree is always there."""
     if len(path) > 1:
         takes = present() & absent("moving")
-        yield check(categories, {"path": path[:-1]}, when=takes, otherwise=ParentUnavailable)
+        yield check(categories, {"path": path[:-1]}, when=takes, on_failure=ParentUnavailable)
 
 
 async def closed_because(table: Table, path: KeyPath, field: str) -> KeyfenceError:
@@ -76,7 +76,7 @@ class CategoryRepository:
         return category
 
     async def _create(self, category: Category) -> None:
-        made = put(categories, category, when=absent(), otherwise=EXISTS)
+        made = put(categories, category, when=absent(), on_failure=EXISTS)
         note = ActivityNote("category.created", None, {"after": {"path": category.path}})
         try:
             await self.table.write(made, *require_parent(category.path), note=note)

@@ -31,7 +31,7 @@ def random_part(name: str, now: datetime) -> Counter:
 
 
 counters = entity(
-    Counter, table=TenantKey("COUNTER#{name}", "METADATA", shard=Shard("counters", by="part", folds="total"))
+    Counter, table=TenantKey("COUNTER#{name}", "METADATA", shard=Shard("counters", by="part", summed_field="total"))
 )
 
 counter_by_name = counters.get()
@@ -49,5 +49,5 @@ class CounterRepository:
 
     async def totals(self, names: Sequence[str]) -> list[int]:
         """One answer for each name, for as few calls as batches allow; what was never counted is 0."""
-        found = await self.table.find_everywhere(counter_by_name, [{"name": name} for name in names])
+        found = await self.table.find_in_all_shards(counter_by_name, [{"name": name} for name in names])
         return [sum(part.total for part in parts) for parts in found]

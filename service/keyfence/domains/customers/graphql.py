@@ -127,7 +127,7 @@ def _newest_wanted(info: Info) -> int | None:
 
 async def _with_orders(context: Context, id: model.CustomerId, first: int) -> Customer | None:
     """Both for one Query."""
-    found, page = await context.table.family(customer_with_orders, first=first, id=id, customer_id=id)
+    found, page = await context.table.item_collection(customer_with_orders, first=first, id=id, customer_id=id)
     if found is None:
         return None
     context.loaders.customers.prime(id, found)

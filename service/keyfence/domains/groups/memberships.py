@@ -74,7 +74,7 @@ class MembershipRepository:
         """Out of the head where it knows enough, otherwise out of the table."""
         known = head.first(check_page_size(first) + 1) if after is None else None
         if known is None:
-            return await self.table.page(pattern, first=first, after=after, span=None, **end)
+            return await self.table.page(pattern, first=first, after=after, between=None, **end)
         nodes = [edge(child, attributes) for child, attributes in known[:first]]
         return self.table.page_of(pattern, nodes, has_next=len(known) > first, has_previous=False, **end)
 
@@ -92,7 +92,7 @@ class MembershipRepository:
         edge = Membership(user_id=user_id, group_id=group_id, role=role, created_at=now, updated_at=now)
         counted = UpdateExpression(adds={("memberCount",): 1})
         await self.table.write(
-            put(memberships, edge, when=absent(), otherwise=ALREADY),
+            put(memberships, edge, when=absent(), on_failure=ALREADY),
             _at_group(group_id, counted | _head(group).with_child(user_id, edge.attributes), _head(group)),
             _at_member(user_id, member.head.with_child(group_id, edge.attributes), member.head),
             note=ActivityNote("member.added", group_id, {"after": {"userId": user_id, "role": role}}),
@@ -130,7 +130,7 @@ class MembershipRepository:
 
     async def remove_user(self, user_id: MemberId) -> None:
         """Take a user out of every group. What an interruption leaves is found by the next call."""
-        edges = [(edge.group_id, user_id) async for edge in self.table.every(groups_of_user, user_id=user_id)]
+        edges = [(edge.group_id, user_id) async for edge in self.table.iterate_shards(groups_of_user, user_id=user_id)]
         await self._sever_all(edges)
 
     async def clear_group(self, group_id: GroupId) -> None:
@@ -139,7 +139,10 @@ class MembershipRepository:
             group = await self.table.find(group_by_id, id=group_id)
             if group is None or group.member_count == 0:
                 return
-            edges = [(group_id, edge.user_id) async for edge in self.table.every(members_of_group, group_id=group_id)]
+            edges = [
+                (group_id, edge.user_id)
+                async for edge in self.table.iterate_shards(members_of_group, group_id=group_id)
+            ]
             await self._sever_all(edges)
             await asyncio.sleep(0 if edges else 0.02 * pause)
         raise Throttled("the group's members are still being removed; delete it again to go on", retryAfterMs=1000)
@@ -158,7 +161,7 @@ class MembershipRepository:
         """Remove edges together with their counts and their copies at both ends."""
         in_group, of_member = Counter(group for group, _ in edges), {member for _, member in edges}
         await self.table.write(
-            *(delete(memberships, _key(edge), when=present(), otherwise=NO_MEMBER) for edge in edges),
+            *(delete(memberships, _key(edge), when=present(), on_failure=NO_MEMBER) for edge in edges),
             *(
                 update_attributes(
                     groups,

@@ -60,7 +60,7 @@ async def _require_products(writer: RecordWriter, whole: OrderRecord) -> None:
 
 def _head(whole: OrderRecord) -> list[Write[Any]]:
     order = whole.order
-    customer = check(buyers, {"id": order.customer_id}, when=present(), otherwise=NO_CUSTOMER)
+    customer = check(buyers, {"id": order.customer_id}, when=present(), on_failure=NO_CUSTOMER)
     row = [put_new(rows, row_of(order))] if is_alive(order) else []
     return [put_new(orders, order), customer, *row]
 

@@ -81,7 +81,7 @@ class OrderPlacement:
         happened = new_order_event(None, order, "placed", by=self.by, at=order.created_at, note=None)
         await self.table.write(
             *self._keyed(request, order, known),
-            check(buyers, {"id": order.customer_id}, when=present(), otherwise=NO_CUSTOMER),
+            check(buyers, {"id": order.customer_id}, when=present(), on_failure=NO_CUSTOMER),
             *insert_writes(order, happened),
             *(put(items, line, when=absent()) for line in lines),
             note=created_note("placed", order),

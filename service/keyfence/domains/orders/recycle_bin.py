@@ -84,16 +84,16 @@ class RecycleBin:
             return
 
     async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
-        guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), otherwise=StaleWrite)
+        guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), on_failure=StaleWrite)
         for some in _chunks(list(_parts(order, written)), PORTION - 1):
             await self.orders.table.write(guard, *some)
 
 
 def _parts(order: Order, written: UpdateExpression) -> Iterator[Write[Any]]:
     for position in range(1, order.bill.item_count + 1):
-        yield update_attributes(items, {"order_id": order.id, "position": position}, written, otherwise=MISSING)
+        yield update_attributes(items, {"order_id": order.id, "position": position}, written, on_failure=MISSING)
     for revision in range(1, order.version + 1):
-        yield update_attributes(events, {"order_id": order.id, "revision": revision}, written, otherwise=MISSING)
+        yield update_attributes(events, {"order_id": order.id, "revision": revision}, written, on_failure=MISSING)
 
 
 def _chunks(writes: Sequence[Write[Any]], size: int) -> Iterator[Sequence[Write[Any]]]:

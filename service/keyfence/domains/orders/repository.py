@@ -104,7 +104,7 @@ class OrderRepository:
 
     async def find_with_items(self, id: OrderId) -> tuple[Order, list[LineItem]] | None:
         """The order and all its lines, for one Query."""
-        order, page = await self.table.family(order_with_items, first=MOST_LINES, id=id, order_id=id)
+        order, page = await self.table.item_collection(order_with_items, first=MOST_LINES, id=id, order_id=id)
         return (order, list(page.items[::-1])) if order and is_alive(order) else None
 
     async def get_including_deleted(self, id: OrderId) -> Order:
@@ -139,7 +139,7 @@ class OrderRepository:
             low=since and datetime.combine(since, time.min, UTC), high=until and datetime.combine(until, time.max, UTC)
         )
         return await self.table.page(
-            orders_of_region, first=first, after=after, span=span, region=checked_region(region)
+            orders_of_region, first=first, after=after, between=span, region=checked_region(region)
         )
 
     async def transition(
@@ -207,4 +207,4 @@ class OrderDetails:
         return [[event for _ in range(order.version) if (event := next(found))] for order in orders]
 
     async def history(self, id: OrderId) -> list[OrderEvent]:
-        return [event async for event in self.table.every(events_of_order, order_id=id)]
+        return [event async for event in self.table.iterate_shards(events_of_order, order_id=id)]

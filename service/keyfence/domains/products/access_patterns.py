@@ -18,6 +18,6 @@ shelves = entity(CategoryRef, type="Shelf", table=TenantKey("CATEGORIES", "PATH#
 
 product_by_id = products.get()
 product_by_sku = sku_claims.get()
-products_in_category = products.query("gsi3", begins_with="PRICE#", ranged="price")
-revisions_of_product = product_revisions.query("table", newest_first=True, ranged="revision")
+products_in_category = products.query("gsi3", begins_with="PRICE#", range_field="price")
+revisions_of_product = product_revisions.query("table", newest_first=True, range_field="revision")
 shelf_by_path = shelves.get()

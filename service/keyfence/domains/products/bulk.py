@@ -125,7 +125,7 @@ async def write(writer: RecordWriter, whole: ProductRecord) -> None:
     product = whole.product
     head = [
         put_new(products, product),
-        put(sku_claims, claim_of(product), when=absent(), otherwise=TAKEN),
+        put(sku_claims, claim_of(product), when=absent(), on_failure=TAKEN),
         *CategoryProducts.moved(None, product.category),
     ]
     revisions = await writer.ahead([put_new(product_revisions, one) for one in whole.revisions], len(head))

@@ -47,7 +47,7 @@ class CategoryProducts:
         if before is not None:
             yield _counted(before, -1)
         more = UpdateExpression(adds={("productCount",): 1})
-        yield update_attributes(shelves, {"path": after}, more, when=absent("moving"), otherwise=_Closed)
+        yield update_attributes(shelves, {"path": after}, more, when=absent("moving"), on_failure=_Closed)
 
     @asynccontextmanager
     async def explaining_refusal(self, path: KeyPath) -> AsyncIterator[None]:
@@ -73,7 +73,7 @@ class CategoryProducts:
             shelf = await self.table.find(shelf_by_path, path=source)
             if shelf is None or shelf.product_count == 0:
                 return
-            ids = [product.id async for product in self.table.every(products_in_category, category=source)]
+            ids = [product.id async for product in self.table.iterate_shards(products_in_category, category=source)]
             chunks = [ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK)]
             carried = [await self._carry(chunk, source, target, guard) for chunk in chunks]
             await asyncio.sleep(0 if any(carried) else 0.02 * pause)

@@ -94,13 +94,13 @@ class ProductRepository:
         high = None if highest is None else checked_price(highest, "maxPrice")
         category = checked_path(path, "path")
         return await self.table.page(
-            products_in_category, first=first, after=after, span=ValueRange(low=low, high=high), category=category
+            products_in_category, first=first, after=after, between=ValueRange(low=low, high=high), category=category
         )
 
     async def revisions(self, id: ProductId, *, first: int, after: str | None) -> Page[ProductRevision]:
         """The latest state lies before the first revision, and stays out."""
         every = ValueRange(low=1, high=REVISIONS)
-        return await self.table.page(revisions_of_product, first=first, after=after, span=every, product_id=id)
+        return await self.table.page(revisions_of_product, first=first, after=after, between=every, product_id=id)
 
     async def create(self, *, sku: str, name: str, price: Decimal, currency: str, category: Sequence[str]) -> Product:
         now = self.now()
@@ -121,7 +121,7 @@ class ProductRepository:
         async with CategoryProducts(self.table).explaining_refusal(product.category):
             await self.table.write(
                 put(products, product, when=absent()),
-                put(sku_claims, claim_of(product), when=absent(), otherwise=TAKEN),
+                put(sku_claims, claim_of(product), when=absent(), on_failure=TAKEN),
                 put(product_revisions, revision_of(product, self.by), when=absent()),
                 *CategoryProducts.moved(None, product.category),
                 note=created_note("created", product),

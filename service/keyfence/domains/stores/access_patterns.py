@@ -12,4 +12,4 @@ stores = entity(
 )
 
 store_by_id = stores.get()
-stores_by_place = stores.query("gsi3", ranged="geohash")
+stores_by_place = stores.query("gsi3", range_field="geohash")

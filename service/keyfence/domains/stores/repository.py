@@ -49,7 +49,8 @@ class StoreRepository:
         check_page_size(first)
         spans = [ValueRange(low=low, high=high) for low, high in covering_ranges(circle.box())]
         searches: list[Search] = [
-            (BoundQuery(stores_by_place, self.table.fence, {}, stores_by_place.stretch(span)), None) for span in spans
+            (BoundQuery(stores_by_place, self.table.fence, {}, stores_by_place.sort_key_range(span)), None)
+            for span in spans
         ]
         candidates = [_measured(circle, store) for store in await self._searched(searches, CANDIDATES)]
         inside = [one for one in candidates if one.distance_km <= circle.radius_km]

@@ -132,14 +132,14 @@ class UserRepository:
     def _count(self, by: int) -> Write[Any]:
         made = UserCount(created_at=self.now(), updated_at=self.now())
         room = number_below(self.quota, "total") if by > 0 and self.quota is not None else None
-        return increment(user_tallies, made, "total", by, when=room, otherwise=self._full)
+        return increment(user_tallies, made, "total", by, when=room, on_failure=self._full)
 
     def _full(self) -> QuotaExceeded:
         return QuotaExceeded(f"the tenant's quota of {self.quota:,} users is used up", quota="users")
 
     def _claim(self, user: User) -> Write[Any]:
         claim = EmailClaim(email=user.email, user_id=user.id, created_at=user.updated_at, updated_at=user.updated_at)
-        return put(email_claims, claim, when=absent(), otherwise=TAKEN)
+        return put(email_claims, claim, when=absent(), on_failure=TAKEN)
 
     def _reclaim(self, before: User, after: User) -> list[Write[Any]]:
         if before.email == after.email:
@@ -166,7 +166,7 @@ class UserRepository:
             await self.table.write(update_model(users, user, gone), free, self._count(-1), note=note)
 
     async def finish_delete(self, id: UserId) -> None:
-        names = [setting.name async for setting in self.table.every(settings_of_user, user_id=id)]
+        names = [setting.name async for setting in self.table.iterate_shards(settings_of_user, user_id=id)]
         await self.table.delete_many(setting_by_name, [{"user_id": id, "name": name} for name in names])
         await self.table.write(delete(users, {"id": id}))
 

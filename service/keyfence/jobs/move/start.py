@@ -41,7 +41,7 @@ Changed = Callable[[Tenant], Tenant]
 def plan_move(tenant: Tenant, target: Placement, migration: str) -> Tenant:
     if tenant.status is not TenantStatus.ACTIVE:
         raise Conflict(f"the tenant is {tenant.status}: only one that is ACTIVE can be moved")
-    if busy := [one.migration for one in tenant.shards.values() if one.migration]:
+    if busy := [one.job_id for one in tenant.shards.values() if one.job_id]:
         raise Conflict(f"its shards are being changed by {busy[0]}: wait for that", migration=busy[0])
     return replace(tenant, move=TableMove(target=target, phase=MovePhase.PLAN, migration=migration))
 

@@ -54,7 +54,7 @@ class ExportPass:
         fence = Fence.for_tenant(job.tenant)
         after = orjson.loads(job.after) if job.after else None
         page = await self.sweep(job).page(inside=fence, after=after, limit=self.limit)
-        own = [item for item in page.items if fence.holds(item["PK"]["S"])]
+        own = [item for item in page.items if fence.contains(item["PK"]["S"])]
         head, lines = chain_lines(job.head, own)
         size = await asyncio.to_thread(self.file.append, job.size, lines) if own else job.size
         await self.rate.wait(page.units)

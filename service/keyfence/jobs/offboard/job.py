@@ -54,7 +54,7 @@ class TenantErasure:
 
     async def erase_event_details(self, id: TenantId) -> None:
         """That something happened, when and by whom stays; names, reasons and issuers do not."""
-        told = [one async for one in self.register.table.every(events_of_tenant, tenant=id)]
+        told = [one async for one in self.register.table.iterate_shards(events_of_tenant, tenant=id)]
         for event in told:
             if event.kind not in OURS and event.detail != NOTHING:
                 blank = UpdateExpression(sets={("detail",): NOTHING})

@@ -152,8 +152,8 @@ def mark_offboarding(tenant: Tenant) -> Tenant:
     if tenant.move is not None:
         raise _under_way("the tenant is being moved to another table", tenant.move.migration)
     for name, counts in tenant.shards.items():
-        if counts.migration is not None:
-            raise _under_way(f"the shards of {name} are being changed", counts.migration)
+        if counts.job_id is not None:
+            raise _under_way(f"the shards of {name} are being changed", counts.job_id)
     check_transition(tenant.status, TenantStatus.OFFBOARDING)
     return replace(tenant, status=TenantStatus.OFFBOARDING)
 

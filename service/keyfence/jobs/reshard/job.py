@@ -63,7 +63,7 @@ def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str |
 
 def _has_to_go(here: int, there: int, shard: Shard, counts: ShardCounts) -> bool:
     """A part of a number is as good in one slot as in another."""
-    if counts.moving is MoveDirection.DOWN or shard.folds:
+    if counts.move_direction is MoveDirection.DOWN or shard.summed_field:
         return here >= counts.write_shards
     return here != there
 
@@ -72,10 +72,10 @@ async def move_to_shard(table: Table, one: MisplacedItem, counts: ShardCounts) -
     """Whether it is there now; False where somebody else changed it meanwhile."""
     if one.place != "table":
         return await update_index_keys(table, one.item, {key_names(one.place).partition: one.partition})
-    if one.shard.folds is None:
+    if one.shard.summed_field is None:
         return await move_item(table, one.item, one.partition)
     shards = ShardMap({one.shard.collection: counts})
-    return await add_and_delete(table, one.item, one.partition, one.entity, one.shard.folds, shards)
+    return await add_and_delete(table, one.item, one.partition, one.entity, one.shard.summed_field, shards)
 
 
 SETTLING = "SETTLING"
@@ -99,7 +99,7 @@ class ReshardJob:
         asked = orjson.loads(run.migration.detail)
         way, collection, shards = ReshardKind(asked["way"]), asked["collection"], asked["shards"]
         counts = counts_of(await self.register.get(run.migration.tenant), collection)
-        if counts.migration != run.migration.id:
+        if counts.job_id != run.migration.id:
             return
         await self._settle(run)
         if way is not ReshardKind.GROW:
@@ -130,9 +130,7 @@ class ReshardJob:
             run.check_lease()
             counts = counts_of(tenant, collection)
             return (
-                with_counts(tenant, collection, finish_reshard(counts, way, shards))
-                if counts.migration == id
-                else tenant
+                with_counts(tenant, collection, finish_reshard(counts, way, shards)) if counts.job_id == id else tenant
             )
 
         run.means.seam("before publishing")
@@ -187,7 +185,7 @@ class _Steps:
 
 def _is_copied(one: MisplacedItem) -> bool:
     """What stays where it is gets another key of an index and nothing else, whoever else changes it."""
-    return one.place == "table" and one.shard.folds is None
+    return one.place == "table" and one.shard.summed_field is None
 
 
 def _arrived(one: MisplacedItem) -> Item:

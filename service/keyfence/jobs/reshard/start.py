@@ -10,7 +10,7 @@ import orjson
 from keyfence.errors import BadInput, Conflict, Internal
 from keyfence.jobs.job import Job, JobKind, migration_by_id, migrations, new_job
 from keyfence.store.expressions import absent
-from keyfence.store.shards import LIMIT, ONE, MoveDirection, ShardCounts
+from keyfence.store.shards import MAX_SHARDS, ONE_SHARD, MoveDirection, ShardCounts
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
@@ -37,7 +37,7 @@ COLLECTIONS = (
 
 def every_collection(counts: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
     """Where nothing is said of a collection, it has one slot."""
-    return {name: counts.get(name, ONE) for name in COLLECTIONS}
+    return {name: counts.get(name, ONE_SHARD) for name in COLLECTIONS}
 
 
 MOST: Mapping[str, int] = {"counters": 100}
@@ -75,7 +75,7 @@ def checked_collection(name: str) -> str:
 
 
 def most_of(collection: str) -> int:
-    return MOST.get(collection, LIMIT)
+    return MOST.get(collection, MAX_SHARDS)
 
 
 def checked_shards(collection: str, shards: int) -> int:
@@ -97,35 +97,35 @@ def reshard_kind(counts: ShardCounts, shards: int) -> ReshardKind:
 
 def start_reshard(counts: ShardCounts, shards: int, migration: str) -> ShardCounts:
     """Reads widen before writes, and writes narrow before reads; nothing moves before everybody knows."""
-    if counts.migration is not None:
-        raise Conflict(f"another change of these shards, {counts.migration}, is under way", migration=counts.migration)
+    if counts.job_id is not None:
+        raise Conflict(f"another change of these shards, {counts.job_id}, is under way", migration=counts.job_id)
     match reshard_kind(counts, shards):
         case ReshardKind.GROW:
-            return replace(counts, read_shards=max(shards, counts.read_shards), migration=migration)
+            return replace(counts, read_shards=max(shards, counts.read_shards), job_id=migration)
         case ReshardKind.SHRINK:
             return replace(
                 counts,
                 write_shards=shards,
                 generation=counts.generation + 1,
-                former=_below(counts, shards),
-                moving=MoveDirection.DOWN,
-                migration=migration,
+                former_write_shards=_below(counts, shards),
+                move_direction=MoveDirection.DOWN,
+                job_id=migration,
             )
         case ReshardKind.REBALANCE:
-            return replace(counts, moving=MoveDirection.UP, migration=migration)
+            return replace(counts, move_direction=MoveDirection.UP, job_id=migration)
 
 
 def finish_reshard(counts: ShardCounts, way: ReshardKind, shards: int) -> ShardCounts:
     """What may be published when every server certainly goes by what `begun` said, and the mover is done."""
     match way:
         case ReshardKind.GROW:
-            former = tuple(sorted({*counts.former, counts.write_shards}))
+            former = tuple(sorted({*counts.former_write_shards, counts.write_shards}))
             generation = counts.generation + 1
-            return replace(counts, write_shards=shards, generation=generation, former=former, migration=None)
+            return replace(counts, write_shards=shards, generation=generation, former_write_shards=former, job_id=None)
         case ReshardKind.SHRINK:
-            return replace(counts, read_shards=shards, moving=None, migration=None)
+            return replace(counts, read_shards=shards, move_direction=None, job_id=None)
         case ReshardKind.REBALANCE:
-            return replace(counts, former=(), moving=None, migration=None)
+            return replace(counts, former_write_shards=(), move_direction=None, job_id=None)
 
 
 def with_counts(tenant: Tenant, collection: str, counts: ShardCounts) -> Tenant:
@@ -142,7 +142,7 @@ def require_reshardable(tenant: Tenant) -> Tenant:
 
 
 def _below(counts: ShardCounts, shards: int) -> tuple[int, ...]:
-    return tuple(count for count in counts.former if count < shards)
+    return tuple(count for count in counts.former_write_shards if count < shards)
 
 
 SEGMENTS = 4
@@ -181,8 +181,8 @@ class StartReshard:
         name = checked_collection(collection)
         wish = ReshardRequest(name, checked_shards(name, shards), rebalance)
         before = counts_of(await self.register.get(id), name)
-        if before.migration is not None:
-            self.carry_on(await self._under_way(before.migration, wish))
+        if before.job_id is not None:
+            self.carry_on(await self._under_way(before.job_id, wish))
             return before
         if wish.is_met_by(before):
             return before

@@ -140,7 +140,7 @@ class DualWriteCaller(DynamoDbCaller):
         """An update's twin needs the item in the other table: where it is missing there, it is copied first.
 
         What the source does not have either the update makes, in both."""
-        twins, until = DualTransaction.of(parameters["TransactItems"], self.also), self.home.until
+        twins, until = DualTransaction.of(parameters["TransactItems"], self.also), self.home.valid_until
         token, made = parameters["ClientRequestToken"], set[int]()
         for attempt in range(ROUNDS):
             try:
@@ -167,7 +167,7 @@ class DualWriteCaller(DynamoDbCaller):
         return ItemSync(caller=self, source=self.table, target=self.also)
 
     async def _read(self, operation: str, parameters: Mapping[str, Any], *, again: bool) -> Answer:
-        if not self.home.shadow:
+        if not self.home.compare_reads:
             return await DynamoDbCaller.call(self, operation, parameters, again=again)
         answer, other = await asyncio.gather(
             DynamoDbCaller.call(self, operation, parameters, again=again), self._said(self.also, operation, parameters)

@@ -15,7 +15,7 @@ from keyfence.store.codec import Item
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.dynamodb.errors import BROKEN, BUSY, RETRY_AFTER_MS, DynamoDbError
-from keyfence.store.location import LOST, TenantLocation
+from keyfence.store.location import LEASE_LOST, TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 
@@ -94,7 +94,7 @@ class DynamoDbCaller:
         """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice.
 
         `again` is for what is left over of an earlier call."""
-        return await self._called(operation, parameters, self.home.until, again=again)
+        return await self._called(operation, parameters, self.home.valid_until, again=again)
 
     async def _called(
         self, operation: str, parameters: Mapping[str, Any], until: float, *, again: bool = False
@@ -145,10 +145,10 @@ class DynamoDbCaller:
     def _check_home(self, until: float) -> None:
         """Last thing before a call: items may lie elsewhere by now, and where they lie is not guessed."""
         now = self.clock()
-        if now > min(until, self.home.until):
-            raise Throttled(self.home.ended, retryAfterMs=RETRY_AFTER_MS)
+        if now > min(until, self.home.valid_until):
+            raise Throttled(self.home.expired_message, retryAfterMs=RETRY_AFTER_MS)
         if now > self.home.leased_until:
-            raise Throttled(LOST, retryAfterMs=RETRY_AFTER_MS)
+            raise Throttled(LEASE_LOST, retryAfterMs=RETRY_AFTER_MS)
 
     def _show(self, asked: ObservedCall, refusal: DynamoDbError) -> ObservedCall:
         """As it is asked the next time: what was lost on the way may never have reached a partition."""
