@@ -117,6 +117,15 @@ class Session:
         return code
 
 
+SHORT_SETTLE = {
+    "tenant_cache_seconds": 0.05,
+    "tenant_use_seconds": 0.5,
+    "connect_timeout": 0.05,
+    "read_timeout": 0.05,
+}
+"""Settings that give a short settle time. Clients of the local gate have longer timeouts of their own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """The service, its table, the gate before it and its identity provider."""

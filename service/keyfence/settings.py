@@ -19,8 +19,8 @@ from keyfence.development import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 CURSOR_KEY_BYTES = 32
-LOCATION_GRACE_SECONDS = 10.0
-"""How long a request may go on by what was known of its tenant when it began."""
+TENANT_CACHE_SECONDS = 5.0
+TENANT_USE_SECONDS = 10.0
 
 ROLES = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]*", re.ASCII)
 ROLES_EXAMPLE = "arn:aws:iam::123456789012:role/keyfence-"
@@ -101,14 +101,13 @@ class Settings(BaseSettings):
     """The directory where what tenants leave behind is kept."""
     signing_key: SecretStr | None = None
     """Ed25519, as PEM or as 32 bytes in URL-safe base64: it signs the certificates of offboarding."""
-    settle_seconds: float = Field(default=30.0, ge=0, le=600)
-    """How long after a change of the register somebody may still act on what it said: caches, IAM, and what is under
-    way."""
     migration_units_per_second: float = Field(default=1000.0, ge=1)
     """What may be scanned or purged in a second."""
 
-    registry_seconds: float = Field(default=5.0, gt=0, le=60)
-    """How old what a process knows of tenants, and of the issuers that they own, may be."""
+    tenant_cache_seconds: float = Field(default=TENANT_CACHE_SECONDS, gt=0, le=60)
+    """How old a process's cached copy of a tenant, or of the issuer that a tenant owns, may be."""
+    tenant_use_seconds: float = Field(default=TENANT_USE_SECONDS, gt=0, le=60)
+    """How long a request may use a cached tenant after the copy has become too old for new requests."""
     issuer_lookups_per_second: float = Field(default=100.0, gt=0)
     """Looks for issuers that a process does not know, and for keys that a known one did not have."""
 
@@ -158,6 +157,15 @@ class Settings(BaseSettings):
         return self.servers or self.workers
 
     @property
+    def settle_seconds(self) -> float:
+        """How long after a change of a tenant a server may still act on the tenant as it was before.
+
+        Jobs wait this long between two steps that servers must not mix up. The time is computed and cannot be set, so
+        that it is never too short: the age of a cached tenant, the time that a request may use it, and one call to
+        DynamoDB that starts at the last moment."""
+        return self.tenant_cache_seconds + self.tenant_use_seconds + self.connect_timeout + self.read_timeout
+
+    @property
     def cursor_secrets(self) -> tuple[bytes, ...]:
         """The cursor keys as bytes; a development key is marked by its prefix, which is no part of the secret."""
         return tuple(_decode(key.get_secret_value().removeprefix(DEVELOPMENT_KEY_PREFIX)) for key in self.cursor_keys)
@@ -169,7 +177,6 @@ class Settings(BaseSettings):
             *self._cursor_key_problems(),
             *self._role_problems(),
             *self._endpoint_problems(),
-            *self._time_problems(),
         ]
 
     def _issuer_problems(self) -> Iterator[str]:
@@ -179,14 +186,6 @@ class Settings(BaseSettings):
             yield from (f"{name}[{at}] {text}" for at, issuer in enumerate(issuers) for text in issuer.problems())
         if self.audience == self.admin_audience:
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
-
-    def _time_problems(self) -> Iterator[str]:
-        least = self.registry_seconds + LOCATION_GRACE_SECONDS + self.connect_timeout + self.read_timeout
-        if self.settle_seconds < least:
-            yield (
-                f"KEYFENCE_SETTLE_SECONDS is shorter than {least:g}, which is KEYFENCE_REGISTRY_SECONDS, a request's"
-                f" {LOCATION_GRACE_SECONDS:g} s and the timeouts of a call: a server might still be writing"
-            )
 
     def _role_problems(self) -> Iterator[str]:
         if self.roles is None:

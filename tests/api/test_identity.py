@@ -27,7 +27,7 @@ BOUND = 0.2
 
 def elsewhere(world: World, **changes: Any) -> World:
     """Another server over the same table, which hears of changes by reading alone."""
-    settings = world.settings.model_copy(update={"registry_seconds": BOUND, **changes})
+    settings = world.settings.model_copy(update={"tenant_cache_seconds": BOUND, **changes})
     return replace(world, settings=settings, application=app.application(settings, world.tables, world.vending))
 
 
@@ -110,7 +110,7 @@ async def test_keys_change_without_refusing_anybody_when_the_new_one_is_named_fi
 async def test_a_key_that_signs_the_moment_it_is_named_refuses_nobody(world: World) -> None:
     newcomer = Newcomer.called()
     await newcomer.onboarded(world)
-    servers = [world, elsewhere(world, registry_seconds=60.0)]
+    servers = [world, elsewhere(world, tenant_cache_seconds=60.0)]
     provider = newcomer.provider
     for _ in range(3):
         for server in servers:
@@ -163,7 +163,7 @@ async def test_a_tenants_token_sets_no_keys(world: World) -> None:
 async def test_made_up_issuers_are_throttled_before_the_register_and_tenants_are_not(world: World) -> None:
     newcomer = Newcomer.called()
     await newcomer.onboarded(world)
-    server = elsewhere(world, issuer_lookups_per_second=0.001, registry_seconds=60.0)
+    server = elsewhere(world, issuer_lookups_per_second=0.001, tenant_cache_seconds=60.0)
     known = newcomer.session(server)
     assert await let_in(known)
     world.calls()

@@ -14,7 +14,7 @@ from keyfence import app
 from keyfence.jobs.offboard.certificate import compare_export, signer, verify_certificate
 from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import fill, left, migrator, of
-from tests.world import World
+from tests.world import SHORT_SETTLE, World
 
 OFFBOARD = """mutation($id: ID!, $confirm: ID!) { offboardTenant(id: $id, confirm: $confirm) {
   tenant { id status name } phase exportUri itemsExported itemsPurged certificate } }"""
@@ -25,9 +25,7 @@ KEY = "k" * 43
 @pytest.fixture
 def attended(world: World, tmp_path: Path) -> Iterator[Starlette]:
     """The service as it is under `keyfence dev`, where it may be the migrator too."""
-    settings = world.settings.model_copy(
-        update={"exports": tmp_path, "signing_key": SecretStr(KEY), "settle_seconds": 0.0}
-    )
+    settings = world.settings.model_copy(update={"exports": tmp_path, "signing_key": SecretStr(KEY), **SHORT_SETTLE})
     with migrator(world) as by:
         yield app.application(settings, world.tables, world.vending, by)
 

@@ -37,7 +37,6 @@ def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
         "KEYFENCE_ISSUERS": json.dumps([{"issuer": ISSUER, "jwks": json.loads(jwks)}]),
         "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
         "KEYFENCE_READ_TIMEOUT": "60",
-        "KEYFENCE_SETTLE_SECONDS": "90",
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)

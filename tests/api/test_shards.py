@@ -10,7 +10,7 @@ import pytest
 from keyfence import app
 from keyfence.app.migrators import local_migrator
 from keyfence_iam.tenant import TenantId
-from tests.world import Session, World
+from tests.world import SHORT_SETTLE, Session, World
 
 pytestmark = pytest.mark.one_engine
 
@@ -30,7 +30,7 @@ CREATE = """mutation ($email: String!) {
 @pytest.fixture
 async def operator(world: World, moving: bool) -> AsyncIterator[Session]:
     """At a server that waits for nobody, with a migrator or without one."""
-    settings = world.settings.model_copy(update={"settle_seconds": 0.0})
+    settings = world.settings.model_copy(update=SHORT_SETTLE)
     migrator = local_migrator(settings, world.gate.sessions) if moving else None
     application = app.application(settings, world.tables, world.vending, migrator)
     yield replace(world.operator(), application=application)

@@ -30,7 +30,7 @@ from keyfence.jobs.runner import JobResources, run_job
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.issuer import LocalIssuer
-from keyfence.settings import LOCATION_GRACE_SECONDS
+from keyfence.settings import TENANT_USE_SECONDS
 from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.ids import new_id
 from keyfence.store.location import LOCATION_EXPIRED
@@ -47,7 +47,7 @@ from tests.world import World
 KILOBYTES = 19
 UNITS = 2 * (KILOBYTES + 1)
 QUIET_RATE = 10.0
-REGISTRY_SECONDS = 1.0
+CACHE_SECONDS = 1.0
 COLLECTION = "activity"
 HEADINGS = ("loud: writes", "throttled", "too slow here", "quiet: writes", "throttled", "too slow here")
 
@@ -139,7 +139,7 @@ async def _run(world: World, given: argparse.Namespace) -> None:
 
 
 async def _tenant(world: World, name: str, rate: float) -> Tenant:
-    registry = TenantCache(world.tables.control(writes=False), max_age=REGISTRY_SECONDS)
+    registry = TenantCache(world.tables.control(writes=False), max_age=CACHE_SECONDS)
     return Tenant(world, await world.new_tenant(name), registry, rate)
 
 
@@ -148,7 +148,7 @@ async def _together(loud: Tenant, quiet: Tenant, seconds: float, phase: str) -> 
 
 
 def _settle() -> float:
-    return REGISTRY_SECONDS + LOCATION_GRACE_SECONDS + 1
+    return CACHE_SECONDS + TENANT_USE_SECONDS + 1
 
 
 async def _resharded(world: World, tenant: TenantId, shards: int) -> None:

@@ -12,7 +12,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.tenant import TenantId
-from tests.world import World
+from tests.world import SHORT_SETTLE, World
 
 
 @pytest.fixture(autouse=True)
@@ -34,10 +34,15 @@ def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
 
 @pytest.fixture
 def terminal(world: World, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told where the gate is; there are no servers that anybody would have to wait for."""
     monkeypatch.setenv("KEYFENCE_TABLE", world.settings.table)
     monkeypatch.setenv("KEYFENCE_ENDPOINT_URL", gate.url)
-    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
+
+
+@pytest.fixture
+def short_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers with these settings would act on an earlier state of a tenant for about half a second."""
+    for name, value in SHORT_SETTLE.items():
+        monkeypatch.setenv(f"KEYFENCE_{name.upper()}", f"{value}")
 
 
 @pytest.fixture

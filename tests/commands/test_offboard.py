@@ -19,7 +19,7 @@ from tests.commands import typed
 from tests.engine.leaving import fill, left, of
 from tests.world import World
 
-pytestmark = pytest.mark.usefixtures("terminal")
+pytestmark = pytest.mark.usefixtures("terminal", "short_settle")
 
 MANY = 80
 

@@ -15,7 +15,7 @@ from tests.engine.leaving import left, of, put
 from tests.engine.migrating import record, right_items, users_of, without_keys
 from tests.world import World
 
-pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.one_engine]
+pytestmark = [pytest.mark.usefixtures("terminal", "short_settle"), pytest.mark.one_engine]
 
 MANY = 80
 FOUR = ShardMap({"users": ShardCounts(read_shards=4, write_shards=4)})
@@ -182,7 +182,7 @@ def test_an_interruption_while_servers_settle_loses_nothing(
     world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(world, right_items(tenant, 3))
-    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "60")
+    monkeypatch.setenv("KEYFENCE_TENANT_CACHE_SECONDS", "60")
     command = ("move", tenant, "silo")
     code, said = ended(signal.SIGINT, lambda: record(world, tenant).get("phase") == "DUAL-SETTLING", *command)
     torn = record(world, tenant)
@@ -193,7 +193,7 @@ def test_an_interruption_while_servers_settle_loses_nothing(
     assert ["Moving", "to", "SILO,", "DUAL,", "by", torn["id"]] in table(tenant)
     asked = world.operator().ask("query($id: ID!) { tenant(id: $id) { move { to phase migration back } } }", id=tenant)
     assert asyncio.run(asked)["tenant"] == {"move": under_way}
-    monkeypatch.setenv("KEYFENCE_SETTLE_SECONDS", "0")
+    monkeypatch.setenv("KEYFENCE_TENANT_CACHE_SECONDS", "0.05")
     assert told(*command)["id"] == torn["id"]
     assert (len(own(world, tenant)), shown(tenant)["move"]) == (3, None)
 

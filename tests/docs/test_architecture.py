@@ -12,7 +12,7 @@ from keyfence.domains.sessions import revocation
 from keyfence.graphql.document_cache import ENTRY_WEIGHT
 from keyfence.http import media_types
 from keyfence.http.request import BODY_LIMIT
-from keyfence.settings import LOCATION_GRACE_SECONDS
+from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.dual_write import caller
 from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.keys import PARTITION_BYTES, SORT_BYTES
@@ -34,7 +34,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"{CACHED_TOKENS:,}; checked anew after {RECHECK_SECONDS} s",
         f"refreshed after {PACE.fresh:g} s or for an unknown `kid`, at most every {PACE.between_fetches:g} s",
         f"unusable after {PACE.usable:,} s",
-        f"{cache.LARGEST:,}; {cache.MAX_AGE:g} s",
+        f"{cache.LARGEST:,}; {TENANT_CACHE_SECONDS:g} s",
         f"{tenant_issuers.LARGEST:,} of each; {tenant_issuers.MAX_AGE:g} s and {tenant_issuers.ABSENT_FOR:g} s",
         f"what is left of tenants' quotas | {tenant_limits.LARGEST:,};",
         f"the heaviest {traffic_window.MAX_KEYS_PER_STEP:,} of each {STEP_SECONDS} s",
@@ -46,7 +46,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",
         f"{caller.ROUNDS} rounds, the same pauses, then THROTTLED",
-        f"as the registry may remember the tenant and {LOCATION_GRACE_SECONDS:g} s more",
+        f"as the registry may remember the tenant and {TENANT_USE_SECONDS:g} s more",
         f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
         f"`http/request.py` reads at most {BODY_LIMIT:,} bytes",
         f"A session of {SESSIONS.session} s is renewed in the background when between"

@@ -12,7 +12,6 @@ from typer.main import get_group
 from keyfence.admin.schema import schema
 from keyfence.admission.tenant_limits import BURST_SECONDS
 from keyfence.cli import app
-from keyfence.cli.job_progress import job_settling
 from keyfence.hot_partitions.autopilot import Mode
 from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
 from keyfence.http.metrics import Metrics
@@ -20,7 +19,7 @@ from keyfence.jobs import lease, runner
 from keyfence.jobs.offboard import job
 from keyfence.jobs.offboard.start import OffboardingPhase
 from keyfence.jobs.reshard.start import MOST
-from keyfence.settings import LOCATION_GRACE_SECONDS, Settings
+from keyfence.settings import Settings
 from keyfence.store.shards import MAX_SHARDS
 from keyfence.tenancy.quotas import TIER_QUOTAS
 from keyfence.tenancy.tenant import MovePhase
@@ -31,7 +30,6 @@ PAGE = DOCS / "operations.md"
 TEXT = " ".join(PAGE.read_text().split())
 LOGGED = re.compile(r'log\.(?:warning|error|exception|critical)\(\s*"([^"]+)"')
 SETTINGS = Settings.model_construct()
-LEAST_SETTLING = SETTINGS.registry_seconds + LOCATION_GRACE_SECONDS + SETTINGS.connect_timeout + SETTINGS.read_timeout
 COMMANDS = re.findall(r"uv run keyfence ([^\n]*)", PAGE.read_text())
 
 
@@ -120,10 +118,8 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
             *AUTOPILOT_MAX_SHARDS.values()
         ),
         "Slots are 1 to {}, of `counters` 1 to {}.".format(MAX_SHARDS, MOST["counters"]),
-        f"the {LOCATION_GRACE_SECONDS:g} s that a request may go on by what it began with",
-        f"which is {LEAST_SETTLING:g} with the defaults; `serve` refuses less",
-        f"commands wait for {job_settling(SETTINGS):g} s unless it is set",
-        f"within `KEYFENCE_REGISTRY_SECONDS`, which is {Settings.model_fields['registry_seconds'].default:g}",
+        f"The settle time is {SETTINGS.settle_seconds:g} s with the defaults",
+        f"within `KEYFENCE_TENANT_CACHE_SECONDS`, which is {Settings.model_fields['tenant_cache_seconds'].default:g}",
     ],
 )
 def test_a_number_is_the_codes_own(sentence: str) -> None:

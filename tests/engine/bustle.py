@@ -17,7 +17,9 @@ from keyfence_iam.tenant import TenantId
 from tests.world import World
 
 AGES = (0.05, 0.2, 0.4)
-"""How old what each server knows of the tenant may be."""
+"""How old the cached tenant of each server may be."""
+GRACE = 0.3
+"""How long a request may use a cached tenant that is too old for new requests."""
 PAGES = (1, 3, 7, 50)
 
 
@@ -30,7 +32,7 @@ class Server:
 
     @classmethod
     def of(cls, world: World, age: float) -> "Server":
-        return cls(world, TenantCache(world.tables.control(writes=False), max_age=age))
+        return cls(world, TenantCache(world.tables.control(writes=False), max_age=age, max_use=GRACE))
 
     async def table(self, tenant: TenantId, *, writes: bool) -> Table:
         home = self.registry.home(await self.registry.served(tenant))

@@ -75,13 +75,13 @@ def through(by: MigratorAccess, client: DynamoDb) -> MigratorAccess:
 
 
 @contextmanager
-def migrator(world: World) -> Iterator[MigratorAccess]:
-    with app.migrator(world.settings, world.gate.sessions) as made:
+def migrator(world: World, **changes: float) -> Iterator[MigratorAccess]:
+    with app.migrator(world.settings.model_copy(update=changes), world.gate.sessions) as made:
         yield made
 
 
 def means(by: MigratorAccess, exports: Path, time: Time, **changes: Any) -> OffboardResources:
-    made = by.means(by=OPERATOR, exports=exports, signer=KEY, settle=6.0, rate=5.0)
+    made = by.means(by=OPERATOR, exports=exports, signer=KEY, rate=5.0)
     register, suspensions = replace(made.register, now=time.now), replace(made.suspensions, now=time.now)
     unhurried = {"rate": 1_000_000.0, **changes}
     return replace(made, register=register, suspensions=suspensions, now=time.now, sleep=time.sleep, **unhurried)

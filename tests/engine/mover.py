@@ -1,9 +1,8 @@
 """Tenants that go to tables of their own and come back: who carries them, and what is to be seen of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 from keyfence.app.migrators import local_migrator
@@ -17,6 +16,12 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Placement, Tenant
 from keyfence_iam.tenant import TenantId
 from tests.world import World
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def without_waiting(_: float) -> None:
+    """For tests in which no server acts on an earlier state of the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +37,22 @@ class Mover:
     async def begin(self, tenant: TenantId, to: Placement) -> Job:
         return await StartMove(self.register)(tenant, to)
 
-    async def carry_on(self, made: Job, settle: float = 0.0, seam: Callable[[str], None] = lambda _: None) -> Job:
-        means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam)
-        return await run_job(means, made.id, program_for(made, self.migrator, settle=timedelta(seconds=settle)))
+    async def carry_on(
+        self, made: Job, seam: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting
+    ) -> Job:
+        means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam, sleep=sleep)
+        return await run_job(means, made.id, program_for(made, self.migrator))
 
-    async def moved(self, tenant: TenantId, to: Placement, settle: float = 0.0) -> Job:
-        return await self.carry_on(await self.begin(tenant, to), settle)
+    async def moved(self, tenant: TenantId, to: Placement, sleep: Sleep = without_waiting) -> Job:
+        return await self.carry_on(await self.begin(tenant, to), sleep=sleep)
 
     async def get(self, tenant: TenantId) -> Tenant:
         return await self.register.get(tenant)
 
 
 @contextmanager
-def moving_in(world: World) -> Iterator[Mover]:
-    made = local_migrator(world.settings, world.gate.sessions)
+def moving_in(world: World, **changes: float) -> Iterator[Mover]:
+    made = local_migrator(world.settings.model_copy(update=changes), world.gate.sessions)
     yield Mover(made)
     made.close()
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -15,6 +14,7 @@ from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.reshard.job import ReshardJob
 from keyfence.jobs.reshard.start import StartReshard, counts_of
 from keyfence.jobs.runner import JobResources, run_job
+from keyfence.settings import Settings
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Query, key_names
 from keyfence.store.shards import ShardCounts
@@ -27,7 +27,7 @@ from tests.catalogue.ordering import REGION
 from tests.engine.leaving import OPERATOR, Time
 from tests.world import World
 
-SETTLE = 30.0
+SETTLE = Settings.model_construct().settle_seconds
 
 QUERIES: Mapping[str, Query[Any]] = {
     named.pattern.key.shard.collection: named.pattern
@@ -50,8 +50,7 @@ class Resharder:
 
     @property
     def program(self) -> ReshardJob:
-        settle = timedelta(seconds=SETTLE)
-        return ReshardJob(register=self.register, home=self.by.home, as_tenant=self.by.at, settle=settle)
+        return ReshardJob(register=self.register, home=self.by.home, as_tenant=self.by.at, settle=self.by.settle)
 
     def means(self, **changes: Any) -> JobResources:
         made = self.by.migrations(rate=1_000_000.0)

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -20,7 +19,8 @@ from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.tenant import MovePhase, Placement
 from keyfence_iam.tenant import TenantId
 from tests.engine.dying import Died
-from tests.engine.mover import Mover, moving_in, places, populated
+from tests.engine.mover import Mover, moving_in, places, populated, without_waiting
+from tests.engine.resharder import SETTLE
 from tests.world import World
 
 
@@ -171,8 +171,8 @@ async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_be
     at = dict(await _timed(mover, await mover.begin(tenant, to)))
     steps = ["tenant.move_writes_both", "tenant.move_copies", "tenant.move_switched", "tenant.move_clears"]
     waited = [at[f"after {name}"] for name in steps]
-    assert [after - before for before, after in itertools.pairwise(waited)] == [60.0, 60.0, 60.0]
-    assert at["cleared"] - waited[-1] == 60.0
+    assert [after - before for before, after in itertools.pairwise(waited)] == [SETTLE] * 3
+    assert at["cleared"] - waited[-1] == SETTLE
 
 
 @pytest.mark.one_engine
@@ -183,12 +183,12 @@ async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_befor
     await mover.begin(tenant, Placement.POOL)
     told = await _timed(mover, made)
     steps = [after for name, after in told if name == "after tenant.move_turned_back"]
-    assert steps == [60.0, 120.0, 180.0]
-    assert dict(told)["cleared"] == 180.0
+    assert steps == [SETTLE, 2 * SETTLE, 3 * SETTLE]
+    assert dict(told)["cleared"] == 3 * SETTLE
 
 
 async def _timed(mover: Mover, made: Job) -> list[tuple[str, float]]:
-    """What was passed until the end, and after how many seconds of waiting, where servers take 60 to know."""
+    """What was passed until the end, and after how many seconds of waiting."""
     slept, told = 0.0, list[tuple[str, float]]()
 
     async def sleep(seconds: float) -> None:
@@ -196,7 +196,7 @@ async def _timed(mover: Mover, made: Job) -> list[tuple[str, float]]:
         slept += seconds
 
     means = replace(mover.migrator.migrations(rate=1e6), seam=lambda name: told.append((name, slept)), sleep=sleep)
-    await run_job(means, made.id, program_for(made, mover.migrator, settle=timedelta(seconds=60)))
+    await run_job(means, made.id, program_for(made, mover.migrator))
     return told
 
 
@@ -263,8 +263,8 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
 
         forget = staticmethod(differences.forget)
 
-    program: Any = program_for(made, mover.migrator, settle=timedelta(0))
-    means = replace(mover.migrator.migrations(rate=100_000.0), seam=seam)
+    program: Any = program_for(made, mover.migrator)
+    means = replace(mover.migrator.migrations(rate=100_000.0), seam=seam, sleep=without_waiting)
     await run_job(means, made.id, replace(program, differences=Once()))
     assert phases.count("after tenant.move_copies") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO

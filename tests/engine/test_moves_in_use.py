@@ -5,28 +5,25 @@ import itertools
 
 import pytest
 
-from keyfence.tenancy import cache
 from keyfence.tenancy.tenant import Placement
-from tests.engine.bustle import AGES, PAGES, Bustle
+from tests.engine.bustle import AGES, GRACE, PAGES, Bustle
 from tests.engine.mover import moving_in, places, populated
 from tests.world import World
 
-GRACE, LONGEST_CALL = 0.3, 1.0
+LONGEST_CALL = 1.0
 
 
 @pytest.mark.one_engine
-async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "LOCATION_GRACE_SECONDS", GRACE)
+async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(world: World) -> None:
     tenant = await populated(world, "busy", 5)
     bustle = Bustle.over(world, tenant)
     bustle.acknowledged = set(await bustle.final())
     bustle.numbers = itertools.count(100)
-    with moving_in(world) as mover:
+    settings = {"tenant_cache_seconds": max(AGES), "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
+    with moving_in(world, **settings) as mover:
         async with bustle.going_on():
             for to in (Placement.SILO, Placement.POOL):
-                await mover.moved(tenant, to, settle=max(AGES) + GRACE + LONGEST_CALL)
+                await mover.moved(tenant, to, sleep=asyncio.sleep)
     assert bustle.wrong == []
     assert len(bustle.acknowledged) > 50
     assert set(bustle.walks) == set(PAGES)

@@ -16,11 +16,10 @@ from keyfence.jobs.lease import LEASE
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.rekey import declared
 from keyfence.jobs.reshard.start import COLLECTIONS, OWN_KEY, StartReshard
-from keyfence.settings import LOCATION_GRACE_SECONDS
+from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
-from keyfence.tenancy.cache import MAX_AGE
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.catalogue.crowd import Crowd
@@ -253,9 +252,9 @@ async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: Tenan
     """Nobody knows how long the other has been gone, nor by which clock it waited."""
     first, second = Resharder(by=by), Resharder(by=by)
     migration = await first.begin(tenant, "users", 4)
-    await first.carry_on(migration, stop=lambda: sum(first.time.slept) >= 25)
+    await first.carry_on(migration, stop=lambda: sum(first.time.slept) >= SETTLE - 5)
     assert (await second.carry_on(migration)).phase == "FINISHED"
-    assert (sum(first.time.slept), sum(second.time.slept)) == (25, SETTLE)
+    assert (sum(first.time.slept), sum(second.time.slept)) == (15, SETTLE)
 
 
 async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
@@ -266,7 +265,7 @@ async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
         migration = await resharder.begin(tenant, "users", shards)
         begun = await resharder.counts(tenant, "users")
         assert begun.move_direction is moving
-        early = await resharder.carry_on(migration, stop=lambda: sum(resharder.time.slept) >= 25)
+        early = await resharder.carry_on(migration, stop=lambda: sum(resharder.time.slept) >= SETTLE - 5)
         assert (early.phase, await resharder.counts(tenant, "users")) == ("SETTLING", begun)
         assert (await resharder.carry_on(migration)).phase == "FINISHED"
         resharder.time.slept.clear()
@@ -282,4 +281,4 @@ async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
     await slow.reshard(one.tenant, "group_members", 16)
     migration = await slow.reshard(one.tenant, "group_members", 16, rebalance=True)
     assert (migration.phase, migration.items_copied > 3) == ("FINISHED", True)
-    assert next(ticks) > LOCATION_GRACE_SECONDS + MAX_AGE
+    assert next(ticks) > TENANT_USE_SECONDS + TENANT_CACHE_SECONDS

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -30,21 +29,16 @@ from tests.world import World
 pytestmark = pytest.mark.one_engine
 
 MAX_AGE, GRACE, LONGEST_CALL = 0.4, 0.6, 1.0
-SETTLE = MAX_AGE + GRACE + LONGEST_CALL
 WRITERS, SIZES, FIRST = 8, (1, 3, 7, 50), 40
 CHANGES = ((4, False), (4, True), (2, False), (8, False))
 PAUSE = 0.4
 SEEN = ActivityNote("thing.seen")
 
 
-@pytest.fixture(autouse=True)
-def short_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyfence.tenancy.cache.LOCATION_GRACE_SECONDS", GRACE)
-
-
 @pytest.fixture(scope="module")
 def by(world: World) -> Iterator[MigratorAccess]:
-    with migrator(world) as made:
+    settings = {"tenant_cache_seconds": MAX_AGE, "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
+    with migrator(world, **settings) as made:
         yield made
 
 
@@ -61,7 +55,8 @@ class Servers:
     async def started(cls, world: World, tenant: TenantId) -> "Servers":
         made = cls(world, tenant)
         for _ in range(3):
-            made.registries.append(TenantCache(world.tables.control(writes=False), max_age=MAX_AGE))
+            control = world.tables.control(writes=False)
+            made.registries.append(TenantCache(control, max_age=MAX_AGE, max_use=GRACE))
             await made.registries[-1].served(tenant)
             await asyncio.sleep(MAX_AGE / 3)
         return made
@@ -153,8 +148,8 @@ async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
     resharder, moved = Resharder(by=by), 0
     for shards, rebalance in CHANGES:
         migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
-        program = replace(resharder.program, settle=timedelta(seconds=SETTLE))
-        done = await run_job(replace(by.migrations(rate=1_000_000.0), page=20), migration.id, program)
+        means = replace(by.migrations(rate=1_000_000.0), page=20)
+        done = await run_job(means, migration.id, resharder.program)
         assert done.phase == "FINISHED"
         moved += done.items_copied
     return moved

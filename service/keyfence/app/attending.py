@@ -26,7 +26,7 @@ def attendant(
 
     async def attend(migration: Job) -> None:
         if migrator:
-            program = program_for(migration, migrator, settle=settle, told=told)
+            program = program_for(migration, migrator, told=told)
             await run_job(migrator.migrations(rate=settings.migration_units_per_second), migration.id, program)
         elif _moves_nothing(migration):
             control = tables.control(writes=True)

@@ -1,6 +1,7 @@
 """The migrator, which moves and removes what belongs to tenants."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from keyfence.app.connections import (
     LOCAL_PATIENCE_SECONDS,
@@ -44,5 +45,10 @@ def _migrator(
     own = ProcessCredentials(running)
     silos = SiloTables(wire, settings.table, own)
     return MigratorAccess(
-        tables=tables, own=own, silos=silos, shut=suspension_publisher(settings, vending), vending=vending
+        tables=tables,
+        own=own,
+        silos=silos,
+        shut=suspension_publisher(settings, vending),
+        vending=vending,
+        settle=timedelta(seconds=settings.settle_seconds),
     )

@@ -97,11 +97,8 @@ def _offboarding(settings: Settings, begin: StartOffboarding, migrator: Migrator
     if migrator is None or settings.exports is None or settings.signing_key is None:
         return begin
     signing = signer(settings.signing_key.get_secret_value())
-    settle, rate = settings.settle_seconds, settings.migration_units_per_second
-    by = begin.register.by
-    return OffboardWithinRequest(
-        begin, migrator.means(by=by, exports=settings.exports, signer=signing, settle=settle, rate=rate)
-    )
+    by, rate = begin.register.by, settings.migration_units_per_second
+    return OffboardWithinRequest(begin, migrator.means(by=by, exports=settings.exports, signer=signing, rate=rate))
 
 
 def onboarding(settings: Settings, register: TenantRepository, tables: Tables) -> Onboarding:

@@ -85,7 +85,12 @@ def application(
         watcher=watching,
     )
     usage = UsageFlusher(ledger, UsageRepository(tables.control(writes=True)), settings.usage_seconds)
-    registry = TenantCache(tables.control(writes=False), max_age=settings.registry_seconds, on_shut=vending.forget)
+    registry = TenantCache(
+        tables.control(writes=False),
+        max_age=settings.tenant_cache_seconds,
+        max_use=settings.tenant_use_seconds,
+        on_shut=vending.forget,
+    )
     shadows = DifferenceReporter(registry, ShadowDifferences(tables.control(writes=True)))
     published = published or JwksFetcher()
     owned = owned_issuers(settings, tables, published)

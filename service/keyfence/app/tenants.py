@@ -49,7 +49,7 @@ def owned_issuers(settings: Settings, tables: Tables, published: JwksFetcher) ->
         Identities(tables.control(writes=False)).find,
         published.at,
         call_budget(settings.issuer_lookups_per_second),
-        max_age=settings.registry_seconds,
+        max_age=settings.tenant_cache_seconds,
     )
 
 

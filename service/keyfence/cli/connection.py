@@ -39,7 +39,8 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
     from keyfence.usage.ledger import metered_tables
 
     with connect(settings, sessions) as tables:
-        registry = TenantCache(tables.control(writes=False), max_age=settings.registry_seconds)
+        control = tables.control(writes=False)
+        registry = TenantCache(control, max_age=settings.tenant_cache_seconds, max_use=settings.tenant_use_seconds)
         await _require(id, registry, settings)
         async with metered_tables(tables) as metered, refreshed_location(registry, id) as home:
             yield metered.tenant(home, writes=writes)

@@ -111,8 +111,6 @@ class Welcome:
 
 
 HOST = "127.0.0.1"
-SETTLE_SECONDS = 6.0
-"""The gate shuts a tenant out at once, and a server forgets within five."""
 
 
 def run_dev(
@@ -172,7 +170,6 @@ def _settings(issuer: LocalIssuer, directory: Path, port: int, gate: str) -> Set
             cursor_keys=(cursor_key(directory),),
             exports=directory / EXPORTS,
             signing_key=signing_key(directory),
-            settle_seconds=SETTLE_SECONDS,
             host=HOST,
             port=port,
             introspection=True,

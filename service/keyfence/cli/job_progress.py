@@ -27,8 +27,6 @@ UnitRate = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Say it as JSON.")]
-LOCAL_SETTLE_SECONDS = 6.0
-"""The gate shuts a tenant out at once, and servers forget within five."""
 
 
 @contextmanager
@@ -63,11 +61,6 @@ def certificate_signer(settings: "Settings", data: Path) -> "CertificateSigner":
     if made.mark and settings.roles:
         raise BadInput("KEYFENCE_SIGNING_KEY is a key of `keyfence dev`, which certifies nothing on AWS.")
     return made
-
-
-def settling(settings: "Settings") -> float:
-    said = settings.roles or "settle_seconds" in settings.model_fields_set
-    return settings.settle_seconds if said else LOCAL_SETTLE_SECONDS
 
 
 @contextmanager
@@ -165,18 +158,10 @@ def run_job_command(begin: Begin, data: Path, endpoint_url: str | None, rate: fl
     """To its end, as the migrator."""
     with migrator_access(data, endpoint_url) as (migrator, settings):
         means = migrator.migrations(rate=rate or settings.migration_units_per_second)
-        return _followed(means, migrator, job_settling(settings), begin)
+        return _followed(means, migrator, begin)
 
 
-def job_settling(settings: "Settings") -> float:
-    """Servers on this machine go by what they know for no longer than that, whatever the setting for AWS is."""
-    from keyfence.settings import LOCATION_GRACE_SECONDS
-
-    said = settings.roles or "settle_seconds" in settings.model_fields_set
-    return settings.settle_seconds if said else settings.registry_seconds + LOCATION_GRACE_SECONDS + 1
-
-
-def _followed(means: "JobResources", migrator: "MigratorAccess", settle: float, begin: Begin) -> "Job | None":
+def _followed(means: "JobResources", migrator: "MigratorAccess", begin: Begin) -> "Job | None":
     import asyncio
     from dataclasses import replace
 
@@ -191,7 +176,7 @@ def _followed(means: "JobResources", migrator: "MigratorAccess", settle: float, 
 
     try:
         with interruptible(), progress_bar() as tell:
-            return asyncio.run(_work(replace(means, tell=heard), migrator, settle, begin))
+            return asyncio.run(_work(replace(means, tell=heard), migrator, begin))
     except KeyboardInterrupt:
         typer.echo(interrupted_message("Interrupted", last), err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -199,13 +184,11 @@ def _followed(means: "JobResources", migrator: "MigratorAccess", settle: float, 
         raise KeyfenceError(interrupted_message(error.message, last)) if last else error from error
 
 
-async def _work(means: "JobResources", migrator: "MigratorAccess", settle: float, begin: Begin) -> "Job | None":
-    from datetime import timedelta
-
+async def _work(means: "JobResources", migrator: "MigratorAccess", begin: Begin) -> "Job | None":
     from keyfence.jobs.migrator import program_for
     from keyfence.jobs.runner import run_job
 
     if (found := await begin(migrator)) is None:
         return None
     means.tell(found)
-    return await run_job(means, found.id, program_for(found, migrator, settle=timedelta(seconds=settle)))
+    return await run_job(means, found.id, program_for(found, migrator))

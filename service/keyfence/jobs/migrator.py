@@ -43,6 +43,8 @@ class MigratorAccess:
     silos: SiloTables
     shut: PublishSuspensions
     vending: SessionCache
+    settle: timedelta
+    """How long after a change of a tenant a server may still act on the tenant as it was before."""
 
     def close(self) -> None:
         self.tables.client.close()
@@ -111,9 +113,7 @@ class MigratorAccess:
                 return found
             after = page.edges[-1].cursor()
 
-    def means(
-        self, *, by: str, exports: Path, signer: CertificateSigner, settle: float, rate: float
-    ) -> OffboardResources:
+    def means(self, *, by: str, exports: Path, signer: CertificateSigner, rate: float) -> OffboardResources:
         control = self.control
         return OffboardResources(
             register=TenantRepository(control, by),
@@ -123,7 +123,7 @@ class MigratorAccess:
             drop=self.silos.drop,
             exports=exports,
             signer=signer,
-            settle=timedelta(seconds=settle),
+            settle=self.settle,
             rate=rate,
         )
 
@@ -133,9 +133,9 @@ def _patient(table: Table) -> Table:
 
 
 def program_for(
-    migration: Job, migrator: MigratorAccess, *, settle: timedelta, told: Callable[[Tenant], None] = lambda _: None
+    migration: Job, migrator: MigratorAccess, *, told: Callable[[Tenant], None] = lambda _: None
 ) -> JobProgram:
-    """`settle` is how long after a change of the register somebody may still act on what it said."""
+    settle = migrator.settle
     match migration.kind:
         case JobKind.KEYS:
             return migrator.rekeying

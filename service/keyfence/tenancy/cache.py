@@ -9,7 +9,7 @@ from math import inf
 from typing import Protocol
 
 from keyfence.errors import Forbidden, KeyfenceError, Unauthenticated
-from keyfence.settings import LOCATION_GRACE_SECONDS
+from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.location import TenantLocation
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
@@ -74,7 +74,6 @@ def _renew(home: TenantLocation, newest: TenantLocation) -> None:
         home.shards, home.compare_reads, home.valid_until = newest.shards, newest.compare_reads, newest.valid_until
 
 
-MAX_AGE = 5.0
 LARGEST = 10_000
 
 WORDS = {
@@ -94,7 +93,9 @@ class TenantCache:
 
     table: Table
     clock: Callable[[], float] = time.monotonic
-    max_age: float = MAX_AGE
+    max_age: float = TENANT_CACHE_SECONDS
+    max_use: float = TENANT_USE_SECONDS
+    """How long a request may use a tenant that was read too long ago for new requests."""
     on_shut: Told = lambda _: None
     _known: dict[TenantId, tuple[float, Tenant]] = field(default_factory=dict)
     _flights: "dict[TenantId, asyncio.Task[Tenant]]" = field(default_factory=dict)
@@ -139,7 +140,7 @@ class TenantCache:
     def home(self, tenant: Tenant) -> TenantLocation:
         """For a request that begins now. Of one that is not remembered any more, what is known is as old as can be."""
         read_at, _ = self._known.get(tenant.id, (self.clock() - self.max_age, None))
-        return location_of(tenant, until=read_at + self.max_age + LOCATION_GRACE_SECONDS)
+        return location_of(tenant, until=read_at + self.max_age + self.max_use)
 
     async def find(self, tenant: TenantId) -> Tenant | None:
         return await self.table.find(tenant_by_id, id=tenant)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from keyfence.settings import LOCATION_GRACE_SECONDS as GRACE
+from keyfence.settings import TENANT_USE_SECONDS as GRACE
 from keyfence.store.shards import ShardCounts, ShardMap
 from keyfence.tenancy.cache import refreshed_location
 from keyfence.tenancy.tenant import TenantStatus

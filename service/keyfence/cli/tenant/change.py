@@ -41,12 +41,12 @@ class TenantChange:
 
     def _tell(self, changed: "Tenant", told: str) -> None:
         from keyfence.cli.output import echo, tenant_json
-        from keyfence.tenancy.cache import MAX_AGE
+        from keyfence.settings import TENANT_CACHE_SECONDS
 
         if self.json:
             echo(tenant_json(changed))
         else:
-            typer.echo(f"{told}\nServers that are running know it within {MAX_AGE:g} seconds.")
+            typer.echo(f"{told}\nServers that are running know it within {TENANT_CACHE_SECONDS:g} seconds.")
 
 
 def allowance(tenant: "Tenant") -> str:

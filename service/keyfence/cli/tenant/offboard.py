@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.job_progress import AsJson, UnitRate, certificate_signer, export_directory, migrator_access, settling
+from keyfence.cli.job_progress import AsJson, UnitRate, certificate_signer, export_directory, migrator_access
 from keyfence.cli.operator import By, operator_name
 from keyfence.errors import KeyfenceError
 from keyfence.local.data_directory import DEFAULT
@@ -134,7 +134,7 @@ def offboard(
     with migrator_access(data, endpoint_url) as (migrator, settings):
         where, signer = export_directory(settings, data, exports), certificate_signer(settings, data)
         pace = rate or settings.migration_units_per_second
-        means = migrator.means(by=operator_name(by), exports=where, signer=signer, settle=settling(settings), rate=pace)
+        means = migrator.means(by=operator_name(by), exports=where, signer=signer, rate=pace)
         departure = _run(means, tenant, confirm)
     done(departure, signer, where, time.monotonic() - begun, as_json=json)
 
