@@ -1,10 +1,9 @@
 """The two tiers of the suite: `pytest` runs the default tier, `pytest --all` the full one."""
 
 from enum import StrEnum
+from typing import Any
 
 from hypothesis import settings
-
-_EXAMPLES = {"default": 30, "full": 100}
 
 
 class Tier(StrEnum):
@@ -21,7 +20,7 @@ def select(tier: Tier) -> None:
     """Sets the tier of this process. `tests/conftest.py` calls it before any test module is imported."""
     global _selected  # noqa: PLW0603
     _selected = tier
-    settings.register_profile(tier, deadline=None, max_examples=_EXAMPLES[tier])
+    settings.register_profile(tier, deadline=None, max_examples=size(default=30, full=100))
     settings.load_profile(tier)
 
 
@@ -32,3 +31,8 @@ def selected() -> Tier:
 def size(*, default: int, full: int) -> int:
     """Returns how many items, tenants or examples a test takes in this tier."""
     return full if _selected is Tier.FULL else default
+
+
+def examples(full: int, **others: Any) -> settings:
+    """Returns hypothesis settings for this many examples in the full tier, and for a third of them by default."""
+    return settings(max_examples=size(default=full // 3, full=full), deadline=None, **others)

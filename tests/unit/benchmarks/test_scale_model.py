@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS
@@ -31,7 +31,6 @@ quiet_tenants = some.builds(
 )
 
 
-@settings(deadline=None)
 @given(quiet_tenants, some.integers(1, 300), some.sampled_from(list(POLICIES)))
 def test_the_closed_form_agrees_with_stepping(tenant: Tenant, seconds: int, policy: str) -> None:
     assert not is_near(tenant, RATES)

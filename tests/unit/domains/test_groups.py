@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from keyfence.domains.groups.access_patterns import groups, memberships
 from keyfence.domains.groups.model import (
@@ -26,7 +26,6 @@ from tests.unit.store.bookshop import OPENING
 from tests.unit.store.models import models
 
 ACME = Fence.for_tenant(TenantId("acme"))
-UNTIMED = settings(deadline=None)
 
 
 def group(name: str = "Ops", **given: Any) -> Group:
@@ -34,13 +33,11 @@ def group(name: str = "Ops", **given: Any) -> Group:
     return Group(**{**made, "name": name, **given})
 
 
-@UNTIMED
 @given(models(Membership))
 def test_an_edge_comes_back_from_the_attributes_that_heads_keep(edge: Membership) -> None:
     assert Membership.from_attributes(edge.user_id, edge.group_id, edge.attributes) == edge
 
 
-@UNTIMED
 @given(models(Membership))
 def test_the_attributes_of_an_edge_are_plain_text(edge: Membership) -> None:
     assert {type(str(value)) for value in edge.attributes.values()} == {str}

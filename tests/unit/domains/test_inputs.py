@@ -3,17 +3,15 @@
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.validation import checked_line
 
 ODD = ["\x00", "\t", "\n", "\r", "\x1f", "\x7f", "\x80", "\x85", "\x9f", "\u2028", "\u2029", "\ud800", "\udfff"]
-UNTIMED = settings(deadline=None)
 
 
-@UNTIMED
 @given(st.text(st.characters(), max_size=12))
 def test_a_line_is_kept_as_it_is_or_refused_for_a_reason(text: str) -> None:
     blank, long = not text.strip(), len(text) > 10

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -39,6 +39,7 @@ from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.writes import Write
 from keyfence_iam.tenant import TenantId
+from tests.tier import examples
 from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.for_tenant(TenantId("acme"))
@@ -166,7 +167,7 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestLife.settings = examples(60, stateful_step_count=20)
 
 
 def happened(before: Order, after: Order) -> list[Write[Any]]:

@@ -77,7 +77,6 @@ def test_what_is_no_address_is_refused_by_the_name_of_its_field(email: str) -> N
     assert refusal.value.extensions == {"field": "email"}
 
 
-@UNTIMED
 @given(st.text(st.characters()))
 def test_no_text_breaks_the_check_of_addresses(text: str) -> None:
     try:

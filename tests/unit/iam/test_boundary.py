@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
@@ -17,14 +17,12 @@ from keyfence_iam.tenant import (
 
 INNER = string.ascii_lowercase + string.digits + "-"
 TENANTS = st.from_regex(TENANT_ID_PATTERN, fullmatch=True)
-UNTIMED = settings(deadline=None)
 
 
 def well_formed(text: str) -> bool:
     return 2 <= len(text) <= 32 and set(text) <= set(INNER) and text[0] != "-" and text[-1] != "-"
 
 
-@UNTIMED
 @given(st.text(INNER, max_size=34) | st.text(INNER + "#A\n _.:/*é\u0663", max_size=5) | st.text(st.characters()))
 @example("a1")
 @example("a" * 32)
@@ -46,7 +44,6 @@ def test_what_is_not_a_tenant_id_is_refused(value: object) -> None:
         parse_tenant_id(value)
 
 
-@UNTIMED
 @given(TENANTS, TENANTS)
 @example("a1", "a10")
 @example("acme", "acmecorp")

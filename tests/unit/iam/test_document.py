@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence_iam.policy import (
@@ -124,7 +124,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(JSON, JSON)
 @example({"Version": ["2012-10-17"], "Statement": READ}, None)
 @example({"Statement": {**READ, "Effect": ["Allow"]}}, None)

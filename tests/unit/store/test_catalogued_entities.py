@@ -5,7 +5,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence import access_patterns
@@ -16,6 +16,7 @@ from keyfence.store.key_template import KeyField
 from keyfence.store.keys import Fence, TenantKey
 from keyfence.store.shards import ShardMap
 from keyfence_iam.tenant import TenantId
+from tests.tier import examples
 
 from .models import models
 
@@ -48,7 +49,7 @@ each_entity = pytest.mark.parametrize("entity", ENTITIES, ids=lambda entity: ent
 each_indexed = pytest.mark.parametrize(("entity", "index"), INDEXED, ids=lambda part: getattr(part, "type", part))
 each_read = pytest.mark.parametrize(("entity", "index"), READ_THROUGH, ids=lambda part: getattr(part, "type", part))
 BUCKETS = {"month": 2, "day": 3}
-few = settings(max_examples=40)
+few = examples(40)
 
 
 def fence_of(entity: Entity[Any], tenant: str = "acme") -> Fence:

@@ -1,11 +1,12 @@
 """Text from people stands in a key as itself: reversibly, in order, and without a sign that could end it."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.key_template import escape, unescape
+from tests.tier import examples
 
 DEL = "\x7f"
 SIGNS = st.text("#%&$!'\"09AFaf~\x00\x1f\x7f\x80é\ud7ff\ue000\uffff🙂", max_size=6)
@@ -35,7 +36,7 @@ def test_two_texts_never_share_an_escape(one: str, other: str) -> None:
     assert (escape(one) == escape(other)) == (one == other)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(TEXT, TEXT)
 def test_a_value_in_a_key_sorts_as_its_text_does(one: str, other: str) -> None:
     assert (escape(one) + "#" < escape(other) + "#") == (places(one) < places(other))

@@ -2,12 +2,12 @@
 
 from unittest.mock import patch
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 from keyfence.store import embedded_edges as heads
 from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
+from tests.tier import examples
 
 from .parent import Parent
 
@@ -102,6 +102,6 @@ class OneWriter(Machine):
 
 
 TestWriters = Writers.TestCase
-TestWriters.settings = settings(max_examples=250, stateful_step_count=15)
+TestWriters.settings = examples(250, stateful_step_count=15)
 TestOneWriter = OneWriter.TestCase
-TestOneWriter.settings = settings(max_examples=50, stateful_step_count=20)
+TestOneWriter.settings = examples(50, stateful_step_count=20)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.store.codec import Item
@@ -16,6 +16,7 @@ from keyfence.store.shards import MAX_SHARDS, MoveDirection, ShardCounts, ShardM
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
+from tests.tier import examples
 
 from .bookshop import OPENING, Book, Count, Visit, book, books, count_by_name, counts, newest_books, oldest_books
 from .bookshop import visits as visit_entity
@@ -73,7 +74,7 @@ PLAN = st.lists(st.integers(0, 4), max_size=60)
 FORMER = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(sorted)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(SHELF, FORMER, st.integers(0, 6), PLAN, st.integers(1, 7), st.booleans())
 def test_nothing_is_missed_or_met_twice_while_items_move_up(
     kept: list[Book], former: list[int], more: int, plan: list[int], first: int, newest_first: bool
@@ -90,7 +91,7 @@ def test_nothing_is_missed_or_met_twice_while_items_move_up(
     assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(SHELF, FORMER, st.integers(1, 6), PLAN, st.integers(1, 7), st.booleans())
 def test_nothing_is_missed_or_met_twice_while_items_move_down(
     kept: list[Book], former: list[int], fewer: int, plan: list[int], first: int, newest_first: bool

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput, Forbidden, Throttled
@@ -14,6 +14,7 @@ from keyfence.store.keys import KeyPair
 from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
+from tests.tier import examples
 
 from .bookshop import (
     Book,
@@ -52,7 +53,7 @@ def in_order(kept: Sequence[Book], *, newest_first: bool) -> list[Book]:
     return sorted(kept, key=lambda one: (one.created_at, one.id), reverse=newest_first)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(SHELF, st.integers(1, 6), st.integers(1, 8), st.integers(1, 5), st.booleans())
 def test_pages_over_any_slots_are_the_sorted_list(
     kept: list[Book], slots: int, first: int, megabyte: int, newest_first: bool
@@ -65,7 +66,7 @@ def test_pages_over_any_slots_are_the_sorted_list(
     assert found == in_order(kept, newest_first=newest_first)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(SHELF, st.integers(1, 4), st.integers(0, 4), st.integers(1, 6), st.booleans())
 def test_a_cursor_is_valid_after_slots_were_added(
     kept: list[Book], slots: int, more: int, first: int, newest_first: bool
@@ -78,7 +79,7 @@ def test_a_cursor_is_valid_after_slots_were_added(
     assert found == in_order(kept, newest_first=newest_first)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(TEXT, st.sampled_from(IDS)), unique_by=lambda pair: pair[1], max_size=10), TEXT)
 def test_pages_go_on_after_any_text(titles: list[tuple[str, str]], shelf: str) -> None:
     kept = [book(id, title=title, shelf=shelf) for title, id in titles]

@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
@@ -12,6 +12,7 @@ from keyfence.store.entity import BadEntity
 from keyfence.store.keys import ValueRange
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
+from tests.tier import examples
 
 from .bookshop import OPENING, Book, book, books, books_of_days, chapter, chapters, numbered_chapters
 from .scripted import table
@@ -34,7 +35,7 @@ async def walked(handle: Table, span: ValueRange, first: int) -> list[Book]:
     return found
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(BOOKS, DAYS, DAYS, st.integers(1, 4), st.integers(1, 3))
 def test_a_span_is_the_part_of_the_list_between_its_ends(
     kept: list[Book], low: int | None, high: int | None, slots: int, first: int

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
@@ -15,6 +15,7 @@ from keyfence.store.pagination import Page
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import page_over_time_buckets
+from tests.tier import examples
 
 from .bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
 from .scripted import table
@@ -58,7 +59,7 @@ async def walked(handle: Table, pattern: Query[Visit], first: int, span: ValueRa
     return found
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(VISITS, st.none() | MOMENTS, st.none() | MOMENTS, st.integers(1, 5), st.integers(1, 3), st.booleans())
 def test_a_timeline_is_what_happened_in_its_span_newest_first(
     hours: Sequence[int], low: datetime | None, high: datetime | None, first: int, slots: int, by_visitor: bool

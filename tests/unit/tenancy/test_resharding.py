@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput, Conflict
@@ -22,6 +22,7 @@ from keyfence.jobs.reshard.start import (
     with_counts,
 )
 from keyfence.store.shards import MAX_SHARDS, ONE_SHARD, MoveDirection, ShardCounts, shard_of
+from tests.tier import examples
 
 from .test_registry import tenant
 
@@ -83,7 +84,7 @@ class Collection:
         self.publish(finish_reshard(self.newest, way, shards))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(TARGETS)
 def test_every_item_is_found_by_every_map_that_may_be_in_use(targets: Sequence[int]) -> None:
     collection = Collection()
@@ -95,7 +96,7 @@ def test_every_item_is_found_by_every_map_that_may_be_in_use(targets: Sequence[i
         assert last.generation <= number + 1
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(TARGETS)
 def test_former_counts_are_those_by_which_items_lie_and_none_once_they_are_rebalanced(targets: Sequence[int]) -> None:
     collection = Collection()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence import access_patterns
@@ -14,6 +14,7 @@ from keyfence.store.entity import Entity, Index
 from keyfence.store.keys import Fence, TenantKey
 from keyfence.store.shards import MAX_SHARDS, ShardMap
 from keyfence_iam.tenant import TenantId
+from tests.tier import examples
 from tests.unit.store.models import models
 
 NAMING = CollectionMatcher.of(access_patterns.entities())
@@ -31,7 +32,7 @@ ACME = TenantId("acme")
 
 
 @each_key
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_every_key_of_the_catalogue_has_its_collections_name_or_none(
     data: st.DataObject, entity: Entity[Any], index: Index, key: TenantKey

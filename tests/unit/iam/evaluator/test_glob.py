@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keyfence_iam.evaluator.matching import glob, wildcards
 from keyfence_iam.policy.pattern import parse_pattern
+from tests.tier import examples
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -25,7 +26,7 @@ def naively(pattern: str, text: str) -> bool:
     return bool(text) and pattern[0] in {"?", text[0]} and naively(pattern[1:], text[1:])
 
 
-@settings(deadline=None, max_examples=500)
+@examples(500)
 @given(st.text("ab*?", max_size=8), st.text("ab\n", max_size=10))
 @example("*ab*ba*", "aba")
 @example("a*a", "a")

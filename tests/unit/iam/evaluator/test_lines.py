@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.cli.policy import evaluate_lines
@@ -99,7 +99,6 @@ def test_a_broken_line_is_invalid_and_never_more(line: bytes) -> None:
     assert answer(line)["decision"] == "invalid"
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60).filter(lambda line: line.strip() != b""))
 def test_any_bytes_have_an_answer(line: bytes) -> None:
     assert answer(line)["decision"] == "invalid"

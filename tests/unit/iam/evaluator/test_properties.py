@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
@@ -11,10 +11,11 @@ from keyfence_iam.evaluator.evaluate import Policies, evaluate
 from keyfence_iam.evaluator.explain import explain
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.policy import Policy, parse_policy
+from tests.tier import examples
 
 from .strategies import ACTIONS, REQUESTS, RESOURCES, policies
 
-UNTIMED = settings(deadline=None, max_examples=200)
+MANY = examples(200)
 IDENTITY = st.lists(policies(), max_size=3).map(tuple)
 GRANTING = st.lists(policies(effect="Allow"), min_size=1, max_size=3).map(tuple)
 
@@ -23,7 +24,7 @@ def allowed(decision: Decision) -> bool:
     return isinstance(decision, Allowed)
 
 
-@UNTIMED
+@MANY
 @given(IDENTITY, policies(effect="Deny"), REQUESTS)
 def test_adding_a_deny_never_widens(identity: tuple[Policy, ...], deny: Policy, asked: AuthorizationRequest) -> None:
     if not allowed(evaluate(Policies(identity), asked)):
@@ -31,7 +32,7 @@ def test_adding_a_deny_never_widens(identity: tuple[Policy, ...], deny: Policy, 
         assert not allowed(evaluate(Policies((deny, *identity)), asked))
 
 
-@UNTIMED
+@MANY
 @given(GRANTING, policies(), REQUESTS)
 def test_a_session_policy_never_widens(
     identity: tuple[Policy, ...], session: Policy, asked: AuthorizationRequest
@@ -40,27 +41,27 @@ def test_a_session_policy_never_widens(
         assert allowed(evaluate(Policies(identity), asked))
 
 
-@UNTIMED
+@MANY
 @given(GRANTING, policies(), REQUESTS)
 def test_a_boundary_never_widens(identity: tuple[Policy, ...], boundary: Policy, asked: AuthorizationRequest) -> None:
     if allowed(evaluate(Policies(identity, (boundary,)), asked)):
         assert allowed(evaluate(Policies(identity), asked))
 
 
-@UNTIMED
+@MANY
 @given(GRANTING, policies(effect="Allow"), REQUESTS)
 def test_adding_an_allow_never_narrows(identity: tuple[Policy, ...], more: Policy, asked: AuthorizationRequest) -> None:
     if allowed(evaluate(Policies(identity), asked)):
         assert allowed(evaluate(Policies((*identity, more)), asked))
 
 
-@UNTIMED
+@MANY
 @given(IDENTITY, REQUESTS)
 def test_the_order_of_policies_does_not_decide(identity: tuple[Policy, ...], asked: AuthorizationRequest) -> None:
     assert allowed(evaluate(Policies(identity), asked)) == allowed(evaluate(Policies(identity[::-1]), asked))
 
 
-@UNTIMED
+@MANY
 @given(
     policies(variables=False).filter(lambda one: not names_a_tag(one)),
     st.sampled_from(ACTIONS),
@@ -79,14 +80,14 @@ def names_a_tag(policy: Policy) -> bool:
     return any("PrincipalTag" in condition.key for said in policy.statements for condition in said.conditions)
 
 
-@UNTIMED
+@MANY
 @given(IDENTITY, REQUESTS)
 def test_the_case_of_the_action_does_not_decide(identity: tuple[Policy, ...], asked: AuthorizationRequest) -> None:
     shouted = AuthorizationRequest(asked.action.upper(), asked.resource, asked.context)
     assert evaluate(Policies(identity), asked) == evaluate(Policies(identity), shouted)
 
 
-@UNTIMED
+@MANY
 @given(IDENTITY, REQUESTS)
 def test_the_case_of_the_keys_does_not_decide(identity: tuple[Policy, ...], asked: AuthorizationRequest) -> None:
     shouted = {key.upper(): value for key, value in asked.context.items()}
@@ -94,7 +95,7 @@ def test_the_case_of_the_keys_does_not_decide(identity: tuple[Policy, ...], aske
     assert evaluate(Policies(identity), asked) == answer
 
 
-@UNTIMED
+@MANY
 @given(IDENTITY, policies(), policies(), REQUESTS)
 def test_nothing_fails_to_be_evaluated(
     identity: tuple[Policy, ...], boundary: Policy, session: Policy, asked: AuthorizationRequest
@@ -104,7 +105,7 @@ def test_nothing_fails_to_be_evaluated(
         assert isinstance(evaluate(Policies(identity, (boundary,), (session,)), asked), Allowed | Denied)
 
 
-@UNTIMED
+@MANY
 @given(IDENTITY, REQUESTS)
 def test_an_explanation_agrees_with_the_decision(identity: tuple[Policy, ...], asked: AuthorizationRequest) -> None:
     explanation = explain(Policies(identity), asked)
@@ -114,7 +115,7 @@ def test_an_explanation_agrees_with_the_decision(identity: tuple[Policy, ...], a
     assert (isinstance(explanation.decision, Denied) and explanation.decision.explicit) == bool(denied)
 
 
-@UNTIMED
+@MANY
 @given(policies())
 def test_a_policy_comes_back_from_its_json(policy: Policy) -> None:
     assert parse_policy(policy.as_json()) == policy
