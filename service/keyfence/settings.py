@@ -97,6 +97,11 @@ class Settings(BaseSettings):
     cursor_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     """Newest first, each 32 bytes in URL-safe base64: the first seals, all open."""
 
+    domains: Annotated[tuple[str, ...], NoDecode] = ()
+    """Changes to the built-in domains, separated by commas. `package.module:NAME` adds the `keyfence.domain.Domain` of
+    that name; `-name` leaves out a built-in one. A domain that others need can only be left out together with them:
+    `-customers,-orders` leaves out both."""
+
     exports: Path | None = None
     """The directory where what tenants leave behind is kept."""
     signing_key: SecretStr | None = None
@@ -147,7 +152,7 @@ class Settings(BaseSettings):
         except json.JSONDecodeError as error:
             raise ValueError(f"is not JSON: {error}") from None
 
-    @field_validator("cursor_keys", "trusted_proxies", mode="before")
+    @field_validator("cursor_keys", "domains", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value

@@ -5,11 +5,12 @@ from typing import Any
 from graphql import GraphQLInputObjectType, GraphQLNonNull, get_named_type, is_enum_type
 from graphql.type import GraphQLField
 
+from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
-from keyfence.graphql.schema import schema
 from tests.world import Session, World
 
-MUTATIONS = dict(schema._schema.mutation_type.fields) if schema._schema.mutation_type else {}
+MUTATION_TYPE = load_domains().schema._schema.mutation_type
+MUTATIONS = dict(MUTATION_TYPE.fields) if MUTATION_TYPE else {}
 ADMINS = [name for name, field in MUTATIONS.items() if "Needs the role ADMIN" in (field.description or "")]
 NUMBERS = {"Int": "1", "Float": "1.5", "Decimal": '"1.5"'}
 NO_USER, NO_GROUP = "usr_" + "0" * 26, "grp_" + "0" * 26

@@ -22,12 +22,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from keyfence import app, log
 from keyfence.admission.admission import Admission
 from keyfence.admission.tenant_limits import TenantLimitsCache
+from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
 from keyfence.auth.verifier import tenant_verifier
 from keyfence.domains.users.repository import UserRepository
 from keyfence.graphql.context import Context, TenantRequest
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
-from keyfence.graphql.schema import schema
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.issuer import LocalIssuer
@@ -86,7 +86,7 @@ async def _measure(url: str, directory: Path, requests: int) -> None:
 
 async def _parts(world: World, session: Session) -> dict[str, Callable[[], Awaitable[object]]]:
     verifier = tenant_verifier(world.settings)
-    executor = GraphQLExecutor(schema)
+    executor = GraphQLExecutor(load_domains().schema)
     request = GraphQLRequest(query=QUERY)
     tenant = await TenantCache(world.tables.control(writes=False)).get(session.tenant)
     turns = Admission(allowances=TenantLimitsCache(), ledger=UsageLedger(), total=world.tables.meter)

@@ -158,7 +158,13 @@ async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
 
     means = JobResources(records=JobStore(control), sweep=TableScan(control.caller))
     settle = timedelta(seconds=_settle())
-    await run_job(means, made[0].id, ReshardJob(register=register, home=_moved, as_tenant=_moved, settle=settle))
+    await run_job(
+        means,
+        made[0].id,
+        ReshardJob(
+            register=register, home=_moved, as_tenant=_moved, settle=settle, entities=world.tables.entities.of_tenants
+        ),
+    )
 
 
 def _moved(_: object) -> Any:

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from keyfence.access_patterns import patterns
 from keyfence.access_patterns.report import Measured
 from keyfence.access_patterns.report import measurements as kept
+from keyfence.app.domains import load_domains
 from keyfence.domains.stores.geohash import CELLS
-from keyfence.graphql.schema import schema
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.entity import ItemCollection
 from tests.catalogue.__main__ import SIZE
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.one_engine
 
 LARGE = 300
 FIELDS = ("viewer", *QUERIES, *MUTATIONS)
-PATTERNS = tuple(patterns())
+PATTERNS = load_domains().patterns
 STRETCHES = {"stores_by_place": CELLS}
 """The one question that is many Queries: as many as stretches cover its circle, at most."""
 INSIDE = {id(named.pattern.children) for named in PATTERNS if isinstance(named.pattern, ItemCollection)}
@@ -76,7 +75,7 @@ def test_what_the_catalogue_says_of_a_field_has_not_drifted(compared: Compared) 
 
 
 def test_every_field_at_the_root_is_measured_and_nothing_else_is_told() -> None:
-    roots: list[Any] = [schema._schema.query_type, schema._schema.mutation_type]
+    roots: list[Any] = [load_domains().schema._schema.query_type, load_domains().schema._schema.mutation_type]
     assert {name for root in roots for name in root.fields} <= set(FIELDS)
     assert [one.field for one in kept()] == list(FIELDS)
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from keyfence.access_patterns.register import patterns
 from keyfence.access_patterns.report import Cost, Measured
+from keyfence.app.domains import load_domains
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 
-NAMES = {id(named.pattern): named.name for named in patterns()}
+NAMES = {id(named.pattern): named.name for named in load_domains().patterns}
 WRITES = {"TransactWriteItems", "BatchWriteItem"}
 
 _current: ContextVar[str | None] = ContextVar("pattern", default=None)

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.access_patterns import as_markdown
+from keyfence.access_patterns.report import as_markdown
 from keyfence.admin.schema import schema as admin_schema
-from keyfence.graphql.schema import schema
+from keyfence.app.domains import load_domains
 from tests.docs.pages import DOCS
 
 GENERATED = {
-    "keyfence patterns > docs/access-patterns.md": (DOCS / "access-patterns.md", as_markdown()),
-    "keyfence schema > docs/schema.graphql": (DOCS / "schema.graphql", schema.as_str() + "\n"),
+    "keyfence patterns > docs/access-patterns.md": (DOCS / "access-patterns.md", as_markdown(load_domains())),
+    "keyfence schema > docs/schema.graphql": (DOCS / "schema.graphql", load_domains().schema.as_str() + "\n"),
     "keyfence schema --admin > docs/schema-admin.graphql": (
         DOCS / "schema-admin.graphql",
         admin_schema.as_str() + "\n",

@@ -30,7 +30,9 @@ def means(by: MigratorAccess, time: Time, **changes: Any) -> JobResources:
 
 
 async def rekeyed(by: MigratorAccess, means: JobResources, tenant: TenantId | None, **asked: Any) -> Job:
-    made = await means.records.add(new_rekey_job(tenant, by=OPERATOR, now=means.records.now, **asked))
+    made = await means.records.add(
+        new_rekey_job(tenant, by.tables.entities, by=OPERATOR, now=means.records.now, **asked)
+    )
     return await run_job(means, made.id, by.rekeying)
 
 

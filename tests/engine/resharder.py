@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from keyfence.access_patterns import patterns
+from keyfence.app.domains import load_domains
 from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.products.model import views_of
 from keyfence.jobs.job import Job
@@ -31,7 +31,7 @@ SETTLE = Settings.model_construct().settle_seconds
 
 QUERIES: Mapping[str, Query[Any]] = {
     named.pattern.key.shard.collection: named.pattern
-    for named in patterns()
+    for named in load_domains().patterns
     if isinstance(named.pattern, Query) and named.pattern.key.shard
 }
 """By the collection that they read; counters have none."""
@@ -50,7 +50,13 @@ class Resharder:
 
     @property
     def program(self) -> ReshardJob:
-        return ReshardJob(register=self.register, home=self.by.home, as_tenant=self.by.at, settle=self.by.settle)
+        return ReshardJob(
+            register=self.register,
+            home=self.by.home,
+            as_tenant=self.by.at,
+            settle=self.by.settle,
+            entities=self.by.tables.entities.of_tenants,
+        )
 
     def means(self, **changes: Any) -> JobResources:
         made = self.by.migrations(rate=1_000_000.0)

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pytest
 
-from keyfence import access_patterns
+from keyfence.app.domains import load_domains
 from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
@@ -34,7 +34,7 @@ from tests.world import World
 
 pytestmark = pytest.mark.one_engine
 
-NAMING = CollectionMatcher.of(access_patterns.entities())
+NAMING = CollectionMatcher.of(load_domains().entities)
 START = datetime(2026, 11, 16, 12, tzinfo=UTC)
 UNITS = 59
 """Of a store with a name of 60,000 letters, in the table and in the index that carries its name."""

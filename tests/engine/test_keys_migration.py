@@ -101,7 +101,7 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
         return replace(found, shards=eight) if asked == tenant else found
 
     given = means(by, Time())
-    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR))
+    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
     ended = await run_job(given, made.id, replace(by.rekeying, home=home))
     assert ended.items_copied == 10
     assert users_of(world, tenant) == [*old[:10], *right[10:]]
@@ -123,7 +123,7 @@ async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_pa
         return replace(found, shards=eight) if asked > COUNT else found
 
     given = means(by, Time(), page=5_000)
-    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR, segments=1))
+    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR, segments=1))
     await run_job(given, made.id, replace(by.rekeying, home=home))
     assert users_of(world, tenant) == right
 
@@ -180,7 +180,7 @@ class Meddling:
 async def test_writers_meanwhile_lose_nothing(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, COUNT)
     given = means(through(by, Meddling(by.tables.client, world, tenant)), Time(), page=10)
-    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR))
+    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
     meddled = through(by, Meddling(by.tables.client, world, tenant))
     ended = await run_job(given, made.id, meddled.rekeying)
     fence = by.tenant(tenant).fence
@@ -206,7 +206,7 @@ class Deleting(Meddling):
 async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, 5)
     given, meddled = means(by, Time()), through(by, Deleting(by.tables.client, world, tenant))
-    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR))
+    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
     ended = await run_job(given, made.id, meddled.rekeying)
     assert (ended.round, ended.items_copied) == (1, 0)
     assert not any("GSI1PK" in item for item in users_of(world, tenant))
@@ -222,7 +222,9 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: Mi
         mortal = Mortal(by.tables.client, at)
         torn = through(by, mortal)
         healthy = means(by, time, page=500)
-        made = await healthy.records.add(new_rekey_job(tenant, by=OPERATOR, segments=2, now=time.now))
+        made = await healthy.records.add(
+            new_rekey_job(tenant, by.tables.entities, by=OPERATOR, segments=2, now=time.now)
+        )
         with suppress(Died):
             await run_job(means(torn, time, page=500, seam=mortal.place), made.id, torn.rekeying)
         if mortal.dead:
@@ -250,7 +252,7 @@ def clear(world: World) -> None:
 async def test_two_commands_at_one_migration_do_not_meet(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     right = fill_unkeyed(world, tenant, COUNT)
     given = means(by, Time(), page=5)
-    made = await given.records.add(new_rekey_job(tenant, by=OPERATOR))
+    made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
     other = means(by, Time(), page=5)
     both = await asyncio.gather(
         run_job(given, made.id, by.rekeying), run_job(other, made.id, by.rekeying), return_exceptions=True

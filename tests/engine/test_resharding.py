@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from keyfence.app.domains import load_domains
 from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.groups.access_patterns import memberships
 from keyfence.domains.products.model import views_of
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.lease import LEASE
 from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.rekey import declared
 from keyfence.jobs.reshard.start import COLLECTIONS, OWN_KEY, StartReshard
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of
@@ -31,7 +31,7 @@ from tests.world import World
 SMALL, LARGE = 3, 40
 EMPTY = "product_items"
 """Operators know the name, and lines of orders are not indexed by their products."""
-ENTITIES = declared()
+ENTITIES = load_domains().entities.of_tenants
 CASES = [
     *(("dynoxide", collection) for collection in COLLECTIONS if collection != EMPTY),
     *(("moto", collection) for collection in ("customers", "counters")),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from keyfence.app.domains import load_domains
 from keyfence.domains.activity.activity_log import activities
 from keyfence.domains.counters.counter import Counter as Part
 from keyfence.domains.counters.counter import counters
@@ -18,7 +19,6 @@ from keyfence.domains.customers.access_patterns import customers
 from keyfence.errors import Conflict
 from keyfence.jobs.job import Job
 from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.rekey import declared
 from keyfence.jobs.reshard.start import with_counts
 from keyfence.store.entity import Entity
 from keyfence.store.keys import Fence
@@ -33,7 +33,7 @@ from tests.world import World
 
 pytestmark = pytest.mark.one_engine
 
-ENTITIES = declared()
+ENTITIES = load_domains().entities.of_tenants
 SIZE, PAGE = 6, 12
 THINGS = tuple(Crowd.of(SIZE).kept())
 WAYS = {"grow": (2, 4, False), "shrink": (4, 2, False), "rebalance": (4, 4, True)}

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from keyfence.access_patterns import NamedPattern, entities, patterns
+from keyfence.app.domains import load_domains
+from keyfence.domain import NamedPattern
 from keyfence.store.codec import Item
 from keyfence.store.entity import Entity, Index, Query, key_names
 from keyfence.store.key_template import KeyField
@@ -31,9 +32,9 @@ class Call:
 
 def calls() -> Iterator[Call]:
     """Present and future: whatever the catalogue declares is here."""
-    for named in patterns():
+    for named in load_domains().patterns:
         yield from _reads(named)
-    for entity in entities():
+    for entity in load_domains().entities:
         yield from _writes(entity)
 
 
@@ -49,9 +50,9 @@ def kinds() -> Iterator[Call]:
 
 
 def _reads(named: NamedPattern) -> Iterator[Call]:
-    entity = named.reads.entity
-    if isinstance(named.reads, Query):
-        yield _call(entity, f"{named}: Query", "Query", _query(named.reads))
+    entity = named.read.entity
+    if isinstance(named.read, Query):
+        yield _call(entity, f"{named}: Query", "Query", _query(named.read))
         return
     for operation, parameters in _GETS.items():
         yield _call(entity, f"{named}: {operation}", operation, _keyed(entity, parameters))

@@ -18,7 +18,7 @@ from graphql import (
     is_required_argument,
 )
 
-from keyfence.graphql.schema import schema
+from keyfence.app.domains import load_domains
 
 DEPTH = 3
 NUMBERS: Mapping[str, Any] = {
@@ -32,7 +32,7 @@ NUMBERS: Mapping[str, Any] = {
 """What stands for a value that names nothing, where one is demanded."""
 USUAL = frozenset({"MEMBER", "CONFIRMED", "STANDARD", "ACTIVE", "POOL"})
 """Of each enum, a value that a call can succeed with."""
-_types = schema._schema
+_types = load_domains().schema._schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keyfence.access_patterns import entities
+from keyfence.app.domains import load_domains
 from keyfence.domains.users.access_patterns import user_by_email
 from keyfence.store.keys import TenantKey
 from keyfence_iam.authorization import TableKeys, UnsupportedRequest, authorizations_for
@@ -88,7 +88,7 @@ def test_H12_a_tenant_in_the_sort_key_is_fenced_by_nothing_and_ours_leads_every_
     shared = ("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": "ORDERS"}, "SK": {"S": "TENANT#a10#ORDER#1"}}})
     assert opens(bad, shared)
     assert ours_open(shared) == []
-    keys = [key for entity in entities() for key in entity.keys.values() if isinstance(key, TenantKey)]
+    keys = [key for entity in load_domains().entities for key in entity.keys.values() if isinstance(key, TenantKey)]
     assert keys
     assert all(str(key).startswith(tenant_key_prefix("<tenant>")) for key in keys)
 

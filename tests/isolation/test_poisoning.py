@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence.access_patterns import patterns
+from keyfence.app.domains import load_domains
 from keyfence.store.codec import Item
 from keyfence.store.entity import Query, key_names
 from keyfence.store.keys import Fence
@@ -15,7 +15,7 @@ from tests.world import World
 
 INDEXED = {
     str(named): named.pattern
-    for named in patterns()
+    for named in load_domains().patterns
     if isinstance(named.pattern, Query) and named.index != "table" and named.pattern.key.realm == "tenant"
 }
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from graphql import GraphQLObjectType, get_named_type
 
-from keyfence.graphql.schema import schema
+from keyfence.app.domains import load_domains
 from tests.lists.growing import Growth, Shop
 
 
 def connections() -> Iterator[str]:
     """Every field that has pages, of the query and of all that can be found through it."""
-    for name, kind in schema._schema.type_map.items():
+    for name, kind in load_domains().schema._schema.type_map.items():
         if isinstance(kind, GraphQLObjectType):
             yield from (f"{name}.{one}" for one, found in kind.fields.items() if _has_pages(found.type))
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import orjson
 
-from keyfence.access_patterns.named import NamedPattern
-from keyfence.access_patterns.register import entities, patterns
-from keyfence.store.entity import Entity, Index
+from keyfence.domain import Domains, NamedPattern
+from keyfence.store.entity import Entity, Index, ItemCollection, Query
 
 FILE = Path(__file__).with_name("measured.json")
 
@@ -76,14 +75,14 @@ transaction, half of that.
 """
 
 
-def as_rows() -> list[dict[str, str]]:
-    return [_row(named) for named in patterns()]
+def as_rows(domains: Domains) -> list[dict[str, str]]:
+    return [_row(named) for named in domains.patterns]
 
 
-def as_markdown() -> str:
+def as_markdown(domains: Domains) -> str:
     lines = [
         _INTRODUCTION,
-        *_table(_PATTERNS, [tuple(row[name] for name in _PATTERNS) for row in as_rows()]),
+        *_table(_PATTERNS, [tuple(row[name] for name in _PATTERNS) for row in as_rows(domains)]),
         "",
         "## What a field costs",
         "",
@@ -93,7 +92,7 @@ def as_markdown() -> str:
         "",
         "## Where things are kept",
         "",
-        *_table(_PLACES, [_places(entity) for entity in entities()]),
+        *_table(_PLACES, [_places(entity) for entity in domains.entities]),
     ]
     return "\n".join(lines) + "\n"
 
@@ -101,11 +100,32 @@ def as_markdown() -> str:
 def _row(named: NamedPattern) -> dict[str, str]:
     using = [one for one in measurements() if named.name in one.reads]
     cost = using[0].reads[named.name] if using else None
-    return named.row() | {
+    return {
+        **_key_row(named),
         "GraphQL field": ", ".join(one.field for one in using) or _unmeasured(named),
         "calls": str(cost.calls) if cost else "",
         "read units": f"{cost.units:g}" if cost else "",
     }
+
+
+def _key_row(named: NamedPattern) -> dict[str, str]:
+    query = named.read if isinstance(named.read, Query) else None
+    partition, sort = str(named.read.entity.keys[named.index]).split(" / ")
+    return {
+        "pattern": named.name.replace("_", " "),
+        "operation": "Query" if query else "GetItem",
+        "index": named.index.upper() if named.index != "table" else "table",
+        "partition": partition,
+        "sort": _sort_prefix(named, query) if query and query.begins_with else sort,
+        "order": ("newest first" if query.newest_first else "ascending") if query else "",
+        "entity": " and ".join(entity.type for entity in named.entities),
+    }
+
+
+def _sort_prefix(named: NamedPattern, query: Query[Any]) -> str:
+    if isinstance(named.pattern, ItemCollection):
+        return f"{named.pattern.parent_sort.text} to {query.begins_with}"
+    return f"begins with {query.begins_with}"
 
 
 def _unmeasured(named: NamedPattern) -> str:

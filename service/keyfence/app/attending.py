@@ -31,7 +31,14 @@ def attendant(
         elif _moves_nothing(migration):
             control = tables.control(writes=True)
             register = TenantRepository(control, migration.by)
-            growing = ReshardJob(register=register, home=_nowhere, as_tenant=_nowhere, settle=settle, told=told)
+            growing = ReshardJob(
+                register=register,
+                home=_nowhere,
+                as_tenant=_nowhere,
+                settle=settle,
+                told=told,
+                entities=tables.entities.of_tenants,
+            )
             await run_job(
                 JobResources(records=JobStore(control), sweep=TableScan(control.caller)), migration.id, growing
             )

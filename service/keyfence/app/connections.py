@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+from keyfence.app.domains import load_domains
 from keyfence.errors import Throttled
 from keyfence.local.compute import boto_session_for
 from keyfence.settings import Settings
@@ -60,6 +61,7 @@ def tables_at(settings: Settings, wire: ConnectionOptions, vending: SessionCache
         name=settings.table,
         cursors=CursorCodec(settings.cursor_secrets),
         credentials=TenantCredentials(vending),
+        entities=load_domains(settings.domains).entities,
     )
 
 

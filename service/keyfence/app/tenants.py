@@ -6,16 +6,17 @@ from functools import partial
 
 from keyfence.admission.admission import Admission
 from keyfence.admission.tenant_limits import TenantLimitsCache
+from keyfence.app.domains import load_domains
 from keyfence.auth.key_sets import JwksFetcher
 from keyfence.auth.principal import INTROSPECT
 from keyfence.auth.tenant_issuers import TenantIssuers
 from keyfence.auth.token import bearer_token
 from keyfence.auth.verifier import tenant_verifier
+from keyfence.domain import Domains
 from keyfence.domains.sessions.revocation import RevocationCheck as SessionStanding
 from keyfence.domains.sessions.revocation import RevocationRepository as RevokedSessions
 from keyfence.graphql.context import Context, TenantRequest, request_cost, turn_of
 from keyfence.graphql.executor import GraphQLExecutor, RequestInfo
-from keyfence.graphql.schema import schema
 from keyfence.http.graphiql import graphiql_page
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
@@ -31,11 +32,12 @@ from keyfence_iam.token_bucket import call_budget
 def tenants_endpoint(
     settings: Settings, tables: Tables, metrics: Metrics, registry: TenantCache, owned: TenantIssuers, turns: Admission
 ) -> GraphQLEndpoint[TenantRequest, Context]:
+    domains = load_domains(settings.domains)
     return GraphQLEndpoint(
         authenticate=_admission(settings, registry, owned, turns),
         turn=turn_of,
-        executor=GraphQLExecutor(schema),
-        context=_contexts(tables),
+        executor=GraphQLExecutor(domains.schema),
+        context=_contexts(tables, domains),
         confirm=_sessions(settings, tables),
         cost=partial(request_cost, price_table(settings)),
         introspection=lambda caller: settings.introspection or INTROSPECT in caller.principal.scopes,
@@ -83,9 +85,10 @@ def _sessions(settings: Settings, tables: Tables) -> Callable[[TenantRequest], A
     return lambda caller: standing.check(caller.tenant.id, caller.principal.token_id, partial(sessions, caller))
 
 
-def _contexts(tables: Tables) -> Callable[[TenantRequest, RequestInfo], Context]:
+def _contexts(tables: Tables, domains: Domains) -> Callable[[TenantRequest, RequestInfo], Context]:
     def context(caller: TenantRequest, request: RequestInfo) -> Context:
         writes, turn = request.mutates, caller.turn
-        return Context(caller, tables.tenant(caller.home, writes=writes, meter=turn, lane=turn.way))
+        table = tables.tenant(caller.home, writes=writes, meter=turn, lane=turn.way)
+        return Context(caller, replace(table, activity_log=domains.activity_log(caller.principal.subject)))
 
     return context

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from keyfence import access_patterns
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
 from keyfence.hot_partitions.fleet import FleetTraffic
 from keyfence.hot_partitions.hottest import CollectionMatcher, HotPartitionFinder
@@ -27,6 +26,6 @@ def traffic_of(
     """Growth is begun as an operator would begin it, and carried on by this very server."""
     control = tables.control(writes=True)
     register = TenantRepository(control, NAME)
-    hottest = HotPartitionFinder(window, CollectionMatcher.of(access_patterns.entities()), settings.fleet)
+    hottest = HotPartitionFinder(window, CollectionMatcher.of(tables.entities), settings.fleet)
     autopilot = Autopilot(register=register, mode=settings.autopilot, grow=StartReshard(register, told, carry_on))
     return TrafficPublisher(hottest, FleetTraffic(control), autopilot, settings.traffic_seconds)

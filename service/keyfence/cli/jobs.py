@@ -48,9 +48,10 @@ def keys(
     from keyfence.tenancy.repository import parse_tenant_id
 
     whose = parse_tenant_id(tenant, "tenant") if tenant else None
-    made = new_rekey_job(whose, by=operator_name(by), type=type, segments=segments, dry_run=dry_run)
 
     async def begin(migrator: "MigratorAccess") -> "Job":
+        entities = migrator.tables.entities
+        made = new_rekey_job(whose, entities, by=operator_name(by), type=type, segments=segments, dry_run=dry_run)
         return await JobStore(migrator.control).add(made)
 
     job_progress.print_job(run_job_command(begin, data, endpoint_url, rate), as_json=json)

@@ -18,9 +18,10 @@ def schema(admin: Admin = False) -> None:
 
 
 def _tenants() -> str:
-    from keyfence.graphql.schema import schema
+    from keyfence.app.domains import load_domains
+    from keyfence.settings import load
 
-    return schema.as_str()
+    return load_domains(load().domains).schema.as_str()
 
 
 def _operators() -> str:
@@ -41,6 +42,10 @@ def patterns(form: Format = "md") -> None:
     """
     import json
 
-    from keyfence.access_patterns import as_markdown, as_rows
+    from keyfence.access_patterns.report import as_markdown, as_rows
+    from keyfence.app.domains import load_domains
+    from keyfence.settings import load
 
-    typer.echo(json.dumps(as_rows(), indent=2, ensure_ascii=False) if form == "json" else as_markdown().rstrip("\n"))
+    domains = load_domains(load().domains)
+    rows = json.dumps(as_rows(domains), indent=2, ensure_ascii=False) if form == "json" else ""
+    typer.echo(rows or as_markdown(domains).rstrip("\n"))

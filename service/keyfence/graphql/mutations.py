@@ -27,7 +27,7 @@ def mutation(*, needs: Role, description: str, frees: bool = False) -> Callable[
             info.context.require(needs)
             if not frees:
                 info.context.require_room()
-            info.context.forget()
+            info.context.clear_loaders()
             return await resolver(*args, **kwargs)
 
         return strawberry.mutation(guarded, description=f"{description} Needs the role {needs}.")

@@ -1,115 +1,50 @@
-"""The tenants' schema: every noun's questions and mutations, joined."""
+"""`build_schema`: one GraphQL schema from the query and mutation classes of many domains."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
-from keyfence.domains.activity.graphql import ActivityQueries
-from keyfence.domains.categories.graphql import CategoryMutations, CategoryQueries
-from keyfence.domains.customers.graphql import Customer, CustomerMutations, CustomerQueries
-from keyfence.domains.customers.model import CustomerId
-from keyfence.domains.groups.graphql import Group, GroupMutations, GroupQueries, MembershipMutations
-from keyfence.domains.groups.model import GroupId
-from keyfence.domains.orders.graphql import Order, OrderQueries, ReviewQueries
-from keyfence.domains.orders.model import OrderId
-from keyfence.domains.orders.mutations import OrderMutations
-from keyfence.domains.products.graphql import Product, ProductMutations, ProductQueries
-from keyfence.domains.products.model import ProductId
-from keyfence.domains.sales.graphql import SalesQueries
-from keyfence.domains.sessions.graphql import SessionMutations
-from keyfence.domains.stores.graphql import Store, StoreMutations, StoreQueries
-from keyfence.domains.stores.model import StoreId
-from keyfence.domains.users.graphql import User, UserMutations, UserQueries, ViewerQueries
-from keyfence.domains.users.model import UserId
 from keyfence.graphql.context import Context, Info
 from keyfence.graphql.executor import LeafFieldExecutor
 from keyfence.graphql.relay import Node
 from keyfence.graphql.scalars import SCALARS
 from keyfence.store.ids import prefix_of
 
-
-async def _user(context: Context, id: str) -> Node | None:
-    found = await context.loaders.users.load(UserId(id))
-    return User.of(found) if found else None
+NodeLoader = Callable[[Context, str], Awaitable[Node | None]]
+"""Returns the node with this id, or None if the tenant has none."""
 
 
-async def _group(context: Context, id: str) -> Node | None:
-    found = await context.loaders.groups.load(GroupId(id))
-    return Group.of(found) if found else None
+def build_schema(
+    *,
+    queries: Sequence[type],
+    mutations: Sequence[type],
+    types: Iterable[type] = (),
+    nodes: Mapping[str, NodeLoader] | None = None,
+) -> strawberry.Schema:
+    """Joins the fields of all `queries` and all `mutations`. `nodes` has a loader for each id prefix of `node(id)`.
+
+    `types` are those that only `node(id)` returns, so that no other field leads to them."""
+    return strawberry.Schema(
+        query=_join("Query", (*queries, _node_query(nodes or {}))),
+        mutation=_join("Mutation", mutations) if mutations else None,
+        types=list(types),
+        execution_context_class=LeafFieldExecutor,
+        config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
+    )
 
 
-async def _customer(context: Context, id: str) -> Node | None:
-    found = await context.loaders.customers.load(CustomerId(id))
-    return Customer.of(found) if found else None
+def _join(name: str, classes: Sequence[type]) -> Any:
+    return strawberry.type(type(name, tuple(classes), {}))
 
 
-async def _order(context: Context, id: str) -> Node | None:
-    found = await context.loaders.orders.load(OrderId(id))
-    return Order.of(found) if found else None
+def _node_query(nodes: Mapping[str, NodeLoader]) -> type:
+    @strawberry.type
+    class NodeQuery:
+        @strawberry.field(description="Anything by its id; null where there is no such thing.")
+        async def node(self, info: Info, id: strawberry.ID) -> Node | None:
+            load = nodes.get(prefix_of(id) or "")
+            return await load(info.context, id) if load else None
 
-
-async def _product(context: Context, id: str) -> Node | None:
-    found = await context.loaders.products.load(ProductId(id))
-    return Product.of(found) if found else None
-
-
-async def _store(context: Context, id: str) -> Node | None:
-    found = await context.loaders.stores.load(StoreId(id))
-    return Store.of(found) if found else None
-
-
-NODES: Mapping[str | None, Callable[[Context, str], Awaitable[Node | None]]] = {
-    "usr": _user,
-    "grp": _group,
-    "cus": _customer,
-    "ord": _order,
-    "sto": _store,
-    "prd": _product,
-}
-
-
-@strawberry.type
-class Query(
-    ViewerQueries,
-    UserQueries,
-    GroupQueries,
-    CustomerQueries,
-    OrderQueries,
-    ReviewQueries,
-    StoreQueries,
-    ProductQueries,
-    CategoryQueries,
-    SalesQueries,
-    ActivityQueries,
-):
-    """What a tenant can ask."""
-
-    @strawberry.field(description="Anything by its id; null where there is no such thing.")
-    async def node(self, info: Info, id: strawberry.ID) -> Node | None:
-        found = NODES.get(prefix_of(id))
-        return await found(info.context, id) if found else None
-
-
-@strawberry.type
-class Mutation(
-    UserMutations,
-    GroupMutations,
-    MembershipMutations,
-    CustomerMutations,
-    OrderMutations,
-    StoreMutations,
-    SessionMutations,
-    ProductMutations,
-    CategoryMutations,
-):
-    """What a tenant can change."""
-
-
-schema = strawberry.Schema(
-    query=Query,
-    mutation=Mutation,
-    types=[User, Group, Customer, Order, Store, Product],
-    execution_context_class=LeafFieldExecutor,
-    config=StrawberryConfig(scalar_map=SCALARS, disable_field_suggestions=True),
-)
+    return NodeQuery

@@ -1,6 +1,7 @@
 """The selections that a place in a document really makes, with its fragments opened."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from graphql import (
     DocumentNode,
@@ -10,6 +11,8 @@ from graphql import (
     InlineFragmentNode,
     SelectionNode,
 )
+from strawberry.types import Info
+from strawberry.types.nodes import convert_arguments
 
 Fragments = Mapping[str, FragmentDefinitionNode]
 Selected = tuple[str | None, SelectionNode]
@@ -41,6 +44,15 @@ def response_name(field: FieldNode) -> str:
 
 def children(field_nodes: Iterable[FieldNode]) -> list[SelectionNode]:
     return [child for node in field_nodes if node.selection_set for child in node.selection_set.selections]
+
+
+def requested_subfields(info: Info[Any, Any], name: str) -> list[Mapping[str, Any]]:
+    """Returns the arguments of each selection of the field `name` right below the field that is being resolved.
+
+    Numbers that are written in the document, rather than given by a variable, are returned as text."""
+    raw = info._raw_info
+    below = fields(children(raw.field_nodes), raw.fragments)
+    return [convert_arguments(raw, node.arguments) for _, node in below if node.name.value == name]
 
 
 def _inside(node: SelectionNode, condition: str | None, fragments: Fragments, seen: set[str]) -> list[Selected]:

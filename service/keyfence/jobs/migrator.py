@@ -101,7 +101,7 @@ class MigratorAccess:
         async def home(tenant: TenantId) -> TenantLocation:
             return registry.home(await registry.get(tenant))
 
-        return RekeyJob(home=home, as_tenant=self.at, silos=self.in_silos)
+        return RekeyJob(home=home, as_tenant=self.at, silos=self.in_silos, entities=self.tables.entities.of_tenants)
 
     async def in_silos(self) -> list[TenantId]:
         """Those whose items are in a table of their own, the newest first."""
@@ -141,7 +141,14 @@ def program_for(
             return migrator.rekeying
         case JobKind.RESHARD:
             register = TenantRepository(migrator.control, migration.by)
-            return ReshardJob(register=register, home=migrator.home, as_tenant=migrator.at, settle=settle, told=told)
+            return ReshardJob(
+                register=register,
+                home=migrator.home,
+                as_tenant=migrator.at,
+                settle=settle,
+                told=told,
+                entities=migrator.tables.entities.of_tenants,
+            )
         case JobKind.MOVE:
             register = TenantRepository(migrator.control, migration.by)
             return MoveJob(

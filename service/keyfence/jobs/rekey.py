@@ -5,20 +5,20 @@ For an index that was added to an entity, or whose template changed, after items
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
 import structlog
 
-from keyfence.access_patterns import entities
 from keyfence.errors import BadInput, Unauthenticated
 from keyfence.jobs.job import EVERY_TENANT, Job, JobKind, new_job
 from keyfence.jobs.runner import JobRun
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
 from keyfence.store import timestamps
 from keyfence.store.codec import Item
+from keyfence.store.entities import Entities
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.keys import Fence, Key, KeyPair
 from keyfence.store.location import TenantLocation
@@ -127,13 +127,9 @@ AT_ONCE = 8
 log = structlog.get_logger(__name__)
 
 
-def declared() -> Mapping[str, Entity[Any]]:
-    """What tenants have, by the type that items carry."""
-    return {one.type: one for one in entities() if one.keys["table"].realm == "tenant"}
-
-
 def new_rekey_job(
     tenant: TenantId | None,
+    entities: Entities,
     *,
     by: str,
     type: str | None = None,
@@ -141,8 +137,8 @@ def new_rekey_job(
     dry_run: bool = False,
     now: Callable[[], datetime] = timestamps.utc_now,
 ) -> Job:
-    if type is not None and type not in declared():
-        raise BadInput(f"there is no type {type}; there are {', '.join(sorted(declared()))}", field="type")
+    if type is not None and type not in entities.of_tenants:
+        raise BadInput(f"there is no type {type}; there are {', '.join(sorted(entities.of_tenants))}", field="type")
     detail = {"type": type, "dryRun": dry_run}
     return new_job(JobKind.KEYS, tenant or EVERY_TENANT, by=by, at=now(), segments=segments, detail=detail)
 
@@ -164,7 +160,8 @@ class RekeyJob:
     as_tenant: Callable[[TenantLocation], Table]
     silos: Callable[[], Awaitable[Sequence[TenantId]]]
     """Who has a table of its own."""
-    entities: Mapping[str, Entity[Any]] = field(default_factory=declared)
+    entities: Mapping[str, Entity[Any]]
+    """The entities of tenants, by stored type."""
 
     async def __call__(self, run: JobRun) -> None:
         asked = orjson.loads(run.migration.detail)

@@ -10,6 +10,7 @@ from keyfence.store.dual_write.caller import DualWriteCaller, OnDifference, unhe
 from keyfence.store.dynamodb.caller import FREE, NOBODY, CallLimit, CallObserver, CredentialSource, DynamoDbCaller
 from keyfence.store.dynamodb.capacity import CapacityAccount, CapacityMeter
 from keyfence.store.dynamodb.client import DynamoDb
+from keyfence.store.entities import Entities
 from keyfence.store.keys import Fence
 from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
@@ -35,6 +36,8 @@ class Tables:
     name: str
     cursors: CursorCodec
     credentials: CredentialProvider
+    entities: Entities = field(default_factory=Entities)
+    """All that the table stores."""
     on_foreign_item: Callable[[], None] = lambda: None
     on_denied: Callable[[], None] = lambda: None
     meter: CapacityMeter = field(default_factory=CapacityMeter)

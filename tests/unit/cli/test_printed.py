@@ -13,14 +13,15 @@ ROWS = [{"pattern": "users", "key": "TENANT#…"}]
 
 @pytest.fixture(autouse=True)
 def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema, catalogue = ModuleType("keyfence.graphql.schema"), ModuleType("keyfence.access_patterns")
-    vars(schema).update(schema=SimpleNamespace(as_str=lambda: "type Query { a: Int }"))
-    vars(catalogue).update(as_rows=lambda: ROWS, as_markdown=lambda: "| pattern |\n|---|\n| users |\n")
+    domains, report = ModuleType("keyfence.app.domains"), ModuleType("keyfence.access_patterns.report")
+    schema = SimpleNamespace(as_str=lambda: "type Query { a: Int }")
+    vars(domains).update(load_domains=lambda _: SimpleNamespace(schema=schema))
+    vars(report).update(as_rows=lambda _: ROWS, as_markdown=lambda _: "| pattern |\n|---|\n| users |\n")
     admin = ModuleType("keyfence.admin.schema")
     vars(admin).update(schema=SimpleNamespace(as_str=lambda: "type Query { b: Int }"))
-    monkeypatch.setitem(sys.modules, "keyfence.graphql.schema", schema)
+    monkeypatch.setitem(sys.modules, "keyfence.app.domains", domains)
     monkeypatch.setitem(sys.modules, "keyfence.admin.schema", admin)
-    monkeypatch.setitem(sys.modules, "keyfence.access_patterns", catalogue)
+    monkeypatch.setitem(sys.modules, "keyfence.access_patterns.report", report)
 
 
 def test_the_schema_is_printed(run: Run) -> None:

@@ -17,11 +17,11 @@ from graphql import (
 )
 
 from keyfence.admin.schema import schema as operators
-from keyfence.graphql.schema import schema as tenants
+from keyfence.app.domains import load_domains
 
 CASES = Path(__file__).parents[2] / "cases"
 CONTRACTS = {
-    "tenants": (parse((CASES / "contract.graphql").read_text()), parse(tenants.as_str())),
+    "tenants": (parse((CASES / "contract.graphql").read_text()), parse(load_domains().schema.as_str())),
     "operators": (parse((CASES / "contract-admin.graphql").read_text()), parse(operators.as_str())),
 }
 Shaped = ObjectTypeDefinitionNode | InterfaceTypeDefinitionNode | InputObjectTypeDefinitionNode

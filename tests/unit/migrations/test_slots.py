@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from keyfence.app.domains import load_domains
 from keyfence.errors import Conflict
-from keyfence.jobs.rekey import declared
 from keyfence.jobs.reshard.job import misplaced
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of, shard_suffix
 
@@ -26,7 +26,7 @@ def customer(slot: str, **changes: Any) -> Any:
 
 
 def wanted(item: Any, counts: ShardCounts, collection: str = "customers") -> list[str]:
-    return [one.partition for one in misplaced(item, declared(), collection, counts)]
+    return [one.partition for one in misplaced(item, load_domains().entities.of_tenants, collection, counts)]
 
 
 def test_going_down_only_what_lies_in_a_slot_that_goes_is_moved() -> None:

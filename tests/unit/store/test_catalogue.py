@@ -9,21 +9,25 @@ from pathlib import Path
 import pytest
 
 import keyfence
-from keyfence import access_patterns
-from keyfence.access_patterns import NamedPattern
+from keyfence.access_patterns.report import as_markdown, as_rows
+from keyfence.app.domains import load_domains
+from keyfence.domain import NamedPattern
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.entity import Get
 
-ENTITIES = list(access_patterns.entities())
-PATTERNS = list(access_patterns.patterns())
+ENTITIES = list(load_domains().entities)
+PATTERNS = list(load_domains().patterns)
+ROWS = dict(zip(map(str, PATTERNS), as_rows(load_domains()), strict=True))
 
 each_pattern = pytest.mark.parametrize("named", PATTERNS, ids=str)
 
 
 def test_every_access_page_is_in_the_catalogue() -> None:
+    domains = load_domains()
+    modules = {*domains.control_plane, *(one for domain in domains.domains for one in domain.access_patterns)}
     root = Path(keyfence.__file__).parent
     pages = {path for path in root.rglob("*.py") if re.search(r"^\w+ = entity\(", path.read_text(), re.MULTILINE)}
-    assert {Path(str(module.__file__)) for module in access_patterns.ACCESS} == pages
+    assert {Path(str(module.__file__)) for module in modules} >= pages
 
 
 def test_every_pattern_has_a_name_of_its_own_and_a_catalogued_entity() -> None:
@@ -36,7 +40,7 @@ def test_every_pattern_has_a_name_of_its_own_and_a_catalogued_entity() -> None:
 
 @each_pattern
 def test_every_row_is_complete(named: NamedPattern) -> None:
-    row = named.row()
+    row = ROWS[named.name]
     assert all(row[cell] for cell in ("pattern", "operation", "index", "partition", "sort", "entity"))
     assert row["operation"] == ("GetItem" if isinstance(named.pattern, Get) else "Query")
     assert bool(row["order"]) == (row["operation"] == "Query")
@@ -45,11 +49,11 @@ def test_every_row_is_complete(named: NamedPattern) -> None:
 
 
 def test_the_rows_are_the_patterns_in_their_order() -> None:
-    assert [row["pattern"] for row in access_patterns.as_rows()] == [str(named).replace("_", " ") for named in PATTERNS]
+    assert [row["pattern"] for row in as_rows(load_domains())] == [str(named).replace("_", " ") for named in PATTERNS]
 
 
 def test_the_page_names_every_pattern_and_every_entity_in_whole_rows() -> None:
-    lines = access_patterns.as_markdown().splitlines()
+    lines = as_markdown(load_domains()).splitlines()
     tables = [line for line in lines if line.startswith("|")]
     widths = {line.count("|") for line in tables}
     assert widths == {11, 7, 6}
@@ -61,11 +65,16 @@ def test_the_page_names_every_pattern_and_every_entity_in_whole_rows() -> None:
 
 def test_the_page_is_the_same_in_every_process() -> None:
     pages = {_printed(seed) for seed in ("1", "2")}
-    assert pages == {access_patterns.as_markdown()}
+    assert pages == {as_markdown(load_domains())}
 
 
 def _printed(seed: str) -> str:
-    script = "import sys; from keyfence import access_patterns; sys.stdout.write(access_patterns.as_markdown())"
+    script = (
+        "import sys\n"
+        "from keyfence.access_patterns.report import as_markdown\n"
+        "from keyfence.app.domains import load_domains\n"
+        "sys.stdout.write(as_markdown(load_domains()))"
+    )
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     return run.stdout

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence import access_patterns
+from keyfence.app.domains import load_domains
 from keyfence.store.codec import attribute
 from keyfence.store.dynamodb.table_definition import INDEXES, PROJECTED
 from keyfence.store.entity import Entity, Index, key_names
@@ -20,9 +20,9 @@ from tests.tier import examples
 
 from .models import models
 
-ENTITIES = list(access_patterns.entities())
+ENTITIES = list(load_domains().entities)
 INDEXED = [(entity, index) for entity in ENTITIES for index in entity.keys if index != "table"]
-READ = {(entity.type, named.index) for named in access_patterns.patterns() for entity in named.entities}
+READ = {(entity.type, named.index) for named in load_domains().patterns for entity in named.entities}
 READ_THROUGH = [(entity, index) for entity, index in INDEXED if (entity.type, index) in READ]
 ALL_INDEXES: tuple[Index, ...] = ("table", *INDEXES)
 COLLECTIONS = frozenset(

@@ -2,14 +2,14 @@
 
 import pytest
 
-from keyfence import access_patterns
+from keyfence.app.domains import load_domains
 from keyfence.hot_partitions.hottest import MOST, CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.partition_load import Partition, from_json, to_json
 from keyfence_iam.dynamodb.traffic_window import TrafficWindow
 
 from .clock import ACME, Clock, open_orders
 
-NAMING = CollectionMatcher.of(access_patterns.entities())
+NAMING = CollectionMatcher.of(load_domains().entities)
 PRODUCT = Partition(ACME, "table", "TENANT#acme#PRODUCT#prd_1")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence import access_patterns
+from keyfence.app.domains import load_domains
 from keyfence.hot_partitions.hottest import CollectionMatcher
 from keyfence.hot_partitions.partition_load import Partition
 from keyfence.jobs.reshard.start import COLLECTIONS
@@ -17,10 +17,10 @@ from keyfence_iam.tenant import TenantId
 from tests.tier import examples
 from tests.unit.store.models import models
 
-NAMING = CollectionMatcher.of(access_patterns.entities())
+NAMING = CollectionMatcher.of(load_domains().entities)
 KEYS = [
     (entity, index, key)
-    for entity in access_patterns.entities()
+    for entity in load_domains().entities
     for index, key in entity.keys.items()
     if isinstance(key, TenantKey)
 ]

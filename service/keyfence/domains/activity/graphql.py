@@ -8,8 +8,12 @@ import strawberry
 from strawberry.scalars import JSON
 
 from keyfence.domains.activity import activity_log
-from keyfence.graphql.context import Info
+from keyfence.graphql.context import Context, Info
 from keyfence.graphql.relay import Connection, connection, page_size
+
+
+def activity_repository(context: Context) -> activity_log.ActivityRepository:
+    return activity_log.ActivityRepository(context.table)
 
 
 @strawberry.type(description="Something that somebody did.")
@@ -52,5 +56,7 @@ class ActivityQueries:
         first: int | None = 20,
         after: str | None = None,
     ) -> Connection[Activity]:
-        page = await info.context.activity.latest(since=since, until=until, first=page_size(first), after=after)
+        page = await info.context.get(activity_repository).latest(
+            since=since, until=until, first=page_size(first), after=after
+        )
         return connection(page, Activity.of)

@@ -4,8 +4,19 @@ import strawberry
 
 from keyfence.auth.principal import Role
 from keyfence.domains.categories import model
-from keyfence.graphql.context import Info
+from keyfence.domains.categories.move import CategoryMoves
+from keyfence.domains.categories.repository import CategoryRepository
+from keyfence.domains.products.category_products import CategoryProducts
+from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutations import mutation
+
+
+def category_repository(context: Context) -> CategoryRepository:
+    return CategoryRepository(context.table)
+
+
+def category_moves(context: Context) -> CategoryMoves:
+    return CategoryMoves(context.table, CategoryProducts(context.table).carry)
 
 
 @strawberry.type(description="A place in the tree that products stand in.")
@@ -27,7 +38,7 @@ class CategoryQueries:
 
     @strawberry.field(description="A category and everything below it, or the whole tree; parents come first.")
     async def categories(self, info: Info, under: list[str] | None = None) -> list[Category]:
-        return [Category.of(category) for category in await info.context.categories.under(under)]
+        return [Category.of(category) for category in await info.context.get(category_repository).under(under)]
 
 
 @strawberry.type
@@ -36,7 +47,7 @@ class CategoryMutations:
 
     @mutation(needs=Role.ADMIN, description="Add a category at the top of the tree or under one that exists.")
     async def create_category(self, info: Info, path: list[str]) -> Category:
-        return Category.of(await info.context.categories.create(path))
+        return Category.of(await info.context.get(category_repository).create(path))
 
     @mutation(
         needs=Role.ADMIN,
@@ -44,4 +55,4 @@ class CategoryMutations:
         "What was interrupted goes on with the next move.",
     )
     async def move_category(self, info: Info, path: list[str], to: list[str]) -> int:
-        return await info.context.moves.move(path, to)
+        return await info.context.get(category_moves).move(path, to)

@@ -4,22 +4,36 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import strawberry
+from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.domains.customers import access_patterns as customers
 from keyfence.domains.customers import model
-from keyfence.domains.customers.repository import customer_id
+from keyfence.domains.customers.repository import CustomerRepository, customer_id
 from keyfence.domains.orders import access_patterns as orders
-from keyfence.domains.orders.graphql import Order
+from keyfence.domains.orders.graphql import Order, order_repository
 from keyfence.domains.orders.model import CustomerId, OrderRow, OrderStatus
 from keyfence.graphql.context import Context, Info
-from keyfence.graphql.lookahead import requested_subfields
 from keyfence.graphql.mutations import given_fields, mutation
 from keyfence.graphql.relay import DEFAULT_PAGE_SIZE, Connection, Node, connection, page_size
+from keyfence.graphql.selections import requested_subfields
 from keyfence.store.entity import ItemCollection
 from keyfence.store.pagination import MAX_PAGE_SIZE, Page
 
 customer_with_orders = ItemCollection(customers.customers, orders.orders_of_customer)
+
+
+def customer_repository(context: Context) -> CustomerRepository:
+    return CustomerRepository(context.table)
+
+
+def customer_loader(context: Context) -> DataLoader[model.CustomerId, model.Customer | None]:
+    return DataLoader(load_fn=context.get(customer_repository).find_many)
+
+
+async def load_customer(context: Context, id: str) -> Node | None:
+    customer = await context.loader(customer_loader).load(model.CustomerId(id))
+    return Customer.of(customer) if customer else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,9 @@ class Customer(Node):
         if self.newest and (status, page_size(first), after) == (None, self.newest.first, None):
             return connection(self.newest.page, Order.of)
         buyer = CustomerId(self.source.id)
-        page = await info.context.orders.of_customer(buyer, status=status, first=page_size(first), after=after)
+        page = await info.context.get(order_repository).of_customer(
+            buyer, status=status, first=page_size(first), after=after
+        )
         return connection(page, Order.of)
 
 
@@ -91,12 +107,14 @@ class CustomerQueries:
         wanted, first = customer_id(id), _newest_wanted(info)
         if first is not None:
             return await _with_orders(info.context, wanted, first)
-        found = await info.context.loaders.customers.load(wanted)
+        found = await info.context.loader(customer_loader).load(wanted)
         return Customer.of(found) if found else None
 
     @strawberry.field(description="Newest first.")
     async def customers(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Customer]:
-        return connection(await info.context.customers.newest(first=page_size(first), after=after), Customer.of)
+        return connection(
+            await info.context.get(customer_repository).newest(first=page_size(first), after=after), Customer.of
+        )
 
 
 @strawberry.type
@@ -105,14 +123,16 @@ class CustomerMutations:
 
     @mutation(needs=Role.MEMBER, description="Add a customer.")
     async def create_customer(self, info: Info, input: CreateCustomerInput) -> Customer:
-        return Customer.of(await info.context.customers.create(name=input.name, email=input.email))
+        return Customer.of(await info.context.get(customer_repository).create(name=input.name, email=input.email))
 
     @mutation(needs=Role.MEMBER, description="Change a customer.")
     async def update_customer(
         self, info: Info, id: strawberry.ID, input: UpdateCustomerInput, expected_version: int | None = None
     ) -> Customer:
         wanted = given_fields(input, clearable=frozenset({"email"}))
-        updated = await info.context.customers.update(customer_id(id), expected_version=expected_version, **wanted)
+        updated = await info.context.get(customer_repository).update(
+            customer_id(id), expected_version=expected_version, **wanted
+        )
         return Customer.of(updated)
 
 
@@ -130,5 +150,5 @@ async def _with_orders(context: Context, id: model.CustomerId, first: int) -> Cu
     found, page = await context.table.item_collection(customer_with_orders, first=first, id=id, customer_id=id)
     if found is None:
         return None
-    context.loaders.customers.prime(id, found)
+    context.loader(customer_loader).prime(id, found)
     return Customer.of(found, PrefetchedOrders(first, page))

@@ -5,15 +5,17 @@ from datetime import datetime
 from typing import Annotated
 
 import strawberry
+from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.domains.groups import model
 from keyfence.domains.groups import model as groups_model
-from keyfence.domains.groups.model import GroupRole, MemberId, Membership
-from keyfence.domains.groups.repository import group_id
+from keyfence.domains.groups.memberships import MembershipRepository
+from keyfence.domains.groups.model import GroupId, GroupRole, MemberId, Membership
+from keyfence.domains.groups.repository import GroupRepository, group_id
 from keyfence.domains.groups.repository import group_id as checked_group_id
 from keyfence.domains.users import model as users_model
-from keyfence.domains.users.graphql import User
+from keyfence.domains.users.graphql import User, user_loader, user_repository
 from keyfence.domains.users.model import UserId
 from keyfence.domains.users.repository import user_id as checked_user_id
 from keyfence.graphql.context import Context, Info
@@ -21,6 +23,23 @@ from keyfence.graphql.mutations import given_fields, mutation
 from keyfence.graphql.relay import Connection, Node, PageInfo, connection, page_info, page_size
 from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.pagination import Edge
+
+
+def group_repository(context: Context) -> GroupRepository:
+    return GroupRepository(context.table)
+
+
+def membership_repository(context: Context) -> MembershipRepository:
+    return MembershipRepository(context.table)
+
+
+def group_loader(context: Context) -> DataLoader[GroupId, model.Group | None]:
+    return DataLoader(load_fn=context.get(group_repository).find_many)
+
+
+async def load_group(context: Context, id: str) -> Node | None:
+    group = await context.loader(group_loader).load(GroupId(id))
+    return Group.of(group) if group else None
 
 
 @strawberry.type(description="Users under one name.")
@@ -78,12 +97,14 @@ class GroupQueries:
 
     @strawberry.field
     async def group(self, info: Info, id: strawberry.ID) -> Group | None:
-        found = await info.context.loaders.groups.load(group_id(id))
+        found = await info.context.loader(group_loader).load(group_id(id))
         return Group.of(found) if found else None
 
     @strawberry.field(description="By name.")
     async def groups(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Group]:
-        return connection(await info.context.groups.by_name(first=page_size(first), after=after), Group.of)
+        return connection(
+            await info.context.get(group_repository).by_name(first=page_size(first), after=after), Group.of
+        )
 
 
 @strawberry.type
@@ -92,22 +113,24 @@ class GroupMutations:
 
     @mutation(needs=Role.ADMIN, description="Add a group.")
     async def create_group(self, info: Info, input: CreateGroupInput) -> Group:
-        return Group.of(await info.context.groups.create(name=input.name, description=input.description))
+        return Group.of(await info.context.get(group_repository).create(name=input.name, description=input.description))
 
     @mutation(needs=Role.ADMIN, description="Change a group.")
     async def update_group(
         self, info: Info, id: strawberry.ID, input: UpdateGroupInput, expected_version: int | None = None
     ) -> Group:
         wanted = given_fields(input, clearable=frozenset({"description"}))
-        updated = await info.context.groups.update(group_id(id), expected_version=expected_version, **wanted)
+        updated = await info.context.get(group_repository).update(
+            group_id(id), expected_version=expected_version, **wanted
+        )
         return Group.of(updated)
 
     @mutation(needs=Role.ADMIN, frees=True, description="Remove a group and all its memberships.")
     async def delete_group(self, info: Info, id: strawberry.ID) -> strawberry.ID:
         group = group_id(id)
-        await info.context.groups.begin_delete(group)
-        await info.context.memberships.clear_group(group)
-        await info.context.groups.finish_delete(group)
+        await info.context.get(group_repository).begin_delete(group)
+        await info.context.get(membership_repository).clear_group(group)
+        await info.context.get(group_repository).finish_delete(group)
         return id
 
 
@@ -158,10 +181,10 @@ class GroupMemberConnection:
 
 
 async def groups_of(context: Context, user: users_model.User, first: int, after: str | None) -> UserGroupConnection:
-    whole = user if user.head else await context.loaders.users.load(user.id)
+    whole = user if user.head else await context.loader(user_loader).load(user.id)
     head = whole.head if whole and whole.head else EmbeddedEdges()
-    page = await context.memberships.of_user(user.id, head, first=first, after=after)
-    nodes = await context.loaders.groups.load_many([edge.node.group_id for edge in page.edges])
+    page = await context.get(membership_repository).of_user(user.id, head, first=first, after=after)
+    nodes = await context.loader(group_loader).load_many([edge.node.group_id for edge in page.edges])
     edges = [_user_group_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
     return UserGroupConnection(edges=edges, page_info=page_info(page))
 
@@ -169,10 +192,10 @@ async def groups_of(context: Context, user: users_model.User, first: int, after:
 async def members_of(
     context: Context, group: groups_model.Group, first: int, after: str | None
 ) -> GroupMemberConnection:
-    whole = group if group.head else await context.loaders.groups.load(group.id)
+    whole = group if group.head else await context.loader(group_loader).load(group.id)
     head = whole.head if whole and whole.head else EmbeddedEdges()
-    page = await context.memberships.of_group(group.id, head, first=first, after=after)
-    nodes = await context.loaders.users.load_many([UserId(edge.node.user_id) for edge in page.edges])
+    page = await context.get(membership_repository).of_group(group.id, head, first=first, after=after)
+    nodes = await context.loader(user_loader).load_many([UserId(edge.node.user_id) for edge in page.edges])
     edges = [_group_member_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
     return GroupMemberConnection(edges=edges, page_info=page_info(page))
 
@@ -193,19 +216,19 @@ class MembershipMutations:
     async def add_member(
         self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID, role: GroupRole | None = GroupRole.MEMBER
     ) -> GroupMemberEdge:
-        edge = await info.context.memberships.add(*_ends(group_id, user_id), role or GroupRole.MEMBER)
+        edge = await info.context.get(membership_repository).add(*_ends(group_id, user_id), role or GroupRole.MEMBER)
         return await _written(info.context, edge)
 
     @mutation(needs=Role.ADMIN, description="Change what a member is to the group.")
     async def change_member(
         self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID, role: GroupRole
     ) -> GroupMemberEdge:
-        edge = await info.context.memberships.change(*_ends(group_id, user_id), role)
+        edge = await info.context.get(membership_repository).change(*_ends(group_id, user_id), role)
         return await _written(info.context, edge)
 
     @mutation(needs=Role.ADMIN, frees=True, description="Take a user out of a group; false if they were not in it.")
     async def remove_member(self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID) -> bool:
-        return await info.context.memberships.remove(*_ends(group_id, user_id))
+        return await info.context.get(membership_repository).remove(*_ends(group_id, user_id))
 
 
 def _ends(group: str, user: str) -> tuple[groups_model.GroupId, MemberId]:
@@ -213,5 +236,5 @@ def _ends(group: str, user: str) -> tuple[groups_model.GroupId, MemberId]:
 
 
 async def _written(context: Context, edge: Membership) -> GroupMemberEdge:
-    user = await context.users.get(UserId(edge.user_id))
-    return _group_member_edge(context.memberships.placed(edge), user)
+    user = await context.get(user_repository).get(UserId(edge.user_id))
+    return _group_member_edge(context.get(membership_repository).placed(edge), user)

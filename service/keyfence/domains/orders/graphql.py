@@ -5,20 +5,59 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
 import strawberry
+from strawberry.dataloader import DataLoader
 
 from keyfence.domains.customers.model import CustomerId
 from keyfence.domains.orders import line_items, model
-from keyfence.domains.orders import model as model_module
 from keyfence.domains.orders.model import OrderStatus
-from keyfence.domains.orders.repository import order_id
-from keyfence.domains.products.graphql import Product
+from keyfence.domains.orders.recycle_bin import RecycleBin
+from keyfence.domains.orders.repository import OrderDetails, OrderRepository, order_id
+from keyfence.domains.orders.review_queue import ReviewQueue
+from keyfence.domains.products.graphql import Product, product_loader
 from keyfence.domains.products.model import ProductId
-from keyfence.graphql.context import Info
-from keyfence.graphql.lookahead import requested_subfields
+from keyfence.graphql.context import Context, Info
 from keyfence.graphql.relay import Connection, Node, connection, page_size
+from keyfence.graphql.selections import requested_subfields
 
 if TYPE_CHECKING:
     from keyfence.domains.customers.graphql import Customer
+
+
+def order_repository(context: Context) -> OrderRepository:
+    return OrderRepository(context.table, context.principal.subject)
+
+
+def order_details(context: Context) -> OrderDetails:
+    return OrderDetails(context.table)
+
+
+def order_review_queue(context: Context) -> ReviewQueue:
+    return ReviewQueue(context.get(order_repository))
+
+
+def order_recycle_bin(context: Context) -> RecycleBin:
+    return RecycleBin(context.get(order_repository))
+
+
+def order_loader(context: Context) -> DataLoader[model.OrderId, model.Order | None]:
+    return DataLoader(load_fn=context.get(order_repository).find_many)
+
+
+def line_item_loader(context: Context) -> DataLoader[model.OrderRow, list[line_items.LineItem]]:
+    return DataLoader(load_fn=context.get(order_details).items_of, cache_key_fn=_id_and_version)
+
+
+def history_loader(context: Context) -> DataLoader[model.OrderRow, list[model.OrderEvent]]:
+    return DataLoader(load_fn=context.get(order_details).histories_of, cache_key_fn=_id_and_version)
+
+
+def _id_and_version(order: model.OrderRow) -> tuple[str, int]:
+    return order.id, order.version
+
+
+async def load_order(context: Context, id: str) -> Node | None:
+    order = await context.loader(order_loader).load(model.OrderId(id))
+    return Order.of(order) if order else None
 
 
 strawberry.enum(OrderStatus)
@@ -42,7 +81,7 @@ class LineItem:
 
     @strawberry.field(description="As it is now.")
     async def product(self, info: Info) -> Product:
-        found = await info.context.loaders.products.load(ProductId(self.source.product_id))
+        found = await info.context.loader(product_loader).load(ProductId(self.source.product_id))
         assert found is not None
         return Product.of(found)
 
@@ -60,7 +99,7 @@ class OrderEvent:
     note: str | None
 
     @classmethod
-    def of(cls, happened: model_module.OrderEvent) -> "OrderEvent":
+    def of(cls, happened: model.OrderEvent) -> "OrderEvent":
         return cls(
             id=strawberry.ID(happened.id),
             at=happened.created_at,
@@ -105,19 +144,19 @@ class Order(Node):
     async def customer(
         self, info: Info
     ) -> Annotated["Customer", strawberry.lazy("keyfence.domains.customers.graphql")]:
-        from keyfence.domains.customers.graphql import Customer
+        from keyfence.domains.customers.graphql import Customer, customer_loader
 
-        found = await info.context.loaders.customers.load(CustomerId(self.source.customer_id))
+        found = await info.context.loader(customer_loader).load(CustomerId(self.source.customer_id))
         assert found is not None
         return Customer.of(found)
 
     @strawberry.field
     async def items(self, info: Info) -> list[LineItem]:
-        return [LineItem.of(item) for item in await info.context.loaders.items.load(self.source)]
+        return [LineItem.of(item) for item in await info.context.loader(line_item_loader).load(self.source)]
 
     @strawberry.field(description="Oldest first.")
     async def history(self, info: Info) -> list[OrderEvent]:
-        return [OrderEvent.of(happened) for happened in await info.context.loaders.histories.load(self.source)]
+        return [OrderEvent.of(happened) for happened in await info.context.loader(history_loader).load(self.source)]
 
 
 @strawberry.type
@@ -128,17 +167,19 @@ class OrderQueries:
     async def order(self, info: Info, id: strawberry.ID) -> Order | None:
         wanted, context = order_id(id), info.context
         if not requested_subfields(info, "items"):
-            found = await context.loaders.orders.load(wanted)
+            found = await context.loader(order_loader).load(wanted)
             return Order.of(found) if found else None
-        whole = await context.orders.find_with_items(wanted)
+        whole = await context.get(order_repository).find_with_items(wanted)
         if whole is None:
             return None
-        context.loaders.items.prime(*whole)
+        context.loader(line_item_loader).prime(*whole)
         return Order.of(whole[0])
 
     @strawberry.field(description="Those that are neither delivered nor cancelled yet, oldest first.")
     async def open_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
-        return connection(await info.context.orders.still_open(first=page_size(first), after=after), Order.of)
+        return connection(
+            await info.context.get(order_repository).still_open(first=page_size(first), after=after), Order.of
+        )
 
     @strawberry.field(description="By the day on which they were placed, both bounds included; days are those of UTC.")
     async def orders_by_region(
@@ -150,7 +191,7 @@ class OrderQueries:
         first: int | None = 20,
         after: str | None = None,
     ) -> Connection[Order]:
-        page = await info.context.orders.of_region(
+        page = await info.context.get(order_repository).of_region(
             region, since=since, until=until, first=page_size(first), after=after
         )
         return connection(page, Order.of)
@@ -162,8 +203,12 @@ class ReviewQueries:
 
     @strawberry.field(description="Orders that were flagged and not claimed yet, oldest flag first.")
     async def review_queue(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
-        return connection(await info.context.reviews.queue(first=page_size(first), after=after), Order.of)
+        return connection(
+            await info.context.get(order_review_queue).queue(first=page_size(first), after=after), Order.of
+        )
 
     @strawberry.field(description="Orders in the recycle bin, newest deletion first.")
     async def deleted_orders(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Order]:
-        return connection(await info.context.recycle_bin.newest(first=page_size(first), after=after), Order.of)
+        return connection(
+            await info.context.get(order_recycle_bin).newest(first=page_size(first), after=after), Order.of
+        )

@@ -8,15 +8,32 @@ import strawberry
 from keyfence.auth.principal import Role
 from keyfence.domains.customers.repository import customer_id
 from keyfence.domains.orders import model
-from keyfence.domains.orders.graphql import Order
-from keyfence.domains.orders.line_items import ProductId, RequestedLine
+from keyfence.domains.orders.graphql import (
+    Order,
+    order_details,
+    order_recycle_bin,
+    order_repository,
+    order_review_queue,
+)
+from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
 from keyfence.domains.orders.model import CustomerId, OrderStatus
+from keyfence.domains.orders.place_order import OrderPlacement
 from keyfence.domains.orders.repository import order_id
+from keyfence.domains.products import model as products_model
+from keyfence.domains.products.graphql import product_repository
 from keyfence.domains.products.repository import product_id
+from keyfence.domains.sales.graphql import sales_repository
 from keyfence.domains.sales.sales import SOLD_STATUSES, sales_deltas
 from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutations import mutation
 from keyfence.store.writes import Write
+
+
+def order_placement(context: Context) -> OrderPlacement:
+    async def find_products(ids: Sequence[ProductId]) -> Sequence[PricedProduct | None]:
+        return await context.get(product_repository).find_many([products_model.ProductId(id) for id in ids])
+
+    return OrderPlacement(context.table, context.principal.subject, find_products)
 
 
 @strawberry.input
@@ -48,7 +65,7 @@ class OrderMutations:
         description="Place an order. With an idempotencyKey that an equal request had before, the order placed then.",
     )
     async def place_order(self, info: Info, input: PlaceOrderInput, idempotency_key: str | None = None) -> Order:
-        placed = await info.context.placing.place(
+        placed = await info.context.get(order_placement).place(
             customer_id=CustomerId(customer_id(input.customer_id, "customerId")),
             region=input.region,
             lines=[line.wanted(position) for position, line in enumerate(input.items, start=1)],
@@ -70,34 +87,34 @@ class OrderMutations:
         async def sold(before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
             return await _sales(context, before, after)
 
-        moved = await context.orders.transition(
+        moved = await context.get(order_repository).transition(
             order_id(id), to, expected_version=expected_version, note=note, also=sold
         )
         return Order.of(moved)
 
     @mutation(needs=Role.MEMBER, description="Put an order into the review queue.")
     async def flag_order(self, info: Info, id: strawberry.ID, reason: str) -> Order:
-        return Order.of(await info.context.reviews.flag(order_id(id), reason))
+        return Order.of(await info.context.get(order_review_queue).flag(order_id(id), reason))
 
     @mutation(needs=Role.MEMBER, description="Take the oldest order off the review queue; null when it is empty.")
     async def claim_review(self, info: Info) -> Order | None:
-        claimed = await info.context.reviews.claim()
+        claimed = await info.context.get(order_review_queue).claim()
         return Order.of(claimed) if claimed else None
 
     @mutation(
         needs=Role.ADMIN, frees=True, description="Put an order into the recycle bin, where it is kept for 30 days."
     )
     async def delete_order(self, info: Info, id: strawberry.ID) -> Order:
-        return Order.of(await info.context.recycle_bin.delete(order_id(id)))
+        return Order.of(await info.context.get(order_recycle_bin).delete(order_id(id)))
 
     @mutation(needs=Role.ADMIN, description="Take an order out of the recycle bin, as it was.")
     async def restore_order(self, info: Info, id: strawberry.ID) -> Order:
-        return Order.of(await info.context.recycle_bin.restore(order_id(id)))
+        return Order.of(await info.context.get(order_recycle_bin).restore(order_id(id)))
 
 
 async def _sales(context: Context, before: model.Order, after: model.Order) -> Sequence[Write[Any]]:
     """What a step means for the sales of its products, where it means anything."""
     if (before.status in SOLD_STATUSES) == (after.status in SOLD_STATUSES):
         return ()
-    (items,) = await context.parts.items_of([before])
-    return await context.sales.writes(sales_deltas(before, after, items))
+    (items,) = await context.get(order_details).items_of([before])
+    return await context.get(sales_repository).writes(sales_deltas(before, after, items))

@@ -4,14 +4,38 @@ from datetime import datetime
 from decimal import Decimal
 
 import strawberry
+from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
+from keyfence.domains.counters.counter import CounterRepository
 from keyfence.domains.products import model
-from keyfence.domains.products.repository import product_id
-from keyfence.graphql.context import Info
+from keyfence.domains.products.model import ProductId
+from keyfence.domains.products.repository import ProductRepository, product_id
+from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutations import given_fields, mutation
 from keyfence.graphql.relay import Connection, Node, connection, page_size
 from keyfence.store.writes import ActivityNote
+
+
+def product_repository(context: Context) -> ProductRepository:
+    return ProductRepository(context.table, context.principal.subject)
+
+
+def counter_repository(context: Context) -> CounterRepository:
+    return CounterRepository(context.table)
+
+
+def product_loader(context: Context) -> DataLoader[ProductId, model.Product | None]:
+    return DataLoader(load_fn=context.get(product_repository).find_many)
+
+
+def counter_loader(context: Context) -> DataLoader[str, int]:
+    return DataLoader(load_fn=context.get(counter_repository).totals)
+
+
+async def load_product(context: Context, id: str) -> Node | None:
+    product = await context.loader(product_loader).load(ProductId(id))
+    return Product.of(product) if product else None
 
 
 @strawberry.type(description="What a product was from one moment on, until its next revision.")
@@ -70,12 +94,12 @@ class Product(Node):
     async def revisions(
         self, info: Info, first: int | None = 20, after: str | None = None
     ) -> Connection[ProductRevision]:
-        page = await info.context.products.revisions(self.source.id, first=page_size(first), after=after)
+        page = await info.context.get(product_repository).revisions(self.source.id, first=page_size(first), after=after)
         return connection(page, ProductRevision.of)
 
     @strawberry.field(description="How often it was looked at.")
     async def views(self, info: Info) -> int:
-        return await info.context.loaders.counts.load(model.views_of(self.source.id))
+        return await info.context.loader(counter_loader).load(model.views_of(self.source.id))
 
 
 @strawberry.input
@@ -104,12 +128,12 @@ class ProductQueries:
 
     @strawberry.field
     async def product(self, info: Info, id: strawberry.ID) -> Product | None:
-        found = await info.context.loaders.products.load(product_id(id))
+        found = await info.context.loader(product_loader).load(product_id(id))
         return Product.of(found) if found else None
 
     @strawberry.field
     async def product_by_sku(self, info: Info, sku: str) -> Product | None:
-        found = await info.context.products.find_by_sku(sku)
+        found = await info.context.get(product_repository).find_by_sku(sku)
         return Product.of(found) if found else None
 
     @strawberry.field(description="Products that stand right in a category, by price, both bounds included.")
@@ -122,7 +146,7 @@ class ProductQueries:
         first: int | None = 20,
         after: str | None = None,
     ) -> Connection[Product]:
-        page = await info.context.products.in_category(
+        page = await info.context.get(product_repository).in_category(
             path, lowest=min_price, highest=max_price, first=page_size(first), after=after
         )
         return connection(page, Product.of)
@@ -134,7 +158,7 @@ class ProductMutations:
 
     @mutation(needs=Role.ADMIN, description="Add a product with a SKU that no other product of the tenant has.")
     async def create_product(self, info: Info, input: CreateProductInput) -> Product:
-        made = await info.context.products.create(
+        made = await info.context.get(product_repository).create(
             sku=input.sku,
             name=input.name,
             price=input.price,
@@ -147,13 +171,15 @@ class ProductMutations:
     async def revise_product(
         self, info: Info, id: strawberry.ID, input: ReviseProductInput, expected_version: int | None = None
     ) -> Product:
-        revised = await info.context.products.revise(
+        revised = await info.context.get(product_repository).revise(
             product_id(id), expected_version=expected_version, **given_fields(input)
         )
         return Product.of(revised)
 
     @mutation(needs=Role.MEMBER, description="Count that somebody looked at a product.")
     async def count_product_view(self, info: Info, id: strawberry.ID) -> bool:
-        product = await info.context.products.get(product_id(id))
-        await info.context.counters.add(model.views_of(product.id), ActivityNote("product.viewed", product.id))
+        product = await info.context.get(product_repository).get(product_id(id))
+        await info.context.get(counter_repository).add(
+            model.views_of(product.id), ActivityNote("product.viewed", product.id)
+        )
         return True

@@ -3,8 +3,13 @@
 import strawberry
 
 from keyfence.auth.principal import Role
-from keyfence.graphql.context import Info
+from keyfence.domains.sessions.revocation import RevocationRepository
+from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutations import mutation
+
+
+def revocation_repository(context: Context) -> RevocationRepository:
+    return RevocationRepository(context.table)
 
 
 @strawberry.type
@@ -20,5 +25,5 @@ class SessionMutations:
         principal = info.context.principal
         if jti != principal.token_id:
             info.context.require(Role.ADMIN)
-        await info.context.sessions.revoke(jti, principal.subject)
+        await info.context.get(revocation_repository).revoke(jti, principal.subject)
         return True

@@ -1,13 +1,29 @@
 """Stores as tenants see them."""
 
 import strawberry
+from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.domains.stores import model
 from keyfence.domains.stores.geohash import Circle
-from keyfence.graphql.context import Info
+from keyfence.domains.stores.model import StoreId
+from keyfence.domains.stores.repository import StoreRepository
+from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutations import mutation
 from keyfence.graphql.relay import Node, page_size
+
+
+def store_repository(context: Context) -> StoreRepository:
+    return StoreRepository(context.table)
+
+
+def store_loader(context: Context) -> DataLoader[StoreId, model.Store | None]:
+    return DataLoader(load_fn=context.get(store_repository).find_many)
+
+
+async def load_store(context: Context, id: str) -> Node | None:
+    store = await context.loader(store_loader).load(StoreId(id))
+    return Store.of(store) if store else None
 
 
 @strawberry.type(description="A place where things are sold.")
@@ -58,7 +74,10 @@ class StoreQueries:
         self, info: Info, latitude: float, longitude: float, radius_km: float, first: int | None = 20
     ) -> list[StoreDistance]:
         circle = Circle(latitude=latitude, longitude=longitude, radius_km=radius_km)
-        return [StoreDistance.of(one) for one in await info.context.stores.near(circle, first=page_size(first))]
+        return [
+            StoreDistance.of(one)
+            for one in await info.context.get(store_repository).near(circle, first=page_size(first))
+        ]
 
 
 @strawberry.type
@@ -68,5 +87,7 @@ class StoreMutations:
     @mutation(needs=Role.ADMIN, description="Add a store.")
     async def create_store(self, info: Info, input: CreateStoreInput) -> Store:
         return Store.of(
-            await info.context.stores.create(name=input.name, latitude=input.latitude, longitude=input.longitude)
+            await info.context.get(store_repository).create(
+                name=input.name, latitude=input.latitude, longitude=input.longitude
+            )
         )

@@ -1,17 +1,20 @@
 """User, viewer, settings, queries, mutations."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import strawberry
+from strawberry.dataloader import DataLoader
 from strawberry.scalars import JSON
 
 from keyfence.auth.principal import Role
-from keyfence.domains.activity.graphql import Activity
+from keyfence.domains.activity.graphql import Activity, activity_repository
 from keyfence.domains.groups.model import MemberId
 from keyfence.domains.users import model
 from keyfence.domains.users.model import UserId
+from keyfence.domains.users.repository import UserRepository
 from keyfence.domains.users.repository import user_id as checked_user_id
 from keyfence.errors import Forbidden
 from keyfence.graphql.context import Context, Info
@@ -22,6 +25,30 @@ from keyfence.tenancy import tenant as tenancy_tenant
 
 if TYPE_CHECKING:
     from keyfence.domains.groups.graphql import UserGroupConnection
+
+
+def user_repository(context: Context) -> UserRepository:
+    return UserRepository(context.table, quota=context.caller.tenant.quotas.users)
+
+
+def user_loader(context: Context) -> DataLoader[UserId, model.User | None]:
+    return DataLoader(load_fn=context.get(user_repository).find_many)
+
+
+def setting_loader(context: Context) -> DataLoader[UserId, list[model.Setting]]:
+    """Loads users first, since the user's own item has the names of the settings."""
+
+    async def load(ids: Sequence[UserId]) -> list[list[model.Setting]]:
+        users = await context.loader(user_loader).load_many(ids)
+        settings = iter(await context.get(user_repository).settings_of([user for user in users if user]))
+        return [next(settings) if user else [] for user in users]
+
+    return DataLoader(load_fn=load)
+
+
+async def load_user(context: Context, id: str) -> Node | None:
+    user = await context.loader(user_loader).load(UserId(id))
+    return User.of(user) if user else None
 
 
 def require_owner_for_owner(context: Context, role: Role) -> None:
@@ -80,12 +107,12 @@ class User(Node):
 
     @strawberry.field(description="What the user did, newest first, of the last 90 days.")
     async def activity(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Activity]:
-        page = await info.context.activity.of_user(self.source.id, first=page_size(first), after=after)
+        page = await info.context.get(activity_repository).of_user(self.source.id, first=page_size(first), after=after)
         return connection(page, Activity.of)
 
     @strawberry.field
     async def settings(self, info: Info) -> list[Setting]:
-        return [Setting.of(setting) for setting in await info.context.loaders.settings.load(self.source.id)]
+        return [Setting.of(setting) for setting in await info.context.loader(setting_loader).load(self.source.id)]
 
 
 @strawberry.input
@@ -112,17 +139,17 @@ class UserQueries:
 
     @strawberry.field
     async def user(self, info: Info, id: strawberry.ID) -> User | None:
-        found = await info.context.loaders.users.load(checked_user_id(id))
+        found = await info.context.loader(user_loader).load(checked_user_id(id))
         return User.of(found) if found else None
 
     @strawberry.field
     async def user_by_email(self, info: Info, email: str) -> User | None:
-        found = await info.context.users.find_by_email(email)
+        found = await info.context.get(user_repository).find_by_email(email)
         return User.of(found) if found else None
 
     @strawberry.field(description="Newest first.")
     async def users(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[User]:
-        return connection(await info.context.users.newest(first=page_size(first), after=after), User.of)
+        return connection(await info.context.get(user_repository).newest(first=page_size(first), after=after), User.of)
 
 
 @strawberry.type
@@ -133,7 +160,7 @@ class UserMutations:
     async def create_user(self, info: Info, input: CreateUserInput) -> User:
         role = input.role or Role.MEMBER
         require_owner_for_owner(info.context, role)
-        return User.of(await info.context.users.create(email=input.email, name=input.name, role=role))
+        return User.of(await info.context.get(user_repository).create(email=input.email, name=input.name, role=role))
 
     @mutation(needs=Role.ADMIN, description="Change a user.")
     async def update_user(
@@ -142,7 +169,7 @@ class UserMutations:
         wanted = given_fields(input)
         require_owner_for_owner(info.context, wanted.get("role", Role.VIEWER))
         return User.of(
-            await info.context.users.update(
+            await info.context.get(user_repository).update(
                 checked_user_id(id),
                 expected_version=expected_version,
                 allowed=lambda user: require_owner_for_owner(info.context, user.role),
@@ -152,11 +179,15 @@ class UserMutations:
 
     @mutation(needs=Role.ADMIN, frees=True, description="Remove a user, their settings and their memberships.")
     async def delete_user(self, info: Info, id: strawberry.ID) -> strawberry.ID:
+        from keyfence.domains.groups.graphql import membership_repository
+
         user = checked_user_id(id)
         context = info.context
-        await context.users.begin_delete(user, allowed=lambda found: require_owner_for_owner(context, found.role))
-        await context.memberships.remove_user(MemberId(user))
-        await context.users.finish_delete(user)
+        await context.get(user_repository).begin_delete(
+            user, allowed=lambda found: require_owner_for_owner(context, found.role)
+        )
+        await context.get(membership_repository).remove_user(MemberId(user))
+        await context.get(user_repository).finish_delete(user)
         return id
 
     @mutation(needs=Role.MEMBER, description="Set a named value of one's own, or as an ADMIN of anybody.")
@@ -164,7 +195,7 @@ class UserMutations:
         whose = checked_user_id(user_id, "userId")
         if whose != info.context.principal.subject:
             info.context.require(Role.ADMIN)
-        return Setting.of(await info.context.users.put_setting(whose, name, value))
+        return Setting.of(await info.context.get(user_repository).put_setting(whose, name, value))
 
 
 @strawberry.type(description="The tenant that the token is for.")
@@ -193,7 +224,7 @@ class Viewer:
     async def user(self, info: Info) -> User | None:
         if prefix_of(self.subject) != "usr":
             return None
-        found = await info.context.loaders.users.load(UserId(self.subject))
+        found = await info.context.loader(user_loader).load(UserId(self.subject))
         return User.of(found) if found else None
 
 

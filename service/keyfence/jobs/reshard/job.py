@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 import orjson
 
 from keyfence.errors import Conflict, Internal
-from keyfence.jobs.rekey import declared
 from keyfence.jobs.reshard.start import DONE, OWN_KEY, ReshardKind, counts_of, finish_reshard, with_counts
 from keyfence.jobs.runner import JobRun
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
@@ -92,8 +91,9 @@ class ReshardJob:
     home: Callable[[TenantId], Awaitable[TenantLocation]]
     as_tenant: Callable[[TenantLocation], Table]
     settle: timedelta
+    entities: Mapping[str, Entity[Any]]
+    """The entities of tenants, by stored type."""
     told: Callable[[Tenant], None] = lambda _: None
-    entities: Mapping[str, Entity[Any]] = field(default_factory=declared)
 
     async def __call__(self, run: JobRun) -> None:
         asked = orjson.loads(run.migration.detail)

@@ -1,0 +1,16 @@
+"""Registers orders."""
+
+from keyfence.domain import Domain
+from keyfence.domains.orders import access_patterns
+from keyfence.domains.orders.graphql import Order, OrderQueries, ReviewQueries, load_order
+from keyfence.domains.orders.mutations import OrderMutations
+
+DOMAIN = Domain(
+    name="orders",
+    access_patterns=(access_patterns,),
+    queries=(OrderQueries, ReviewQueries),
+    mutations=(OrderMutations,),
+    types=(Order,),
+    nodes={"ord": load_order},
+    needs=("customers", "products", "sales"),
+)

@@ -1,0 +1,15 @@
+"""Registers products."""
+
+from keyfence.domain import Domain
+from keyfence.domains.products import access_patterns
+from keyfence.domains.products.graphql import Product, ProductMutations, ProductQueries, load_product
+
+DOMAIN = Domain(
+    name="products",
+    access_patterns=(access_patterns,),
+    queries=(ProductQueries,),
+    mutations=(ProductMutations,),
+    types=(Product,),
+    nodes={"prd": load_product},
+    needs=("categories", "counters"),
+)
