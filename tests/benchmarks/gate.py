@@ -25,7 +25,7 @@ from botocore.credentials import ReadOnlyCredentials
 from keyfence.cli.process import listen
 from keyfence.local import gate_access
 from keyfence.store.dynamodb.table_definition import definition
-from keyfence_iam.authorization import ArnScope, TableKeys, authorizations_for
+from keyfence_iam.authorization import ArnScope, TableSchema, authorizations_for
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
@@ -42,7 +42,7 @@ from keyfence_iam.tenant import parse_tenant_id
 
 KEY = bytes(32)
 DEPLOYMENT = Deployment()
-KEYS = {DEPLOYMENT.table: TableKeys("PK", {f"GSI{n}": f"GSI{n}PK" for n in (1, 2, 3)})}
+KEYS = {DEPLOYMENT.table: TableSchema.with_keys("PK", {f"GSI{n}": f"GSI{n}PK" for n in (1, 2, 3)})}
 ROUNDS = 5
 ANSWER = json.dumps({"Item": {"PK": {"S": "TENANT#acme#USER#usr_01"}, "name": {"S": "x" * 1000}}}).encode()
 DESCRIBED = json.dumps({"Table": definition(DEPLOYMENT.table)}).encode()

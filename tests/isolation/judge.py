@@ -6,7 +6,7 @@ from typing import Any
 
 from keyfence.store.dynamodb.table_definition import INDEXES
 from keyfence.store.entity import key_names
-from keyfence_iam.authorization import ArnScope, TableKeys, authorizations_for
+from keyfence_iam.authorization import ArnScope, TableSchema, authorizations_for
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Allowed
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
@@ -15,7 +15,9 @@ from keyfence_iam.policy import Policy
 from keyfence_iam.roles import ROLES
 
 DEPLOYMENT = Deployment()
-KEYS = TableKeys(key_names("table").partition, {index.upper(): key_names(index).partition for index in INDEXES})
+KEYS = TableSchema.with_keys(
+    key_names("table").partition, {index.upper(): key_names(index).partition for index in INDEXES}
+)
 SILOS = {tenant: DEPLOYMENT.silo_table(tenant) for tenant in ("a1", "a1-0", "a10", "zebra")}
 """Of neighbours too whose names begin as the first one's."""
 KNOWN = dict.fromkeys((DEPLOYMENT.table, *SILOS.values()), KEYS)

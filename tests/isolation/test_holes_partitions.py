@@ -7,7 +7,7 @@ import pytest
 from keyfence.app.domains import load_domains
 from keyfence.domains.users.access_patterns import user_by_email
 from keyfence.store.keys import TenantKey
-from keyfence_iam.authorization import TableKeys, UnsupportedRequest, authorizations_for
+from keyfence_iam.authorization import TableSchema, UnsupportedRequest, authorizations_for
 from keyfence_iam.authorization.arns import ArnScope
 from keyfence_iam.gate.call import DynamoDBCall as GateCall
 from keyfence_iam.gate.dynamodb import index_key_outside_prefix
@@ -123,7 +123,7 @@ def test_H28_a_table_whose_partition_key_is_no_text_is_not_understood(kind: str)
     definition = [{"AttributeName": "PK", "AttributeType": kind}]
     schema = [{"AttributeName": "PK", "KeyType": "HASH"}]
     with pytest.raises(UnsupportedRequest):
-        TableKeys.described({"AttributeDefinitions": definition, "KeySchema": schema})
+        TableSchema.from_description({"AttributeDefinitions": definition, "KeySchema": schema})
 
 
 def test_H30_an_id_beyond_latin_1_fits_a_tag_but_no_policy_and_is_no_id_of_ours() -> None:

@@ -4,12 +4,12 @@ from keyfence_iam.authorization.arns import ArnScope
 from keyfence_iam.authorization.expansion import SUPPORTED_OPERATIONS, UnknownTable, authorizations_for, tables_needed
 from keyfence_iam.dynamodb.index_keys import index_keys_written
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
-from keyfence_iam.dynamodb.table_schema import TableKeys
+from keyfence_iam.dynamodb.table_schema import TableSchema
 
 __all__ = [
     "SUPPORTED_OPERATIONS",
     "ArnScope",
-    "TableKeys",
+    "TableSchema",
     "UnknownTable",
     "UnsupportedRequest",
     "authorizations_for",

@@ -8,7 +8,7 @@ from typing import Any
 from keyfence_iam.authorization.leading_keys import leading_keys
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest, key_string
-from keyfence_iam.dynamodb.table_schema import TableKeys
+from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.evaluator.request import ContextValue
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
@@ -81,7 +81,7 @@ class NamedTable:
     """A named table; without `keys` nothing is known of what leads its items."""
 
     arn: str
-    keys: TableKeys | None
+    keys: TableSchema | None
 
     def resource(self, index: str | None) -> str:
         return self.arn if index is None else index_arn(self.arn, index)
@@ -89,11 +89,11 @@ class NamedTable:
     def led_by(self, items: Iterable[Mapping[str, Any]]) -> dict[str, ContextValue]:
         if self.keys is None:
             return {}
-        return leading_keys([[key_string(_required(item, self.keys.partition)) for item in items]])
+        return leading_keys([[key_string(_required(item, self.keys.partition_key)) for item in items]])
 
     def keep(self, changed: Iterable[str]) -> None:
         """DynamoDB refuses to move an item; an engine that does would move it past these questions."""
-        if self.keys is not None and self.keys.partition in changed:
+        if self.keys is not None and self.keys.partition_key in changed:
             raise UnsupportedRequest("an update that changes the partition key")
 
 
@@ -108,7 +108,7 @@ class NamedTables:
     """The tables of a place, and which of those that were named and must be known are not."""
 
     place: ArnScope
-    keys: Mapping[str, TableKeys]
+    keys: Mapping[str, TableSchema]
     unknown: set[str] = field(default_factory=set)
 
     def resource(self, named: str) -> str:

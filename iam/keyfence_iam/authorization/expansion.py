@@ -9,7 +9,7 @@ from keyfence_iam.authorization.arns import ArnScope, NamedTables
 from keyfence_iam.authorization.assumptions import DISCLOSURE_ORDER
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown
-from keyfence_iam.dynamodb.table_schema import TableKeys
+from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 _SCAN = "dynamodb:FullTableScan"
@@ -76,7 +76,7 @@ SUPPORTED_OPERATIONS = frozenset(_OPERATIONS)
 
 
 def authorizations_for(
-    operation: str, parameters: Mapping[str, Any], place: ArnScope, keys: Mapping[str, TableKeys]
+    operation: str, parameters: Mapping[str, Any], place: ArnScope, keys: Mapping[str, TableSchema]
 ) -> tuple[AuthorizationRequest, ...]:
     """All of them have to be allowed. A call that would ask for nothing is not understood."""
     if operation not in _OPERATIONS:

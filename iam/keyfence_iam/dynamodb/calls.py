@@ -81,7 +81,7 @@ def written(requests: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 raise UnsupportedRequest("a write request is either a PutRequest or a DeleteRequest")
 
 
-Layouts = Mapping[str, TableSchema]
+TableSchemas = Mapping[str, TableSchema]
 
 
 class CallShape(Enum):
@@ -103,7 +103,7 @@ class ItemAccess:
     @property
     def items_to_read(self) -> tuple[ItemKey, ...]:
         """The items whose sizes have to be known and are not told by an answer."""
-        hidden = (read.target for read in self.reads if not read.whole)
+        hidden = (read.target for read in self.reads if not read.returns_whole_items)
         return (*(write.target for write in self.writes), *(target for target in hidden if target is not None))
 
     @property
@@ -123,81 +123,85 @@ def table_name(named: str) -> str:
     return named.rpartition("/")[2]
 
 
-def item_access(operation: str, call: Parameters, leading: tuple[str, ...], layouts: Layouts) -> ItemAccess | None:
+def item_access(operation: str, call: Parameters, leading: tuple[str, ...], schemas: TableSchemas) -> ItemAccess | None:
     """None for calls that read and write no items, and for those that do it in ways that no role of ours has."""
     if operation == "Query":
-        return ItemAccess(CallShape.SINGLE, reads=(_query(call, leading[0], layouts),))
+        return ItemAccess(CallShape.SINGLE, reads=(_query(call, leading[0], schemas),))
     reader = _READS.get(operation)
     if reader is not None:
-        return ItemAccess(reader[0], reads=tuple(reader[1](call, layouts)))
+        return ItemAccess(reader[0], reads=tuple(reader[1](call, schemas)))
     writer = _WRITES.get(operation)
-    return None if writer is None else ItemAccess(writer[0], writes=tuple(writer[1](call, layouts)))
+    return None if writer is None else ItemAccess(writer[0], writes=tuple(writer[1](call, schemas)))
 
 
-def _query(call: Parameters, key: str, layouts: Layouts) -> ItemRead:
+def _query(call: Parameters, key: str, schemas: TableSchemas) -> ItemRead:
     table, index = table_name(call["TableName"]), call.get("IndexName")
-    known = layouts[table].indexes.get(str(index))
+    known = schemas[table].indexes.get(str(index))
     partition = Partition(table, None if known and known.local else index, key)
-    return ItemRead(partition=partition, consistent=bool(call.get("ConsistentRead")), whole=returns_whole_items(call))
+    return ItemRead(
+        partition=partition, consistent=bool(call.get("ConsistentRead")), returns_whole_items=returns_whole_items(call)
+    )
 
 
-def _get(call: Parameters, layouts: Layouts) -> Iterator[ItemRead]:
-    yield _key_read(call["TableName"], call["Key"], call, layouts, consistent=bool(call.get("ConsistentRead")))
+def _get(call: Parameters, schemas: TableSchemas) -> Iterator[ItemRead]:
+    yield _key_read(call["TableName"], call["Key"], call, schemas, consistent=bool(call.get("ConsistentRead")))
 
 
-def _batch_get(call: Parameters, layouts: Layouts) -> Iterator[ItemRead]:
+def _batch_get(call: Parameters, schemas: TableSchemas) -> Iterator[ItemRead]:
     for named, entry in call["RequestItems"].items():
         for key in entry["Keys"]:
-            yield _key_read(named, key, entry, layouts, consistent=bool(entry.get("ConsistentRead")))
+            yield _key_read(named, key, entry, schemas, consistent=bool(entry.get("ConsistentRead")))
 
 
-def _transact_get(call: Parameters, layouts: Layouts) -> Iterator[ItemRead]:
+def _transact_get(call: Parameters, schemas: TableSchemas) -> Iterator[ItemRead]:
     for one in call["TransactItems"]:
         get = one["Get"]
-        yield _key_read(get["TableName"], get["Key"], get, layouts, consistent=True, factor=TRANSACTION_FACTOR)
+        yield _key_read(get["TableName"], get["Key"], get, schemas, consistent=True, factor=TRANSACTION_FACTOR)
 
 
 def _key_read(
-    named: str, key: Mapping[str, Any], call: Parameters, layouts: Layouts, *, consistent: bool, factor: int = 1
+    named: str, key: Mapping[str, Any], call: Parameters, schemas: TableSchemas, *, consistent: bool, factor: int = 1
 ) -> ItemRead:
-    target = _target(named, key, layouts)
+    target = _target(named, key, schemas)
     whole = returns_whole_items(call)
-    return ItemRead(partition=target.partition, consistent=consistent, whole=whole, factor=factor, target=target)
+    return ItemRead(
+        partition=target.partition, consistent=consistent, returns_whole_items=whole, factor=factor, target=target
+    )
 
 
-def _single(verb: WriteKind) -> Callable[[Parameters, Layouts], Iterator[ItemWrite]]:
-    def read(call: Parameters, layouts: Layouts) -> Iterator[ItemWrite]:
-        yield _write(verb, call, layouts)
+def _single(verb: WriteKind) -> Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]:
+    def read(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
+        yield _write(verb, call, schemas)
 
     return read
 
 
-def _batch_write(call: Parameters, layouts: Layouts) -> Iterator[ItemWrite]:
+def _batch_write(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
     for named, requests in call["RequestItems"].items():
         for kind, item in written(requests):
             verb: WriteKind = "Put" if kind == "Item" else "Delete"
-            yield _write(verb, {"TableName": named, kind: item}, layouts)
+            yield _write(verb, {"TableName": named, kind: item}, schemas)
 
 
-def _transact_write(call: Parameters, layouts: Layouts) -> Iterator[ItemWrite]:
+def _transact_write(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
     for kind, write in transacted(call):
-        yield _write(_VERBS[kind], write, layouts, factor=TRANSACTION_FACTOR)
+        yield _write(_VERBS[kind], write, schemas, factor=TRANSACTION_FACTOR)
 
 
-def _write(verb: WriteKind, call: Parameters, layouts: Layouts, *, factor: int = 1) -> ItemWrite:
+def _write(verb: WriteKind, call: Parameters, schemas: TableSchemas, *, factor: int = 1) -> ItemWrite:
     item = call["Item"] if verb == "Put" else None
     return ItemWrite(
-        target=_target(call["TableName"], call["Key"] if item is None else item, layouts),
-        verb=verb,
+        target=_target(call["TableName"], call["Key"] if item is None else item, schemas),
+        kind=verb,
         item=item,
         changes=tuple(attribute_changes(call)) if verb == "Update" else (),
         factor=factor,
     )
 
 
-def _target(named: str, item: Mapping[str, Any], layouts: Layouts) -> ItemKey:
-    layout = layouts[table_name(named)]
-    return ItemKey(table_name(named), layout, layout.key_of(item))
+def _target(named: str, item: Mapping[str, Any], schemas: TableSchemas) -> ItemKey:
+    schema = schemas[table_name(named)]
+    return ItemKey(table_name(named), schema, schema.key_of(item))
 
 
 _VERBS: Mapping[str, WriteKind] = {
@@ -206,12 +210,12 @@ _VERBS: Mapping[str, WriteKind] = {
     "Delete": "Delete",
     "ConditionCheck": "ConditionCheck",
 }
-_READS: Mapping[str, tuple[CallShape, Callable[[Parameters, Layouts], Iterator[ItemRead]]]] = {
+_READS: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemRead]]]] = {
     "GetItem": (CallShape.SINGLE, _get),
     "BatchGetItem": (CallShape.BATCH, _batch_get),
     "TransactGetItems": (CallShape.TRANSACTION, _transact_get),
 }
-_WRITES: Mapping[str, tuple[CallShape, Callable[[Parameters, Layouts], Iterator[ItemWrite]]]] = {
+_WRITES: Mapping[str, tuple[CallShape, Callable[[Parameters, TableSchemas], Iterator[ItemWrite]]]] = {
     "PutItem": (CallShape.SINGLE, _single("Put")),
     "UpdateItem": (CallShape.SINGLE, _single("Update")),
     "DeleteItem": (CallShape.SINGLE, _single("Delete")),

@@ -35,7 +35,7 @@ class PartitionUnits(NamedTuple):
     units: float
 
 
-Claims = tuple[PartitionUnits, ...]
+UnitsByPartition = tuple[PartitionUnits, ...]
 
 
 class ConsumedUnits(NamedTuple):

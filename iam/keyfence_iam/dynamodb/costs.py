@@ -5,28 +5,28 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from keyfence_iam.dynamodb.attributes import AttributeChange, apply_changes
-from keyfence_iam.dynamodb.capacity import Claims, Partition, PartitionUnits, read_units, write_units
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitsByPartition, read_units, write_units
 from keyfence_iam.dynamodb.item_size import Item, item_size
 from keyfence_iam.dynamodb.parameters import Parameters
 from keyfence_iam.dynamodb.table_schema import TableSchema
 
-Identity = tuple[str, bytes]
+ItemIdentity = tuple[str, bytes]
 
 
 class ItemKey(NamedTuple):
     """Whether it is there or not."""
 
     table: str
-    layout: TableSchema
+    schema: TableSchema
     key: Mapping[str, Any]
 
     @property
     def partition(self) -> Partition:
-        return self.layout.partition(self.table, self.key)
+        return self.schema.partition_of(self.table, self.key)
 
     @property
-    def identity(self) -> Identity:
-        return self.table, self.layout.identity(self.key)
+    def identity(self) -> ItemIdentity:
+        return self.table, self.schema.identity(self.key)
 
 
 _HIDING = ("ProjectionExpression", "AttributesToGet", "FilterExpression", "QueryFilter", "ScanFilter")
@@ -39,18 +39,18 @@ class ItemRead:
 
     partition: Partition
     consistent: bool
-    whole: bool
+    returns_whole_items: bool
     factor: int = 1
     target: ItemKey | None = None
 
     @property
-    def least(self) -> Claims:
-        return self.claims(0)
+    def minimum_units(self) -> UnitsByPartition:
+        return self.units(0)
 
-    def claims(self, size: int) -> Claims:
-        return self.charged(read_units(size, consistent=self.consistent) * self.factor)
+    def units(self, size: int) -> UnitsByPartition:
+        return self.with_units(read_units(size, consistent=self.consistent) * self.factor)
 
-    def charged(self, units: float) -> Claims:
+    def with_units(self, units: float) -> UnitsByPartition:
         return (PartitionUnits(self.partition, "read", units),)
 
 
@@ -66,51 +66,53 @@ class ItemWrite:
     """`item` is what is put, `changes` what is updated."""
 
     target: ItemKey
-    verb: WriteKind
+    kind: WriteKind
     item: Item | None = None
     changes: tuple[AttributeChange, ...] = ()
     factor: int = 1
 
     @property
-    def least(self) -> Claims:
+    def minimum_units(self) -> UnitsByPartition:
         """What is known without the item that is there."""
         return self._base(item_size(self.item))
 
     @property
-    def uncertain(self) -> bool:
+    def has_unknown_values(self) -> bool:
         return any(change.value is ... for change in self.changes)
 
-    def claims(self, before: Item | None) -> Claims:
+    def units(self, before: Item | None) -> UnitsByPartition:
         """By the larger of the item before and after, and by what of it each index carries."""
         after = self._after(before)
         base = self._base(max(item_size(before), item_size(after)))
-        return base if self.verb == "ConditionCheck" else (*base, *self._indexes(before, after))
+        return base if self.kind == "ConditionCheck" else (*base, *self._indexes(before, after))
 
-    def in_vain(self, before: Item | None) -> Claims:
+    def failed_condition_units(self, before: Item | None) -> UnitsByPartition:
         """A condition that does not hold costs what the item that it looked at costs."""
         return self._base(item_size(before))
 
-    def _base(self, size: int) -> Claims:
+    def _base(self, size: int) -> UnitsByPartition:
         return (PartitionUnits(self.target.partition, "write", write_units(size) * self.factor),)
 
     def _after(self, before: Item | None) -> Item | None:
-        match self.verb:
+        match self.kind:
             case "Put":
                 return self.item
             case "Update":
                 return apply_changes(before or self.target.key, self.changes)
-        return None if self.verb == "Delete" else before
+        return None if self.kind == "Delete" else before
 
     def _indexes(self, before: Item | None, after: Item | None) -> Iterator[PartitionUnits]:
         """Once even in a transaction: an index follows when it is committed."""
-        for name, index in self.target.layout.indexes.items():
-            old, new = index.entry(before), index.entry(after)
+        for name, index in self.target.schema.indexes.items():
+            old, new = index.project(before), index.project(after)
             if old == new:
                 continue
-            if old is not None and new is not None and index.place(old) == index.place(new):
+            if old is not None and new is not None and index.key_values(old) == index.key_values(new):
                 yield self._entry(name, new, max(item_size(old), item_size(new)))
             else:
                 yield from (self._entry(name, entry, item_size(entry)) for entry in (old, new) if entry is not None)
 
     def _entry(self, index: str, entry: Item, size: int) -> PartitionUnits:
-        return PartitionUnits(self.target.layout.partition(self.target.table, entry, index), "write", write_units(size))
+        return PartitionUnits(
+            self.target.schema.partition_of(self.target.table, entry, index), "write", write_units(size)
+        )

@@ -18,7 +18,7 @@ from keyfence_iam.dynamodb.parameters import (
     optional_mapping,
     string,
 )
-from keyfence_iam.dynamodb.table_schema import TableKeys
+from keyfence_iam.dynamodb.table_schema import TableSchema
 
 Stored = tuple[str, str | None]
 """An attribute and its new value: None where it is not a text, or is not known before it is stored."""
@@ -28,14 +28,14 @@ Known = Callable[[str], frozenset[str]]
 
 
 def index_keys_written(
-    operation: str, parameters: Mapping[str, Any], keys: Mapping[str, TableKeys]
+    operation: str, parameters: Mapping[str, Any], keys: Mapping[str, TableSchema]
 ) -> Iterator[Stored]:
     """Of every form of write; calls that write nothing yield nothing."""
     writer = _WRITERS.get(operation)
     return iter(()) if writer is None else writer(parameters, _known(keys))
 
 
-def _known(keys: Mapping[str, TableKeys]) -> Known:
+def _known(keys: Mapping[str, TableSchema]) -> Known:
     def known(named: str) -> frozenset[str]:
         table = keys.get(named.rpartition("/")[2])
         if table is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyfence_iam.authorization import TableKeys
+from keyfence_iam.authorization import TableSchema
 from keyfence_iam.evaluator.request import AuthorizationRequest
 from keyfence_iam.gate.account.session import Session
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
@@ -20,7 +20,7 @@ class DynamoDBCall:
     operation: str
     session: Session
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    keys: Mapping[str, TableKeys] = field(default_factory=dict)
+    keys: Mapping[str, TableSchema] = field(default_factory=dict)
     asked: tuple[AuthorizationRequest, ...] = ()
     missing: str | None = None
     """Which tables the engine does not have."""

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from keyfence_iam.authorization import (
     ArnScope,
-    TableKeys,
+    TableSchema,
     UnknownTable,
     UnsupportedRequest,
     authorizations_for,
@@ -56,7 +56,7 @@ class DynamoDBApi:
 
     def __init__(self, rules: GateState, upstream: EngineClient, place: ArnScope) -> None:
         self._rules, self._upstream, self._place = rules, upstream, place
-        self._schemas = TableSchemaCache(upstream, place.region, TableKeys.described)
+        self._schemas = TableSchemaCache(upstream, place.region, TableSchema.from_description)
         self._limiter = ThroughputLimiter(upstream, place.region)
         self.steps: tuple[Step, ...] = (
             self._read,

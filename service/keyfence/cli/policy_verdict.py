@@ -7,7 +7,7 @@ from typing import Any
 from rich.markup import escape
 
 from keyfence.store.dynamodb.table_definition import definition
-from keyfence_iam.authorization import ArnScope, TableKeys, UnsupportedRequest, authorizations_for, tables_needed
+from keyfence_iam.authorization import ArnScope, TableSchema, UnsupportedRequest, authorizations_for, tables_needed
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Allowed, access_denied_message
 from keyfence_iam.evaluator.evaluate import Policies
@@ -102,10 +102,10 @@ def verdict(asker: ExplainedSession, operation: str, parameters: Mapping[str, An
     return PolicyDecision(asker=asker, operation=operation, answers=tuple(_decided(asker, one) for one in questions))
 
 
-def _keys(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableKeys]:
+def _keys(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableSchema]:
     """Silos have the keys of the pool, whosever they are."""
     silos = (name for name in tables_needed(operation, parameters) if name.startswith(deployment.silo_table("")))
-    return dict.fromkeys((deployment.table, *silos), TableKeys.described(definition(deployment.table)))
+    return dict.fromkeys((deployment.table, *silos), TableSchema.from_description(definition(deployment.table)))
 
 
 def _decided(asker: ExplainedSession, asked: AuthorizationRequest) -> tuple[AuthorizationRequest, Explanation]:

@@ -25,7 +25,7 @@ from keyfence_iam.tenant import parse_tenant_id
 
 NAME = "keyfence"
 FENCE = Fence.for_tenant(parse_tenant_id("acme"))
-LAYOUT = TableSchema.described(definition(NAME))
+LAYOUT = TableSchema.from_description(definition(NAME))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 ANN = User(id=UserId("usr_1"), email="ann@x.example", name="Ann", role=Role.OWNER, created_at=NOW, updated_at=NOW)
 TABLE = "TENANT#acme#USER#usr_1"
@@ -39,7 +39,7 @@ def asked(*writes: Write[Any]) -> list[tuple[tuple[str, str, str, float, float],
 
 def charged(item: dict[str, Any], factor: int) -> list[tuple[str, str, str, float, float]]:
     target = ItemKey(NAME, LAYOUT, LAYOUT.key_of(item))
-    claims = Charged(target=target, verb="Put", item=item, factor=factor).claims(None)
+    claims = Charged(target=target, kind="Put", item=item, factor=factor).units(None)
     return [(NAME, claim.partition.index or "table", claim.partition.key, 0.0, claim.units) for claim in claims]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from keyfence_iam.dynamodb.costs import Identity, ItemKey
+from keyfence_iam.dynamodb.costs import ItemIdentity, ItemKey
 from keyfence_iam.dynamodb.item_size import Item
 from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable
 from keyfence_iam.gate.http.messages import Headers
@@ -95,7 +95,7 @@ def _content(body: bytes) -> Mapping[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-ItemsBefore = Mapping[Identity, Item]
+ItemsBefore = Mapping[ItemIdentity, Item]
 
 MOST = 100
 """So many keys one BatchGetItem may have."""
@@ -108,12 +108,12 @@ class ItemReader:
         self._upstream, self._headers = upstream, gate_headers(region, "BatchGetItem")
 
     async def images(self, targets: Iterable[ItemKey]) -> ItemsBefore:
-        wanted, found = list({target.identity: target for target in targets}.values()), dict[Identity, Item]()
+        wanted, found = list({target.identity: target for target in targets}.values()), dict[ItemIdentity, Item]()
         for start in range(0, len(wanted), MOST):
             some = wanted[start : start + MOST]
-            layouts = {target.table: target.layout for target in some}
+            schemas = {target.table: target.schema for target in some}
             for table, item in await self._items(_requested(some)):
-                found[table, layouts[table].identity(item)] = item
+                found[table, schemas[table].identity(item)] = item
         return found
 
     async def _items(self, requested: Mapping[str, Any]) -> list[tuple[str, Item]]:

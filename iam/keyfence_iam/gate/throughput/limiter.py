@@ -4,8 +4,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from keyfence_iam.dynamodb.calls import CallShape, ItemAccess, Layouts, item_access, table_name
-from keyfence_iam.dynamodb.capacity import Claims, PartitionUnits
+from keyfence_iam.dynamodb.calls import CallShape, ItemAccess, TableSchemas, item_access, table_name
+from keyfence_iam.dynamodb.capacity import PartitionUnits, UnitsByPartition
+from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.gate.call import DynamoDBCall
 from keyfence_iam.gate.engine.client import EngineClient, forward
@@ -102,27 +103,30 @@ class ThroughputLimiter:
 
     def __init__(self, upstream: EngineClient, region: str) -> None:
         self._upstream = upstream
-        self._layouts = TableSchemaCache(upstream, region, TableSchema.described)
+        self._schemas = TableSchemaCache(upstream, region, TableSchema.from_description)
         self._reader = ItemReader(upstream, region)
 
     def forget(self) -> None:
-        self._layouts.forget()
+        self._schemas.forget()
 
     async def forward(self, call: DynamoDBCall, limits: PartitionLimits) -> HttpResponse:
         tables = _tables(call)
-        layouts = await self._layouts.of(tables)
+        try:
+            schemas = await self._schemas.of(tables)
+        except UnsupportedRequest:  # a table without a string as its partition key; only a Scan of it gets this far
+            return await forward(call.request, self._upstream)
         if call.operation == "Scan":
-            return await self._scan(call, limits, layouts)
-        known = tables <= layouts.keys()
-        wanted = item_access(call.operation, call.parameters, call.leading_keys, layouts) if known else None
+            return await self._scan(call, limits, schemas)
+        known = tables <= schemas.keys()
+        wanted = item_access(call.operation, call.parameters, call.leading_keys, schemas) if known else None
         return await (forward(call.request, self._upstream) if wanted is None else self._limited(call, limits, wanted))
 
     async def _limited(self, call: DynamoDBCall, limits: PartitionLimits, wanted: ItemAccess) -> HttpResponse:
         """Whom the table's own partitions turn away costs the engine nothing, not even the look at what is there."""
-        _turn_away(limits, wanted, limits.refused([part.least for part in wanted.parts]))
+        _turn_away(limits, wanted, limits.refused([part.minimum_units for part in wanted.parts]))
         before = await self._reader.images(wanted.items_to_read)
-        drafts = [write.claims(before.get(write.target.identity)) for write in wanted.writes]
-        drafts += [read.least for read in wanted.reads]
+        drafts = [write.units(before.get(write.target.identity)) for write in wanted.writes]
+        drafts += [read.minimum_units for read in wanted.reads]
         refused = limits.admit(wanted.shape, drafts)
         _turn_away(limits, wanted, refused)
         limits.record_throttles(refused)
@@ -133,13 +137,13 @@ class ThroughputLimiter:
         call: DynamoDBCall,
         limits: PartitionLimits,
         wanted: ItemAccess,
-        drafts: Sequence[Claims],
+        drafts: Sequence[UnitsByPartition],
         before: ItemsBefore,
         refused: Refused,
     ) -> HttpResponse:
         """However it ends, what was taken to be admitted is given back for what it cost."""
         taken = [claims for number, claims in enumerate(drafts) if number not in refused]
-        cost: Claims = ()
+        cost: UnitsByPartition = ()
         try:
             answer = await forward(_request(call, len(drafts), refused), self._upstream)
             content = content_of(answer)
@@ -148,12 +152,12 @@ class ThroughputLimiter:
             limits.settle(taken, cost)
         return _told(call, answer, content, refused)
 
-    async def _scan(self, call: DynamoDBCall, limits: PartitionLimits, layouts: Layouts) -> HttpResponse:
+    async def _scan(self, call: DynamoDBCall, limits: PartitionLimits, schemas: TableSchemas) -> HttpResponse:
         """Charged, but never turned away: which partitions it will meet nobody knows."""
         answer = await forward(request_consumed_capacity(call.request, call.parameters), self._upstream)
         content, table = content_of(answer), table_name(call.parameters["TableName"])
-        if answer.status == 200 and table in layouts:
-            limits.charge(settlement.scan_charges(table, layouts[table], call.parameters, content))
+        if answer.status == 200 and table in schemas:
+            limits.charge(settlement.scan_charges(table, schemas[table], call.parameters, content))
         return _told(call, answer, content, {})
 
 
@@ -187,8 +191,12 @@ def _request(call: DynamoDBCall, count: int, refused: Refused) -> HttpRequest:
 
 
 def _cost(
-    wanted: ItemAccess, taken: Sequence[Claims], before: ItemsBefore, answer: HttpResponse, content: dict[str, Any]
-) -> Claims:
+    wanted: ItemAccess,
+    taken: Sequence[UnitsByPartition],
+    before: ItemsBefore,
+    answer: HttpResponse,
+    content: dict[str, Any],
+) -> UnitsByPartition:
     if wanted.writes:
         return settlement.write_charges(wanted.writes, taken, before, answer, content)
     return settlement.read_charges(wanted.reads, before, content) if answer.status == 200 else ()

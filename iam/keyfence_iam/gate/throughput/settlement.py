@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from keyfence_iam.dynamodb.capacity import Claims, Partition, PartitionUnits, read_units
+from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitsByPartition, read_units
 from keyfence_iam.dynamodb.costs import ItemRead, ItemWrite, returns_whole_items
 from keyfence_iam.dynamodb.item_size import item_size
 from keyfence_iam.dynamodb.table_schema import TableSchema
@@ -68,16 +68,24 @@ Content = Mapping[str, Any]
 
 
 def write_charges(
-    writes: Sequence[ItemWrite], drafts: Sequence[Claims], before: ItemsBefore, answer: HttpResponse, content: Content
-) -> Claims:
+    writes: Sequence[ItemWrite],
+    drafts: Sequence[UnitsByPartition],
+    before: ItemsBefore,
+    answer: HttpResponse,
+    content: Content,
+) -> UnitsByPartition:
     """As drafted where it was done, the price of looking where a condition did not hold, else nothing."""
     if answer.status == 200:
         return tuple(_written(writes, drafts, content))
     code = str(content.get("__type", "")).rpartition("#")[2]
     if code == "ConditionalCheckFailedException":
-        return tuple(claim for write in writes for claim in write.in_vain(before.get(write.target.identity)))
+        return tuple(
+            claim for write in writes for claim in write.failed_condition_units(before.get(write.target.identity))
+        )
     if code == "TransactionCanceledException" and not _invalid(content):
-        return tuple(claim for write in writes for claim in write.in_vain(before.get(write.target.identity)))
+        return tuple(
+            claim for write in writes for claim in write.failed_condition_units(before.get(write.target.identity))
+        )
     return ()
 
 
@@ -85,30 +93,32 @@ def _invalid(content: Content) -> bool:
     return any(reason.get("Code") == "ValidationError" for reason in content.get("CancellationReasons") or ())
 
 
-def _written(writes: Sequence[ItemWrite], drafts: Sequence[Claims], content: Content) -> Iterator[PartitionUnits]:
+def _written(
+    writes: Sequence[ItemWrite], drafts: Sequence[UnitsByPartition], content: Content
+) -> Iterator[PartitionUnits]:
     """A transaction that was carried out before is only read again when it is repeated, and the engine says so."""
     if (repeated := reported(content, "ReadCapacityUnits")) and not reported(content, "WriteCapacityUnits"):
         yield from (PartitionUnits(write.target.partition, "read", repeated / len(writes)) for write in writes)
         return
     yield from (claim for draft in drafts for claim in draft)
     rest = reported(content) - sum(claim.units for draft in drafts for claim in draft)
-    unsure = [write for write in writes if write.uncertain]
+    unsure = [write for write in writes if write.has_unknown_values]
     if rest > 0:
         yield from (PartitionUnits(write.target.partition, "write", rest / len(unsure)) for write in unsure)
 
 
-def read_charges(reads: Sequence[ItemRead], before: ItemsBefore, content: Content) -> Claims:
+def read_charges(reads: Sequence[ItemRead], before: ItemsBefore, content: Content) -> UnitsByPartition:
     """By the items in the answer where it shows them whole. What a query hides only the engine can tell."""
     shown = _shown(reads, content)
     return tuple(claim for number, read in enumerate(reads) for claim in _read(read, shown[number], before, content))
 
 
-def _read(read: ItemRead, shown: int, before: ItemsBefore, content: Content) -> Claims:
-    if read.whole:
-        return read.claims(shown)
+def _read(read: ItemRead, shown: int, before: ItemsBefore, content: Content) -> UnitsByPartition:
+    if read.returns_whole_items:
+        return read.units(shown)
     if read.target is not None:
-        return read.claims(item_size(before.get(read.target.identity)))
-    return read.charged(max(reported(content), read.claims(shown)[0].units))
+        return read.units(item_size(before.get(read.target.identity)))
+    return read.with_units(max(reported(content), read.units(shown)[0].units))
 
 
 def _shown(reads: Sequence[ItemRead], content: Content) -> list[int]:
@@ -118,23 +128,23 @@ def _shown(reads: Sequence[ItemRead], content: Content) -> list[int]:
         return [sum(map(item_size, content.get("Items") or [content.get("Item")]))]
     if isinstance(responses, list):
         return [item_size(one.get("Item")) for one in responses]
-    layouts = {read.target.table: read.target.layout for read in reads if read.target}
+    schemas = {read.target.table: read.target.schema for read in reads if read.target}
     sizes = {
-        (table, layout.identity(item)): item_size(item)
-        for table, layout in layouts.items()
+        (table, schema.identity(item)): item_size(item)
+        for table, schema in schemas.items()
         for item in responses.get(table, ())
     }
     return [sizes.get(read.target.identity, 0) if read.target else 0 for read in reads]
 
 
-def scan_charges(table: str, layout: TableSchema, call: Content, content: Content) -> Claims:
+def scan_charges(table: str, schema: TableSchema, call: Content, content: Content) -> UnitsByPartition:
     """Spread over the partitions of the items that it shows; what it shows nothing of is charged to nobody."""
     index = call.get("IndexName")
-    leading = (layout if index is None else layout.indexes[index]).keys[0]
+    leading = (schema if index is None else schema.indexes[index]).keys[0]
     shares: defaultdict[Partition, int] = defaultdict(int)
     for item in content.get("Items") or ():
         if leading in item:
-            shares[layout.partition(table, item, index)] += item_size(item)
+            shares[schema.partition_of(table, item, index)] += item_size(item)
     seen = sum(shares.values())
     least = read_units(seen, consistent=bool(call.get("ConsistentRead")))
     total = least if returns_whole_items(call) else max(least, reported(content))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keyfence_iam.authorization import ArnScope, TableKeys, authorizations_for
+from keyfence_iam.authorization import ArnScope, TableSchema, authorizations_for
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 
 PLACE = ArnScope(account="000000000000", region="us-east-1")
@@ -10,8 +10,8 @@ TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence"
 OTHER = "arn:aws:dynamodb:us-east-1:000000000000:table/other"
 STREAM = f"{TABLE}/stream/2026-01-01T00:00:00.000"
 KEYS = {
-    "keyfence": TableKeys("PK", {"GSI1": "GSI1PK", "LSI1": "PK", "TOWNS": ("country", "town")}),
-    "other": TableKeys("id", {}),
+    "keyfence": TableSchema.with_keys("PK", {"GSI1": "GSI1PK", "LSI1": "PK", "TOWNS": ("country", "town")}),
+    "other": TableSchema.with_keys("id", {}),
 }
 KEY = {"PK": {"S": "TENANT#acme#USER#1"}, "SK": {"S": "PROFILE"}}
 OWN = "TENANT#acme#USER#1"

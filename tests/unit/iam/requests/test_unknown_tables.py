@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.authorization import TableKeys, UnknownTable, UnsupportedRequest, authorizations_for, tables_needed
+from keyfence_iam.authorization import TableSchema, UnknownTable, UnsupportedRequest, authorizations_for, tables_needed
 
 from .asking import KEY, KEYS, PLACE, TABLE, leading, s
 
@@ -79,7 +79,7 @@ def described(**changes: Any) -> dict[str, Any]:
 
 
 def test_keys_are_read_from_a_tables_description() -> None:
-    keys = TableKeys.described(described())
+    keys = TableSchema.from_description(described())
     assert keys.partition_attributes(None) == ("PK",)
     assert keys.partition_attributes("GSI1") == ("GSI1PK",)
     assert keys.partition_attributes("TOWNS") == ("a", "b")
@@ -100,4 +100,4 @@ def test_keys_are_read_from_a_tables_description() -> None:
 )
 def test_a_table_without_one_text_as_its_partition_key_is_not_understood(changes: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedRequest):
-        TableKeys.described(described(**changes))
+        TableSchema.from_description(described(**changes))

@@ -103,3 +103,11 @@ async def test_a_body_that_is_no_item_is_left_to_the_engine_to_refuse() -> None:
     assert (reply.status, reply.error) == (400, "ValidationException")
     assert operations(engine) == ["batchgetitem", "putitem"]
     assert limits.seen()["partitions"] == []
+
+
+async def test_a_scan_of_a_table_with_a_numeric_partition_key_is_forwarded_without_a_limit() -> None:
+    numeric = {**TABLE, "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "N"}]}
+    answer = response(200, b'{"Items":[]}')
+    async with gate_before(numeric, otherwise=answer, limits=PartitionLimits(now=Clock())) as (gate, _):
+        reply = await unfenced(gate).call("Scan", b'{"TableName":"keyfence"}')
+    assert (reply.status, reply.content) == (200, {"Items": []})

@@ -14,8 +14,9 @@ def schema(*names: str) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)]
 
 
-LAYOUT = TableSchema.described(
+TABLE = TableSchema.from_description(
     {
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("PK", "SK", *"AKSIL")],
         "KeySchema": schema("PK", "SK")[::-1],
         "GlobalSecondaryIndexes": [
             {"IndexName": "ALL", "KeySchema": schema("A"), "Projection": {"ProjectionType": "ALL"}},
@@ -40,14 +41,14 @@ def item(**values: str) -> dict[str, Any]:
 
 def costs(write: ItemWrite, before: dict[str, Any] | None) -> dict[tuple[str | None, str], float]:
     found: dict[tuple[str | None, str], float] = {}
-    for partition, kind, units in write.claims(before):
+    for partition, kind, units in write.units(before):
         assert kind == "write"
         found[partition.index, partition.key] = found.get((partition.index, partition.key), 0) + units
     return found
 
 
 def put(**values: str) -> ItemWrite:
-    return ItemWrite(target=ItemKey("t", LAYOUT, KEY), verb="Put", item=item(**values))
+    return ItemWrite(target=ItemKey("t", TABLE, KEY), kind="Put", item=item(**values))
 
 
 def update(expression: str, **values: Any) -> ItemWrite:
@@ -55,11 +56,11 @@ def update(expression: str, **values: Any) -> ItemWrite:
         "UpdateExpression": expression,
         "ExpressionAttributeValues": {f":{name}": one for name, one in values.items()},
     }
-    return ItemWrite(target=ItemKey("t", LAYOUT, KEY), verb="Update", changes=tuple(attribute_changes(call)))
+    return ItemWrite(target=ItemKey("t", TABLE, KEY), kind="Update", changes=tuple(attribute_changes(call)))
 
 
-DELETE = ItemWrite(target=ItemKey("t", LAYOUT, KEY), verb="Delete")
-CHECK = ItemWrite(target=ItemKey("t", LAYOUT, KEY), verb="ConditionCheck", factor=2)
+DELETE = ItemWrite(target=ItemKey("t", TABLE, KEY), kind="Delete")
+CHECK = ItemWrite(target=ItemKey("t", TABLE, KEY), kind="ConditionCheck", factor=2)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +103,10 @@ def test_cost_by_partition(write: ItemWrite, before: dict[str, Any] | None, expe
 
 
 def test_what_a_failed_condition_costs_is_the_item_that_is_there() -> None:
-    assert put(A="a", d="x" * 9000).in_vain(item(d="x" * 2000)) == ((Partition("t", None, "p"), "write", 2),)
-    assert put(A="a", d="x" * 9000).in_vain(None) == ((Partition("t", None, "p"), "write", 1),)
+    assert put(A="a", d="x" * 9000).failed_condition_units(item(d="x" * 2000)) == (
+        (Partition("t", None, "p"), "write", 2),
+    )
+    assert put(A="a", d="x" * 9000).failed_condition_units(None) == ((Partition("t", None, "p"), "write", 1),)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,7 @@ def test_what_a_failed_condition_costs_is_the_item_that_is_there() -> None:
     [("SET a = :a", False), ("REMOVE a", False), ("SET a = a + :a", True), ("ADD a :a", True), ("DELETE a :a", True)],
 )
 def test_an_update_is_uncertain_where_only_the_engine_knows_the_value(expression: str, uncertain: bool) -> None:
-    assert update(expression, a={"N": "1"}).uncertain == uncertain
+    assert update(expression, a={"N": "1"}).has_unknown_values == uncertain
 
 
 def test_the_older_form_of_updates_is_understood() -> None:
