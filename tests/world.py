@@ -12,7 +12,9 @@ import httpx2
 from botocore.config import Config
 from starlette.applications import Starlette
 
-from keyfence import app
+from keyfence.app.connections import Connections
+from keyfence.app.local import aws_access, create_table
+from keyfence.app.service import Service
 from keyfence.auth.principal import Role
 from keyfence.local import gate_access
 from keyfence.local.issuer import LocalIssuer
@@ -131,6 +133,7 @@ class World:
     """The service, its table, the gate before it and its identity provider."""
 
     application: Starlette
+    connections: Connections
     tables: Tables
     vending: SessionCache
     recorder: Recorder
@@ -154,15 +157,15 @@ class World:
             admin_issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),
             cursor_keys=("dev-" + "A" * 43,),
         )
-        app.create_table(settings, gate.sessions)
-        vending = app.local_vending(settings, gate.sessions)
-        made = app.local_tables(settings, vending)
-        recorder = Recorder(made.client)
-        tables = replace(made, client=recorder)
+        create_table(settings, gate.sessions)
+        made = aws_access(settings, gate.sessions).connect()
+        recorder = Recorder(made.tables.client)
+        connections = replace(made, tables=replace(made.tables, client=recorder))
         return cls(
-            application=app.application(settings, tables, vending),
-            tables=tables,
-            vending=vending,
+            application=Service(connections).app,
+            connections=connections,
+            tables=connections.tables,
+            vending=connections.sessions,
             recorder=recorder,
             issuer=issuer,
             settings=settings,
@@ -172,9 +175,12 @@ class World:
         )
 
     def close(self) -> None:
-        self.tables.client.close()
-        self.vending.close()
+        self.connections.close()
         self.gate.stop()
+
+    def serve(self, **changes: Any) -> Starlette:
+        """Another server over the same table, with these fields of its connections changed."""
+        return Service(replace(self.connections, **changes)).app
 
     async def new_tenant(self, name: str | None = None) -> TenantId:
         tenant = parse_tenant_id(name or f"tenant-{next(_numbers)}")

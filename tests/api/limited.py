@@ -7,9 +7,9 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from keyfence import app
 from keyfence.admission.admission import Admission
 from keyfence.admission.tenant_limits import TenantLimitsCache
+from keyfence.app.service import Service
 from keyfence.store.tables import Tables
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
@@ -40,17 +40,17 @@ class Server:
     clock: Clock = field(default_factory=Clock)
     hour: Clock = field(default_factory=lambda: Clock(datetime(2026, 5, 31, 23, 30, tzinfo=UTC).timestamp()))
     servers: int = 1
-    width: int = 16
-    turns: Admission = field(init=False)
+    max_calls: int = 16
+    admission: Admission = field(init=False)
     tables: Tables = field(init=False)
     application: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
         tables = self.world.tables
-        allowances = TenantLimitsCache(clock=self.clock, servers=self.servers, width=self.width)
-        self.turns = Admission(allowances=allowances, ledger=UsageLedger(clock=self.hour), total=tables.meter)
-        self.tables = replace(tables, accounts=self.turns.ledger.accounts)
-        self.application = app.application(self.world.settings, tables, self.world.vending, turns=self.turns)
+        limits = TenantLimitsCache(clock=self.clock, servers=self.servers, max_calls=self.max_calls)
+        self.admission = Admission(limits=limits, ledger=UsageLedger(clock=self.hour), total=tables.meter)
+        self.tables = replace(tables, accounts=self.admission.ledger.accounts)
+        self.application = Service(replace(self.world.connections, tables=tables), admission=self.admission).app
 
     async def tenant(self, name: str | None = None, *, stored_bytes: int = 0, **quotas: Any) -> Session:
         id, now = parse_tenant_id(name or f"limited-{next(_numbers)}"), datetime.now(UTC)
@@ -72,7 +72,7 @@ class Server:
 
     @property
     def flushing(self) -> UsageFlusher:
-        return UsageFlusher(self.turns.ledger, UsageRepository(self.tables.control(writes=True)))
+        return UsageFlusher(self.admission.ledger, UsageRepository(self.tables.control(writes=True)))
 
     @property
     def usages(self) -> UsageRepository:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from keyfence import app
 from keyfence.settings import PriceSettings
 from tests.api.limited import Server
 from tests.unit.http.asking import ask
@@ -64,7 +63,7 @@ async def test_a_neighbours_calls_are_not_in_it(world: World) -> None:
 async def test_prices_are_those_of_the_settings(world: World, owner: Session) -> None:
     dear = PriceSettings.model_validate({"region": "x", "as_of": "2026-01-01", "read": 1_000_000, "write": 0})
     settings = world.settings.model_copy(update={"prices": dear})
-    session = replace(owner, application=app.application(settings, world.tables, world.vending))
+    session = replace(owner, application=world.serve(settings=settings))
     assert (await cost(session, USERS, {"cost": True}))["usd"] == 1.5
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from keyfence import app
+from keyfence.app.local import aws_access
+from keyfence.app.service import Service
 from keyfence.hot_partitions.fleet import FleetTraffic
 from keyfence.hot_partitions.hottest import HotPartitionReport
 from keyfence.hot_partitions.partition_load import Partition, PartitionLoad, step_of
@@ -121,8 +122,7 @@ async def test_a_tenants_token_is_told_nothing(world: World, owner: Session) -> 
 async def test_a_server_tells_the_others_while_it_runs_and_not_when_it_is_gone(world: World, owner: Session) -> None:
     """In a fleet so large that a unit or two are its part of what is hot."""
     settings = world.settings.model_copy(update={"traffic_seconds": 0.02, "servers": 1_000})
-    vending = app.local_vending(settings, world.gate.sessions)
-    server = app.application(settings, app.local_tables(settings, vending), vending)
+    server = Service(aws_access(settings, world.gate.sessions).connect()).app
     fleet = FleetTraffic(world.tables.control(writes=False))
 
     async def seen() -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from keyfence import app
+from keyfence.app.service import Service
 from keyfence.auth.egress import EgressPolicy, is_public_address
 from keyfence.auth.key_sets import JwksFetcher
 from keyfence.local.issuer import LocalIssuer
@@ -28,7 +28,7 @@ BOUND = 0.2
 def elsewhere(world: World, **changes: Any) -> World:
     """Another server over the same table, which hears of changes by reading alone."""
     settings = world.settings.model_copy(update={"tenant_cache_seconds": BOUND, **changes})
-    return replace(world, settings=settings, application=app.application(settings, world.tables, world.vending))
+    return replace(world, settings=settings, application=world.serve(settings=settings))
 
 
 def rotated(provider: Provider) -> Provider:
@@ -194,7 +194,7 @@ def fetching(world: World, authority: Authority, *, loopback: bool) -> World:
         resolve=lambda _host, _port: ["127.0.0.1"],
         tls=lambda: trusting,
     )
-    made = app.application(world.settings, world.tables, world.vending, published=JwksFetcher(reach=reach))
+    made = Service(world.connections, jwks=JwksFetcher(reach=reach)).app
     return replace(world, application=made)
 
 

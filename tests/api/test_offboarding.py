@@ -10,7 +10,6 @@ import pytest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from keyfence import app
 from keyfence.jobs.offboard.certificate import compare_export, signer, verify_certificate
 from keyfence_iam.tenant import TenantId
 from tests.engine.leaving import fill, left, migrator, of
@@ -26,8 +25,8 @@ KEY = "k" * 43
 def attended(world: World, tmp_path: Path) -> Iterator[Starlette]:
     """The service as it is under `keyfence dev`, where it may be the migrator too."""
     settings = world.settings.model_copy(update={"exports": tmp_path, "signing_key": SecretStr(KEY), **SHORT_SETTLE})
-    with migrator(world) as by:
-        yield app.application(settings, world.tables, world.vending, by)
+    with migrator(world, **SHORT_SETTLE) as by:
+        yield world.serve(settings=settings, migrator=by)
 
 
 async def offboarded(world: World, tenant: TenantId, application: Starlette | None = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import jwt
 import pytest
 from starlette.applications import Starlette
 
-from keyfence import app
+from keyfence.app.production import application
 from keyfence.local import gate_access
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId
@@ -41,7 +41,7 @@ def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("keyfence.log.configure", lambda **_: None)
-    return app.production()
+    return application()
 
 
 def session(world: World, application: Starlette, tenant: TenantId) -> Session:

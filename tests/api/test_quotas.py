@@ -75,7 +75,7 @@ async def test_units_that_were_read_are_paid_before_the_next_request(world: Worl
     status, error = await tried(session)
     assert (status, error["code"], error["quota"]) == (429, "THROTTLED", "readUnitsPerSecond")
     assert world.calls() == []
-    (spent,) = [leaf.kept() for leaf in server.turns.ledger.due() if leaf.tenant == session.tenant]
+    (spent,) = [leaf.kept() for leaf in server.admission.ledger.due() if leaf.tenant == session.tenant]
     assert 2 < sum(one.read_units for one in spent.operations.values()) < 5
     server.clock.now += error["retryAfterMs"] / 1000
     assert await tried(session) == (200, {})
@@ -85,7 +85,7 @@ async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(wo
     """Not from what a write consumes: moto says nothing of transactions."""
     session = await server.tenant(write_units_per_second=10)
     assert await tried(session, CREATE) == (200, {})
-    turn = server.turns.begin(await server_tenant(server, session))
+    turn = server.admission.admit(await server_tenant(server, session))
     turn.add(ConsumedCapacity("TransactWriteItems", 0.0, 120.0))
     world.calls()
     status, error = await tried(session, GROUP)

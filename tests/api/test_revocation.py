@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import jwt
 import pytest
 
-from keyfence import app
 from keyfence.auth.principal import Role
 from keyfence.domains.sessions.revocation import RevocationRepository
 from keyfence.domains.users.repository import UserRepository
@@ -32,7 +31,7 @@ async def test_a_revoked_token_is_refused_on_every_server_and_others_of_the_same
     world: World, owner: Session
 ) -> None:
     stolen, kept = (world.session(owner.tenant, user="ann") for _ in range(2))
-    other_server = app.application(world.settings, world.tables, world.vending)
+    other_server = world.serve()
     elsewhere = replace(stolen, application=other_server)
     assert [await status(one) for one in (stolen, elsewhere)] == [(200, None)] * 2
     assert (await owner.ask(REVOKE, jti=jti(stolen))) == {"revokeSession": True}
@@ -101,7 +100,7 @@ async def test_every_request_asks_once_consistently_on_a_session_that_cannot_wri
 
 async def test_who_may_believe_for_a_while_asks_once_in_that_while(world: World, owner: Session) -> None:
     settings = world.settings.model_copy(update={"revocation_seconds": 60.0})
-    patient = replace(owner, application=app.application(settings, world.tables, world.vending))
+    patient = replace(owner, application=world.serve(settings=settings))
     await patient.ask(USERS)
     world.calls()
     await patient.ask(USERS)

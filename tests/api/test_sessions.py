@@ -6,7 +6,6 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from keyfence import app
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.store.dynamodb.credentials import TenantCredentials
@@ -40,7 +39,7 @@ def signed(world: World) -> list[GateSession]:
 
 async def fresh(world: World, tenant: TenantId) -> Session:
     """A service that has not seen the tenant yet, and so reads the register."""
-    application = app.application(world.settings, world.tables, world.vending)
+    application = world.serve()
     return replace(world.session(tenant), application=application)
 
 
@@ -121,7 +120,7 @@ async def test_beyond_the_budget_for_sts_a_new_tenant_is_throttled_with_the_time
     tenant = await world.new_tenant()
     vending = SessionCache(world.vending._assume, budget=call_budget(0.5))
     tables = replace(world.tables, credentials=TenantCredentials(vending))
-    application = app.application(world.settings, tables, vending)
+    application = world.serve(tables=tables, sessions=vending)
     answer = await replace(world.session(tenant), application=application).post({"query": USERS})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "2")
     (error,) = answer.json()["errors"]

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from keyfence import app
-from keyfence.app.migrators import local_migrator
+from keyfence.app.local import aws_access
 from keyfence_iam.tenant import TenantId
 from tests.world import SHORT_SETTLE, Session, World
 
@@ -31,8 +30,8 @@ CREATE = """mutation ($email: String!) {
 async def operator(world: World, moving: bool) -> AsyncIterator[Session]:
     """At a server that waits for nobody, with a migrator or without one."""
     settings = world.settings.model_copy(update=SHORT_SETTLE)
-    migrator = local_migrator(settings, world.gate.sessions) if moving else None
-    application = app.application(settings, world.tables, world.vending, migrator)
+    migrator = aws_access(settings, world.gate.sessions).connect_migrator() if moving else None
+    application = world.serve(settings=settings, migrator=migrator)
     yield replace(world.operator(), application=application)
     if migrator:
         migrator.close()

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from keyfence import app
+from keyfence.app.local import aws_access
+from keyfence.app.service import Service
 from keyfence_iam.tenant import parse_tenant_id
 from tests.api.operating import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, Newcomer, kinds
 from tests.world import World
@@ -55,7 +56,7 @@ async def test_a_session_that_was_given_out_before_is_refused_by_the_fence(world
 
 async def test_a_server_that_does_not_know_yet_is_refused_by_the_fence(world: World) -> None:
     newcomer = await arrived(world)
-    unaware = app.application(world.settings, world.tables, world.vending)
+    unaware = world.serve()
     elsewhere = replace(newcomer.session(world), application=unaware)
     users = "{ users { edges { node { id } } } }"
     await elsewhere.ask(users)
@@ -75,13 +76,15 @@ async def test_suspending_at_once_shuts_everybody_out_who_was_suspended(world: W
             )
 
 
-async def test_a_fence_that_cannot_be_told_is_said_and_the_same_again_tells_it(world: World) -> None:
+async def test_a_suspension_that_iam_did_not_get_is_an_error_and_to_repeat_it_publishes_it(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
-    deaf = world.settings.model_copy(update={"iam_endpoint_url": "http://127.0.0.1:9"})
-    elsewhere = replace(operator, application=app.application(deaf, world.tables, world.vending))
-    (error,) = (await elsewhere.answer(SUSPEND, id=newcomer.id))["errors"]
+    unreachable = world.settings.model_copy(update={"iam_endpoint_url": "http://127.0.0.1:9"})
+    connections = aws_access(unreachable, world.gate.sessions).connect()
+    without_iam = replace(operator, application=Service(connections).app)
+    (error,) = (await without_iam.answer(SUSPEND, id=newcomer.id))["errors"]
     assert error["extensions"]["code"] == "THROTTLED"
-    assert "send the same again" in error["message"]
+    assert "send the same request again" in error["message"]
+    connections.close()
     client = world.client(parse_tenant_id(newcomer.id))
     key = {"PK": {"S": f"TENANT#{newcomer.id}#USER#x"}, "SK": {"S": "PROFILE"}}
     client.get_item(TableName=world.settings.table, Key=key)

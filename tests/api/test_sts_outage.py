@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from keyfence import app
 from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.sts import SessionCache
@@ -39,9 +38,7 @@ class Service:
 def service(world: World, owner: Session) -> Iterator[Service]:
     made: Service
     vending = SessionCache(world.vending._assume, clock=lambda: made.now, chance=lambda: 1.0)
-    application = app.application(
-        world.settings, replace(world.tables, credentials=TenantCredentials(vending)), vending
-    )
+    application = world.serve(tables=replace(world.tables, credentials=TenantCredentials(vending)), sessions=vending)
     made = Service(world, vending, replace(owner, application=application))
     yield made
     world.gate.faults = ()

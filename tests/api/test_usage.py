@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from keyfence import app
+from keyfence.app.local import aws_access
+from keyfence.app.service import Service
 from keyfence.domains.users.access_patterns import user_by_id
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput
@@ -224,8 +225,7 @@ async def test_the_items_of_usage_go_after_400_days(world: World, server: Server
 async def lived(world: World, session: Session, seconds: float, until: Callable[[], Awaitable[bool]]) -> None:
     """A server that serves one request, and ends when it is told to."""
     settings = world.settings.model_copy(update={"usage_seconds": seconds})
-    vending = app.local_vending(settings, world.gate.sessions)
-    server = app.application(settings, app.local_tables(settings, vending), vending)
+    server = Service(aws_access(settings, world.gate.sessions).connect()).app
     async with server.router.lifespan_context(server):
         await replace(session, application=server).ask(USERS)
         for _ in range(PATIENCE):

@@ -19,14 +19,14 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from keyfence import app, log
-from keyfence.admission.admission import Admission
+from keyfence import log
+from keyfence.admission.admission import Admission, TenantRequest
 from keyfence.admission.tenant_limits import TenantLimitsCache
 from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
 from keyfence.auth.verifier import tenant_verifier
 from keyfence.domains.users.repository import UserRepository
-from keyfence.graphql.context import Context, TenantRequest
+from keyfence.graphql.context import Context
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
@@ -89,8 +89,8 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
     executor = GraphQLExecutor(load_domains().schema)
     request = GraphQLRequest(query=QUERY)
     tenant = await TenantCache(world.tables.control(writes=False)).get(session.tenant)
-    turns = Admission(allowances=TenantLimitsCache(), ledger=UsageLedger(), total=world.tables.meter)
-    caller = TenantRequest(await verifier.verify(session.token), tenant, turns.begin(tenant), location_of(tenant))
+    admission = Admission(limits=TenantLimitsCache(), ledger=UsageLedger(), total=world.tables.meter)
+    caller = TenantRequest(await verifier.verify(session.token), tenant, admission.admit(tenant), location_of(tenant))
     table = world.table(session.tenant, writes=False)
     canned = await _canned(world, session)
 
@@ -98,7 +98,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
         return executor.prepare(request)
 
     async def execute() -> object:
-        table = canned.tables.tenant(caller.home, writes=False, meter=caller.turn, lane=caller.turn.way)
+        table = canned.tables.tenant(caller.location, writes=False, meter=caller.admitted, lane=caller.admitted.slot)
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 
     return {
@@ -136,7 +136,7 @@ def _canned_application(world: World, page: Answer, session: Session) -> Any:
         async def call(self, operation: str, *rest: Any) -> Answer:
             return page if operation == "Query" else await world.tables.client.call(operation, *rest)
 
-    return app.application(world.settings, replace(world.tables, client=ByOperation(page)), world.vending)
+    return world.serve(tables=replace(world.tables, client=ByOperation(page)))
 
 
 async def _post(application: Any, token: str, *, refused: bool = False) -> None:

@@ -69,9 +69,9 @@ def registered() -> Filled:
 
 def allowed() -> Filled:
     kept = tenant_limits.TenantLimitsCache()
-    for tenant in tenants(tenant_limits.LARGEST):
+    for tenant in tenants(tenant_limits.MAX_TENANTS):
         kept.of(tenant)
-    return Filled("allowances", tenant_limits.LARGEST, kept, len(kept))
+    return Filled("allowances", tenant_limits.MAX_TENANTS, kept, len(kept))
 
 
 def counted() -> Filled:

@@ -24,8 +24,10 @@ from typing import IO, Any, NamedTuple, cast
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence import app, log
-from keyfence.app.process import tune_process
+from keyfence import log
+from keyfence.app.local import aws_access
+from keyfence.app.production import tune_process
+from keyfence.app.service import Service
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.local.engines import dynoxide
@@ -234,9 +236,8 @@ def _serve(plan: dict[str, Any]) -> None:
 
     settings = Settings(**plan["settings"])
     sessions = SessionIssuer(Account.of(Deployment(table=settings.table)), bytes.fromhex(plan["gate_key"]))
-    vending = app.local_vending(settings, sessions)
     log.configure(as_json=True, file=Path(os.devnull).open("w"))  # noqa: SIM115
-    application = app.application(settings, app.local_tables(settings, vending), vending)
+    application = Service(aws_access(settings, sessions).connect()).app
     tune_process()
     uvicorn.run(application, port=plan["port"], loop="uvloop", http="httptools", log_config=None, access_log=False)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyfence.app.process import tune_process
+from keyfence.app.production import tune_process
 from keyfence.domains.activity.activity_log import Activity, ActivityId, ActivityRepository, activities
 from keyfence.errors import Throttled
 from keyfence.jobs.job import Job

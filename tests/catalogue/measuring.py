@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-from keyfence import app
 from keyfence.access_patterns.report import Measured
+from keyfence.app.local import connection_options
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import DynamoDbClient
 from keyfence.store.keys import Fence
@@ -47,7 +47,7 @@ async def fill(world: World, tenant: TenantId, crowd: Crowd) -> int:
     puts = [
         {"Put": {"TableName": table, "Item": entity.item(model, fence, UNSHARDED)}} for entity, model in crowd.kept()
     ]
-    engine = DynamoDbClient(replace(app.local_wire(world.settings), endpoint_url=world.engine_url))
+    engine = DynamoDbClient(replace(connection_options(world.settings), endpoint_url=world.engine_url))
     for start in range(0, len(puts), TRANSACTION):
         await engine.call("TransactWriteItems", {"TransactItems": puts[start : start + TRANSACTION]}, NOBODY)
     engine.close()
@@ -56,7 +56,7 @@ async def fill(world: World, tenant: TenantId, crowd: Crowd) -> int:
 
 async def _measured(world: World, tenant: TenantId, crowd: Crowd, watch: Watch) -> AsyncIterator[Measured]:
     session = world.session(tenant)
-    newcomer = replace(session, application=app.application(world.settings, world.tables, world.vending))
+    newcomer = replace(session, application=world.serve())
     watch.taken()
     await newcomer.ask("{ viewer { subject tenant { name } } }")
     yield measured("viewer", watch.taken())

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence import app as composed
 from keyfence.cli.tenant import list_show
 from keyfence.local.data_directory import gate_key
 from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageHour, UsageRepository
@@ -88,7 +87,7 @@ def newcomer() -> tuple[str, Provider]:
 
 def served(world: World, id: str, provider: Provider) -> dict[str, Any]:
     """By a server that knows of nobody yet."""
-    fresh = composed.application(world.settings, world.tables, world.vending)
+    fresh = world.serve()
     session = Session(fresh, provider.token(tenant=id), parse_tenant_id(id))
     return asyncio.run(session.answer(VIEWER))
 

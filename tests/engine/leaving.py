@@ -9,7 +9,8 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from keyfence import app
+from keyfence.app.commands import connect_migrator
+from keyfence.app.local import aws_access
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import CertificateSigner
 from keyfence.jobs.offboard.job import OffboardResources, Worker
@@ -76,7 +77,7 @@ def through(by: MigratorAccess, client: DynamoDb) -> MigratorAccess:
 
 @contextmanager
 def migrator(world: World, **changes: float) -> Iterator[MigratorAccess]:
-    with app.migrator(world.settings.model_copy(update=changes), world.gate.sessions) as made:
+    with connect_migrator(aws_access(world.settings.model_copy(update=changes), world.gate.sessions)) as made:
         yield made
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfence.app.migrators import local_migrator
+from keyfence.app.local import aws_access
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.jobs.job import Job
@@ -52,7 +52,7 @@ class Mover:
 
 @contextmanager
 def moving_in(world: World, **changes: float) -> Iterator[Mover]:
-    made = local_migrator(world.settings.model_copy(update=changes), world.gate.sessions)
+    made = aws_access(world.settings.model_copy(update=changes), world.gate.sessions).connect_migrator()
     yield Mover(made)
     made.close()
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfence import app
 from keyfence.local import gate_access
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
 from keyfence.store.dynamodb.client import ConnectionOptions
@@ -61,7 +60,7 @@ class Moving:
         return self.world.tables.tenant(await self.home(phase, placement), writes=True)
 
     def server(self) -> Session:
-        application = app.application(self.world.settings, self.world.tables, self.world.vending)
+        application = self.world.serve()
         return replace(self.world.session(self.tenant), application=application)
 
     def items(self, table: str) -> Items:

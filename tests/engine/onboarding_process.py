@@ -6,8 +6,10 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from keyfence import app
+from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.onboarding import Onboarding, OnboardingRequest
+from keyfence.app.connections import Connections
+from keyfence.app.local import aws_access
 from keyfence.settings import Settings
 from keyfence.store.tables import Tables
 from keyfence.tenancy.quotas import Tier
@@ -31,8 +33,11 @@ def application(id: str, jwks: dict[str, Any]) -> OnboardingRequest:
     )
 
 
-def onboarding(tables: Tables, settings: Settings) -> Onboarding:
-    return app.onboarding(settings, TenantRepository(tables.control(writes=True), "an-operator"), tables)
+def onboarding(tables: Tables, connections: Connections) -> Onboarding:
+    factory = AdminContextFactory(
+        settings=connections.settings, tables=tables, publish_suspensions=connections.publish_suspensions
+    )
+    return factory.onboarding(TenantRepository(tables.control(writes=True), "an-operator"))
 
 
 def main(given: dict[str, Any]) -> None:
@@ -44,9 +49,10 @@ def main(given: dict[str, Any]) -> None:
         cursor_keys=("dev-" + "A" * 43,),
     )
     sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
-    tables = app.local_tables(settings, app.local_vending(settings, sessions))
+    connections = aws_access(settings, sessions).connect()
+    tables = connections.tables
     killed = replace(tables, client=Dying(tables.client, given["at"], given["moment"], be_killed))
-    asyncio.run(onboarding(killed, settings)(application(given["id"], given["jwks"])))
+    asyncio.run(onboarding(killed, connections)(application(given["id"], given["jwks"])))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ import json
 import sys
 from typing import Any
 
-from keyfence import app
+from keyfence.app.commands import connect_migrator
+from keyfence.app.local import aws_access
 from keyfence.settings import Settings
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
@@ -24,7 +25,7 @@ def main(given: dict[str, Any]) -> None:
         cursor_keys=("dev-" + "A" * 43,),
     )
     sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
-    with app.migrator(settings, sessions) as by:
+    with connect_migrator(aws_access(settings, sessions)) as by:
         killed = through(by, Dying(by.tables.client, given["at"], "after", be_killed))
         asyncio.run(_carry_on(Resharder(by=killed), given))
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from keyfence import app
+from keyfence.app.local import aws_access
+from keyfence.app.service import Service
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
@@ -28,11 +29,9 @@ VIEWER = "{ viewer { tenant { id } user { email } } }"
 def hurried(world: World) -> Iterator[World]:
     """A server whose STS may be asked as often as it likes."""
     settings = world.settings.model_copy(update={"sts_calls_per_second": 10_000.0})
-    vending = app.local_vending(settings, world.gate.sessions)
-    tables = app.local_tables(settings, vending)
-    yield replace(world, vending=vending, application=app.application(settings, tables, vending))
-    tables.client.close()
-    vending.close()
+    connections = aws_access(settings, world.gate.sessions).connect()
+    yield replace(world, vending=connections.sessions, application=Service(connections).app)
+    connections.close()
 
 
 async def in_turn(work: Callable[[Newcomer], Awaitable[None]], newcomers: list[Newcomer]) -> None:

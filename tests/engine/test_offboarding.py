@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from keyfence import app
+from keyfence.admin.context import AdminContextFactory
 from keyfence.admin.onboarding import OnboardingRequest
 from keyfence.errors import BadInput, Conflict, Forbidden, NotFound
 from keyfence.jobs.migrator import MigratorAccess
@@ -292,7 +292,10 @@ async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAcces
         issuer=ISSUER,
         jwks=keys.jwks(),
     )
-    onboard = app.onboarding(world.settings, with_means.register, world.tables)
+    factory = AdminContextFactory(
+        settings=world.settings, tables=world.tables, publish_suspensions=world.connections.publish_suspensions
+    )
+    onboard = factory.onboarding(with_means.register)
     await onboard(wanted)
     job = await offboard(with_means, wanted.id)
     tenant = await with_means.register.get(wanted.id)

@@ -26,7 +26,7 @@ KILLED: list[tuple[int, Moment]] = [(1, "after"), (3, "before"), (3, "after")]
 
 
 async def onboarded(world: World, tables: Tables, id: str) -> OnboardingResult:
-    return await onboarding(tables, world.settings)(application(id, KEYS.jwks()))
+    return await onboarding(tables, world.connections)(application(id, KEYS.jwks()))
 
 
 def left(world: World, id: str) -> list[str]:

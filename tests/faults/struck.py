@@ -6,7 +6,6 @@ from typing import Any, get_args
 
 import pytest
 
-from keyfence import app
 from keyfence.store.dynamodb.caller import CallLimit, RetryPolicy
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.location import TenantLocation
@@ -104,7 +103,7 @@ class Change:
     def _hasty(self) -> Session:
         tables = self.world.tables
         hasty = Hasty(client=tables.client, name=tables.name, cursors=tables.cursors, credentials=tables.credentials)
-        return replace(self.session, application=app.application(self.world.settings, hasty, self.world.vending))
+        return replace(self.session, application=self.world.serve(tables=hasty))
 
     async def _struck(self, session: Session, nth: int, *kinds: Kind) -> Answer:
         self.world.gate.faults = [

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from keyfence import app
+from keyfence.app.local import aws_access
 from keyfence.local import gate_access
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin
@@ -75,7 +75,7 @@ class Silos:
 
 @contextmanager
 def silos(world: World) -> Iterator[Silos]:
-    mover = app.local_vending(world.settings, world.gate.sessions, "migrator")
+    mover = aws_access(world.settings, world.gate.sessions).open_sessions("migrator")
     made = Silos(world, mover)
     for tenant in (TENANT, *NEIGHBOURS):
         made.making(made.of(tenant)).create()

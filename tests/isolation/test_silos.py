@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from keyfence import app
 from keyfence.tenancy.suspensions import PublishSuspensions
 from keyfence_iam.sts.session_spec import TableAccess
 from tests.isolation.calls import kinds
@@ -25,7 +24,7 @@ def beside(world: World) -> Iterator[Silos]:
 
 @pytest.fixture
 async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
-    shut = app.suspension_publisher(world.settings, world.vending)
+    shut = world.connections.publish_suspensions
     yield shut
     await shut([])
 

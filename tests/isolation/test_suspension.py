@@ -9,7 +9,6 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from keyfence import app
 from keyfence.local import gate_access
 from keyfence.tenancy.suspensions import PublishSuspensions
 from keyfence_iam.credentials import Credentials
@@ -50,7 +49,7 @@ def unfenced(table: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
-    shut = app.suspension_publisher(world.settings, world.vending)
+    shut = world.connections.publish_suspensions
     yield shut
     await shut([])
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from keyfence.app import production, startup_problems
+from keyfence.app.production import application, startup_problems
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings
 
@@ -54,6 +54,6 @@ def test_production_does_not_start_on_development_keys(monkeypatch: pytest.Monke
     monkeypatch.setenv("KEYFENCE_CURSOR_KEYS", secrets.token_urlsafe(32))
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([{"issuer": "https://a.example", "jwks": issuer.jwks()}]))
     with pytest.raises(BadSettings, match="development"):
-        production()
+        application()
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([SOUND]))
-    assert production().routes
+    assert application().routes

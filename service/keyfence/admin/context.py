@@ -1,30 +1,43 @@
-"""What the resolvers of one operator's request hold: the register, and what can be done to the tenants in it."""
+"""`Context` of an operator's request, and `AdminContextFactory`, which makes it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strawberry.types import Info as StrawberryInfo
 
 from keyfence.admin.onboarding import Onboarding
 from keyfence.auth.principal import Operator
-from keyfence.hot_partitions.fleet import HotPartitions
+from keyfence.domains.activity.activity_log import activity_log
+from keyfence.domains.users.repository import UserRepository
+from keyfence.hot_partitions.fleet import FleetTraffic, HotPartitions
+from keyfence.jobs.job import Job
 from keyfence.jobs.lease import JobStore
+from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.move.start import StartMove
-from keyfence.jobs.offboard.start import Offboard
-from keyfence.jobs.reshard.start import StartReshard
+from keyfence.jobs.offboard.certificate import signer
+from keyfence.jobs.offboard.job import OffboardWithinRequest
+from keyfence.jobs.offboard.start import Offboard, StartOffboarding
+from keyfence.jobs.reshard.start import StartReshard, nobody
+from keyfence.settings import Settings
+from keyfence.store.tables import Tables
 from keyfence.tenancy.administration import IssuerKeyRotation, TenantAdministration
+from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher
 from keyfence.tenancy.tenant import Tenant
-from keyfence.usage.hourly_usage import PriceTable, UsageRepository
+from keyfence.usage.hourly_usage import PriceTable, UsageRepository, price_table
+
+ONBOARDER = "keyfence"
+"""The author of a tenant's first user in the tenant's activity log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """No tenant's data can be reached through it, but for the owner whom onboarding writes."""
+    """What resolvers of the operators' API reach. None of it reads a tenant's own items."""
 
     operator: Operator
     register: TenantRepository
-    standing: TenantAdministration
+    administration: TenantAdministration
     onboarding: Onboarding
     rotation: IssuerKeyRotation
     offboarding: Offboard
@@ -33,9 +46,68 @@ class Context:
     migrations: JobStore
     usages: UsageRepository
     prices: PriceTable
-    hot: HotPartitions
-    told: Callable[[Tenant], None]
-    """Hears of tenants that changed, so that this very process knows at once."""
+    hot_partitions: HotPartitions
+    on_tenant_changed: Callable[[Tenant], None]
+    """Called with each changed tenant, so that this process uses it immediately."""
 
 
 Info = StrawberryInfo[Context, None]
+
+
+def _ignore(_: Tenant) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminContextFactory:
+    """Makes the context of an operator's request or command.
+
+    Without a migrator, an offboarding is only started here; `keyfence tenant offboard` completes it."""
+
+    settings: Settings
+    tables: Tables
+    publish_suspensions: PublishSuspensions
+    on_tenant_changed: Callable[[Tenant], None] = _ignore
+    run_job: Callable[[Job], None] = nobody
+    migrator: MigratorAccess | None = None
+
+    def context(self, operator: Operator, *, writes: bool) -> Context:
+        control, on_changed = self.tables.control(writes=writes), self.on_tenant_changed
+        register = TenantRepository(control, operator.subject)
+        suspensions = SuspensionPublisher(control, self.publish_suspensions)
+        return Context(
+            operator=operator,
+            register=register,
+            administration=TenantAdministration(register, suspensions, on_changed),
+            onboarding=self.onboarding(register),
+            rotation=IssuerKeyRotation(register, on_changed),
+            offboarding=self._offboarding(StartOffboarding(register, suspensions, on_changed)),
+            reshards=StartReshard(register, on_changed, self.run_job),
+            moves=StartMove(register, on_changed, self.run_job),
+            migrations=JobStore(control),
+            usages=UsageRepository(control),
+            prices=price_table(self.settings),
+            hot_partitions=HotPartitions(control, FleetTraffic(control)),
+            on_tenant_changed=on_changed,
+        )
+
+    def onboarding(self, register: TenantRepository) -> Onboarding:
+        """Return the onboarding, which writes the owner's item with the new tenant's own session."""
+        configured = (*self.settings.issuers, *self.settings.admin_issuers)
+        return Onboarding(register, self._users_of, frozenset(one.issuer for one in configured))
+
+    def _users_of(self, tenant: Tenant) -> UserRepository:
+        table = self.tables.tenant(location_of(tenant), writes=True)
+        return UserRepository(replace(table, activity_log=activity_log(ONBOARDER)))
+
+    def _offboarding(self, start: StartOffboarding) -> Offboard:
+        settings = self.settings
+        if self.migrator is None or settings.exports is None or settings.signing_key is None:
+            return start
+        resources = self.migrator.means(
+            by=start.register.by,
+            exports=settings.exports,
+            signer=signer(settings.signing_key.get_secret_value()),
+            rate=settings.migration_units_per_second,
+        )
+        return OffboardWithinRequest(start, resources)

@@ -21,11 +21,11 @@ class TenantMutations:
         self, info: Info, id: strawberry.ID, name: str, expected_version: int | None = None
     ) -> Tenant:
         tenant = parse_tenant_id(id)
-        return Tenant.of(await info.context.standing.rename(tenant, name, expected_version=expected_version))
+        return Tenant.of(await info.context.administration.rename(tenant, name, expected_version=expected_version))
 
     @strawberry.mutation(description="What was agreed with the tenant alone stays as it is.")
     async def set_tier(self, info: Info, id: strawberry.ID, tier: Tier) -> Tenant:
-        return Tenant.of(await info.context.standing.set_tier(parse_tenant_id(id), tier))
+        return Tenant.of(await info.context.administration.set_tier(parse_tenant_id(id), tier))
 
     @strawberry.mutation(description="Agree on quotas with this tenant alone; what is left out stays.")
     async def set_quotas(
@@ -48,15 +48,15 @@ class TenantMutations:
         given = {name: value for name, value in named.items() if value is not None}
         if not given:
             raise BadInput("name at least one quota")
-        return Tenant.of(await info.context.standing.set_quotas(parse_tenant_id(id), given))
+        return Tenant.of(await info.context.administration.set_quotas(parse_tenant_id(id), given))
 
     @strawberry.mutation(description="From the next request on nobody of the tenant is served, and no session works.")
     async def suspend_tenant(self, info: Info, id: strawberry.ID, reason: str) -> Tenant:
-        return Tenant.of(await info.context.standing.suspend(parse_tenant_id(id), reason))
+        return Tenant.of(await info.context.administration.suspend(parse_tenant_id(id), reason))
 
     @strawberry.mutation(description="Serve a suspended tenant again.")
     async def resume_tenant(self, info: Info, id: strawberry.ID) -> Tenant:
-        return Tenant.of(await info.context.standing.resume(parse_tenant_id(id)))
+        return Tenant.of(await info.context.administration.resume(parse_tenant_id(id)))
 
 
 @strawberry.type
@@ -120,7 +120,7 @@ class OnboardingMutations:
     @strawberry.mutation(description="Idempotent: the same request again answers with the same tenant.")
     async def onboard_tenant(self, info: Info, input: OnboardTenantInput) -> OnboardedTenant:
         onboarded = await info.context.onboarding(input.application())
-        info.context.told(onboarded.tenant)
+        info.context.on_tenant_changed(onboarded.tenant)
         return OnboardedTenant.of(onboarded)
 
 

@@ -125,4 +125,4 @@ class HotPartitionQueries:
 
     @strawberry.field(description="Of all servers together, the hottest first.")
     async def hot_partitions(self, info: Info, first: int | None = 20) -> list[HotPartition]:
-        return [HotPartition.of(one) for one in await info.context.hot.hottest(first=page_size(first))]
+        return [HotPartition.of(one) for one in await info.context.hot_partitions.hottest(first=page_size(first))]

@@ -1,4 +1,7 @@
-"""`Admission`: lets a request in or refuses it, counts it, and charges its calls; priority between tenants."""
+"""`Admission`: checks a tenant's quotas before a request runs, counts the request, and charges its calls.
+
+`PriorityGate` lets requests of tenants within their quotas go before those of tenants that exceed theirs.
+"""
 
 import asyncio
 from collections import Counter
@@ -9,146 +12,166 @@ from dataclasses import dataclass, field
 import structlog
 
 from keyfence.admission.tenant_limits import OverQuota, TenantLimits, TenantLimitsCache
+from keyfence.auth.principal import Principal
+from keyfence.settings import Settings
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
+from keyfence.store.location import TenantLocation
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.hourly_usage import UNKNOWN
 from keyfence.usage.ledger import UsageLedger
 
-GIVES_WAY_SECONDS = 0.025
-"""For how long one request gives way in all: a tenant that is over its quota must still get its quota."""
-
-
-@dataclass(slots=True)
-class PriorityGate:
-    """Counts the requests under way that nobody goes before."""
-
-    _ahead: int = 0
-    _behind: "set[asyncio.Future[None]]" = field(default_factory=set)
-
-    @contextmanager
-    def ahead(self) -> Iterator[None]:
-        self._ahead += 1
-        try:
-            yield
-        finally:
-            self._ahead -= 1
-            if not self._ahead:
-                self._wave_on()
-
-    async def yield_to_others(self, seconds: float) -> float:
-        """While anybody is ahead, and no longer than that; for how long it was."""
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        until = begun + seconds
-        while self._ahead and (left := until - loop.time()) > 0:
-            turn: asyncio.Future[None] = loop.create_future()
-            self._behind.add(turn)
-            try:
-                await asyncio.wait({turn}, timeout=left)
-            finally:
-                self._behind.discard(turn)
-        return loop.time() - begun
-
-    def _wave_on(self) -> None:
-        for turn in self._behind:
-            if not turn.done():
-                turn.set_result(None)
-
-
-@dataclass(slots=True)
-class CallSlot:
-    """The calls of one request: each waits for its tenant's lane. Where its tenant has to give way, it does so before a
-    call goes out and before its answer is worked on."""
-
-    lane: ConcurrencyLimit
-    precedence: PriorityGate
-    patience: float = 0.0
-
-    async def yield_to_others(self) -> None:
-        if self.patience:
-            waited = await self.precedence.yield_to_others(self.patience)
-            self.patience = max(0.0, self.patience - waited)
-
-    async def __aenter__(self) -> None:
-        await self.yield_to_others()
-        await self.lane.__aenter__()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.lane.__aexit__()
-        await self.yield_to_others()
-
+MAX_YIELD_SECONDS = 0.025
+"""How long one request waits for others, in total. A tenant that exceeds its quota must still get its quota."""
 
 log = structlog.get_logger(__name__)
 
 
+@dataclass(slots=True)
+class PriorityGate:
+    """Counts the running requests that have priority. Other requests wait while there are any."""
+
+    _running: int = 0
+    _waiting: "set[asyncio.Future[None]]" = field(default_factory=set)
+
+    @contextmanager
+    def hold_priority(self) -> Iterator[None]:
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._wake_all()
+
+    async def yield_to_others(self, seconds: float) -> float:
+        """Wait while requests with priority run, at most this long. Returns how long it waited."""
+        loop = asyncio.get_running_loop()
+        started_at = loop.time()
+        deadline = started_at + seconds
+        while self._running and (remaining := deadline - loop.time()) > 0:
+            woken: asyncio.Future[None] = loop.create_future()
+            self._waiting.add(woken)
+            try:
+                await asyncio.wait({woken}, timeout=remaining)
+            finally:
+                self._waiting.discard(woken)
+        return loop.time() - started_at
+
+    def _wake_all(self) -> None:
+        for woken in self._waiting:
+            if not woken.done():
+                woken.set_result(None)
+
+
+@dataclass(slots=True)
+class CallSlot:
+    """Each DynamoDB call of one request enters it, and waits for the concurrency limit of its tenant.
+
+    A request with low priority also yields to others, before a call is sent and before its answer is processed.
+    `yield_seconds` is how long it still may."""
+
+    calls: ConcurrencyLimit
+    priority: PriorityGate
+    yield_seconds: float = 0.0
+
+    async def yield_to_others(self) -> None:
+        if self.yield_seconds:
+            waited = await self.priority.yield_to_others(self.yield_seconds)
+            self.yield_seconds = max(0.0, self.yield_seconds - waited)
+
+    async def __aenter__(self) -> None:
+        await self.yield_to_others()
+        await self.calls.__aenter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.calls.__aexit__()
+        await self.yield_to_others()
+
+
 @dataclass(slots=True, kw_only=True)
 class AdmittedRequest(CapacityMeter):
-    """The meter of the request, which charges its tenant; `way` is where its calls wait."""
+    """A request that its tenant's request rate allows. It is also the meter that charges its calls to the tenant."""
 
     tenant: Tenant
-    allowance: TenantLimits
-    turns: "Admission"
-    way: CallSlot
+    limits: TenantLimits
+    admission: "Admission"
+    slot: CallSlot
     operation: str = UNKNOWN
 
     def add(self, spent: ConsumedCapacity) -> None:
         CapacityMeter.add(self, spent)
-        self.allowance.charge(spent, self.turns.now())
-        self.turns.ledger.add(self.tenant.id, self.operation, spent)
+        self.limits.charge(spent, self.admission.now())
+        self.admission.ledger.add(self.tenant.id, self.operation, spent)
 
     @asynccontextmanager
-    async def taken(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
-        """Before the first call to DynamoDB, and until the last; raises OverQuota."""
+    async def running(self, operation: str, *, writes: bool) -> AsyncIterator[None]:
+        """Hold a place among the tenant's concurrent requests, from the first call to DynamoDB to the last.
+
+        Raises OverQuota if too many requests wait already, or if the request writes and the write units are used up."""
         self.operation = operation
         try:
-            self.allowance.admit_concurrent()
+            self.limits.admit_concurrent()
             if writes:
-                self.allowance.admit_write(self.turns.now())
+                self.limits.admit_write(self.admission.now())
         except OverQuota as refusal:
-            self.turns.refused(self.tenant, operation, refusal)
+            self.admission.refused(self.tenant, operation, refusal)
             raise
-        self.turns.ledger.line(self.tenant.id, operation).requests += 1
-        async with self.allowance.running:
-            with await self._place():
+        self.admission.ledger.counter(self.tenant.id, operation).requests += 1
+        async with self.limits.running:
+            with await self._prioritized():
                 yield
 
-    async def _place(self) -> AbstractContextManager[None]:
-        """Ahead of those who are over their quotas, or behind all others."""
-        if not self.allowance.has_low_priority(self.turns.now()):
-            return self.turns.precedence.ahead()
-        self.way.patience = GIVES_WAY_SECONDS
-        await self.way.yield_to_others()
+    async def _prioritized(self) -> AbstractContextManager[None]:
+        if not self.limits.has_low_priority(self.admission.now()):
+            return self.admission.priority.hold_priority()
+        self.slot.yield_seconds = MAX_YIELD_SECONDS
+        await self.slot.yield_to_others()
         return nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Gives requests their turns, by the quotas of their tenants."""
+    """Admits requests by the quotas of their tenants. `refusals` counts refused requests by quota."""
 
-    allowances: TenantLimitsCache
+    limits: TenantLimitsCache
     ledger: UsageLedger
     total: CapacityMeter
-    precedence: PriorityGate = field(default_factory=PriorityGate)
+    priority: PriorityGate = field(default_factory=PriorityGate)
     refusals: Counter[str] = field(default_factory=Counter)
-    """Requests by the quota that refused them."""
 
-    def begin(self, tenant: Tenant) -> AdmittedRequest:
-        """Before the body of the request is read: asks nobody, and raises OverQuota."""
-        allowance = self.allowances.of(tenant)
+    @classmethod
+    def from_settings(cls, settings: Settings, total: CapacityMeter) -> "Admission":
+        """One tenant uses at most half of the threads that call DynamoDB."""
+        limits = TenantLimitsCache(servers=settings.fleet, max_calls=max(1, settings.data_threads // 2))
+        return cls(limits=limits, ledger=UsageLedger(), total=total)
+
+    def admit(self, tenant: Tenant) -> AdmittedRequest:
+        """Take one request from the tenant's rate, before the body is read. Raises OverQuota; calls nothing."""
+        limits = self.limits.of(tenant)
         try:
-            allowance.admit(self.now())
+            limits.admit(self.now())
         except OverQuota as refusal:
             self.refused(tenant, UNKNOWN, refusal)
             raise
-        way = CallSlot(allowance.calls, self.precedence)
-        return AdmittedRequest(tenant=tenant, allowance=allowance, turns=self, way=way, accounts=(self.total,))
+        slot = CallSlot(limits.calls, self.priority)
+        return AdmittedRequest(tenant=tenant, limits=limits, admission=self, slot=slot, accounts=(self.total,))
 
     def refused(self, tenant: Tenant, operation: str, refusal: OverQuota) -> None:
-        self.ledger.line(tenant.id, operation).refused += 1
+        self.ledger.counter(tenant.id, operation).refused += 1
         self.refusals[refusal.quota] += 1
-        if self.allowances.of(tenant).refuse(self.now()):
+        if self.limits.of(tenant).refuse(self.now()):
             log.warning("tenant_over_quota", tenant=tenant.id, quota=refusal.quota)
 
     def now(self) -> float:
-        return self.allowances.clock()
+        return self.limits.clock()
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRequest:
+    """A request whose token is verified and whose tenant is active and within its request rate."""
+
+    principal: Principal
+    tenant: Tenant
+    admitted: AdmittedRequest
+    location: TenantLocation

@@ -1,4 +1,4 @@
-"""`TenantLimits` (rates and concurrency of one tenant), the cache of them."""
+"""`TenantLimits`: the rates and the concurrency that one tenant may use in this process, and the cache of them."""
 
 import time
 from collections import OrderedDict
@@ -16,32 +16,37 @@ from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import TokenBucket
 
 BURST_SECONDS = 2.0
-MOST_WAITING = 256
-"""Requests of one tenant that may wait for its others to end."""
+MAX_WAITING = 256
+"""Requests of one tenant that may wait until others of it end."""
 
 REQUEST_SECONDS = 0.05
-"""A request is hardly ever longer under way, so that by its quota a tenant never needs more of them at once."""
+"""Requests rarely run longer. A tenant needs no more concurrent requests than its rate times this."""
 
-BUSY_SECONDS = 1.0
-TOLD_SECONDS = 10.0
-OVER_SECONDS = 1.0
-"""For how long a tenant counts as over its quota that was refused something."""
+RETRY_SECONDS = 1.0
+"""When to retry if too many requests of a tenant wait."""
+
+LOG_INTERVAL_SECONDS = 10.0
+LOW_PRIORITY_SECONDS = 1.0
+"""How long a tenant has low priority after a refusal."""
+
+MAX_TENANTS = 10_000
+EVICTION_CANDIDATES = 64
 
 
 class OverQuota(Throttled):
-    """Asked too fast; `quota` names what is used up."""
+    """The tenant uses more than its quota allows. `quota` names the quota."""
 
-    def __init__(self, quota: str, words: str, seconds: float) -> None:
+    def __init__(self, quota: str, description: str, seconds: float) -> None:
         wait = max(1, ceil(seconds * 1000))
         super().__init__(
-            f"the tenant's quota of {words} is used up; retry after {wait} ms", retryAfterMs=wait, quota=quota
+            f"the tenant's quota of {description} is used up; retry after {wait} ms", retryAfterMs=wait, quota=quota
         )
         self.quota = quota
 
 
 @dataclass(slots=True)
 class TenantLimits:
-    """Three buckets and two lanes, which no other tenant takes from."""
+    """Token buckets and concurrency limits of one tenant. `max_calls` bounds its concurrent DynamoDB calls."""
 
     tenant: Tenant
     quotas: Quotas
@@ -50,26 +55,26 @@ class TenantLimits:
     write_units: TokenBucket
     running: ConcurrencyLimit
     calls: ConcurrencyLimit
-    width: int
-    told_at: float = -inf
+    max_calls: int
+    logged_at: float = -inf
     refused_at: float = -inf
 
     @classmethod
-    def whole(cls, tenant: Tenant, *, servers: int, width: int, now: float) -> "TenantLimits":
+    def full(cls, tenant: Tenant, *, servers: int, max_calls: int, now: float) -> "TenantLimits":
         quotas = tenant.quotas
         return cls(
             tenant=tenant,
             quotas=quotas,
-            requests=_bucket(quotas.requests_per_second / servers, now, minimum_burst=1.0),
+            requests=_bucket(quotas.requests_per_second / servers, now, min_burst=1.0),
             read_units=_bucket(quotas.read_units_per_second / servers, now),
             write_units=_bucket(quotas.write_units_per_second / servers, now),
-            running=ConcurrencyLimit(_at_once(quotas.requests_per_second / servers, width)),
-            calls=ConcurrencyLimit(width),
-            width=width,
+            running=ConcurrencyLimit(_max_running(quotas.requests_per_second / servers, max_calls)),
+            calls=ConcurrencyLimit(max_calls),
+            max_calls=max_calls,
         )
 
     def admit(self, now: float) -> None:
-        """One request more. Who owes read units waits, since there is no request that does not read."""
+        """Take one request. A tenant with a negative balance of read units waits, since every request reads."""
         if wait := self.read_units.seconds_until(0.0, now):
             raise OverQuota("readUnitsPerSecond", f"{self.quotas.read_units_per_second:,} read units a second", wait)
         if wait := self.requests.seconds_until(1.0, now):
@@ -81,8 +86,8 @@ class TenantLimits:
             raise OverQuota("writeUnitsPerSecond", f"{self.quotas.write_units_per_second:,} write units a second", wait)
 
     def admit_concurrent(self) -> None:
-        if self.running.waiting >= MOST_WAITING:
-            raise OverQuota("requestsAtOnce", "requests at once", BUSY_SECONDS)
+        if self.running.waiting >= MAX_WAITING:
+            raise OverQuota("requestsAtOnce", "requests at once", RETRY_SECONDS)
 
     def charge(self, spent: ConsumedCapacity, now: float) -> None:
         if spent.read_units:
@@ -90,79 +95,76 @@ class TenantLimits:
         if spent.write_units:
             self.write_units.take(spent.write_units, now)
 
-    def fit(self, tenant: Tenant, servers: int, now: float) -> None:
-        """To the quotas of today; what was used of those of yesterday stays used."""
+    def update(self, tenant: Tenant, servers: int, now: float) -> None:
+        """Use the changed quotas of the tenant. Tokens that were taken stay taken."""
         self.tenant, self.quotas = tenant, tenant.quotas
-        _resize(self.requests, self.quotas.requests_per_second / servers, now, minimum_burst=1.0)
+        _resize(self.requests, self.quotas.requests_per_second / servers, now, min_burst=1.0)
         _resize(self.read_units, self.quotas.read_units_per_second / servers, now)
         _resize(self.write_units, self.quotas.write_units_per_second / servers, now)
-        self.running.fit(_at_once(self.quotas.requests_per_second / servers, self.width))
+        self.running.fit(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
 
     def has_low_priority(self, now: float) -> bool:
-        """To those who ask for no more than they have; but not where it would fall behind its quota by that."""
-        return now - self.refused_at < OVER_SECONDS and self.running.waiting <= self.requests.burst
+        """Whether requests of other tenants go first: after a refusal, unless so many requests wait that yielding would
+        give the tenant less than its quota."""
+        return now - self.refused_at < LOW_PRIORITY_SECONDS and self.running.waiting <= self.requests.burst
 
     def refuse(self, now: float) -> bool:
-        """Whether that is news: once in so many seconds, however often it happens."""
+        """Note a refusal. Returns whether to log it: once in ten seconds."""
         self.refused_at = now
-        if now - self.told_at < TOLD_SECONDS:
+        if now - self.logged_at < LOG_INTERVAL_SECONDS:
             return False
-        self.told_at = now
+        self.logged_at = now
         return True
 
-    def is_untouched(self, now: float) -> bool:
-        """It could be forgotten: a new one would be the same."""
+    def is_unused(self, now: float) -> bool:
+        """Whether new limits would be the same, so that these can be dropped."""
         buckets = (self.requests, self.read_units, self.write_units)
         return self.running.empty and self.calls.empty and all(bucket.is_full(now) for bucket in buckets)
 
 
-def _bucket(rate: float, now: float, *, minimum_burst: float = 0.0) -> TokenBucket:
-    return TokenBucket.full(rate, max(rate * BURST_SECONDS, minimum_burst), now)
+def _bucket(rate: float, now: float, *, min_burst: float = 0.0) -> TokenBucket:
+    return TokenBucket.full(rate, max(rate * BURST_SECONDS, min_burst), now)
 
 
-def _resize(bucket: TokenBucket, rate: float, now: float, *, minimum_burst: float = 0.0) -> None:
-    bucket.resize(rate, max(rate * BURST_SECONDS, minimum_burst), now)
+def _resize(bucket: TokenBucket, rate: float, now: float, *, min_burst: float = 0.0) -> None:
+    bucket.resize(rate, max(rate * BURST_SECONDS, min_burst), now)
 
 
-def _at_once(per_second: float, width: int) -> int:
-    """What the quota needs, at most half as many as calls: a burst must not have the processor to itself."""
-    return max(1, min(width // 2, ceil(per_second * REQUEST_SECONDS)))
-
-
-LARGEST = 10_000
-LOOKED_AT = 64
+def _max_running(requests_per_second: float, max_calls: int) -> int:
+    """As many as the rate needs, but at most half of the calls: a burst must not take the whole processor."""
+    return max(1, min(max_calls // 2, ceil(requests_per_second * REQUEST_SECONDS)))
 
 
 @dataclass(slots=True)
 class TenantLimitsCache:
-    """Those of the tenants that were served last; each of `servers` processes gives out its part of every quota."""
+    """Limits of the tenants that this process served last. Each of `servers` processes grants its share of a quota."""
 
     servers: int = 1
-    width: int = 16
+    max_calls: int = 16
     clock: Callable[[], float] = time.monotonic
-    largest: int = LARGEST
-    _known: OrderedDict[TenantId, TenantLimits] = field(default_factory=OrderedDict)
+    max_tenants: int = MAX_TENANTS
+    _cached: OrderedDict[TenantId, TenantLimits] = field(default_factory=OrderedDict)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._cached)
 
     def of(self, tenant: Tenant) -> TenantLimits:
-        known = self._known.get(tenant.id)
-        if known is None:
-            return self._made(tenant, self.clock())
-        self._known.move_to_end(tenant.id)
-        if known.tenant is not tenant:
-            known.fit(tenant, self.servers, self.clock())
-        return known
+        limits = self._cached.get(tenant.id)
+        if limits is None:
+            return self._add(tenant, self.clock())
+        self._cached.move_to_end(tenant.id)
+        if limits.tenant is not tenant:
+            limits.update(tenant, self.servers, self.clock())
+        return limits
 
-    def _made(self, tenant: Tenant, now: float) -> TenantLimits:
-        self._make_room(now)
-        made = self._known[tenant.id] = TenantLimits.whole(tenant, servers=self.servers, width=self.width, now=now)
-        return made
+    def _add(self, tenant: Tenant, now: float) -> TenantLimits:
+        if len(self._cached) >= self.max_tenants:
+            self._evict(now)
+        limits = TenantLimits.full(tenant, servers=self.servers, max_calls=self.max_calls, now=now)
+        self._cached[tenant.id] = limits
+        return limits
 
-    def _make_room(self, now: float) -> None:
-        """Of those that were served longest ago the first goes with which nothing is forgotten, or else the first."""
-        if len(self._known) < self.largest:
-            return
-        oldest = list(islice(self._known.items(), LOOKED_AT))
-        del self._known[next((id for id, one in oldest if one.is_untouched(now)), oldest[0][0])]
+    def _evict(self, now: float) -> None:
+        """Drop the first unused limits among those that were served longest ago, or the oldest if all are in use."""
+        oldest = list(islice(self._cached.items(), EVICTION_CANDIDATES))
+        del self._cached[next((id for id, limits in oldest if limits.is_unused(now)), oldest[0][0])]

@@ -1,67 +1,44 @@
-"""What commands hold: the table as the service, as an operator, or as the migrator sees it."""
+"""The table, the operator's context and the migrator, for commands."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from keyfence import log
-from keyfence.admin.context import Context as AdminContext
-from keyfence.app.connections import (
-    local_vending,
-    local_wire,
-    production_sts,
-    production_wire,
-    suspension_publisher,
-    tables_at,
-    vending_from,
-)
-from keyfence.app.migrators import local_migrator, production_migrator
-from keyfence.app.operators import admin_context
+from keyfence.admin.context import AdminContextFactory, Context
+from keyfence.app.connections import AwsAccess, Connections
 from keyfence.auth.principal import Operator
 from keyfence.jobs.migrator import MigratorAccess
-from keyfence.settings import Settings
-from keyfence.store.tables import Tables
-from keyfence_iam.gate.account.session import SessionIssuer
-from keyfence_iam.sts import SessionCache
-from keyfence_iam.sts.refresh import RefreshSchedule
 
 
 @contextmanager
-def connect(settings: Settings, sessions: SessionIssuer | None) -> Iterator[Tables]:
-    """The table for a command: at the local gate whose sessions these are, or on AWS."""
-    with _connected(settings, sessions) as (tables, _):
-        yield tables
-
-
-@contextmanager
-def operator_context(
-    settings: Settings, sessions: SessionIssuer | None, by: str, *, writes: bool
-) -> Iterator[AdminContext]:
-    """What an operator's request holds, for one who sits at a command: no token, and no server that could be told."""
-    with _connected(settings, sessions) as (tables, vending):
-        operator = Operator(subject=by, token_id="", expires_at=0)
-        shut = suspension_publisher(settings, vending)
-        yield admin_context(settings, operator, tables, lambda _: None, shut, None, writes=writes)
-
-
-@contextmanager
-def _connected(settings: Settings, sessions: SessionIssuer | None) -> Iterator[tuple[Tables, SessionCache]]:
+def connect(aws: AwsAccess) -> Iterator[Connections]:
+    """Open the connections for one command and close them at its end."""
     log.configure(as_json=False, file=sys.stderr)
-    pace = RefreshSchedule(session=settings.session_seconds)
-    vending = local_vending(settings, sessions) if sessions else vending_from(settings, production_sts(settings), pace)
-    tables = tables_at(settings, local_wire(settings) if sessions else production_wire(settings), vending)
+    connections = aws.connect()
     try:
-        yield tables, vending
+        yield connections
     finally:
-        tables.client.close()
-        vending.close()
+        connections.close()
 
 
 @contextmanager
-def migrator(settings: Settings, sessions: SessionIssuer | None) -> Iterator[MigratorAccess]:
-    """For a command that runs as the migrator: at the local gate whose sessions these are, or on AWS."""
+def operator_context(aws: AwsAccess, operator: str, *, writes: bool) -> Iterator[Context]:
+    """Give a command the same context as an operator's request. No token proves who the operator is."""
+    with connect(aws) as connections:
+        factory = AdminContextFactory(
+            settings=connections.settings,
+            tables=connections.tables,
+            publish_suspensions=connections.publish_suspensions,
+        )
+        yield factory.context(Operator(subject=operator, token_id="", expires_at=0), writes=writes)
+
+
+@contextmanager
+def connect_migrator(aws: AwsAccess) -> Iterator[MigratorAccess]:
+    """Open the connections for one command that runs as the migrator."""
     log.configure(as_json=False, file=sys.stderr)
-    migrator = local_migrator(settings, sessions) if sessions else production_migrator(settings)
+    migrator = aws.connect_migrator()
     try:
         yield migrator
     finally:

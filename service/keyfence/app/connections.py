@@ -1,117 +1,101 @@
-"""Ways to AWS, or to the local gate that stands for it: the table, STS and IAM, each on its own credentials."""
+"""`Connections`: the open connections of a process to DynamoDB, STS and IAM. `AwsAccess` opens them."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from keyfence.app.domains import load_domains
-from keyfence.errors import Throttled
-from keyfence.local.compute import boto_session_for
+from keyfence.jobs.migrator import MigratorAccess
 from keyfence.settings import Settings
 from keyfence.store.cursor import CursorCodec
-from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region
-from keyfence.store.dynamodb.credentials import TenantCredentials
-from keyfence.store.tables import Tables
-from keyfence.tenancy.suspensions import PublishSuspensions
+from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient
+from keyfence.store.dynamodb.credentials import MigratorCredentials, ProcessCredentials, TenantCredentials
+from keyfence.store.dynamodb.table_definition import SiloTables
+from keyfence.store.tables import CredentialProvider, Tables
+from keyfence.tenancy.suspensions import IamSuspensions, PublishSuspensions
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.deployment import Deployment
-from keyfence_iam.gate.account.session import SessionIssuer
-from keyfence_iam.roles.names import SERVICE_BASE
+from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE
 from keyfence_iam.sts import SessionCache
-from keyfence_iam.sts.client import StsClient, default_boto_session
+from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.refresh import RefreshSchedule
-from keyfence_iam.sts.session_spec import SessionUnavailable, suspender_session
-from keyfence_iam.suspension import SuspensionFailed, TenantSuspension
-from keyfence_iam.tenant import TenantId
+from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.token_bucket import call_budget
 
-LOCAL_PATIENCE_SECONDS = 60.0
-RETRY_AFTER_MS = 1_000
+SCAN_TIMEOUT_SECONDS = 60.0
+"""Read timeout of the migrator. A page of a Scan takes longer than a request may wait."""
 
 
-def region() -> str | None:
-    return ambient_region()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connections:
+    """The table, the session cache, and the access to IAM of one process.
+
+    `migrator` is set where the process may also run jobs as the migrator, as `keyfence dev` does."""
+
+    settings: Settings
+    tables: Tables
+    sessions: SessionCache
+    publish_suspensions: PublishSuspensions
+    migrator: MigratorAccess | None = None
+
+    def close(self) -> None:
+        self.tables.client.close()
+        self.sessions.close()
+        if self.migrator:
+            self.migrator.close()
 
 
-def production_wire(settings: Settings) -> ConnectionOptions:
-    return ConnectionOptions(
-        region=settings.region or ambient_region(),
-        endpoint_url=settings.endpoint_url,
-        connections=settings.data_threads,
-        connect_timeout=settings.connect_timeout,
-        read_timeout=settings.read_timeout,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsAccess:
+    """How to connect to AWS, or to the local gate in its place.
 
+    `app/production.py` and `app/local.py` make this value. The callables take the name of the role that the process
+    runs as. On AWS the role comes with the process, and the name is not used."""
 
-def local_wire(settings: Settings) -> ConnectionOptions:
-    return ConnectionOptions(
-        region=settings.region,
-        endpoint_url=settings.endpoint_url,
-        connections=settings.data_threads,
-        read_timeout=LOCAL_PATIENCE_SECONDS,
-    )
+    settings: Settings
+    dynamodb: ConnectionOptions
+    refresh: RefreshSchedule
+    connect_sts: Callable[[str], StsClient]
+    process_credentials: Callable[[str], ProcessCredentials]
+    connect_iam: Callable[[Credentials], TenantSuspension]
 
+    def connect(self) -> Connections:
+        """Open the connections of a server, or of a command that does what a server does."""
+        sessions = self.open_sessions()
+        return Connections(
+            settings=self.settings,
+            tables=self._tables(self.dynamodb, TenantCredentials(sessions)),
+            sessions=sessions,
+            publish_suspensions=IamSuspensions(sessions, self.connect_iam),
+        )
 
-def local_tables(settings: Settings, vending: SessionCache) -> Tables:
-    return tables_at(settings, local_wire(settings), vending)
+    def connect_migrator(self) -> MigratorAccess:
+        """Open the connections of a process that runs as the migrator."""
+        sessions, own = self.open_sessions(MIGRATOR), self.process_credentials(MIGRATOR)
+        dynamodb = replace(self.dynamodb, read_timeout=max(self.dynamodb.read_timeout, SCAN_TIMEOUT_SECONDS))
+        return MigratorAccess(
+            tables=self._tables(dynamodb, MigratorCredentials(sessions)),
+            own=own,
+            silos=SiloTables(dynamodb, self.settings.table, own),
+            shut=IamSuspensions(sessions, self.connect_iam),
+            vending=sessions,
+            settle=timedelta(seconds=self.settings.settle_seconds),
+        )
 
+    def open_sessions(self, role: str = SERVICE_BASE) -> SessionCache:
+        """Make the cache of STS sessions that a process with this role takes on."""
+        settings = self.settings
+        return SessionCache(
+            self.connect_sts(role),
+            pace=self.refresh,
+            budget=call_budget(settings.sts_calls_per_second),
+            sessions=settings.sessions,
+        )
 
-def tables_at(settings: Settings, wire: ConnectionOptions, vending: SessionCache) -> Tables:
-    return Tables(
-        client=DynamoDbClient(wire),
-        name=settings.table,
-        cursors=CursorCodec(settings.cursor_secrets),
-        credentials=TenantCredentials(vending),
-        entities=load_domains(settings.domains).entities,
-    )
-
-
-def local_vending(settings: Settings, sessions: SessionIssuer, role: str = SERVICE_BASE) -> SessionCache:
-    """From the gate's STS, as the service's own role or as another's."""
-    sts = StsClient.connect(
-        boto_session_for(role, sessions),
-        sessions.account.deployment.role_arn(""),
-        settings.table,
-        region=settings.region,
-        endpoint_url=settings.sts_endpoint_url,
-        read_timeout=LOCAL_PATIENCE_SECONDS,
-    )
-    return vending_from(
-        settings, sts, RefreshSchedule(session=settings.session_seconds, patience=LOCAL_PATIENCE_SECONDS)
-    )
-
-
-def production_sts(settings: Settings) -> StsClient:
-    return StsClient.connect(
-        default_boto_session(),
-        settings.roles or "",
-        settings.table,
-        region=settings.region or ambient_region(),
-        endpoint_url=settings.sts_endpoint_url,
-    )
-
-
-def vending_from(settings: Settings, sts: StsClient, pace: RefreshSchedule) -> SessionCache:
-    return SessionCache(sts, pace=pace, budget=call_budget(settings.sts_calls_per_second), sessions=settings.sessions)
-
-
-def suspension_publisher(settings: Settings, vending: SessionCache) -> PublishSuspensions:
-    """IAM itself, or the gate, which speaks it too."""
-    if settings.roles is None:
-        endpoint = settings.iam_endpoint_url or settings.endpoint_url
-        return _shut(vending, Deployment().role_prefix, region=settings.region, endpoint_url=endpoint)
-    prefix, region = settings.roles.rpartition("/")[2], settings.region or ambient_region()
-    return _shut(vending, prefix, region=region, endpoint_url=settings.iam_endpoint_url)
-
-
-def _shut(vending: SessionCache, prefix: str, *, region: str | None, endpoint_url: str | None) -> PublishSuspensions:
-    def guard(credentials: Credentials, tenants: Sequence[TenantId]) -> None:
-        TenantSuspension.connect(credentials, prefix, region=region, endpoint_url=endpoint_url).shut(tenants)
-
-    async def shut(tenants: Sequence[TenantId]) -> None:
-        try:
-            await asyncio.to_thread(guard, await vending.credentials(suspender_session()), tenants)
-        except (SessionUnavailable, SuspensionFailed) as error:
-            words = f"the register has the change, but the fence did not take it: {error}; send the same again"
-            raise Throttled(words, retryAfterMs=RETRY_AFTER_MS) from error
-
-    return shut
+    def _tables(self, dynamodb: ConnectionOptions, credentials: CredentialProvider) -> Tables:
+        return Tables(
+            client=DynamoDbClient(dynamodb),
+            name=self.settings.table,
+            cursors=CursorCodec(self.settings.cursor_secrets),
+            credentials=credentials,
+            entities=load_domains(self.settings.domains).entities,
+        )

@@ -13,6 +13,7 @@ from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 if TYPE_CHECKING:
+    from keyfence.app.connections import AwsAccess
     from keyfence.settings import Settings
     from keyfence.store.table import Table
     from keyfence.tenancy.cache import TenantCache
@@ -33,12 +34,13 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
     """On the tenant's own session, which reaches nobody else."""
     id = _checked(tenant)
     settings = command_settings(endpoint_url)
-    sessions = None if settings.roles else local_sessions(settings, data)
-    from keyfence.app import connect
+    aws = aws_access(settings, data)
+    from keyfence.app.commands import connect
     from keyfence.tenancy.cache import TenantCache, refreshed_location
     from keyfence.usage.ledger import metered_tables
 
-    with connect(settings, sessions) as tables:
+    with connect(aws) as connections:
+        tables = connections.tables
         control = tables.control(writes=False)
         registry = TenantCache(control, max_age=settings.tenant_cache_seconds, max_use=settings.tenant_use_seconds)
         await _require(id, registry, settings)
@@ -68,6 +70,18 @@ def command_settings(endpoint_url: str | None) -> "Settings":
 def _local(given: "Settings") -> dict[str, Any]:
     gate = given.endpoint_url or GATE
     return {"endpoint_url": gate, "sts_endpoint_url": gate, "region": LOCAL_REGION}
+
+
+def aws_access(settings: "Settings", data: Path) -> "AwsAccess":
+    """AWS if KEYFENCE_ROLES is set, otherwise the local gate of this data directory."""
+    if settings.roles:
+        from keyfence.app import production
+
+        return production.aws_access(settings)
+    sessions = local_sessions(settings, data)
+    from keyfence.app import local
+
+    return local.aws_access(settings, sessions)
 
 
 def local_sessions(settings: "Settings", data: Path) -> "SessionIssuer":

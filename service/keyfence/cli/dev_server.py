@@ -183,14 +183,14 @@ def _settings(issuer: LocalIssuer, directory: Path, port: int, gate: str) -> Set
 async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: Settings, welcome: Welcome) -> None:
     with status_line() as tell:
         tell("loading the service")
-        from keyfence.app import local, prepare_table
+        from keyfence.app.local import application, prepare_table
         from keyfence.store.dynamodb.table_definition import TableDiffers
 
         try:
             await _or_engine_failure(prepare_table(settings, gate.sessions, tell), engine)
         except TableDiffers as error:
             raise BadInput(f"{error.message}\n{_advice(welcome.data)}") from error
-    await DevelopmentServer(local(settings, gate.sessions), engine, lambda: typer.echo(welcome)).run_on(listener)
+    await DevelopmentServer(application(settings, gate.sessions), engine, lambda: typer.echo(welcome)).run_on(listener)
 
 
 def _advice(data: Path) -> str:

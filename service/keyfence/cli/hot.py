@@ -39,7 +39,7 @@ def hot(
     from keyfence.cli.output import echo
 
     async def work(desk: "Context") -> "list[HotPartition]":
-        return await desk.hot.hottest(first=first)
+        return await desk.hot_partitions.hottest(first=first)
 
     found = OperatorSession(data, endpoint_url).read(work)
     if json:

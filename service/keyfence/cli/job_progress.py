@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import command_settings, local_sessions
+from keyfence.cli.connection import aws_access, command_settings
 from keyfence.errors import BadInput, KeyfenceError
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Say it as JSON.")]
 def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["MigratorAccess", "Settings"]]:
     """As the migrator, who is the caller's own role on AWS."""
     settings = command_settings(endpoint_url)
-    sessions = None if settings.roles else local_sessions(settings, data)
-    from keyfence import app
+    aws = aws_access(settings, data)
+    from keyfence.app.commands import connect_migrator
 
-    with app.migrator(settings, sessions) as migrator:
+    with connect_migrator(aws) as migrator:
         yield migrator, settings
 
 

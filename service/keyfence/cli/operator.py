@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from keyfence.cli.connection import command_settings, local_sessions
+from keyfence.cli.connection import aws_access, command_settings
 from keyfence.errors import BadInput, Internal, NotFound
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
@@ -75,11 +75,11 @@ class OperatorSession:
         from keyfence.cli.process import interruptible
 
         settings = command_settings(self.endpoint_url)
-        sessions = None if settings.roles else local_sessions(settings, self.data)
-        from keyfence.app import operator_context
+        aws = aws_access(settings, self.data)
+        from keyfence.app.commands import operator_context
 
         async def seated() -> T:
-            with operator_context(settings, sessions, by, writes=writes) as held:
+            with operator_context(aws, by, writes=writes) as held:
                 return await work(held)
 
         try:
@@ -91,7 +91,7 @@ class OperatorSession:
         except BadInput as error:
             raise BadInput(_spelled(error)) from error
         except Internal as error:
-            raise BadInput(_unreached(settings.endpoint_url, error, local=sessions is not None)) from error
+            raise BadInput(_unreached(settings.endpoint_url, error, local=settings.roles is None)) from error
 
 
 def checked_id(text: str) -> TenantId:

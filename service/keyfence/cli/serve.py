@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from keyfence.store.dynamodb.table_definition import TableAdmin
 
 
-APPLICATION = "keyfence.app:production"
+APPLICATION = "keyfence.app.production:application"
 KEEP_ALIVE_SECONDS = 75
 """Longer than the sixty seconds after which load balancers let go, so that we never close under their request."""
 
@@ -47,14 +47,14 @@ def _examined() -> "Settings":
 
 
 def _has_region(settings: "Settings") -> bool:
-    from keyfence.app import region
+    from keyfence.store.dynamodb.client import ambient_region
 
-    return bool(settings.region or region())
+    return bool(settings.region or ambient_region())
 
 
 def _obstacles(settings: "Settings") -> list[str]:
     """Only settings that are good in themselves are tried: the rest would be named twice."""
-    from keyfence.app import startup_problems
+    from keyfence.app.production import startup_problems
 
     return startup_problems(settings)
 

@@ -1,37 +1,22 @@
-"""`Context` of one request: its caller, its table, and what resolvers make from them; the `cost` extension."""
+"""`Context` of one request: its caller, its table, and what resolvers make from them."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from strawberry.dataloader import DataLoader
 from strawberry.types import Info as StrawberryInfo
 
-from keyfence.admission.admission import AdmittedRequest
+from keyfence.admission.admission import TenantRequest
 from keyfence.auth.principal import Principal, Role
 from keyfence.errors import Forbidden, QuotaExceeded
-from keyfence.graphql.executor import RequestInfo
-from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
-from keyfence.tenancy.tenant import Tenant
-from keyfence.usage.hourly_usage import SEVERAL, UNKNOWN, PriceTable
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
 MEGABYTE = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class TenantRequest:
-    """Somebody whose token is good and whose tenant is registered."""
-
-    principal: Principal
-    tenant: Tenant
-    turn: AdmittedRequest
-    home: TenantLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +63,3 @@ class Context:
 
 
 Info = StrawberryInfo[Context, None]
-
-
-def turn_of(caller: TenantRequest, request: RequestInfo | None) -> AbstractAsyncContextManager[None]:
-    """A request that is not understood has a turn too, since its caller is looked at all the same."""
-    if request is None:
-        return caller.turn.taken(UNKNOWN, writes=False)
-    return caller.turn.taken(request.root or SEVERAL, writes=request.mutates)
-
-
-def request_cost(prices: PriceTable, caller: TenantRequest) -> Mapping[str, object]:
-    """So far: the calls of this request, the look at its token included."""
-    spent = caller.turn
-    usd = float(prices.of(spent.read_units, spent.write_units))
-    return {
-        "calls": spent.calls.total(),
-        "readUnits": spent.read_units,
-        "writeUnits": spent.write_units,
-        "usd": usd,
-    }

@@ -3,6 +3,8 @@
 import json
 from string import Template
 
+from keyfence.http.response import HttpResponse
+
 ESM = "https://esm.sh"
 
 _PAGE = Template("""\
@@ -58,3 +60,7 @@ def graphiql_page(*, url: str = "/graphql", token: str | None = None) -> str:
 def _script(value: object) -> str:
     """JSON that cannot end the script element that it stands in."""
     return json.dumps(value).replace("<", "\\u003c")
+
+
+def graphiql_response(url: str) -> HttpResponse:
+    return HttpResponse(body=graphiql_page(url=url).encode(), content_type="text/html; charset=utf-8")

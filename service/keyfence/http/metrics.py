@@ -50,8 +50,8 @@ class Metrics:
         """IAM refused what our own code should never have asked."""
         self._denied_calls += 1
 
-    def difference(self, _tenant: str, operation: str) -> None:
-        """The two tables of a tenant that is being moved did not say the same."""
+    def reads_differ(self, operation: str) -> None:
+        """Count a read for which the two tables of a tenant that is being moved gave different answers."""
         self._differences[operation] += 1
 
     def render(self) -> str:

@@ -21,60 +21,56 @@ from keyfence.http.middleware import (
 )
 from keyfence.http.response import encode_json
 
-Ready = Callable[[], Awaitable[str | None]]
-"""Answers None when requests can be served, otherwise the reason why not, for everyone to read."""
+CheckReady = Callable[[], Awaitable[None]]
+"""Raises if requests cannot be served now."""
 
-_log = structlog.get_logger("keyfence.http")
+log = structlog.get_logger(__name__)
 
 
-def probes(*, ready: Ready, metrics: Metrics) -> list[Route]:
+def probes(*, check_ready: CheckReady, metrics: Metrics) -> list[Route]:
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
     async def readyz(_: Request) -> Response:
-        reason = await _reason(ready)
-        return PlainTextResponse(f"{reason or 'ready'}\n", status_code=503 if reason else 200)
+        try:
+            await check_ready()
+        except Exception as error:
+            log.exception("readiness_check_failed", exc_info=error)
+            return PlainTextResponse("the readiness check failed\n", status_code=503)
+        return PlainTextResponse("ready\n")
 
-    async def numbers(_: Request) -> Response:
+    async def metrics_text(_: Request) -> Response:
         return Response(metrics.render(), headers={"content-type": CONTENT_TYPE})
 
-    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", numbers)]
-
-
-async def _reason(ready: Ready) -> str | None:
-    try:
-        return await ready()
-    except Exception as error:  # noqa: BLE001 - whatever fails here, the answer is no
-        _log.error("readiness check failed", exc_info=error)
-        return "the readiness check failed"
+    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics_text)]
 
 
 def build_app(
     *,
     endpoints: Mapping[str, ASGIApp],
-    ready: Ready,
+    check_ready: CheckReady,
     metrics: Metrics,
     lifespan: Lifespan[Starlette] | None = None,
 ) -> Starlette:
-    """The application: GraphQL endpoints by path, beside the probes."""
-    asked = probes(ready=ready, metrics=metrics)
+    """Build the application from the GraphQL endpoints by path. It also serves the probes and the metrics."""
+    probe_routes = probes(check_ready=check_ready, metrics=metrics)
     app = Starlette(
-        routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *asked],
+        routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probe_routes],
         middleware=[
             Middleware(RequestIdMiddleware),
-            Middleware(AccessLogMiddleware, metrics=metrics, quiet=frozenset(route.path for route in asked)),
+            Middleware(AccessLogMiddleware, metrics=metrics, quiet=frozenset(route.path for route in probe_routes)),
             Middleware(SecurityHeadersMiddleware),
             Middleware(ErrorMiddleware),
         ],
-        exception_handlers={HTTPException: _as_json},
+        exception_handlers={HTTPException: _router_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return app
 
 
-def _as_json(_: Request, error: Exception) -> Response:
-    """For what the router refuses: unknown paths, and methods that a probe does not know."""
+def _router_error(_: Request, error: Exception) -> Response:
+    """Render errors of the router as JSON: unknown paths, and methods that a probe does not serve."""
     assert isinstance(error, HTTPException)
     code = Code.NOT_FOUND if error.status_code == 404 else Code.BAD_USER_INPUT
     body = {"errors": [{"message": error.detail, "extensions": {"code": code.value}}]}

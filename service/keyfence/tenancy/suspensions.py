@@ -1,5 +1,6 @@
 """The list of suspended tenants and its publication to IAM."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -12,9 +13,14 @@ from keyfence.store.expressions import absent
 from keyfence.store.keys import ControlKey
 from keyfence.store.table import Table
 from keyfence.store.writes import Write, put, update_model
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.session_spec import SessionUnavailable, suspender_session
+from keyfence_iam.suspension import SuspensionFailed, TenantSuspension
 from keyfence_iam.suspension.policy import InvalidSuspension, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 
+RETRY_AFTER_MS = 1_000
 SESSION = timedelta(seconds=3_900)
 """Longer than any session lives: who was shut out before has none left, and is given none."""
 
@@ -61,6 +67,28 @@ suspended_tenants = suspensions.get()
 
 PublishSuspensions = Callable[[Sequence[TenantId]], Awaitable[None]]
 """Makes IAM refuse the sessions of these tenants and of no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class IamSuspensions:
+    """Publishes suspensions to IAM, with a session of the role that may change the policies of the tenants' roles."""
+
+    sessions: SessionCache
+    connect: Callable[[Credentials], TenantSuspension]
+
+    async def __call__(self, tenants: Sequence[TenantId]) -> None:
+        """Raises Throttled if STS or IAM does not accept it. To repeat the change is safe."""
+        try:
+            credentials = await self.sessions.credentials(suspender_session())
+            await asyncio.to_thread(self._publish, credentials, tenants)
+        except (SessionUnavailable, SuspensionFailed) as error:
+            raise Throttled(
+                f"the change is stored, but IAM does not enforce it yet: {error}; send the same request again",
+                retryAfterMs=RETRY_AFTER_MS,
+            ) from error
+
+    def _publish(self, credentials: Credentials, tenants: Sequence[TenantId]) -> None:
+        self.connect(credentials).shut(tenants)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class HourEntry:
     changes: int = 0
     written: int = 0
 
-    def line(self, operation: str) -> OperationCounter:
+    def counter(self, operation: str) -> OperationCounter:
         self.changes += 1
         found = self.lines.get(operation)
         if found is None:
@@ -97,20 +97,20 @@ class UsageLedger:
     def __len__(self) -> int:
         return len(self._open) + len(self._closed)
 
-    def line(self, tenant: TenantId, operation: str) -> OperationCounter:
+    def counter(self, tenant: TenantId, operation: str) -> OperationCounter:
         hour = int(self.clock() // SECONDS)
         if hour > self._hour:
             self._turn_to(hour)
         leaf = self._open.get(tenant)
         if leaf is None:
             leaf = self._open[tenant] = HourEntry(tenant, self._hour, self._part)
-        return leaf.line(operation)
+        return leaf.counter(operation)
 
     def add(self, tenant: TenantId, operation: str, spent: ConsumedCapacity) -> None:
-        line = self.line(tenant, operation)
-        line.read_units += spent.read_units
-        line.write_units += spent.write_units
-        line.throttled_calls += spent.throttled
+        counter = self.counter(tenant, operation)
+        counter.read_units += spent.read_units
+        counter.write_units += spent.write_units
+        counter.throttled_calls += spent.throttled
 
     def accounts(self, tenant: TenantId | None) -> tuple["NonRequestAccount"]:
         """For calls that no request of a tenant makes."""

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from keyfence.cli import app
 
-from .stand_in import application
+from .stand_in import modules
 
 Run = Callable[..., Result]
 
@@ -19,7 +19,8 @@ Run = Callable[..., Result]
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setitem(sys.modules, "keyfence.app", application())
+    for name, module in modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
 
 
 @pytest.fixture

@@ -24,13 +24,12 @@ FOUND: list[bool] = []
 """Whether the table was there before, for each time that things were set up."""
 
 
-def application() -> ModuleType:
-    """A module with what the commands expect of keyfence.app."""
-    module = ModuleType("keyfence.app")
-    vars(module).update(
-        local=local, prepare_table=set_up, region=region, startup_problems=obstacles, production=production
-    )
-    return module
+def modules() -> dict[str, ModuleType]:
+    """Modules with what commands use of keyfence.app."""
+    made = {name: ModuleType(name) for name in ("keyfence.app.local", "keyfence.app.production")}
+    vars(made["keyfence.app.local"]).update(application=local, prepare_table=set_up)
+    vars(made["keyfence.app.production"]).update(application=production, startup_problems=obstacles)
+    return made
 
 
 def local(settings: Settings, sessions: SessionIssuer) -> Starlette:
@@ -74,12 +73,8 @@ def obstacles(settings: Settings) -> list[str]:
     return ["AWS credentials: there are none"] if settings.table == "unreachable" else []
 
 
-def region() -> str | None:
-    return os.environ.get("AWS_DEFAULT_REGION")
-
-
 if __name__ == "__main__":
     from keyfence.__main__ import main
 
-    sys.modules["keyfence.app"] = application()
+    sys.modules.update(modules())
     main()

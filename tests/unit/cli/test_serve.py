@@ -118,7 +118,11 @@ def test_workers_patience_and_address_come_from_the_settings(
     given(monkeypatch, **complete(KEYFENCE_PORT="0", KEYFENCE_WORKERS="3", KEYFENCE_SHUTDOWN_SECONDS="7"))
     assert run("serve").exit_code == 0
     (options,) = served
-    assert (options["app"], options["factory"], options["loop"]) == ("keyfence.app:production", True, "uvloop")
+    assert (options["app"], options["factory"], options["loop"]) == (
+        "keyfence.app.production:application",
+        True,
+        "uvloop",
+    )
     assert (options["host"], options["port"], options["workers"]) == ("127.0.0.1", 0, 3)
     assert options["timeout_graceful_shutdown"] == 7
 

@@ -22,7 +22,7 @@ class Scene:
     refusal: KeyfenceError | None = None
     begun: list[str] = field(default_factory=list)
 
-    async def confirm(self, _: str) -> None:
+    async def check_revocation(self, _: str) -> None:
         await self.looking.wait()
         if self.refusal:
             raise self.refusal
@@ -32,7 +32,7 @@ class Scene:
         return caller
 
     def ask(self, query: str) -> "asyncio.Task[Answered]":
-        app = endpoint(confirm=self.confirm, context=self.context)
+        app = endpoint(check_revocation=self.check_revocation, context=self.context)
         return asyncio.ensure_future(post(app, {"query": query}, authorization=TOKEN))
 
     def decide(self, refusal: KeyfenceError | None = None) -> None:

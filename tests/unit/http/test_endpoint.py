@@ -5,6 +5,7 @@ import pytest
 
 from keyfence.errors import Internal, KeyfenceError, Throttled
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
+from keyfence.http.response import HttpResponse
 from tests.unit.http.asking import GRAPHQL, JSON, ask, post
 from tests.unit.http.shop import TOKEN, endpoint
 
@@ -13,12 +14,12 @@ ADD = 'mutation { add(book: {title: "x"}) { title } }'
 
 
 @pytest.fixture
-def app() -> GraphQLEndpoint[str, str]:
+def app() -> GraphQLEndpoint:
     return endpoint()
 
 
 @pytest.mark.parametrize("accept", [GRAPHQL, JSON])
-async def test_a_query_is_answered_in_the_type_asked_for(app: GraphQLEndpoint[str, str], accept: str) -> None:
+async def test_a_query_is_answered_in_the_type_asked_for(app: GraphQLEndpoint, accept: str) -> None:
     answered = await post(app, {"query": LIST}, accept, authorization=TOKEN)
     assert answered.status == 200
     assert answered.headers["content-type"] == f"{accept}; charset=utf-8"
@@ -27,19 +28,19 @@ async def test_a_query_is_answered_in_the_type_asked_for(app: GraphQLEndpoint[st
     assert answered.json() == {"data": {"books": {"edges": titles}}}
 
 
-async def test_a_query_may_come_by_get(app: GraphQLEndpoint[str, str]) -> None:
+async def test_a_query_may_come_by_get(app: GraphQLEndpoint) -> None:
     query = b"query=query(%24v:JSON){same(value:%24v)}&variables=%7B%22v%22:%5B1,%22%C3%A9%22%5D%7D&operationName="
     answered = await ask(app, query_string=query, headers=[("authorization", TOKEN)])
     assert answered.json() == {"data": {"same": [1, "é"]}}
 
 
-async def test_a_mutation_may_not_come_by_get(app: GraphQLEndpoint[str, str]) -> None:
+async def test_a_mutation_may_not_come_by_get(app: GraphQLEndpoint) -> None:
     query = b"query=mutation{add(book:{title:%22x%22}){title}}"
     answered = await ask(app, query_string=query, headers=[("authorization", TOKEN)])
     assert (answered.status, answered.headers["allow"], answered.codes()) == (405, "POST", ["BAD_USER_INPUT"])
 
 
-async def test_the_context_knows_caller_kind_name_and_request_id(app: GraphQLEndpoint[str, str]) -> None:
+async def test_the_context_knows_caller_kind_name_and_request_id(app: GraphQLEndpoint) -> None:
     query = {"query": "query Who { caller }"}
     answered = await post(app, query, authorization=TOKEN, x_request_id="0123-abcd")
     assert answered.json() == {"data": {"caller": "ada query Who 0123-abcd"}}
@@ -54,7 +55,7 @@ async def test_the_context_knows_of_a_mutation_before_it_runs() -> None:
 
 
 @pytest.mark.parametrize("authorization", [None, "", "Bearer", "Basic YTpi", "Bearer a b", "Bearer a, Bearer b"])
-async def test_a_stranger_is_unauthenticated(app: GraphQLEndpoint[str, str], authorization: str | None) -> None:
+async def test_a_stranger_is_unauthenticated(app: GraphQLEndpoint, authorization: str | None) -> None:
     headers = {} if authorization is None else {"authorization": authorization}
     answered = await post(app, {"query": LIST}, **headers)
     assert (answered.status, answered.codes()) == (401, ["UNAUTHENTICATED"])
@@ -62,7 +63,7 @@ async def test_a_stranger_is_unauthenticated(app: GraphQLEndpoint[str, str], aut
     assert "data" not in answered.json()
 
 
-async def test_a_stranger_is_refused_before_the_body_is_read(app: GraphQLEndpoint[str, str]) -> None:
+async def test_a_stranger_is_refused_before_the_body_is_read(app: GraphQLEndpoint) -> None:
     answered = await ask(app, method="POST", headers=[("content-type", JSON)], hang_up=True)
     assert answered.status == 401
 
@@ -87,7 +88,7 @@ async def test_who_is_to_come_again_is_told_when_in_whole_seconds() -> None:
     assert (answered.status, answered.headers["retry-after"]) == (429, "2")
 
 
-async def test_a_context_that_is_refused_is_forbidden(app: GraphQLEndpoint[str, str]) -> None:
+async def test_a_context_that_is_refused_is_forbidden(app: GraphQLEndpoint) -> None:
     answered = await post(app, {"query": LIST}, authorization="Bearer stranger")
     assert (answered.status, answered.codes()) == (403, ["FORBIDDEN"])
 
@@ -106,31 +107,27 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("body", REFUSED)
-async def test_a_request_that_cannot_run_is_400_without_data(
-    app: GraphQLEndpoint[str, str], body: dict[str, object]
-) -> None:
+async def test_a_request_that_cannot_run_is_400_without_data(app: GraphQLEndpoint, body: dict[str, object]) -> None:
     answered = await post(app, body, GRAPHQL, authorization=TOKEN)
     assert (answered.status, set(answered.codes())) == (400, {"BAD_USER_INPUT"})
     assert "data" not in answered.json()
 
 
 @pytest.mark.parametrize("body", REFUSED)
-async def test_the_same_is_200_for_those_who_know_only_json(
-    app: GraphQLEndpoint[str, str], body: dict[str, object]
-) -> None:
+async def test_the_same_is_200_for_those_who_know_only_json(app: GraphQLEndpoint, body: dict[str, object]) -> None:
     answered = await post(app, body, JSON, authorization=TOKEN)
     assert (answered.status, set(answered.codes())) == (200, {"BAD_USER_INPUT"})
     assert "data" not in answered.json()
 
 
 @pytest.mark.parametrize("accept", [GRAPHQL, JSON])
-async def test_a_field_that_fails_is_200_with_data(app: GraphQLEndpoint[str, str], accept: str) -> None:
+async def test_a_field_that_fails_is_200_with_data(app: GraphQLEndpoint, accept: str) -> None:
     answered = await post(app, {"query": '{ fail(how: "not found") }'}, accept, authorization=TOKEN)
     assert (answered.status, answered.codes()) == (200, ["NOT_FOUND"])
     assert answered.json()["data"] is None
 
 
-async def test_introspection_is_only_for_those_who_may(app: GraphQLEndpoint[str, str]) -> None:
+async def test_introspection_is_only_for_those_who_may(app: GraphQLEndpoint) -> None:
     query = {"query": "{ __schema { queryType { name } } }"}
     allowed = await post(app, query, authorization=TOKEN)
     refused = await post(app, query, authorization="Bearer bob")
@@ -139,36 +136,36 @@ async def test_introspection_is_only_for_those_who_may(app: GraphQLEndpoint[str,
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"])
-async def test_other_methods_are_not_allowed(app: GraphQLEndpoint[str, str], method: str) -> None:
+async def test_other_methods_are_not_allowed(app: GraphQLEndpoint, method: str) -> None:
     answered = await ask(app, method=method, headers=[("authorization", TOKEN)])
     assert (answered.status, answered.headers["allow"]) == (405, "GET, POST")
 
 
-async def test_an_answer_that_nobody_takes_is_not_made(app: GraphQLEndpoint[str, str]) -> None:
+async def test_an_answer_that_nobody_takes_is_not_made(app: GraphQLEndpoint) -> None:
     answered = await post(app, {"query": LIST}, "image/png", authorization=TOKEN)
     assert (answered.status, answered.codes()) == (406, ["BAD_USER_INPUT"])
     assert answered.headers["content-type"] == "application/json; charset=utf-8"
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/json; charset=utf-16", "multipart/form-data"])
-async def test_another_body_than_json_is_not_read(app: GraphQLEndpoint[str, str], content_type: str) -> None:
+async def test_another_body_than_json_is_not_read(app: GraphQLEndpoint, content_type: str) -> None:
     answered = await post(app, {"query": LIST}, authorization=TOKEN, content_type=content_type)
     assert (answered.status, answered.codes()) == (415, ["BAD_USER_INPUT"])
 
 
-async def test_an_integer_longer_than_64_bits_is_answered_exactly(app: GraphQLEndpoint[str, str]) -> None:
+async def test_an_integer_longer_than_64_bits_is_answered_exactly(app: GraphQLEndpoint) -> None:
     answered = await post(app, {"query": "{ same(value: {n: 123456789012345678901234567890}) }"}, authorization=TOKEN)
     assert b"123456789012345678901234567890" in answered.body
 
 
-async def test_text_of_all_planes_survives(app: GraphQLEndpoint[str, str]) -> None:
+async def test_text_of_all_planes_survives(app: GraphQLEndpoint) -> None:
     text = "é\u2028\U0001f3c3\x00"
     body = {"query": "query ($v: JSON) { same(value: $v) }", "variables": {"v": text}}
     assert (await post(app, body, authorization=TOKEN)).json() == {"data": {"same": text}}
 
 
 async def test_a_page_is_shown_to_a_browser_and_the_api_to_everyone_else() -> None:
-    app = endpoint(page=lambda: "<html>")
+    app = endpoint(graphiql=HttpResponse(body=b"<html>", content_type="text/html; charset=utf-8"))
     browser = await ask(app, headers=[("accept", "text/html,*/*;q=0.8")])
     client = await ask(app, headers=[("accept", "*/*")])
     assert (browser.status, browser.body, browser.headers["content-type"]) == (
@@ -179,11 +176,11 @@ async def test_a_page_is_shown_to_a_browser_and_the_api_to_everyone_else() -> No
     assert client.status == 401
 
 
-async def test_without_a_page_a_browser_gets_json(app: GraphQLEndpoint[str, str]) -> None:
+async def test_without_a_page_a_browser_gets_json(app: GraphQLEndpoint) -> None:
     answered = await ask(app, headers=[("accept", "text/html,*/*;q=0.8"), ("authorization", TOKEN)])
     assert (answered.status, answered.codes()) == (400, ["BAD_USER_INPUT"])
 
 
-async def test_extensions_are_taken(app: GraphQLEndpoint[str, str]) -> None:
+async def test_extensions_are_taken(app: GraphQLEndpoint) -> None:
     body = {"query": LIST, "extensions": {"a": 1}, "unknown": orjson.dumps("x").decode()}
     assert (await post(app, body, authorization=TOKEN)).status == 200

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from keyfence.errors import Throttled
 from keyfence.graphql.executor import RequestInfo
 from tests.unit.http.asking import Answered, post
-from tests.unit.http.shop import TOKEN, context, endpoint, shop
+from tests.unit.http.shop import TOKEN, BookshopApi, endpoint, shop
 
 LIST = "{ books(first: 1) { edges { node { title } } } }"
 ADD = 'mutation { add(book: {title: "x"}) { title } }'
@@ -26,22 +26,27 @@ class Scene:
     refusal: Throttled | None = None
 
     @asynccontextmanager
-    async def turn(self, _: str, info: RequestInfo | None) -> AsyncIterator[None]:
+    async def admit(self, _: str, info: RequestInfo | None) -> AsyncIterator[None]:
         if self.refusal:
             raise self.refusal
         self.happened.append(f"turn of {info.root if info else None}")
         yield
         self.happened.append("end")
 
-    async def confirm(self, _: str) -> None:
+    async def check_revocation(self, _: str) -> None:
         self.happened.append("confirm")
 
     def context(self, caller: str, info: RequestInfo) -> str:
         self.happened.append("execute")
-        return context(caller, info)
+        return BookshopApi().context(caller, info)
 
     async def ask(self, query: str, **body: Any) -> Answered:
-        app = endpoint(turn=self.turn, confirm=self.confirm, context=self.context, cost=lambda who: {"of": who})
+        app = endpoint(
+            admit=self.admit,
+            check_revocation=self.check_revocation,
+            context=self.context,
+            cost=lambda who: {"of": who},
+        )
         return await post(app, {"query": query, **body}, authorization=TOKEN)
 
 

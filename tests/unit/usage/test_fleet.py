@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from keyfence.app.tenants import turns_of
+from keyfence.admission.admission import Admission
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.capacity import CapacityMeter
 
@@ -15,8 +15,5 @@ from keyfence.store.dynamodb.capacity import CapacityMeter
     ids=str,
 )
 def test_the_allowances_know_how_many_share_them(given: dict[str, int], servers: int) -> None:
-    class Tables:
-        meter = CapacityMeter()
-
-    turns = turns_of(Settings(**cast("Any", given)), cast("Any", Tables()))
-    assert turns.allowances.servers == servers
+    admission = Admission.from_settings(Settings(**cast("Any", given)), CapacityMeter())
+    assert admission.limits.servers == servers

@@ -42,10 +42,10 @@ async def test_older_numbers_never_land_after_newer_ones() -> None:
     ledger, usages = UsageLedger(), Usages(slow=asyncio.Event())
     released = usages.slow
     writing = flushing(ledger, usages)
-    ledger.line(ACME, "users").requests += 1
+    ledger.counter(ACME, "users").requests += 1
     first = asyncio.ensure_future(writing.flush())
     await asyncio.sleep(0)
-    ledger.line(ACME, "users").requests += 1
+    ledger.counter(ACME, "users").requests += 1
     second = asyncio.ensure_future(writing.flush())
     await asyncio.sleep(0)
     assert released
@@ -57,7 +57,7 @@ async def test_older_numbers_never_land_after_newer_ones() -> None:
 async def test_a_flush_that_breaks_is_followed_by_one_that_writes() -> None:
     ledger, usages = UsageLedger(), Usages(broken=2)
     writing = flushing(ledger, usages, seconds=0.0)
-    ledger.line(ACME, "users").requests += 1
+    ledger.counter(ACME, "users").requests += 1
     writing.start()
     await usages.done.wait()
     await writing.stop()

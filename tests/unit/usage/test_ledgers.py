@@ -60,7 +60,7 @@ class Scene:
 
     def work(self, tenant: TenantId = ACME, operation: str = "users", times: int = 1) -> None:
         for _ in range(times):
-            self.ledger.line(tenant, operation).requests += 1
+            self.ledger.counter(tenant, operation).requests += 1
             self.ledger.add(tenant, operation, ConsumedCapacity("Query", 0.5, 2.0))
 
 
@@ -69,7 +69,7 @@ async def test_counts_are_kept_by_tenant_hour_and_operation() -> None:
     scene.work(times=3)
     scene.work(operation="createUser")
     scene.work(ACMECORP)
-    scene.ledger.line(ACME, "unknown").refused += 2
+    scene.ledger.counter(ACME, "unknown").refused += 2
     (account,) = scene.ledger.accounts(None)
     account.add(ConsumedCapacity("GetItem", 1.0, 0.0, throttled=True))
     (account,) = scene.ledger.accounts(ACMECORP)

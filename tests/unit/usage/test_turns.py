@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from keyfence.admission.admission import Admission
-from keyfence.admission.tenant_limits import MOST_WAITING, TOLD_SECONDS, OverQuota, TenantLimitsCache
+from keyfence.admission.tenant_limits import LOG_INTERVAL_SECONDS, MAX_WAITING, OverQuota, TenantLimitsCache
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.ledger import UsageLedger
@@ -18,52 +18,52 @@ from .tenants import Clock, tenant
 @dataclass
 class Scene:
     clock: Clock = field(default_factory=Clock)
-    width: int = 16
-    turns: Admission = field(init=False)
+    max_calls: int = 16
+    admission: Admission = field(init=False)
 
     def __post_init__(self) -> None:
-        allowances = TenantLimitsCache(clock=self.clock, width=self.width)
-        self.turns = Admission(allowances=allowances, ledger=UsageLedger(), total=CapacityMeter())
+        limits = TenantLimitsCache(clock=self.clock, max_calls=self.max_calls)
+        self.admission = Admission(limits=limits, ledger=UsageLedger(), total=CapacityMeter())
 
     def counts(self, who: Tenant) -> dict[str, tuple[int, int, float]]:
         """Requests, refusals and units of each operation."""
-        (leaf,) = [leaf for leaf in self.turns.ledger.due() if leaf.tenant == who.id]
+        (leaf,) = [leaf for leaf in self.admission.ledger.due() if leaf.tenant == who.id]
         return {name: (one.requests, one.refused, one.read_units + one.write_units) for name, one in leaf.lines.items()}
 
 
 async def test_what_a_request_consumes_is_its_own_its_operations_its_tenants_and_everybodys() -> None:
     scene, acme = Scene(), tenant(requests_per_second=1_000)
-    turn, other = scene.turns.begin(acme), scene.turns.begin(acme)
-    async with turn.taken("users", writes=False), other.taken("createUser", writes=True):
+    turn, other = scene.admission.admit(acme), scene.admission.admit(acme)
+    async with turn.running("users", writes=False), other.running("createUser", writes=True):
         turn.add(ConsumedCapacity("Query", 150.0))
         other.add(ConsumedCapacity("TransactWriteItems", 0.0, 20.0))
     turn.add(ConsumedCapacity("Query", 1.0))
     assert (turn.read_units, turn.calls, other.write_units) == (151.0, {"Query": 2}, 20.0)
     assert scene.counts(acme) == {"users": (1, 0, 151.0), "createUser": (1, 0, 20.0)}
-    assert (scene.turns.total.read_units, scene.turns.total.write_units) == (151.0, 20.0)
-    allowance = scene.turns.allowances.of(acme)
+    assert (scene.admission.total.read_units, scene.admission.total.write_units) == (151.0, 20.0)
+    allowance = scene.admission.limits.of(acme)
     assert (allowance.read_units.balance, allowance.write_units.balance) == (200.0 - 151.0, 100.0 - 20.0)
 
 
 async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> None:
     scene, acme = Scene(), tenant()
-    scene.turns.begin(acme).add(ConsumedCapacity("PutItem", 0.0, 101.0))
-    async with scene.turns.begin(acme).taken("users", writes=False):
+    scene.admission.admit(acme).add(ConsumedCapacity("PutItem", 0.0, 101.0))
+    async with scene.admission.admit(acme).running("users", writes=False):
         pass
     with pytest.raises(OverQuota):
-        async with scene.turns.begin(acme).taken("createUser", writes=True):
+        async with scene.admission.admit(acme).running("createUser", writes=True):
             raise AssertionError("it was let in")
     assert scene.counts(acme)["createUser"] == (0, 1, 0.0)
-    assert scene.turns.refusals == {"writeUnitsPerSecond": 1}
+    assert scene.admission.refusals == {"writeUnitsPerSecond": 1}
 
 
 async def test_no_more_requests_of_a_tenant_run_at_once_than_its_share_and_its_neighbours_do_not_wait() -> None:
-    scene, running, most = Scene(width=4), 0, 0
+    scene, running, most = Scene(max_calls=4), 0, 0
     acme, neighbour = tenant(requests_per_second=10_000), tenant("acmecorp")
 
     async def run() -> None:
         nonlocal running, most
-        async with scene.turns.begin(acme).taken("users", writes=False):
+        async with scene.admission.admit(acme).running("users", writes=False):
             running += 1
             most = max(most, running)
             await asyncio.sleep(0)
@@ -71,7 +71,7 @@ async def test_no_more_requests_of_a_tenant_run_at_once_than_its_share_and_its_n
 
     crowd = asyncio.gather(*(run() for _ in range(50)))
     await asyncio.sleep(0)
-    async with scene.turns.begin(neighbour).taken("users", writes=False):
+    async with scene.admission.admit(neighbour).running("users", writes=False):
         assert running == 2
     await crowd
     assert most == 2
@@ -79,13 +79,13 @@ async def test_no_more_requests_of_a_tenant_run_at_once_than_its_share_and_its_n
 
 
 async def test_a_tenant_with_too_many_waiting_is_refused() -> None:
-    scene, acme, leave = Scene(width=1), tenant(requests_per_second=10_000), asyncio.Event()
+    scene, acme, leave = Scene(max_calls=1), tenant(requests_per_second=10_000), asyncio.Event()
 
     async def run() -> None:
-        async with scene.turns.begin(acme).taken("users", writes=False):
+        async with scene.admission.admit(acme).running("users", writes=False):
             await leave.wait()
 
-    crowd = [asyncio.ensure_future(run()) for _ in range(MOST_WAITING + 1)]
+    crowd = [asyncio.ensure_future(run()) for _ in range(MAX_WAITING + 1)]
     await asyncio.sleep(0)
     with pytest.raises(OverQuota, match="at once"):
         await asyncio.wait_for(run(), 5)
@@ -95,9 +95,9 @@ async def test_a_tenant_with_too_many_waiting_is_refused() -> None:
 
 async def test_calls_of_a_tenant_share_a_lane_that_no_neighbour_is_in() -> None:
     scene = Scene()
-    first, second = (scene.turns.begin(tenant()) for _ in range(2))
-    assert first.way.lane is second.way.lane
-    assert first.way.lane is not scene.turns.begin(tenant("acmecorp")).way.lane
+    first, second = (scene.admission.admit(tenant()) for _ in range(2))
+    assert first.slot.calls is second.slot.calls
+    assert first.slot.calls is not scene.admission.admit(tenant("acmecorp")).slot.calls
 
 
 def test_a_tenant_over_its_quota_is_told_of_now_and_then() -> None:
@@ -106,10 +106,10 @@ def test_a_tenant_over_its_quota_is_told_of_now_and_then() -> None:
         for _ in range(2):
             for _ in range(20):
                 try:
-                    scene.turns.begin(acme)
+                    scene.admission.admit(acme)
                 except OverQuota:
                     continue
-            scene.clock.now += TOLD_SECONDS
+            scene.clock.now += LOG_INTERVAL_SECONDS
     assert [(line["event"], line["tenant"], line["quota"]) for line in lines] == [
         ("tenant_over_quota", "acme", "requestsPerSecond")
     ] * 2

@@ -74,7 +74,7 @@ def suspend(
     [bold]Example:[/bold] keyfence tenant suspend acme --reason "unpaid since March"
     """
     TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.standing.suspend(tenant, reason),
+        lambda desk, tenant: desk.administration.suspend(tenant, reason),
         lambda one: f"{one.id} is suspended: {one.reason}\nThe fence was told to refuse its sessions.",
     )
 
@@ -85,7 +85,7 @@ def resume(id: Id, by: By = None, json: Json = False, data: Data = DEFAULT, endp
     [bold]Example:[/bold] keyfence tenant resume acme
     """
     TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.standing.resume(tenant),
+        lambda desk, tenant: desk.administration.resume(tenant),
         lambda one: f"{one.id} is to be served.\nThe fence was told to let its sessions in.",
     )
 
@@ -104,7 +104,7 @@ def rename(
     [bold]Example:[/bold] keyfence tenant rename acme --name "Acme and Daughters"
     """
     TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.standing.rename(tenant, name, expected_version=expected_version),
+        lambda desk, tenant: desk.administration.rename(tenant, name, expected_version=expected_version),
         lambda one: f"{one.id} is called {one.name}.",
     )
 
@@ -117,7 +117,7 @@ def tier(
     [bold]Example:[/bold] keyfence tenant tier acme PREMIUM
     """
     TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.standing.set_tier(tenant, tier),
+        lambda desk, tenant: desk.administration.set_tier(tenant, tier),
         lambda one: f"{one.id} is in the tier {one.tier}: {allowance(one)}.",
     )
 
@@ -152,6 +152,6 @@ def quotas(
     if not given:
         raise BadInput(f"Name at least one quota, such as --users 2000. `keyfence tenant show {id}` shows them.")
     TenantChange(id=id, by=by, data=data, endpoint_url=endpoint_url, json=json).make(
-        lambda desk, tenant: desk.standing.set_quotas(tenant, given),
+        lambda desk, tenant: desk.administration.set_quotas(tenant, given),
         lambda one: f"{one.id} may use {allowance(one)}.",
     )

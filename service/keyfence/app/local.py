@@ -1,0 +1,84 @@
+"""The service on a laptop: its connections to the local gate, its table, and the demo tenants."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from starlette.applications import Starlette
+
+from keyfence import log
+from keyfence.app.connections import AwsAccess
+from keyfence.app.service import Service
+from keyfence.local.compute import boto_session_for
+from keyfence.local.demo.load import load_demo
+from keyfence.settings import Settings
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.credentials import ProcessCredentials
+from keyfence.store.dynamodb.table_definition import TableAdmin
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.roles.names import PROVISIONER
+from keyfence_iam.sts.client import StsClient
+from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.suspension import TenantSuspension
+
+TIMEOUT_SECONDS = 60.0
+"""A laptop can be busy. Calls to the gate wait longer than calls to AWS."""
+
+
+def application(settings: Settings, issuer: SessionIssuer) -> Starlette:
+    """Make the ASGI application of `keyfence dev`, which also runs jobs as the migrator."""
+    log.configure(as_json=settings.log_json)
+    aws = aws_access(settings, issuer)
+    return Service(replace(aws.connect(), migrator=aws.connect_migrator())).app
+
+
+def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
+    """The local gate, which accepts the sessions of this issuer."""
+    deployment = issuer.account.deployment
+    return AwsAccess(
+        settings=settings,
+        dynamodb=connection_options(settings),
+        refresh=RefreshSchedule(session=settings.session_seconds, patience=TIMEOUT_SECONDS),
+        connect_sts=lambda role: StsClient.connect(
+            boto_session_for(role, issuer),
+            deployment.role_arn(""),
+            settings.table,
+            region=settings.region,
+            endpoint_url=settings.sts_endpoint_url,
+            read_timeout=TIMEOUT_SECONDS,
+        ),
+        process_credentials=lambda role: ProcessCredentials(boto_session_for(role, issuer)),
+        connect_iam=partial(
+            TenantSuspension.connect,
+            prefix=deployment.role_prefix,
+            region=settings.region,
+            endpoint_url=settings.iam_endpoint_url or settings.endpoint_url,
+        ),
+    )
+
+
+async def prepare_table(settings: Settings, issuer: SessionIssuer, on_progress: Callable[[str], None]) -> None:
+    """Create the table and the demo tenants, as far as they do not exist."""
+    on_progress("creating the table")
+    await asyncio.to_thread(create_table, settings, issuer)
+    connections = aws_access(settings, issuer).connect()
+    await load_demo(connections.tables, on_progress)
+    connections.close()
+
+
+def create_table(settings: Settings, issuer: SessionIssuer) -> None:
+    """Create the table as the provisioner. Raises TableDiffers if there is one with another definition."""
+    credentials = issuer.issue_service_session(PROVISIONER).credentials
+    admin = TableAdmin.connect(connection_options(settings), settings.table, credentials)
+    admin.create()
+    admin.check()
+
+
+def connection_options(settings: Settings) -> ConnectionOptions:
+    return ConnectionOptions(
+        region=settings.region,
+        endpoint_url=settings.endpoint_url,
+        connections=settings.data_threads,
+        read_timeout=TIMEOUT_SECONDS,
+    )

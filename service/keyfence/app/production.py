@@ -1,0 +1,101 @@
+"""The service on AWS: its connections, the checks before it starts, and the factory that `keyfence serve` runs."""
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from starlette.applications import Starlette
+
+from keyfence import log
+from keyfence.app.connections import AwsAccess
+from keyfence.app.service import Service
+from keyfence.auth.verifier import operator_verifier, tenant_verifier
+from keyfence.settings import BadSettings, Settings, load
+from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region
+from keyfence.store.dynamodb.credentials import ProcessCredentials
+from keyfence.store.dynamodb.table_definition import Unreachable
+from keyfence_iam.sts.client import StsClient, default_boto_session
+from keyfence_iam.sts.refresh import RefreshSchedule
+from keyfence_iam.suspension import TenantSuspension
+
+SWITCH_SECONDS = 0.001
+"""How long a thread may run Python code before another thread gets its turn. Python's default is 5 ms. The event loop
+waits that long for each answer that a thread decodes, several times in one request."""
+
+
+def application() -> Starlette:
+    """Make the ASGI application of `keyfence serve`. Raises BadSettings if the settings are not fit for production."""
+    settings = load()
+    if problems := settings.problems() or startup_problems(settings):
+        raise BadSettings(tuple(problems))
+    log.configure(as_json=settings.log_json)
+    service = Service(aws_access(settings).connect())
+    tune_process()
+    return service.app
+
+
+def aws_access(settings: Settings) -> AwsAccess:
+    """AWS, with the credentials that boto3 finds in the environment."""
+    region = settings.region or ambient_region()
+    return AwsAccess(
+        settings=settings,
+        dynamodb=_connection_options(settings),
+        refresh=RefreshSchedule(session=settings.session_seconds),
+        connect_sts=lambda _role: _connect_sts(settings),
+        process_credentials=lambda _role: ProcessCredentials(default_boto_session()),
+        connect_iam=partial(
+            TenantSuspension.connect,
+            prefix=(settings.roles or "").rpartition("/")[2],
+            region=region,
+            endpoint_url=settings.iam_endpoint_url,
+        ),
+    )
+
+
+def startup_problems(settings: Settings) -> list[str]:
+    """Try what a server does at its start, and return one line for each step that fails."""
+    found = []
+    for name, attempt in _attempts(settings):
+        try:
+            attempt()
+        except (ValueError, *Unreachable) as error:
+            found.append(f"{name}: {error}")
+    return found
+
+
+def tune_process() -> None:
+    """Shorten the pauses that one request causes for all others. Call it once, when everything is loaded.
+
+    Objects made until now live as long as the process. Frozen, they are left out of garbage collections, each of
+    which would otherwise stop all requests for about 0.1 s."""
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(SWITCH_SECONDS)
+
+
+def _attempts(settings: Settings) -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "KEYFENCE_ISSUERS", lambda: tenant_verifier(settings)
+    yield "KEYFENCE_ADMIN_ISSUERS", lambda: operator_verifier(settings)
+    yield "DynamoDB's endpoint", lambda: DynamoDbClient(_connection_options(settings)).close()
+    yield "AWS credentials", lambda: _connect_sts(settings)
+
+
+def _connection_options(settings: Settings) -> ConnectionOptions:
+    return ConnectionOptions(
+        region=settings.region or ambient_region(),
+        endpoint_url=settings.endpoint_url,
+        connections=settings.data_threads,
+        connect_timeout=settings.connect_timeout,
+        read_timeout=settings.read_timeout,
+    )
+
+
+def _connect_sts(settings: Settings) -> StsClient:
+    return StsClient.connect(
+        default_boto_session(),
+        settings.roles or "",
+        settings.table,
+        region=settings.region or ambient_region(),
+        endpoint_url=settings.sts_endpoint_url,
+    )

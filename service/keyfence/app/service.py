@@ -1,0 +1,165 @@
+"""`Service`: builds both endpoints and the background tasks, and starts and stops them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from starlette.applications import Starlette
+
+from keyfence.admin.context import AdminContextFactory
+from keyfence.admin.schema import schema as admin_schema
+from keyfence.admission.admission import Admission
+from keyfence.app.attending import attendant
+from keyfence.app.connections import Connections
+from keyfence.app.domains import load_domains
+from keyfence.auth.key_sets import JwksFetcher
+from keyfence.auth.tenant_issuers import TenantIssuers
+from keyfence.auth.verifier import operator_verifier, tenant_verifier
+from keyfence.domains.sessions.revocation import RevocationCheck
+from keyfence.graphql.executor import GraphQLExecutor
+from keyfence.hot_partitions.autopilot import NAME, Autopilot
+from keyfence.hot_partitions.fleet import FleetTraffic
+from keyfence.hot_partitions.hottest import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.observer import PartitionObserver
+from keyfence.hot_partitions.publisher import TrafficPublisher
+from keyfence.http.apis import OperatorApi, TenantApi
+from keyfence.http.graphiql import graphiql_response
+from keyfence.http.graphql_endpoint import GraphQLEndpoint
+from keyfence.http.metrics import Metrics
+from keyfence.http.routes import build_app
+from keyfence.jobs.move.differences import DifferenceReporter, ShadowDifferences
+from keyfence.jobs.reshard.start import StartReshard
+from keyfence.tenancy.administration import Identities
+from keyfence.tenancy.cache import TenantCache
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant import Tenant
+from keyfence.usage.hourly_usage import UsageRepository, price_table
+from keyfence.usage.ledger import UsageFlusher
+from keyfence_iam.sts.refresh import RefreshThread
+from keyfence_iam.tenant import TenantId
+from keyfence_iam.token_bucket import call_budget
+
+
+class Service:
+    """The ASGI application in `app`, and the tasks beside it. The application's lifespan calls `start` and `stop`.
+
+    Tests may give their own `jwks` and `admission`."""
+
+    def __init__(
+        self, connections: Connections, *, jwks: JwksFetcher | None = None, admission: Admission | None = None
+    ) -> None:
+        self.connections, self.settings = connections, connections.settings
+        self.admission = admission or Admission.from_settings(self.settings, connections.tables.meter)
+        ledger, observer = self.admission.ledger, PartitionObserver()
+        self.metrics = Metrics(
+            connections.tables.meter, connections.sessions.counts, ledger.counts, self.admission.refusals
+        )
+        self.tables = replace(
+            connections.tables,
+            on_foreign_item=self.metrics.foreign_item,
+            on_denied=self.metrics.denied_call,
+            accounts=ledger.accounts,
+            watcher=observer,
+        )
+        control = self.tables.control(writes=True)
+        self._jwks = jwks or JwksFetcher()
+        self._tenants = self._tenant_cache()
+        self._issuers = self._tenant_issuers()
+        self._usage = UsageFlusher(ledger, UsageRepository(control), self.settings.usage_seconds)
+        self._differences = DifferenceReporter(self._tenants, ShadowDifferences(control))
+        self._migrator = connections.migrator and connections.migrator.charged(ledger.accounts)
+        self._jobs = attendant(self.settings, self.tables, self.tenant_changed, self._migrator)
+        self._traffic = self._traffic_publisher(observer)
+        self._refresh = RefreshThread(connections.sessions.refresh_due)
+        self.app = build_app(
+            endpoints={"/graphql": self._tenant_endpoint(), "/admin/graphql": self._operator_endpoint()},
+            check_ready=self._tenants.reach,
+            metrics=self.metrics,
+            lifespan=self._lifespan,
+        )
+
+    def start(self) -> None:
+        """Start the background tasks. Needs a running event loop."""
+        self._refresh.start()
+        self._usage.start()
+        self._traffic.start()
+
+    async def stop(self) -> None:
+        """Stop the tasks, write what they still hold, and close all connections."""
+        await self._traffic.stop()
+        await self._jobs.stop()
+        await self._differences.stop()
+        await self._usage.stop()
+        self._refresh.stop()
+        self._jwks.close()
+        self.connections.close()
+
+    def tenant_changed(self, tenant: Tenant) -> None:
+        """Use the changed tenant in this process immediately, instead of when the cached one expires."""
+        self._tenants.invalidate_with(tenant)
+        self._issuers.invalidate(tenant.issuer)
+
+    def reads_differ(self, tenant: TenantId, operation: str) -> None:
+        """Count a read for which the two tables of a tenant that is being moved gave different answers."""
+        self.metrics.reads_differ(operation)
+        self._differences(tenant)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        self.start()
+        yield
+        await self.stop()
+
+    def _tenant_endpoint(self) -> GraphQLEndpoint:
+        settings, domains = self.settings, load_domains(self.settings.domains)
+        api = TenantApi(
+            verifier=tenant_verifier(settings, owned=self._issuers),
+            tenants=self._tenants,
+            admission=self.admission,
+            tables=replace(self.tables, on_difference=self.reads_differ),
+            activity_log=domains.activity_log,
+            revocations=RevocationCheck(settings.revocation_seconds),
+            prices=price_table(settings),
+            introspection=settings.introspection,
+        )
+        page = graphiql_response("/graphql") if settings.graphiql else None
+        return GraphQLEndpoint(api, GraphQLExecutor(domains.schema), self.metrics, graphiql=page)
+
+    def _operator_endpoint(self) -> GraphQLEndpoint:
+        settings = self.settings
+        contexts = AdminContextFactory(
+            settings=settings,
+            tables=self.tables,
+            publish_suspensions=self.connections.publish_suspensions,
+            on_tenant_changed=self.tenant_changed,
+            run_job=self._jobs,
+            migrator=self._migrator,
+        )
+        api = OperatorApi(verifier=operator_verifier(settings), contexts=contexts, introspection=settings.introspection)
+        page = graphiql_response("/admin/graphql") if settings.graphiql else None
+        return GraphQLEndpoint(api, GraphQLExecutor(admin_schema), self.metrics, graphiql=page)
+
+    def _tenant_cache(self) -> TenantCache:
+        return TenantCache(
+            self.tables.control(writes=False),
+            max_age=self.settings.tenant_cache_seconds,
+            max_use=self.settings.tenant_use_seconds,
+            on_shut=self.connections.sessions.forget,
+        )
+
+    def _tenant_issuers(self) -> TenantIssuers:
+        return TenantIssuers(
+            Identities(self.tables.control(writes=False)).find,
+            self._jwks.at,
+            call_budget(self.settings.issuer_lookups_per_second),
+            max_age=self.settings.tenant_cache_seconds,
+        )
+
+    def _traffic_publisher(self, observer: PartitionObserver) -> TrafficPublisher:
+        """The autopilot starts a reshard as an operator would, and this server runs the job."""
+        settings, control = self.settings, self.tables.control(writes=True)
+        repository = TenantRepository(control, NAME)
+        finder = HotPartitionFinder(observer.window, CollectionMatcher.of(self.tables.entities), settings.fleet)
+        grow = StartReshard(repository, self.tenant_changed, self._jobs)
+        autopilot = Autopilot(register=repository, mode=settings.autopilot, grow=grow)
+        return TrafficPublisher(finder, FleetTraffic(control), autopilot, settings.traffic_seconds)
