@@ -1,7 +1,8 @@
-"""The JSON of a call, read so that no engine can read it differently."""
+"""JSON parsers that reject every text which two readers could understand differently."""
 
+import json
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -9,27 +10,56 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class InvalidJson(ValueError):
-    """A body that is no JSON object, or that two readers could take for two different ones."""
+    """The text is not JSON, or an object in it has a key twice. The message says which."""
+
+
+def parse(text: str | bytes) -> Any:
+    """Parse a JSON value. Bytes must be UTF-8.
+
+    Raises InvalidJson for NaN, Infinity, and keys that occur twice in one object, which Python's json accepts.
+    """
+    try:
+        decoded = text.decode() if isinstance(text, bytes) else text
+        return json.loads(decoded, object_pairs_hook=_unique, parse_constant=_reject_constant)
+    except InvalidJson:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidJson(f"not JSON: {error}") from error
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
+    """Parse a JSON object fast: the gate does this for each request. Raises InvalidJson like `parse`."""
     try:
-        read = orjson.loads(body)
-        written = orjson.dumps(read)
+        value = orjson.loads(body)
+        rendered = orjson.dumps(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
         raise InvalidJson(str(error)) from error
-    if not isinstance(read, dict):
+    if not isinstance(value, dict):
         raise InvalidJson("the body is not an object")
-    if _repeats(body, written):
-        raise InvalidJson("a name occurs twice in one object")
-    return read
+    if _lost_a_pair(body, rendered):
+        raise InvalidJson("a key occurs twice in one object")
+    return value
 
 
-def _repeats(body: bytes, written: bytes) -> bool:
-    """Every pair has its colon, and of a repeated name one pair is left when it is written again.
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidJson(f"the key {repeated!r} occurs twice in one object")
+    return members
 
-    Colons in strings are the same before and after, unless one was escaped: only then strings have to be told apart.
+
+def _reject_constant(name: str) -> NoReturn:
+    raise InvalidJson(f"not JSON: {name}")
+
+
+def _lost_a_pair(body: bytes, rendered: bytes) -> bool:
+    """Return whether the body has more pairs than its rendered value, because a key occurs twice.
+
+    Each pair has one colon. Colons in strings are the same in both texts, unless the body has an escaped one:
+    then strings have to be removed before colons are counted.
     """
     if b"u003a" in body or b"u003A" in body:
-        return _STRING.sub(b"", body).count(b":") != _STRING.sub(b"", written).count(b":")
-    return body.count(b":") != written.count(b":")
+        return _STRING.sub(b"", body).count(b":") != _STRING.sub(b"", rendered).count(b":")
+    return body.count(b":") != rendered.count(b":")

@@ -1,10 +1,9 @@
 """Table and stream calls."""
 
 import base64
-import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
+from keyfence_iam import strict_json
 from keyfence_iam.authorization.arns import ArnScope, NamedTables, index_arn
 from keyfence_iam.authorization.assumptions import ANY_LABEL, NOT_ABOUT_A_TABLE, tables_listed
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, optional_text, string
@@ -109,20 +108,10 @@ def _walked(iterator: str, place: ArnScope) -> str:
 
 def _of_table(iterator: str, place: ArnScope) -> str:
     try:
-        position = as_mapping(
-            json.loads(base64.b64decode(iterator, validate=True), object_pairs_hook=_once), "iterator"
-        )
-    except (ValueError, RecursionError):
+        position = as_mapping(strict_json.parse(base64.b64decode(iterator, validate=True)), "iterator")
+    except ValueError:
         raise UnsupportedRequest("an iterator that does not name its stream") from None
     table = string(position, "table_name")
     if position.keys() != _POSITION or not string(position, "shard_id").endswith(f"-{table}"):
         raise UnsupportedRequest("an iterator that does not name its stream")
     return f"{place.locate(table).arn}/stream/{ANY_LABEL}"
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A name given twice would be read by one and overlooked by another."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise UnsupportedRequest("an iterator with a name given twice")
-    return found

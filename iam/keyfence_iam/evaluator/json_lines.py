@@ -1,13 +1,13 @@
 """A question to the evaluator as one line of JSON."""
 
-import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 import orjson
 
+from keyfence_iam import strict_json
 from keyfence_iam.evaluator.evaluate import Policies
 from keyfence_iam.evaluator.request import AmbiguousContextKey, AuthorizationRequest, ContextValue, fold_keys
 from keyfence_iam.policy import InvalidPolicy, Policy, parse_policy, parse_policy_text
@@ -33,28 +33,13 @@ def parse_json_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:
 
 def _object(line: bytes) -> Mapping[str, Any]:
     try:
-        question = json.loads(line.decode(), object_pairs_hook=_unrepeated, parse_constant=_no_constant)
-    except InvalidLine:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InvalidLine(f"line: not JSON: {error}") from error
+        question = strict_json.parse(line)
+    except strict_json.InvalidJson as error:
+        raise InvalidLine(f"line: {error}") from error
     if not isinstance(question, dict):
         raise InvalidLine("line: an object is wanted")
     _check_fields(question)
     return question
-
-
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    read = dict(pairs)
-    if len(read) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise InvalidLine(f"line: the key {repeated!r} occurs twice in one object")
-    return read
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise InvalidLine(f"line: not JSON: {name}")
 
 
 def _check_fields(question: Mapping[str, Any]) -> None:

@@ -1,11 +1,11 @@
 """A fault that is made to happen, as a value that a file can hold."""
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from keyfence_iam import strict_json
 from keyfence_iam.authorization import SUPPORTED_OPERATIONS
 from keyfence_iam.gate import sts_api
 from keyfence_iam.gate.http.query_protocol import IAM_OPERATIONS
@@ -49,27 +49,15 @@ class Fault:
 
 def parse_text(document: bytes) -> tuple[Fault, ...]:
     try:
-        return parse_faults(json.loads(document, object_pairs_hook=_once))
-    except InvalidFault:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InvalidFault(f"is not JSON: {error}") from error
+        return parse_faults(strict_json.parse(document))
+    except strict_json.InvalidJson as error:
+        raise InvalidFault(str(error)) from error
 
 
 def parse_faults(document: object, where: str = "faults") -> tuple[Fault, ...]:
     if not isinstance(document, list):
         raise InvalidFault(f"{where}: must be a list of faults")
     return tuple(_fault(entry, f"{where}[{number}]") for number, entry in enumerate(document))
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The names of an object, of which none may occur twice: only one of the values would count."""
-    read: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in read:
-            raise InvalidFault(f"the name {name!r} occurs twice in one object")
-        read[name] = value
-    return read
 
 
 def _fault(entry: object, where: str) -> Fault:

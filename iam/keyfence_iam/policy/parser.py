@@ -1,10 +1,10 @@
 """JSON to `Policy`; each refusal names its place."""
 
-import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, NoReturn
+from collections.abc import Mapping
+from typing import Any, Literal
 
+from keyfence_iam import strict_json
 from keyfence_iam.policy.document import Effect, Policy, Statement, Version
 from keyfence_iam.policy.json_reader import InvalidPolicy, fail, items_with_path, known_members, string, strings
 from keyfence_iam.policy.operators import parse_condition_block
@@ -74,27 +74,10 @@ def parse_policy(document: object, *, where: str = "policy", kind: DocumentKind 
 def parse_policy_text(document: str | bytes, *, where: str = "policy", kind: DocumentKind = "identity") -> Policy:
     """The policy that this JSON text is; a key that occurs twice in one object is refused too."""
     try:
-        value = json.loads(document, object_pairs_hook=_once(where), parse_constant=_constant(where))
-    except InvalidPolicy:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InvalidPolicy(f"{where}: not JSON: {error}") from error
+        value = strict_json.parse(document)
+    except strict_json.InvalidJson as error:
+        raise InvalidPolicy(f"{where}: {error}") from error
     return parse_policy(value, where=where, kind=kind)
-
-
-def _once(where: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        read = dict(pairs)
-        if len(read) < len(pairs):
-            repeated = next(key for key, _ in pairs if [name for name, _ in pairs].count(key) > 1)
-            fail(where, f"the key {repeated!r} occurs twice in one object")
-        return read
-
-    return unrepeated
-
-
-def _constant(where: str) -> Callable[[str], NoReturn]:
-    return lambda name: fail(where, f"not JSON: {name}")
 
 
 def _version(value: object, where: str) -> Version:

@@ -119,7 +119,7 @@ def test_what_cannot_be_used_is_said_in_a_sentence(
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [("[", "is not JSON"), ('[{"kind": "error", "nth": 0}]', "faults[0].nth: must be a whole number from 1.")],
+    [("[", "not JSON"), ('[{"kind": "error", "nth": 0}]', "faults[0].nth: must be a whole number from 1.")],
     ids=["half a list", "a bad count"],
 )
 def test_a_bad_file_of_faults_is_refused_with_the_place(run: Run, tmp_path: Path, content: str, complaint: str) -> None:

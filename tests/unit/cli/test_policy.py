@@ -22,7 +22,7 @@ app.add_typer(policy)
 NEIGHBOURS = '{"GetItem": {"Key": {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}}}}'
 OWN = NEIGHBOURS.replace("globex", "acme")
 REPEATED = '{"GetItem": {"Key": {"PK": {"S": "a"}, "PK": {"S": "b"}, "SK": {"S": "c"}}}}'
-TWICE = "a name occurs twice in one object."
+TWICE = "a key occurs twice in one object."
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.offboard.export_file import SUFFIX, ExportDamaged, ExportDigest, digest_export
 from keyfence.jobs.offboard.start import OffboardingState
 from keyfence.store.timestamps import timestamp_text
+from keyfence_iam import strict_json
 
 ALGORITHM = "EdDSA"
 TYPE = "keyfence-offboarding+jws"
@@ -139,7 +139,7 @@ def verify_certificate(text: str | bytes, by: CertificateVerifier) -> Mapping[st
     try:
         read = _members(text)
         shown, signed = read["claims"], str(read["signed"])
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput("this is not a certificate of an offboarding") from error
     claims = by.claims(signed)
     if orjson.dumps(claims, option=orjson.OPT_SORT_KEYS) != orjson.dumps(shown, option=orjson.OPT_SORT_KEYS):
@@ -149,16 +149,10 @@ def verify_certificate(text: str | bytes, by: CertificateVerifier) -> Mapping[st
 
 def _members(text: str | bytes) -> Mapping[str, Any]:
     """Without a name twice, of which people would see one and machines the other."""
-    read = json.loads(text, object_pairs_hook=_once)
+    read = strict_json.parse(text)
     if not isinstance(read, dict) or set(read) != {"claims", "key", "signed"}:
         raise ValueError("a certificate has claims, a key and a signature")
     return read
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a name stands there twice")
-    return dict(pairs)
 
 
 def compare_export(claims: Mapping[str, Any], export: Path) -> None:

@@ -81,11 +81,11 @@ def test_a_text_holds_the_faults_that_it_spells() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (b"[", "is not JSON: "),
-        (b"\xff", "is not JSON: "),
-        (b"[" * 100_000, "is not JSON: "),
-        (b'[{"kind": "error", "nth": 1, "nth": 2}]', "the name 'nth' occurs twice in one object"),
-        (b'[{"kind": "latency", "milliseconds": NaN}]', "faults[0].milliseconds: must be a number"),
+        (b"[", "not JSON: "),
+        (b"\xff", "not JSON: "),
+        (b"[" * 100_000, "not JSON: "),
+        (b'[{"kind": "error", "nth": 1, "nth": 2}]', "the key 'nth' occurs twice in one object"),
+        (b'[{"kind": "latency", "milliseconds": NaN}]', "not JSON: NaN"),
     ],
     ids=["half a list", "no text", "too deep", "a name twice", "no number"],
 )
