@@ -9,8 +9,9 @@ import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sts import STSClient
 
+from keyfence_iam.boto_session import default_boto_session
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.client import StsClient, default_boto_session
+from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.session_spec import SessionSpec, suspender_session
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId

@@ -93,7 +93,7 @@ def test_a_live_session_is_refused_soon_after_the_suspender_shut_its_tenant_out_
     client, neighbour = (aws.client(Caller("tenant-read", tenant)) for tenant in (TENANT, NEIGHBOUR))
     made(client, "GetItem", reading)
     before = suspender.denied_tenants()
-    suspender.shut({*before, TenantId(TENANT)})
+    suspender.deny({*before, TenantId(TENANT)})
     try:
         for _ in range(60):
             with suppress(pytest.fail.Exception):
@@ -103,7 +103,7 @@ def test_a_live_session_is_refused_soon_after_the_suspender_shut_its_tenant_out_
         assert refused(client, "GetItem", reading)["explicit"]
         made(neighbour, "GetItem", {**reading, "Key": _key(NEIGHBOUR, "PROFILE")})
     finally:
-        suspender.shut(before)
+        suspender.deny(before)
 
 
 def _check(table: str, sort: str) -> dict[str, Any]:

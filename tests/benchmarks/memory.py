@@ -86,7 +86,7 @@ def vended() -> Filled:
     kept = SessionCache(
         lambda wanted, _: Credentials(f"ASIA{wanted.tenant}", "s" * 40, str(wanted.tenant).ljust(TOKEN, "t")),
         budget=call_budget(1e9),
-        sessions=SESSIONS,
+        max_sessions=SESSIONS,
     )
 
     async def all_of_them() -> None:
@@ -95,7 +95,7 @@ def vended() -> Filled:
 
     asyncio.run(all_of_them())
     kept.close()
-    return Filled("sessions", SESSIONS, kept, len(kept._held))
+    return Filled("sessions", SESSIONS, kept, len(kept._sessions))
 
 
 def verified() -> Filled:

@@ -49,10 +49,10 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"as the registry may remember the tenant and {TENANT_USE_SECONDS:g} s more",
         f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
         f"`http/request.py` reads at most {BODY_LIMIT:,} bytes",
-        f"A session of {SESSIONS.session} s is renewed in the background when between"
-        f" {SESSIONS.earliest_renewal:.0%} and {SESSIONS.latest_renewal:.0%} of it are over".replace("%", " %"),
-        f"from {SESSIONS.margin:g} s before its session ends",
-        f"{session_cache.SESSIONS:,}; gone {SESSIONS.margin:g} s before they end",
+        f"A session of {SESSIONS.session_seconds} s is renewed in the background when between"
+        f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),
+        f"from {SESSIONS.expiry_margin:g} s before its session ends",
+        f"{session_cache.MAX_SESSIONS:,}; gone {SESSIONS.expiry_margin:g} s before they end",
         f"A partition key may have {PARTITION_BYTES:,} bytes and a sort key {SORT_BYTES:,}",
     ],
 )

@@ -53,10 +53,10 @@ class Silos:
     async def client(
         self, placement: TableAccess, tenant: TenantId = TENANT, *, writes: bool = True
     ) -> "DynamoDBClient":
-        return await self._client(self.world.vending, tenant_session(tenant, writes=writes, placement=placement))
+        return await self._client(self.world.vending, tenant_session(tenant, writes=writes, table_access=placement))
 
     async def migrating(self, placement: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
-        return await self._client(self.mover, migration_session(tenant, placement=placement))
+        return await self._client(self.mover, migration_session(tenant, table_access=placement))
 
     def items(self) -> dict[str, list[dict[str, Any]]]:
         """Everything in every table, asked of the engine itself."""

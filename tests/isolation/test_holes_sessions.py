@@ -131,7 +131,7 @@ async def test_H26_sessions_are_kept_by_role_and_tenant_and_profile_and_never_sh
     counted = itertools.count()
 
     def assume(wanted: SessionSpec, seconds: int) -> Credentials:
-        return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.profile}/{next(counted)}", "secret", "token")
+        return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.scope}/{next(counted)}", "secret", "token")
 
     roles, tenants = ("tenant-read", "tenant-write"), (TenantId("a1"), TenantId("a10"))
     wanted = [SessionSpec(*each) for each in itertools.product(roles, tenants, SessionScope)]

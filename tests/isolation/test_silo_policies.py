@@ -24,7 +24,7 @@ MAKING = ("CreateTable", "DescribeTable", "UpdateTable", "DeleteTable", "UpdateT
 
 
 def judge(role: str, placement: TableAccess) -> Judge:
-    text = session_policies(DEPLOYMENT.role_arn(""), DEPLOYMENT.table)[placement.profile]
+    text = session_policies(DEPLOYMENT.role_arn(""), DEPLOYMENT.table)[placement.scope]
     whole = Judge.of(role, TENANT)
     return whole.narrowed(parse_policy_text(text)) if text else whole
 

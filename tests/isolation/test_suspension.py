@@ -147,7 +147,7 @@ def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(worl
         made(client, "GetItem", _reading(world, TENANT))
         TenantSuspension.connect(
             gate_access.role_session(offline, "suspender").credentials, "keyfence-", endpoint_url=gate.url
-        ).shut([TENANT])
+        ).deny([TENANT])
         assert refused(client, "GetItem", _reading(world, TENANT))["explicit"]
         new = elsewhere.client_of(gate_access.tenant_session(offline, TENANT, writes=False).credentials)
         assert refused(new, "GetItem", _reading(world, TENANT))["explicit"]

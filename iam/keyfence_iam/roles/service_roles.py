@@ -11,10 +11,10 @@ from keyfence_iam.roles.names import SERVICE_BASE as SERVICE_BASE_ROLE
 from keyfence_iam.roles.names import SUSPENDER as SUSPENDER_ROLE
 from keyfence_iam.roles.names import TENANT_MIGRATION, TENANT_READ, TENANT_WRITE
 from keyfence_iam.roles.statements import (
+    ALL_RESOURCES,
     DENY_ITEMS,
     DENY_SCAN,
     DENY_TABLE_WIDE,
-    EVERYTHING,
     allow_with_leading_keys,
     deny,
     indexes_of,
@@ -72,7 +72,7 @@ def _reads(deployment: Deployment) -> Statement:
     )
 
 
-LISTING = Statement(effect="Allow", sid="ListStreams", actions=("dynamodb:ListStreams",), resources=EVERYTHING)
+LISTING = Statement(effect="Allow", sid="ListStreams", actions=("dynamodb:ListStreams",), resources=ALL_RESOURCES)
 STREAM_WORKER = RoleDefinition(identity=stream_worker_identity, trust=statements.trust_compute)
 
 

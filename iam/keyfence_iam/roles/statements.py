@@ -20,7 +20,7 @@ from keyfence_iam.tenant import SESSION_TAG, SESSION_TAG_VARIABLE, tenant_key_pr
 
 INDEXES = ("GSI1", "GSI2", "GSI3")
 LEADING_KEYS = "dynamodb:LeadingKeys"
-EVERYTHING = ("*",)
+ALL_RESOURCES = ("*",)
 
 
 def allow_with_leading_keys(tables: tuple[str, ...], prefix: str, actions: tuple[str, ...]) -> tuple[Statement, ...]:
@@ -57,14 +57,14 @@ def leading_keys_condition(prefix: str) -> tuple[Condition, ...]:
 
 
 def deny(actions: Iterable[str], sid: str) -> Statement:
-    return Statement(effect="Deny", sid=sid, actions=tuple(actions), resources=EVERYTHING)
+    return Statement(effect="Deny", sid=sid, actions=tuple(actions), resources=ALL_RESOURCES)
 
 
 DENY_WITHOUT_LEADING_KEYS = Statement(
     effect="Deny",
     sid="DenyItemsWithoutLeadingKeys",
     actions=KEYED_ITEM_ACTIONS,
-    resources=EVERYTHING,
+    resources=ALL_RESOURCES,
     conditions=(Condition("Null", LEADING_KEYS, ("true",)),),
 )
 DENY_TABLE_WIDE = deny((*PARTIQL, VECTOR_SEARCH, *STREAM_READS, *TABLE_COPY_ACTIONS), "DenyTableWideAccess")

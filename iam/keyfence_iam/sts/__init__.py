@@ -1,4 +1,4 @@
-"""A fence to short-lived credentials: the only caller of STS."""
+"""Vending: STS sessions per role and tenant, requested once, cached and refreshed. The only caller of STS."""
 
 from keyfence_iam.sts.session_cache import SessionCache
 

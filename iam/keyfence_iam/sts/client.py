@@ -1,4 +1,4 @@
-"""AssumeRole over boto3, with the session policy of each scope."""
+"""`StsClient`: AssumeRole over boto3, with the session policy of each scope."""
 
 import json
 import os
@@ -10,10 +10,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
-import botocore.session
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, NoCredentialsError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError
 
+from keyfence_iam.boto_session import client_config
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.policy import Policy, Statement
@@ -31,116 +30,101 @@ from keyfence_iam.tenant import SESSION_TAG, SESSION_TAG_VARIABLE
 if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
 
-
-EVERY_CALL = ("dynamodb:*",)
-"""The role says which; that it is short counts, since the policy travels in the session's token."""
+ALL_DYNAMODB_ACTIONS = ("dynamodb:*",)
+"""The role limits the actions. The session policy is kept short, since STS packs it into the session token."""
 ANY_REGION = "*"
-
-
-@cache
-def session_policies(roles: str, table: str) -> Mapping[SessionScope, str | None]:
-    """For the table of the account that the roles, whose ARNs begin so, are in."""
-    _, partition, _, _, account, _ = roles.split(":", 5)
-    there = Deployment(account=account, region=ANY_REGION, table=table, partition=partition)
-    return {
-        SessionScope.WHOLE: None,
-        SessionScope.READ_ONLY: _text(Statement(effect="Allow", sid="Reads", actions=READS, resources=("*",))),
-        SessionScope.POOL: _text(_within("Pool", there.table_arn)),
-        SessionScope.SILO: _text(_within("Silo", there.silo_arn(SESSION_TAG_VARIABLE))),
-    }
-
-
-def _within(sid: str, table: str) -> Statement:
-    return Statement(effect="Allow", sid=sid, actions=EVERY_CALL, resources=(table, f"{table}/index/*"))
-
-
-def _text(statement: Statement) -> str:
-    return json.dumps(Policy(statements=(statement,)).as_json(), separators=(",", ":"))
-
-
-LONGEST_NAME = 64
-THROTTLED_SECONDS = 1.0
-_THROTTLES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}
+MAX_SESSION_NAME = 64
+THROTTLED_RETRY_SECONDS = 1.0
+_THROTTLING_CODES = {"Throttling", "ThrottlingException", "RequestLimitExceeded"}
 
 
 @dataclass(frozen=True, slots=True)
 class StsClient:
-    """Sessions of the roles whose ARNs begin with `roles`, narrowed as is wanted."""
+    """Assumes the roles whose ARNs begin with `role_arn_prefix`, for one table and its silos."""
 
-    boto: "STSClient"
-    roles: str
+    client: "STSClient"
+    role_arn_prefix: str
     table: str
-    name: str
+    session_name: str
 
     @classmethod
     def connect(
         cls,
         session: boto3.Session,
-        roles: str,
+        role_arn_prefix: str,
         table: str,
         *,
         region: str | None = None,
         endpoint_url: str | None = None,
         read_timeout: float = 2.0,
     ) -> "StsClient":
-        """The regional endpoint unless another is given; short timeouts, since callers wait."""
-        config = Config(
+        """Connects to the regional endpoint unless `endpoint_url` is given. Timeouts are short, since requests wait."""
+        config = client_config(
+            endpoint_url,
             connect_timeout=1,
             read_timeout=read_timeout,
             retries={"mode": "standard", "total_max_attempts": 1},
             max_pool_connections=THREADS,
             tcp_keepalive=True,
         )
-        plain = (endpoint_url or "").startswith("http:")
-        boto = session.client(
-            "sts",
-            region_name=region,
-            endpoint_url=endpoint_url,
-            config=config.merge(Config(proxies={})) if plain else config,
-        )
-        return cls(boto, roles, table, session_name())
+        client = session.client("sts", region_name=region, endpoint_url=endpoint_url, config=config)
+        return cls(client, role_arn_prefix, table, default_session_name())
 
-    def __call__(self, wanted: SessionSpec, seconds: int) -> Credentials:
+    def __call__(self, spec: SessionSpec, seconds: int) -> Credentials:
+        """Returns the credentials of a new session. Raises SessionUnavailable or one of its subclasses."""
         try:
-            answer = self.boto.assume_role(**self._asked(wanted, seconds))["Credentials"]
-        except ClientError as refusal:
-            raise _refused(refusal) from refusal
-        except ConnectionClosedError as closed:
-            raise StsConnectionLost(f"STS cannot be reached: {closed}") from closed
-        except BotoCoreError as failure:
-            raise SessionUnavailable(f"STS cannot be reached: {failure}") from failure
-        return Credentials(answer["AccessKeyId"], answer["SecretAccessKey"], answer["SessionToken"])
+            issued = self.client.assume_role(**self._parameters(spec, seconds))["Credentials"]
+        except ClientError as error:
+            raise _session_error(error) from error
+        except ConnectionClosedError as error:
+            raise StsConnectionLost(f"STS cannot be reached: {error}") from error
+        except BotoCoreError as error:
+            raise SessionUnavailable(f"STS cannot be reached: {error}") from error
+        return Credentials(issued["AccessKeyId"], issued["SecretAccessKey"], issued["SessionToken"])
 
-    def _asked(self, wanted: SessionSpec, seconds: int) -> Any:
-        tags = [{"Key": SESSION_TAG, "Value": wanted.tenant}] if wanted.tenant is not None else []
-        narrowed = session_policies(self.roles, self.table)[wanted.profile]
+    def _parameters(self, spec: SessionSpec, seconds: int) -> Any:
+        tags = [{"Key": SESSION_TAG, "Value": spec.tenant}] if spec.tenant is not None else []
+        policy = session_policies(self.role_arn_prefix, self.table)[spec.scope]
         return {
-            "RoleArn": f"{self.roles}{wanted.role}",
-            "RoleSessionName": self.name,
+            "RoleArn": f"{self.role_arn_prefix}{spec.role}",
+            "RoleSessionName": self.session_name,
             "DurationSeconds": seconds,
             **({"Tags": tags} if tags else {}),
-            **({"Policy": narrowed} if narrowed else {}),
+            **({"Policy": policy} if policy else {}),
         }
 
 
-def default_boto_session() -> boto3.Session:
-    """The credentials that boto3's own chain finds on this machine, refreshed by it when they expire."""
-    session = botocore.session.Session()
-    session.set_config_variable("sts_regional_endpoints", "regional")
-    if session.get_credentials() is None:
-        raise NoCredentialsError
-    return boto3.Session(botocore_session=session)
+@cache
+def session_policies(role_arn_prefix: str, table: str) -> Mapping[SessionScope, str | None]:
+    """Returns the session policy of each scope, for the table in the account of these roles."""
+    _, partition, _, _, account, _ = role_arn_prefix.split(":", 5)
+    deployment = Deployment(account=account, region=ANY_REGION, table=table, partition=partition)
+    return {
+        SessionScope.FULL: None,
+        SessionScope.READ_ONLY: _policy_json(Statement(effect="Allow", sid="Reads", actions=READS, resources=("*",))),
+        SessionScope.POOL: _policy_json(_allow_table("Pool", deployment.table_arn)),
+        SessionScope.SILO: _policy_json(_allow_table("Silo", deployment.silo_arn(SESSION_TAG_VARIABLE))),
+    }
 
 
-def session_name() -> str:
-    """Where the session was asked for, as audit logs show it."""
-    end = f"-{os.getpid()}"
+def default_session_name() -> str:
+    """Returns a RoleSessionName with the host and the process id, which CloudTrail shows."""
+    suffix = f"-{os.getpid()}"
     host = re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname())
-    return f"keyfence-{host}"[: LONGEST_NAME - len(end)] + end
+    return f"keyfence-{host}"[: MAX_SESSION_NAME - len(suffix)] + suffix
 
 
-def _refused(refusal: ClientError) -> SessionUnavailable:
-    code = refusal.response["Error"]["Code"]
-    if code in _THROTTLES:
-        return SessionThrottled("STS has too many callers just now", THROTTLED_SECONDS)
-    return SessionUnavailable(f"STS refuses: {refusal}")
+def _allow_table(sid: str, table_arn: str) -> Statement:
+    return Statement(
+        effect="Allow", sid=sid, actions=ALL_DYNAMODB_ACTIONS, resources=(table_arn, f"{table_arn}/index/*")
+    )
+
+
+def _policy_json(statement: Statement) -> str:
+    return json.dumps(Policy(statements=(statement,)).as_json(), separators=(",", ":"))
+
+
+def _session_error(error: ClientError) -> SessionUnavailable:
+    if error.response["Error"]["Code"] in _THROTTLING_CODES:
+        return SessionThrottled("STS throttles AssumeRole calls", THROTTLED_RETRY_SECONDS)
+    return SessionUnavailable(f"STS refuses: {error}")

@@ -13,97 +13,95 @@ import structlog
 
 from keyfence_iam.sts.session_spec import SessionUnavailable
 
+REFRESH_INTERVAL_SECONDS = 5.0
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshSchedule:
-    """All in seconds, but for the shares of a session's life between which it is renewed.
-
-    With these numbers a session in use has more than five minutes to go when an outage of STS begins.
-    """
-
-    session: int = 900
-    margin: float = 15.0
-    """A session that ends sooner than this is not handed out: the call has to arrive while it is good."""
-    earliest_renewal: float = 0.5
-    latest_renewal: float = 0.6
-    first_pause: float = 1.0
-    longest_pause: float = 30.0
-    refusal: float = 1.0
-    """How long a session that could not be had is not asked for again."""
-    replacement: float = 30.0
-    """How long after a session was replaced because it was refused, no refusal has its successor replaced."""
-    patience: float = 5.0
-    """How long a caller waits for a session, and a fetch for its turn."""
-
-    def renewal(self, chance: float) -> float:
-        share = self.earliest_renewal + chance * (self.latest_renewal - self.earliest_renewal)
-        return self.session * share
-
-    def pause(self, failures: int, chance: float) -> float:
-        """Half of it is left to chance, so that processes which failed together do not come back together."""
-        whole = min(self.longest_pause, self.first_pause * 2.0 ** (failures - 1))
-        return whole * (1.0 + chance) / 2.0
-
-
-EVERY_SECONDS = 5.0
+T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Linux's monotonic clock stops while the machine is suspended; that of macOS does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshSchedule:
+    """All times are in seconds. `earliest_refresh` and `latest_refresh` are shares of a session's lifetime.
+
+    With the defaults, a session in use is valid for more than five minutes when an outage of STS begins.
+    """
+
+    session_seconds: int = 900
+    expiry_margin: float = 15.0
+    """A session that expires sooner than this is not given out: the call must arrive while the session is valid."""
+    earliest_refresh: float = 0.5
+    latest_refresh: float = 0.6
+    first_retry_after: float = 1.0
+    longest_retry_after: float = 30.0
+    failure_memory: float = 1.0
+    """After a failure, callers get the same error for this long, without another call to STS."""
+    replacement_interval: float = 30.0
+    """A denied session is replaced at most once in this time."""
+    max_wait: float = 5.0
+    """How long a caller waits for a session, and how long a call to STS waits for a free thread."""
+
+    def refresh_after(self, random_share: float) -> float:
+        share = self.earliest_refresh + random_share * (self.latest_refresh - self.earliest_refresh)
+        return self.session_seconds * share
+
+    def retry_after(self, failures: int, random_share: float) -> float:
+        """Doubles with each failure. Half of it is random, so that processes that failed together retry apart."""
+        longest = min(self.longest_retry_after, self.first_retry_after * 2.0 ** (failures - 1))
+        return longest * (1.0 + random_share) / 2.0
+
 
 class RefreshThread:
-    """Does its work again and again until it is stopped, also after a round that failed; it keeps no process alive."""
+    """Runs a task at an interval until it is stopped, also after a run that failed. A daemon thread."""
 
-    def __init__(self, work: Callable[[], None], every: float = EVERY_SECONDS) -> None:
-        self._work = work
-        self._every = every
-        self._ended = Event()
+    def __init__(self, task: Callable[[], None], interval: float = REFRESH_INTERVAL_SECONDS) -> None:
+        self._task = task
+        self._interval = interval
+        self._stopped = Event()
         self._thread = Thread(target=self._run, name="sessions", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._ended.set()
+        self._stopped.set()
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._ended.wait(self._every):
+        while not self._stopped.wait(self._interval):
             try:
-                self._work()
+                self._task()
             except Exception:
                 log.exception("session_refresh_failed")
 
 
-_AWAKE_OR_NOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Linux's monotonic clock stands still in a suspended machine, that of macOS does not."""
-
-
 def boottime() -> float:
-    return time.clock_gettime(_AWAKE_OR_NOT)
+    """Seconds on a clock that also advances while the machine is suspended."""
+    return time.clock_gettime(_BOOT_CLOCK)
 
 
-T = TypeVar("T")
-
-
-async def wait_for_result(flight: "Future[T]", seconds: float) -> T:
-    """The result of the flight; a waiter who is cancelled or loses patience leaves it to the others."""
+async def wait_for_result(future: "Future[T]", seconds: float) -> T:
+    """Returns the result of a thread's future. A waiter that is cancelled or times out does not cancel the future."""
     loop = asyncio.get_running_loop()
-    arrival: asyncio.Future[None] = loop.create_future()
+    done: asyncio.Future[None] = loop.create_future()
 
     def wake(_: object) -> None:
-        with suppress(RuntimeError):  # a loop that was closed meanwhile has nobody who waits
-            loop.call_soon_threadsafe(_arrive, arrival)
+        with suppress(RuntimeError):  # the loop was closed in the meantime: nobody waits
+            loop.call_soon_threadsafe(_set_done, done)
 
-    flight.add_done_callback(wake)
+    future.add_done_callback(wake)
     try:
-        await asyncio.wait_for(arrival, seconds)
-        return flight.result()
+        await asyncio.wait_for(done, seconds)
+        return future.result()
     except TimeoutError:
         raise SessionUnavailable(f"STS has not answered within {seconds:g} s") from None
     except CancelledError:
-        raise SessionUnavailable("vending has ended") from None
+        raise SessionUnavailable("the session cache is closed") from None
 
 
-def _arrive(arrival: "asyncio.Future[None]") -> None:
-    if not arrival.done():
-        arrival.set_result(None)
+def _set_done(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

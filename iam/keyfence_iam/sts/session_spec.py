@@ -1,4 +1,4 @@
-"""Which session: role, tenant, table access; why there is none."""
+"""`SessionSpec`: which session is requested (role, tenant, scope). The errors for a session that cannot be had."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -8,42 +8,42 @@ from keyfence_iam.tenant import TenantId, parse_tenant_id
 
 
 class SessionScope(StrEnum):
-    """How much of its role a session may use."""
+    """How much of its role's permissions a session has."""
 
-    WHOLE = "whole"
+    FULL = "full"
     READ_ONLY = "read-only"
     POOL = "pool"
     SILO = "silo"
 
 
 class TableAccess(StrEnum):
-    """Where a tenant's items lie: in the table that all share, in its own, or in both while it moves."""
+    """Which tables a tenant's session may use: the shared table, the tenant's own, or both during a move."""
 
     POOL = "pool"
     SILO = "silo"
     BOTH = "both"
 
     @property
-    def profile(self) -> SessionScope:
-        """A tenant's role reaches both tables and no more, so that for both it is used whole."""
-        return SessionScope.WHOLE if self is TableAccess.BOTH else SessionScope(self.value)
+    def scope(self) -> SessionScope:
+        """The tenant roles allow exactly these two tables. Access to both therefore needs no session policy."""
+        return SessionScope.FULL if self is TableAccess.BOTH else SessionScope(self.value)
 
 
 class SessionSpec(NamedTuple):
-    """Two that differ in anything never share a session."""
+    """Identifies a session in the cache: two different specs never share a session."""
 
     role: str
     tenant: TenantId | None = None
-    profile: SessionScope = SessionScope.WHOLE
+    scope: SessionScope = SessionScope.FULL
 
 
-def tenant_session(tenant: TenantId, *, writes: bool, placement: TableAccess = TableAccess.POOL) -> SessionSpec:
-    return SessionSpec(TENANT_WRITE if writes else TENANT_READ, parse_tenant_id(tenant), placement.profile)
+def tenant_session(tenant: TenantId, *, writes: bool, table_access: TableAccess = TableAccess.POOL) -> SessionSpec:
+    return SessionSpec(TENANT_WRITE if writes else TENANT_READ, parse_tenant_id(tenant), table_access.scope)
 
 
-def migration_session(tenant: TenantId, *, placement: TableAccess = TableAccess.POOL) -> SessionSpec:
-    """To move or purge what is the tenant's, suspended or not; the migrator alone gets it."""
-    return SessionSpec(TENANT_MIGRATION, parse_tenant_id(tenant), placement.profile)
+def migration_session(tenant: TenantId, *, table_access: TableAccess = TableAccess.POOL) -> SessionSpec:
+    """A session to move or purge a tenant's items, also of a suspended tenant. Only the migrator may assume it."""
+    return SessionSpec(TENANT_MIGRATION, parse_tenant_id(tenant), table_access.scope)
 
 
 def suspender_session() -> SessionSpec:
@@ -51,21 +51,20 @@ def suspender_session() -> SessionSpec:
 
 
 def control_plane_session(*, writes: bool) -> SessionSpec:
-    return SessionSpec(CONTROL_PLANE, profile=SessionScope.WHOLE if writes else SessionScope.READ_ONLY)
+    return SessionSpec(CONTROL_PLANE, scope=SessionScope.FULL if writes else SessionScope.READ_ONLY)
 
 
 class SessionUnavailable(Exception):
-    """There are no credentials for this, and nobody else's are used instead; the text is for the log."""
+    """There are no credentials for this spec, and no others are used instead. The message is for the log."""
 
 
 class StsConnectionLost(SessionUnavailable):
-    """The connection to STS was closed under the call, as idle ones are: the next one may well be answered."""
+    """STS closed the connection during the call, as it does with idle ones. A second call may succeed."""
 
 
 class SessionThrottled(SessionUnavailable):
-    """Too many sessions are being asked for just now."""
+    """Too many new sessions are requested. The caller can try again after `retry_after` seconds."""
 
-    def __init__(self, text: str, retry_after: float) -> None:
-        super().__init__(text)
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
         self.retry_after = retry_after
-        """In seconds."""

@@ -1,4 +1,4 @@
-"""The guard before the tenant roles: the only caller of IAM."""
+"""Deny policies that stop the live sessions of suspended tenants; the only caller of the IAM API."""
 
 from keyfence_iam.suspension.client import SuspensionFailed, TenantSuspension, TooManySuspended
 

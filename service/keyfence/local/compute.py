@@ -3,9 +3,9 @@
 from typing import Any
 
 import boto3
-import botocore.session
-from botocore.credentials import CredentialProvider, CredentialResolver, RefreshableCredentials
+from botocore.credentials import CredentialProvider, RefreshableCredentials
 
+from keyfence_iam.boto_session import boto_session_from
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import iso_seconds
 
@@ -37,8 +37,5 @@ class RoleCredentialProvider(CredentialProvider):
 
 
 def boto_session_for(role: str, sessions: SessionIssuer) -> boto3.Session:
-    """Nothing but these: neither the environment's credentials nor a profile that it names are looked at."""
-    nowhere: Any = {"profile": (None, None, None, None)}
-    session = botocore.session.Session(session_vars=nowhere)
-    session.register_component("credential_provider", CredentialResolver([RoleCredentialProvider(sessions, role)]))
-    return boto3.Session(botocore_session=session)
+    """Returns a session of this role. It reads neither credentials nor a profile from the environment."""
+    return boto_session_from(RoleCredentialProvider(sessions, role))

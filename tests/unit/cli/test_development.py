@@ -42,7 +42,7 @@ def suspender(gate: Gate) -> TenantSuspension:
 @pytest.mark.parametrize("persistent", [True, False], ids=["on disk", "in memory"])
 def test_a_suspension_outlives_it_where_the_data_does(tmp_path: Path, persistent: bool) -> None:
     with started(Stopped(persistent), tmp_path) as gate:
-        suspender(gate).shut([TenantId("acme")])
+        suspender(gate).deny([TenantId("acme")])
     assert (tmp_path / FILE).exists() == persistent
     with started(Stopped(persistent), tmp_path) as gate:
         assert suspender(gate).denied_tenants() == ({"acme"} if persistent else frozenset())
@@ -50,9 +50,9 @@ def test_a_suspension_outlives_it_where_the_data_does(tmp_path: Path, persistent
 
 def test_an_engine_in_memory_neither_reads_nor_changes_what_another_kept(tmp_path: Path) -> None:
     with started(Stopped(persistent=True), tmp_path) as gate:
-        suspender(gate).shut([TenantId("acme")])
+        suspender(gate).deny([TenantId("acme")])
     kept = (tmp_path / FILE).read_text()
     with started(Stopped(persistent=False), tmp_path) as gate:
         assert suspender(gate).denied_tenants() == frozenset()
-        suspender(gate).shut([TenantId("globex")])
+        suspender(gate).deny([TenantId("globex")])
     assert (tmp_path / FILE).read_text() == kept

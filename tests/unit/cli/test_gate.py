@@ -57,7 +57,7 @@ def test_who_was_suspended_stays_so_for_the_next_gate_and_for_sessions_that_no_g
         assert "explicit deny" not in _refusal(run, url, tmp_path, "acme")
         TenantSuspension.connect(
             _credentials(run, tmp_path, "--role", "suspender"), "keyfence-", endpoint_url=url
-        ).shut([TenantId("acme")])
+        ).deny([TenantId("acme")])
         assert "explicit deny" in _refusal(run, url, tmp_path, "acme")
         gate.end(signal.SIGTERM)
     with running(*words) as gate:

@@ -38,10 +38,10 @@ def test_where_nothing_was_kept_the_account_is_as_it_was_deployed(tmp_path: Path
 
 def test_what_one_gate_took_the_next_one_holds_to(tmp_path: Path) -> None:
     with started(tmp_path) as gate:
-        suspender(gate).shut([TenantId("acme")])
+        suspender(gate).deny([TenantId("acme")])
     with started(tmp_path) as gate:
         assert suspender(gate).denied_tenants() == {"acme"}
-        suspender(gate).shut([])
+        suspender(gate).deny([])
     with started(tmp_path) as gate:
         assert gate.account.inline == {}
 
@@ -65,7 +65,7 @@ def test_what_cannot_be_written_leaves_the_old_ones_and_does_not_hold(
     with started(tmp_path) as gate:
         monkeypatch.setattr("os.fsync", full)
         with pytest.raises(SuspensionFailed, match="the disk is full"):
-            suspender(gate).shut([TenantId("acme")])
+            suspender(gate).deny([TenantId("acme")])
         assert gate.account.inline == KEPT
     assert [file.name for file in tmp_path.iterdir()] == [FILE]
     assert load(tmp_path, ACCOUNT).inline == KEPT

@@ -59,8 +59,8 @@ async def test_a_fence_asks_for_the_placement_that_it_is_told_and_for_the_pool_u
         wanted
         for placement in TableAccess
         for wanted in (
-            tenant_session(ACME, writes=True, placement=placement),
-            migration_session(ACME, placement=placement),
+            tenant_session(ACME, writes=True, table_access=placement),
+            migration_session(ACME, table_access=placement),
         )
     ]
     await mover.tenant(ACME, writes=True)()

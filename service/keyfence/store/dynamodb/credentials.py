@@ -28,7 +28,7 @@ class TenantCredentials:
     vending: SessionCache
 
     def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess = TableAccess.POOL) -> CredentialSource:
-        return SessionCredentials(self.vending, tenant_session(tenant, writes=writes, placement=placement))
+        return SessionCredentials(self.vending, tenant_session(tenant, writes=writes, table_access=placement))
 
     def control(self, *, writes: bool) -> CredentialSource:
         return SessionCredentials(self.vending, control_plane_session(writes=writes))
@@ -43,7 +43,7 @@ class MigratorCredentials:
     def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess = TableAccess.POOL) -> CredentialSource:
         if not writes:
             raise TypeError("the migrator becomes tenants to write")
-        return SessionCredentials(self.vending, migration_session(tenant, placement=placement))
+        return SessionCredentials(self.vending, migration_session(tenant, table_access=placement))
 
     def control(self, *, writes: bool) -> CredentialSource:
         return SessionCredentials(self.vending, control_plane_session(writes=writes))
@@ -67,7 +67,7 @@ class SessionCredentials:
             raise Internal(f"no session of {wanted.role} for {wanted.tenant}: {refusal}") from refusal
 
     async def replacement(self, refused: Credentials) -> Credentials | None:
-        return await self.vending.replacement(self.wanted, refused)
+        return await self.vending.replace(self.wanted, refused)
 
 
 class BotoSession(Protocol):

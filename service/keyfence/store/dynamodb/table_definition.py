@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import boto3
-import botocore.session
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.entity import Index, key_names
+from keyfence_iam.boto_session import boto_session_with, client_config
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import silo_table
 from keyfence_iam.tenant import TenantId
@@ -80,11 +79,14 @@ class TableAdmin:
     @classmethod
     def connect(cls, wire: ConnectionOptions, table: str, credentials: Credentials | None = None) -> "TableAdmin":
         """On the given credentials, or on those that boto3's own chain finds."""
-        config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 5})
-        session = _session(credentials) if credentials else boto3.Session()
-        boto = session.client(
-            "dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url, config=_direct(config, wire)
+        config = client_config(
+            wire.endpoint_url,
+            connect_timeout=5,
+            read_timeout=30,
+            retries={"mode": "standard", "total_max_attempts": 5},
         )
+        session = boto_session_with(credentials) if credentials else boto3.Session()
+        boto = session.client("dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url, config=config)
         return cls(boto, table)
 
     def create(self) -> bool:
@@ -154,20 +156,6 @@ class TableAdmin:
         found = self.boto.describe_time_to_live(TableName=self.table)["TimeToLiveDescription"]
         enabled = found.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"} and found.get("AttributeName") == "ttl"
         return [] if enabled else ["time to live is not enabled on the attribute ttl"]
-
-
-def _session(credentials: Credentials) -> boto3.Session:
-    """Nothing but these credentials: a profile that the environment names need not exist here."""
-    nowhere: Any = {"profile": (None, None, None, None)}
-    session = botocore.session.Session(session_vars=nowhere)
-    session.set_credentials(credentials.access_key, credentials.secret_key, credentials.token)
-    return boto3.Session(botocore_session=session)
-
-
-def _direct(config: Config, wire: ConnectionOptions) -> Config:
-    """An endpoint without https is on this machine or next to it, not behind the environment's proxies."""
-    plain = (wire.endpoint_url or "").startswith("http:")
-    return config.merge(Config(proxies={})) if plain else config
 
 
 def _same_keys(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -40,7 +40,7 @@ def refusing(gate: Gate) -> dict[str, object]:
 
 
 def test_whom_it_shuts_out_both_roles_refuse_and_no_other_role(standing: Gate) -> None:
-    connected(standing).shut([GLOBEX, ACME, GLOBEX])
+    connected(standing).deny([GLOBEX, ACME, GLOBEX])
     policy = (deny_tenants_policy([ACME, GLOBEX]),)
     assert refusing(standing) == {READ: policy, WRITE: policy}
     assert list(standing.account.inline[READ]) == [POLICY_NAME]
@@ -48,38 +48,38 @@ def test_whom_it_shuts_out_both_roles_refuse_and_no_other_role(standing: Gate) -
 
 def test_each_time_is_told_the_whole_list(standing: Gate) -> None:
     one = connected(standing)
-    one.shut([ACME])
-    one.shut(iter([GLOBEX]))
+    one.deny([ACME])
+    one.deny(iter([GLOBEX]))
     assert one.denied_tenants() == {GLOBEX}
-    one.shut([GLOBEX])
+    one.deny([GLOBEX])
     assert refusing(standing) == {READ: (deny_tenants_policy([GLOBEX]),), WRITE: (deny_tenants_policy([GLOBEX]),)}
 
 
 def test_when_nobody_is_left_nothing_is_either_however_often_that_is_said(standing: Gate) -> None:
     one = connected(standing)
-    one.shut([])
-    one.shut([ACME])
-    one.shut([])
-    one.shut([])
+    one.deny([])
+    one.deny([ACME])
+    one.deny([])
+    one.deny([])
     assert standing.account.inline == {}
     assert one.denied_tenants() == frozenset()
 
 
 def test_only_those_whom_both_roles_refuse_are_shut_out(standing: Gate) -> None:
     one = connected(standing)
-    one.shut([ACME, GLOBEX])
+    one.deny([ACME, GLOBEX])
     suspender(standing).delete_role_policy(RoleName=WRITE, PolicyName=POLICY_NAME)
     assert one.denied_tenants() == frozenset()
 
 
 def test_a_list_that_does_not_fit_is_refused_by_name_and_changes_nothing(standing: Gate) -> None:
     one = connected(standing)
-    one.shut([ACME])
+    one.deny([ACME])
     before = standing.account.inline
     with pytest.raises(TooManySuspended, match="1000 tenants take"):
-        one.shut(MANY)
+        one.deny(MANY)
     assert standing.account.inline == before
-    one.shut(MANY[:150])
+    one.deny(MANY[:150])
     assert len(one.denied_tenants()) == 150
 
 
@@ -87,12 +87,12 @@ def test_a_list_that_other_policies_leave_no_room_for_is_refused_by_the_same_nam
     large = DENY.replace('"*"', '"{}"'.format("s3:" + "x" * 8000), 1)
     put(suspender(standing), name="other", document=large)
     with pytest.raises(TooManySuspended, match=f"{READ} has no room for 50 suspended tenants"):
-        connected(standing).shut(MANY[:50])
+        connected(standing).deny(MANY[:50])
 
 
 def test_what_is_no_tenant_is_not_shut_out(standing: Gate) -> None:
     with pytest.raises(InvalidTenantId):
-        connected(standing).shut([TenantId("*")])
+        connected(standing).deny([TenantId("*")])
     assert standing.account.inline == {}
 
 
@@ -102,7 +102,7 @@ def test_a_role_that_is_gone_is_no_role_on_which_nobody_is_suspended(standing: G
     standing.account = replace(standing.account, roles=roles)
     for tenants in ([], [ACME]):
         with pytest.raises(SuspensionFailed):
-            one.shut(tenants)
+            one.deny(tenants)
     with pytest.raises(SuspensionFailed):
         one.denied_tenants()
 
@@ -110,39 +110,39 @@ def test_a_role_that_is_gone_is_no_role_on_which_nobody_is_suspended(standing: G
 def test_a_role_without_its_boundary_is_not_written_to(standing: Gate) -> None:
     standing.account = standing.account.with_role(replace(standing.account.role("tenant-read"), boundary_arn=None))
     with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
-        connected(standing).shut([ACME])
+        connected(standing).deny([ACME])
 
 
 def test_whoever_is_no_suspender_shuts_nobody_out(standing: Gate) -> None:
     other = TenantSuspension.connect(became(standing, "control-plane"), "keyfence-", endpoint_url=standing.url)
     with pytest.raises(SuspensionFailed, match=r"IAM refuses: .*AccessDenied"):
-        other.shut([ACME])
+        other.deny([ACME])
 
 
 def test_an_iam_that_does_not_answer_is_told(standing: Gate) -> None:
     with pytest.raises(SuspensionFailed, match="IAM cannot be reached"):
-        connected(standing, endpoint_url="http://127.0.0.1:1").shut([ACME])
+        connected(standing, endpoint_url="http://127.0.0.1:1").deny([ACME])
 
 
 @pytest.mark.parametrize("kind", ["throttle", "error", "lost_response", "lost_request"])
 @pytest.mark.parametrize("nth", [1, 2])
 def test_a_call_that_fails_once_is_made_again(standing: Gate, kind: Kind, nth: int) -> None:
     standing.faults = (Fault(kind=kind, service="iam", nth=nth),)
-    connected(standing).shut([ACME])
+    connected(standing).deny([ACME])
     assert connected(standing).denied_tenants() == {ACME}
 
 
 def test_a_deletion_whose_answer_was_lost_is_done(standing: Gate) -> None:
     one = connected(standing)
-    one.shut([ACME])
+    one.deny([ACME])
     standing.faults = (Fault(kind="lost_response", service="iam", operation="DeleteRolePolicy", every=2),)
-    one.shut([])
+    one.deny([])
     assert standing.account.inline == {}
 
 
 def test_the_roles_are_those_of_the_deployment() -> None:
     with gate(account=Account.of(Deployment(role_prefix="shop-"))) as other:
-        TenantSuspension.connect(became(other, "suspender"), "shop-", endpoint_url=other.url).shut([ACME])
+        TenantSuspension.connect(became(other, "suspender"), "shop-", endpoint_url=other.url).deny([ACME])
         assert list(other.account.inline) == ["shop-tenant-read", "shop-tenant-write"]
 
 
@@ -150,4 +150,4 @@ def test_a_profile_that_the_environment_names_and_does_not_have_is_none_of_its_b
     standing: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nobody")
-    connected(standing).shut([ACME])
+    connected(standing).deny([ACME])

@@ -23,7 +23,7 @@ async def test_the_session_in_hand_goes_on_being_handed_out_while_it_is_renewed(
 
 @pytest.mark.parametrize(("chance", "due"), [(0.0, 450), (0.5, 495), (1.0, 540)])
 async def test_chance_places_a_renewal_between_half_and_six_tenths_of_the_life(chance: float, due: int) -> None:
-    stage = scene(chance=lambda: chance)
+    stage = scene(random_share=lambda: chance)
     await stage.use(reads("acme"))
     stage.clock.now += due - 1
     stage.vending.refresh_due()
@@ -37,7 +37,7 @@ async def test_chance_places_a_renewal_between_half_and_six_tenths_of_the_life(c
 
 async def test_sessions_that_were_issued_together_are_not_renewed_together() -> None:
     numbers = iter([n / 20 for n in range(20)])
-    stage = scene(chance=lambda: next(numbers, 0.5))
+    stage = scene(random_share=lambda: next(numbers, 0.5))
     for number in range(20):
         await stage.use(reads(f"t{number:02}"))
     stage.pass_time(452)
@@ -50,8 +50,8 @@ async def test_a_session_in_use_always_has_more_than_five_minutes_to_go(stage: S
     for _ in range(1000):
         await stage.use(reads("acme"))
         stage.pass_time(5)
-        (held,) = stage.vending._held.values()
-        assert held.good_until - stage.clock.now > 300
+        (held,) = stage.vending._sessions.values()
+        assert held.valid_until - stage.clock.now > 300
 
 
 async def test_a_session_that_nobody_used_since_it_was_issued_is_let_go(stage: Scene) -> None:
@@ -60,7 +60,7 @@ async def test_a_session_that_nobody_used_since_it_was_issued_is_let_go(stage: S
     assert len(stage.sts.asked) == 2, "it was used once, and renewed once"
     stage.pass_time(3600)
     assert len(stage.sts.asked) == 2
-    assert not stage.vending._held
+    assert not stage.vending._sessions
 
 
 async def test_an_idle_session_that_is_used_late_is_renewed_then(stage: Scene) -> None:
@@ -90,6 +90,6 @@ async def test_renewals_that_fail_are_tried_less_and_less_often(stage: Scene) ->
 @pytest.mark.parametrize("failures", range(1, 40))
 def test_half_of_every_pause_is_left_to_chance(failures: int) -> None:
     pace = RefreshSchedule()
-    shortest, longest = pace.pause(failures, 0.0), pace.pause(failures, 1.0)
+    shortest, longest = pace.retry_after(failures, 0.0), pace.retry_after(failures, 1.0)
     assert longest == min(30.0, 2.0 ** (failures - 1))
     assert shortest == longest / 2

@@ -14,7 +14,7 @@ def test_a_round_that_fails_does_not_end_the_rounds() -> None:
             enough.set()
         raise ZeroDivisionError
 
-    sweep = RefreshThread(work, every=0.001)
+    sweep = RefreshThread(work, interval=0.001)
     sweep.start()
     assert enough.wait(60)
     sweep.stop()
@@ -24,7 +24,7 @@ def test_a_round_that_fails_does_not_end_the_rounds() -> None:
 
 
 def test_stopping_does_not_wait_for_the_next_round() -> None:
-    sweep = RefreshThread(lambda: None, every=3600)
+    sweep = RefreshThread(lambda: None, interval=3600)
     sweep.start()
     sweep.stop()
     assert not sweep._thread.is_alive()

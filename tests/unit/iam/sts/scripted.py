@@ -46,7 +46,7 @@ class ScriptedSts:
         self.before_answering()
         if self.failure:
             raise self.failure
-        return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.profile}/{next(self._numbers)}", "secret", "token")
+        return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.scope}/{next(self._numbers)}", "secret", "token")
 
     def goes_down(self) -> None:
         self.failure = SessionUnavailable("STS cannot be reached")
@@ -69,7 +69,7 @@ class Scene:
 
     def settle(self) -> None:
         """Until everything that is under way has landed."""
-        wait(list(self.vending._flights.values()), PATIENT)
+        wait(list(self.vending._pending.values()), PATIENT)
 
     def pass_time(self, seconds: float, step: float = 5.0) -> None:
         """With a sweep at each step, as the thread would do it."""
@@ -82,7 +82,7 @@ class Scene:
 
 def scene(**given: Any) -> Scene:
     clock, sts = Clock(), ScriptedSts()
-    options: dict[str, Any] = {"clock": clock, "chance": lambda: 1.0, **given}
+    options: dict[str, Any] = {"clock": clock, "random_share": lambda: 1.0, **given}
     return Scene(SessionCache(sts, **options), clock, sts)
 
 

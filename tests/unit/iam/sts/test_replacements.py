@@ -14,7 +14,7 @@ ACME = reads("acme")
 
 
 async def replaced(stage: Scene, refused: Credentials) -> Credentials | None:
-    return await stage.vending.replacement(ACME, refused)
+    return await stage.vending.replace(ACME, refused)
 
 
 async def test_a_refused_session_is_replaced_for_everybody(stage: Scene) -> None:
@@ -63,7 +63,7 @@ async def test_one_fences_replacement_is_not_anothers(stage: Scene) -> None:
     await replaced(stage, await stage.vending.credentials(ACME))
     for wanted in (writes("acme"), reads("globex")):
         kept = await stage.vending.credentials(wanted)
-        other = await stage.vending.replacement(wanted, kept)
+        other = await stage.vending.replace(wanted, kept)
         assert other is not None
         assert other.access_key.startswith(f"{wanted.role}/{wanted.tenant}/")
 

@@ -133,7 +133,7 @@ async def test_a_fetch_is_over_before_it_is_logged(stage: Scene, monkeypatch: py
 
     class Seeing:
         def error(self, *_: object, **__: object) -> None:
-            under_way.append(len(stage.vending._flights))
+            under_way.append(len(stage.vending._pending))
 
     monkeypatch.setattr("keyfence_iam.sts.session_cache.log", Seeing())
     stage.sts.goes_down()
@@ -166,7 +166,7 @@ async def test_a_fetch_is_over_also_where_its_outcome_cannot_be_noted(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(stage.vending, "_chance", broken)
+        patched.setattr(stage.vending, "_random_share", broken)
         with pytest.raises(ZeroDivisionError):
             await stage.use(reads("acme"))
     assert await stage.use(reads("acme"))

@@ -10,8 +10,9 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, NoCredentialsError
 from botocore.stub import Stubber
 
+from keyfence_iam.boto_session import default_boto_session
 from keyfence_iam.credentials import Credentials
-from keyfence_iam.sts.client import StsClient, default_boto_session, session_name
+from keyfence_iam.sts.client import StsClient, default_session_name
 from keyfence_iam.sts.session_spec import (
     SessionSpec,
     SessionThrottled,
@@ -45,7 +46,7 @@ def sts() -> StsClient:
 
 @pytest.fixture
 def stub(sts: StsClient) -> Iterator[Stubber]:
-    with Stubber(sts.boto) as stubber:
+    with Stubber(sts.client) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
 
@@ -57,9 +58,9 @@ OWN_SILO = f"{TABLES}-silo-${{aws:PrincipalTag/tenant}}"
 @pytest.mark.parametrize(
     ("wanted", "role"),
     [
-        (tenant_session(ACME, writes=False, placement=TableAccess.BOTH), "tenant-read"),
-        (tenant_session(ACME, writes=True, placement=TableAccess.BOTH), "tenant-write"),
-        (migration_session(ACME, placement=TableAccess.BOTH), "tenant-migration"),
+        (tenant_session(ACME, writes=False, table_access=TableAccess.BOTH), "tenant-read"),
+        (tenant_session(ACME, writes=True, table_access=TableAccess.BOTH), "tenant-write"),
+        (migration_session(ACME, table_access=TableAccess.BOTH), "tenant-migration"),
     ],
 )
 def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
@@ -67,7 +68,7 @@ def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
 ) -> None:
     expected = {
         "RoleArn": f"{ROLES}{role}",
-        "RoleSessionName": sts.name,
+        "RoleSessionName": sts.session_name,
         "DurationSeconds": 900,
         "Tags": [{"Key": "tenant", "Value": "acme"}],
     }
@@ -79,9 +80,9 @@ def test_a_tenants_session_has_its_role_and_the_tenant_as_its_only_tag(
 def test_a_tenants_session_is_narrowed_to_the_table_that_its_items_are_in(
     sts: StsClient, placement: TableAccess, table: str
 ) -> None:
-    wanted = [tenant_session(ACME, writes=writes, placement=placement) for writes in (False, True)]
-    for one in (*wanted, migration_session(ACME, placement=placement)):
-        asked = sts._asked(one, 900)
+    wanted = [tenant_session(ACME, writes=writes, table_access=placement) for writes in (False, True)]
+    for one in (*wanted, migration_session(ACME, table_access=placement)):
+        asked = sts._parameters(one, 900)
         (statement,) = json.loads(asked["Policy"])["Statement"]
         assert statement["Resource"] == [table, f"{table}/index/*"]
         assert asked["Tags"] == [{"Key": "tenant", "Value": "acme"}]
@@ -89,13 +90,13 @@ def test_a_tenants_session_is_narrowed_to_the_table_that_its_items_are_in(
 
 
 def test_the_control_plane_is_assumed_without_tags(sts: StsClient, stub: Stubber) -> None:
-    expected = {"RoleArn": f"{ROLES}control-plane", "RoleSessionName": sts.name, "DurationSeconds": 1800}
+    expected = {"RoleArn": f"{ROLES}control-plane", "RoleSessionName": sts.session_name, "DurationSeconds": 1800}
     stub.add_response("assume_role", ISSUED, expected)
     sts(control_plane_session(writes=True), 1800)
 
 
 def test_reading_the_register_is_narrowed_to_reads(sts: StsClient) -> None:
-    asked = sts._asked(control_plane_session(writes=False), 900)
+    asked = sts._parameters(control_plane_session(writes=False), 900)
     (statement,) = json.loads(asked["Policy"])["Statement"]
     assert statement["Effect"] == "Allow"
     assert statement["Action"] == ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"]
@@ -123,7 +124,7 @@ def test_a_network_without_an_answer_is_no_session(sts: StsClient, monkeypatch: 
     def unreachable(**_: Any) -> None:
         raise ConnectTimeoutError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
 
-    monkeypatch.setattr(sts.boto, "assume_role", unreachable)
+    monkeypatch.setattr(sts.client, "assume_role", unreachable)
     with pytest.raises(SessionUnavailable, match="STS cannot be reached: Connect timeout"):
         sts(reads("acme"), 900)
 
@@ -137,7 +138,7 @@ def test_a_connection_that_was_closed_under_us_is_told_and_not_tried_again_behin
         calls.append(call)
         raise ConnectionClosedError(endpoint_url="https://sts.eu-west-1.amazonaws.com")
 
-    monkeypatch.setattr(sts.boto, "assume_role", closed)
+    monkeypatch.setattr(sts.client, "assume_role", closed)
     with pytest.raises(StsConnectionLost, match="STS cannot be reached: Connection was closed"):
         sts(reads("acme"), 900)
     assert len(calls) == 1
@@ -148,7 +149,7 @@ def test_the_region_has_its_own_endpoint_also_where_the_world_had_one(monkeypatc
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_STS_REGIONAL_ENDPOINTS", "legacy")
     made = StsClient.connect(default_boto_session(), ROLES, "keyfence", region="us-east-1")
-    assert made.boto.meta.endpoint_url == "https://sts.us-east-1.amazonaws.com"
+    assert made.client.meta.endpoint_url == "https://sts.us-east-1.amazonaws.com"
 
 
 def test_a_machine_without_credentials_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +167,7 @@ def test_the_sessions_name_says_where_it_was_asked_for(
     host: str, monkeypatch: pytest.MonkeyPatch, process: Callable[[], int]
 ) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: host)
-    name = session_name()
+    name = default_session_name()
     assert re.fullmatch(r"[A-Za-z0-9.-]{2,64}", name)
     assert name.startswith("keyfence-")
     assert name.endswith(f"-{process()}")

@@ -88,7 +88,7 @@ async def test_a_failure_is_everybodys_who_waited(stage: Scene) -> None:
 
 
 async def test_a_caller_loses_patience_and_the_fetch_goes_on() -> None:
-    impatient = scene(pace=RefreshSchedule(patience=0.01))
+    impatient = scene(schedule=RefreshSchedule(max_wait=0.01))
     impatient.sts.open.clear()
     with pytest.raises(SessionUnavailable, match=r"has not answered within 0\.01 s"):
         await impatient.use(reads("acme"))
@@ -100,5 +100,5 @@ async def test_a_caller_loses_patience_and_the_fetch_goes_on() -> None:
 
 async def test_after_the_end_there_are_no_sessions_and_nobody_hangs(stage: Scene) -> None:
     stage.vending.close()
-    with pytest.raises(SessionUnavailable, match="vending has ended"):
+    with pytest.raises(SessionUnavailable, match="the session cache is closed"):
         await stage.use(reads("acme"))

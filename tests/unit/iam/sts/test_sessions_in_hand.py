@@ -19,10 +19,10 @@ from .scripted import Scene, reads, scene, writes
 NEIGHBOURS = [
     *(want(tenant) for tenant in ("a1", "a10", "a1-0", "tenant-read", "read-only") for want in (reads, writes)),
     *(
-        tenant_session(TenantId("a1"), writes=False, placement=placement)
+        tenant_session(TenantId("a1"), writes=False, table_access=placement)
         for placement in (TableAccess.SILO, TableAccess.BOTH)
     ),
-    *(migration_session(TenantId("a1"), placement=placement) for placement in TableAccess),
+    *(migration_session(TenantId("a1"), table_access=placement) for placement in TableAccess),
     control_plane_session(writes=False),
     control_plane_session(writes=True),
 ]
@@ -38,7 +38,7 @@ async def test_two_wants_that_differ_in_anything_never_share_a_session(stage: Sc
     for round_ in range(2):
         for wanted in NEIGHBOURS:
             key = await stage.use(wanted)
-            assert key.startswith(f"{wanted.role}/{wanted.tenant}/{wanted.profile}/"), round_
+            assert key.startswith(f"{wanted.role}/{wanted.tenant}/{wanted.scope}/"), round_
     keys = {wanted: await stage.use(wanted) for wanted in NEIGHBOURS}
     assert all(keys[one] != keys[other] for one, other in combinations(NEIGHBOURS, 2))
     assert len(stage.sts.asked) == len(NEIGHBOURS)
@@ -50,23 +50,25 @@ async def test_profiles_of_one_role_share_no_session_whichever_is_asked_for_firs
 ) -> None:
     second = next(profile for profile in SessionScope if profile is not first)
     for profile in (first, second, first):
-        key = await stage.use(SessionSpec("control-plane", profile=profile))
+        key = await stage.use(SessionSpec("control-plane", scope=profile))
         assert key.startswith(f"control-plane/None/{profile}/")
-    assert [wanted.profile for wanted in stage.sts.asked] == [first, second]
+    assert [wanted.scope for wanted in stage.sts.asked] == [first, second]
 
 
 def test_who_reads_gets_the_reading_role_and_who_writes_the_writing_one() -> None:
     assert reads("a1") == SessionSpec("tenant-read", TenantId("a1"), SessionScope.POOL)
     assert writes("a1") == SessionSpec("tenant-write", TenantId("a1"), SessionScope.POOL)
     assert control_plane_session(writes=False) == SessionSpec("control-plane", None, SessionScope.READ_ONLY)
-    assert control_plane_session(writes=True) == SessionSpec("control-plane", None, SessionScope.WHOLE)
+    assert control_plane_session(writes=True) == SessionSpec("control-plane", None, SessionScope.FULL)
 
 
 def test_a_placement_narrows_the_role_and_both_together_are_the_whole_of_it() -> None:
-    wanted = {placement: tenant_session(TenantId("a1"), writes=True, placement=placement) for placement in TableAccess}
-    moved = {placement: migration_session(TenantId("a1"), placement=placement) for placement in TableAccess}
-    assert [one.profile for one in wanted.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.WHOLE]
-    assert [one.profile for one in moved.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.WHOLE]
+    wanted = {
+        placement: tenant_session(TenantId("a1"), writes=True, table_access=placement) for placement in TableAccess
+    }
+    moved = {placement: migration_session(TenantId("a1"), table_access=placement) for placement in TableAccess}
+    assert [one.scope for one in wanted.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
+    assert [one.scope for one in moved.values()] == [SessionScope.POOL, SessionScope.SILO, SessionScope.FULL]
     assert len({*wanted.values(), *moved.values()}) == 6
 
 
@@ -77,14 +79,14 @@ def test_what_is_no_tenant_id_is_never_asked_for(name: str) -> None:
 
 
 async def test_the_bound_lets_go_what_was_not_used_for_the_longest_time() -> None:
-    full = scene(sessions=3)
+    full = scene(max_sessions=3)
     kept = {name: await full.use(reads(name)) for name in ("a1", "a2", "a3")}
     await full.use(reads("a1"))
     await full.use(reads("a4"))
     assert await full.use(reads("a1")) == kept["a1"]
     assert await full.use(reads("a3")) == kept["a3"]
     assert await full.use(reads("a2")) != kept["a2"]
-    assert len(full.vending._held) == 3
+    assert len(full.vending._sessions) == 3
 
 
 async def test_a_session_is_good_until_shortly_before_its_end_and_not_after(stage: Scene) -> None:
