@@ -30,14 +30,14 @@ class Service:
         for _ in range(0, seconds, 5):
             self.now += 5
             self.vending.refresh_due()
-            for flight in list(self.vending._flights.values()):
+            for flight in list(self.vending._pending.values()):
                 flight.exception(60)
 
 
 @pytest.fixture
 def service(world: World, owner: Session) -> Iterator[Service]:
     made: Service
-    vending = SessionCache(world.vending._assume, clock=lambda: made.now, chance=lambda: 1.0)
+    vending = SessionCache(world.vending._assume, clock=lambda: made.now, random_share=lambda: 1.0)
     application = world.serve(tables=replace(world.tables, credentials=TenantCredentials(vending)), sessions=vending)
     made = Service(world, vending, replace(owner, application=application))
     yield made

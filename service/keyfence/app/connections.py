@@ -86,9 +86,9 @@ class AwsAccess:
         settings = self.settings
         return SessionCache(
             self.connect_sts(role),
-            pace=self.refresh,
+            schedule=self.refresh,
             budget=call_budget(settings.sts_calls_per_second),
-            sessions=settings.sessions,
+            max_sessions=settings.sessions,
         )
 
     def _tables(self, dynamodb: ConnectionOptions, credentials: CredentialProvider) -> Tables:

@@ -39,7 +39,7 @@ def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
     return AwsAccess(
         settings=settings,
         dynamodb=connection_options(settings),
-        refresh=RefreshSchedule(session=settings.session_seconds, patience=TIMEOUT_SECONDS),
+        refresh=RefreshSchedule(session_seconds=settings.session_seconds, max_wait=TIMEOUT_SECONDS),
         connect_sts=lambda role: StsClient.connect(
             boto_session_for(role, issuer),
             deployment.role_arn(""),
@@ -51,7 +51,7 @@ def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
         process_credentials=lambda role: ProcessCredentials(boto_session_for(role, issuer)),
         connect_iam=partial(
             TenantSuspension.connect,
-            prefix=deployment.role_prefix,
+            role_prefix=deployment.role_prefix,
             region=settings.region,
             endpoint_url=settings.iam_endpoint_url or settings.endpoint_url,
         ),

@@ -15,7 +15,8 @@ from keyfence.settings import BadSettings, Settings, load
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region
 from keyfence.store.dynamodb.credentials import ProcessCredentials
 from keyfence.store.dynamodb.table_definition import Unreachable
-from keyfence_iam.sts.client import StsClient, default_boto_session
+from keyfence_iam.boto_session import default_boto_session
+from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.refresh import RefreshSchedule
 from keyfence_iam.suspension import TenantSuspension
 
@@ -41,12 +42,12 @@ def aws_access(settings: Settings) -> AwsAccess:
     return AwsAccess(
         settings=settings,
         dynamodb=_connection_options(settings),
-        refresh=RefreshSchedule(session=settings.session_seconds),
+        refresh=RefreshSchedule(session_seconds=settings.session_seconds),
         connect_sts=lambda _role: _connect_sts(settings),
         process_credentials=lambda _role: ProcessCredentials(default_boto_session()),
         connect_iam=partial(
             TenantSuspension.connect,
-            prefix=(settings.roles or "").rpartition("/")[2],
+            role_prefix=(settings.roles or "").rpartition("/")[2],
             region=region,
             endpoint_url=settings.iam_endpoint_url,
         ),

@@ -88,7 +88,7 @@ class IamSuspensions:
             ) from error
 
     def _publish(self, credentials: Credentials, tenants: Sequence[TenantId]) -> None:
-        self.connect(credentials).shut(tenants)
+        self.connect(credentials).deny(tenants)
 
 
 @dataclass(frozen=True, slots=True)
