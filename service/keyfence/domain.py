@@ -101,7 +101,11 @@ class Domains:
 
     @cached_property
     def entities(self) -> Entities:
-        return Entities(tuple(value for _, value in _declared(self._modules()) if isinstance(value, Entity)))
+        declared = [value for _, value in _declared(self._modules())]
+        return Entities(
+            tuple(value for value in declared if isinstance(value, Entity)),
+            tuple(value for value in declared if isinstance(value, Query)),
+        )
 
     def activity_log(self, actor: str) -> ActivityLog | None:
         """Returns the log of what `actor` changes, or None if no domain keeps one."""
@@ -113,6 +117,9 @@ class Domains:
             yield from domain.access_patterns
         yield from self.control_plane
 
+    def _collections(self) -> Iterator[str]:
+        return (key.shard.collection for entity in self.entities for key in entity.keys.values() if key.shard)
+
     def _missing(self) -> Iterator[str]:
         present = {domain.name for domain in self.domains}
         for domain in self.domains:
@@ -123,6 +130,7 @@ class Domains:
         yield from _twice("domain", (domain.name for domain in self.domains))
         yield from _twice("id prefix", (prefix for domain in self.domains for prefix in domain.nodes))
         yield from _twice("stored type", (entity.type for entity in self.entities))
+        yield from _twice("sharded collection", self._collections())
         yield from _twice("access pattern", (pattern.name for pattern in self.patterns))
 
 

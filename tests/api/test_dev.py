@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from keyfence.app.domains import load_domains
 from keyfence.local.engines import dynoxide
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, definition
@@ -35,7 +36,7 @@ def _link_dynoxide(directory: Path) -> None:
 
 
 def _table_of_another_version(directory: Path) -> None:
-    older = definition("keyfence")
+    older = definition("keyfence", load_domains().entities.projections)
     first, second, _ = older["GlobalSecondaryIndexes"]
     first["Projection"]["NonKeyAttributes"].remove("bill")
     for key, kind in zip(second["KeySchema"], ("RANGE", "HASH"), strict=True):
@@ -47,7 +48,7 @@ def _table_of_another_version(directory: Path) -> None:
             ConnectionOptions(region="us-east-1", endpoint_url=engine.url),
             Credentials("AKIALOCAL00000000000", "local"),
         )
-        TableAdmin.connect(wire, "keyfence", anybody).boto.create_table(**older)
+        TableAdmin.connect(wire, "keyfence", load_domains().entities.projections, anybody).boto.create_table(**older)
     finally:
         engine.stop()
 

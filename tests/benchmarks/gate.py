@@ -22,6 +22,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
+from keyfence.app.domains import load_domains
 from keyfence.cli.process import listen
 from keyfence.local import gate_access
 from keyfence.store.dynamodb.table_definition import definition
@@ -45,7 +46,7 @@ DEPLOYMENT = Deployment()
 KEYS = {DEPLOYMENT.table: TableSchema.with_keys("PK", {f"GSI{n}": f"GSI{n}PK" for n in (1, 2, 3)})}
 ROUNDS = 5
 ANSWER = json.dumps({"Item": {"PK": {"S": "TENANT#acme#USER#usr_01"}, "name": {"S": "x" * 1000}}}).encode()
-DESCRIBED = json.dumps({"Table": definition(DEPLOYMENT.table)}).encode()
+DESCRIBED = json.dumps({"Table": definition(DEPLOYMENT.table, load_domains().entities.projections)}).encode()
 PARTS = ("signature", "json", "expansion", "decision")
 
 

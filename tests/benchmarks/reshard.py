@@ -154,16 +154,14 @@ def _settle() -> float:
 async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
     control = world.tables.control(writes=True)
     register, made = TenantRepository(control, "benchmark"), list[Job]()
-    await StartReshard(register, carry_on=made.append)(tenant, COLLECTION, shards)
+    await StartReshard(register, world.tables.entities.collections, carry_on=made.append)(tenant, COLLECTION, shards)
 
     means = JobResources(records=JobStore(control), sweep=TableScan(control.caller))
     settle = timedelta(seconds=_settle())
     await run_job(
         means,
         made[0].id,
-        ReshardJob(
-            register=register, home=_moved, as_tenant=_moved, settle=settle, entities=world.tables.entities.of_tenants
-        ),
+        ReshardJob(register=register, home=_moved, as_tenant=_moved, settle=settle, entities=world.tables.entities),
     )
 
 

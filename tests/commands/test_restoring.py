@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from keyfence.app.domains import load_domains
 from keyfence.local import gate_access
 from keyfence.local.data_directory import gate_key
 from keyfence.store.dynamodb.client import ConnectionOptions
@@ -35,7 +36,7 @@ def run(gate: Gate, *arguments: str) -> tuple[int, str]:
 def created(gate: Gate) -> None:
     maker = gate_access.role_session(gate.sessions, PROVISIONER).credentials
     wire = ConnectionOptions(region="us-east-1", endpoint_url=gate.url)
-    TableAdmin.connect(wire, gate.account.deployment.table, maker).create()
+    TableAdmin.connect(wire, gate.account.deployment.table, load_domains().entities.projections, maker).create()
 
 
 def items(world: World) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
+from keyfence.app.domains import load_domains
 from keyfence.cli import app
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, definition
@@ -42,10 +43,10 @@ def test_a_table_of_another_version_is_told_apart_with_what_to_do(
     engine_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KEYFENCE_TABLE", "by-another-version")
-    older = definition("by-another-version")
+    older = definition("by-another-version", load_domains().entities.projections)
     older["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("bill")
     TableAdmin.connect(
-        ConnectionOptions(region="us-east-1", endpoint_url=engine_url), older["TableName"]
+        ConnectionOptions(region="us-east-1", endpoint_url=engine_url), older["TableName"], {}
     ).boto.create_table(**older)
     said = CliRunner().invoke(app, ["table", "--create"])
     assert (said.exit_code, said.stdout) == (1, "Found the table by-another-version.\n")

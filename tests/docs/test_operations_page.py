@@ -12,13 +12,13 @@ from typer.main import get_group
 from keyfence.admin.schema import schema
 from keyfence.admission.tenant_limits import BURST_SECONDS
 from keyfence.cli import app
+from keyfence.domains.counters import counter
 from keyfence.hot_partitions.autopilot import Mode
 from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT
 from keyfence.http.metrics import Metrics
 from keyfence.jobs import lease, runner
 from keyfence.jobs.offboard import job
 from keyfence.jobs.offboard.start import OffboardingPhase
-from keyfence.jobs.reshard.start import MOST
 from keyfence.settings import Settings
 from keyfence.store.shards import MAX_SHARDS
 from keyfence.tenancy.quotas import TIER_QUOTAS
@@ -117,7 +117,7 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
         "up to {} slot in FREE, {} in STANDARD, {} in PREMIUM and {} in ENTERPRISE".format(
             *AUTOPILOT_MAX_SHARDS.values()
         ),
-        "Slots are 1 to {}, of `counters` 1 to {}.".format(MAX_SHARDS, MOST["counters"]),
+        f"Slots are 1 to {MAX_SHARDS}, of `counters` 1 to {counter.MAX_SHARDS}.",
         f"The settle time is {SETTINGS.settle_seconds:g} s with the defaults",
         f"within `KEYFENCE_TENANT_CACHE_SECONDS`, which is {Settings.model_fields['tenant_cache_seconds'].default:g}",
     ],

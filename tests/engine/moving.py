@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from keyfence.app.domains import load_domains
 from keyfence.local import gate_access
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
 from keyfence.store.dynamodb.client import ConnectionOptions
@@ -32,7 +33,7 @@ class Moving:
         made = cls(world, await world.new_tenant())
         wire = ConnectionOptions(region=world.settings.region, endpoint_url=world.settings.endpoint_url)
         migrator = gate_access.role_session(world.gate.sessions, "migrator").credentials
-        TableAdmin.connect(wire, made.silo, migrator).create()
+        TableAdmin.connect(wire, made.silo, load_domains().entities.projections, migrator).create()
         return made
 
     @property

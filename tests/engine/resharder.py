@@ -55,7 +55,7 @@ class Resharder:
             home=self.by.home,
             as_tenant=self.by.at,
             settle=self.by.settle,
-            entities=self.by.tables.entities.of_tenants,
+            entities=self.by.tables.entities,
         )
 
     def means(self, **changes: Any) -> JobResources:
@@ -65,7 +65,7 @@ class Resharder:
 
     async def begin(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
         made = list[Job]()
-        reshards = StartReshard(self.register, carry_on=made.append, segments=2)
+        reshards = StartReshard(self.register, self.by.tables.entities.collections, carry_on=made.append, segments=2)
         await reshards(tenant, collection, shards, rebalance=rebalance)
         (migration,) = made
         return migration

@@ -9,6 +9,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from keyfence.app.domains import load_domains
 from keyfence.local import gate_access
 from keyfence.local.data_directory import gate_key
 from keyfence.store.dynamodb.client import ConnectionOptions
@@ -28,7 +29,12 @@ def gate(engine_url: str, tmp_path: Path) -> Iterator[Gate]:
     account = Account.of(Deployment(table=TABLE))
     with Gate.start(engine_url=engine_url, account=account, key=gate_key(tmp_path)) as running:
         maker = gate_access.role_session(running.sessions, "provisioner").credentials
-        TableAdmin.connect(ConnectionOptions(region="us-east-1", endpoint_url=running.url), TABLE, maker).create()
+        TableAdmin.connect(
+            ConnectionOptions(region="us-east-1", endpoint_url=running.url),
+            TABLE,
+            load_domains().entities.projections,
+            maker,
+        ).create()
         yield running
 
 

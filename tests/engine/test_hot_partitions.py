@@ -35,6 +35,7 @@ from tests.world import World
 pytestmark = pytest.mark.one_engine
 
 NAMING = CollectionMatcher.of(load_domains().entities)
+COLLECTIONS = load_domains().entities.collections
 START = datetime(2026, 11, 16, 12, tzinfo=UTC)
 UNITS = 59
 """Of a store with a name of 60,000 letters, in the table and in the index that carries its name."""
@@ -70,7 +71,7 @@ class Server:
         control = self.world.tables.control(writes=True)
         register = TenantRepository(control, NAME, self.clock.moment)
         fleet = FleetTraffic(control, self.clock.moment)
-        autopilot = Autopilot(register=register, now=self.clock.moment)
+        autopilot = Autopilot(register=register, collections=COLLECTIONS, now=self.clock.moment)
         self.flushing = TrafficPublisher(HotPartitionFinder(self.traffic.window, NAMING), fleet, autopilot)
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
@@ -124,7 +125,7 @@ def server(world: World, clock: Clock, limits: PartitionLimits) -> Server:
 
 async def hottest(world: World, clock: Clock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
     control = world.tables.control(writes=False)
-    found = await HotPartitions(control, FleetTraffic(control, clock.moment)).hottest(first=first)
+    found = await HotPartitions(control, FleetTraffic(control, clock.moment), COLLECTIONS).hottest(first=first)
     return [one for one in found if one.spot.place.tenant in tenants]
 
 
@@ -191,7 +192,13 @@ async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes
     world: World, tenant: TenantId, clock: Clock, server: Server
 ) -> None:
     register = TenantRepository(world.tables.control(writes=True), NAME, clock.moment)
-    server.flushing.autopilot = Autopilot(register=register, mode="on", grow=StartReshard(register), now=clock.moment)
+    server.flushing.autopilot = Autopilot(
+        register=register,
+        collections=COLLECTIONS,
+        mode="on",
+        grow=StartReshard(register, COLLECTIONS),
+        now=clock.moment,
+    )
     for _ in range(0, WINDOW + STEP_SECONDS, STEP_SECONDS):
         assert (await register.get(tenant)).shards == {}
         await server.open(tenant, 400)

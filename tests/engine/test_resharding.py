@@ -15,7 +15,7 @@ from keyfence.domains.products.model import views_of
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.lease import LEASE
 from keyfence.jobs.migrator import MigratorAccess
-from keyfence.jobs.reshard.start import COLLECTIONS, OWN_KEY, StartReshard
+from keyfence.jobs.reshard.start import StartReshard
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.shards import MoveDirection, ShardCounts, shard_of
 from keyfence.store.table import Table
@@ -29,11 +29,10 @@ from tests.engine.resharder import QUERIES, SETTLE, Resharder, kept, seen, slots
 from tests.world import World
 
 SMALL, LARGE = 3, 40
-EMPTY = "product_items"
-"""Operators know the name, and lines of orders are not indexed by their products."""
+COLLECTIONS = load_domains().entities.collections
 ENTITIES = load_domains().entities.of_tenants
 CASES = [
-    *(("dynoxide", collection) for collection in COLLECTIONS if collection != EMPTY),
+    *(("dynoxide", collection) for collection in COLLECTIONS.shards),
     *(("moto", collection) for collection in ("customers", "counters")),
 ]
 """moto takes a minute for each: one whose index has the slots, and one that is a sum."""
@@ -95,14 +94,8 @@ async def lot(world: World, by: MigratorAccess, lots: dict[int, Lot], size: int)
     return lots[size]
 
 
-def test_every_sharded_collection_has_a_list_or_a_sum_but_the_one_that_nothing_is_kept_in() -> None:
-    assert {*QUERIES, "counters", EMPTY} == set(COLLECTIONS)
-    assert EMPTY not in {*QUERIES, "counters"}
-
-
-def test_the_collections_whose_items_have_the_slot_in_their_own_key_are_known() -> None:
-    keys = [entity.keys["table"] for entity in ENTITIES.values()]
-    assert {key.shard.collection for key in keys if key.shard} == OWN_KEY
+def test_every_sharded_collection_has_a_list_or_a_sum() -> None:
+    assert {*QUERIES, "counters"} == set(COLLECTIONS.shards)
 
 
 @pytest.mark.parametrize(("world", "collection"), CASES, indirect=["world"])
@@ -227,7 +220,7 @@ async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: 
     resharder = Resharder(by=by)
     await resharder.reshard(tenant, "users", 4)
     before, asked = await resharder.register.get(tenant), list[Any]()
-    await StartReshard(resharder.register, carry_on=asked.append)(tenant, "users", 4)
+    await StartReshard(resharder.register, COLLECTIONS, carry_on=asked.append)(tenant, "users", 4)
     assert (await resharder.register.get(tenant), asked) == (before, [])
 
 

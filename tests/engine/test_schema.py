@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from keyfence.app.domains import load_domains
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin, definition
 from keyfence_iam.deployment import Deployment
@@ -23,7 +24,7 @@ def admin(engine_url: str) -> Iterator[TableAdmin]:
     with Gate.start(engine_url=engine_url, account=account, key=new_gate_key()) as gate:
         wire = ConnectionOptions(region=deployment.region, endpoint_url=gate.url)
         credentials = gate.sessions.issue_service_session("provisioner").credentials
-        yield TableAdmin.connect(wire, deployment.table, credentials)
+        yield TableAdmin.connect(wire, deployment.table, load_domains().entities.projections, credentials)
 
 
 def test_a_table_is_created_once_and_then_is_as_defined(admin: TableAdmin) -> None:
@@ -33,7 +34,7 @@ def test_a_table_is_created_once_and_then_is_as_defined(admin: TableAdmin) -> No
 
 
 def test_a_table_that_lacks_an_index_attributes_stream_or_expiry_is_told_apart(admin: TableAdmin) -> None:
-    wrong = definition(admin.table)
+    wrong = definition(admin.table, admin.projections)
     del wrong["StreamSpecification"]
     wrong["GlobalSecondaryIndexes"] = wrong["GlobalSecondaryIndexes"][:2]
     wrong["GlobalSecondaryIndexes"][1]["Projection"]["NonKeyAttributes"].remove("memberCount")

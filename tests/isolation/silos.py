@@ -67,7 +67,12 @@ class Silos:
         """The table as this role makes it, through the gate."""
         settings = self.world.settings
         wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
-        return TableAdmin.connect(wire, table, gate_access.role_session(self.world.gate.sessions, role).credentials)
+        return TableAdmin.connect(
+            wire,
+            table,
+            self.world.tables.entities.projections,
+            gate_access.role_session(self.world.gate.sessions, role).credentials,
+        )
 
     async def _client(self, vending: SessionCache, wanted: SessionSpec) -> "DynamoDBClient":
         return self.world.client_of(await vending.credentials(wanted))

@@ -75,6 +75,7 @@ class AdminContextFactory:
         control, on_changed = self.tables.control(writes=writes), self.on_tenant_changed
         register = TenantRepository(control, operator.subject)
         suspensions = SuspensionPublisher(control, self.publish_suspensions)
+        collections = self.tables.entities.collections
         return Context(
             operator=operator,
             register=register,
@@ -82,12 +83,12 @@ class AdminContextFactory:
             onboarding=self.onboarding(register),
             rotation=IssuerKeyRotation(register, on_changed),
             offboarding=self._offboarding(StartOffboarding(register, suspensions, on_changed)),
-            reshards=StartReshard(register, on_changed, self.run_job),
+            reshards=StartReshard(register, collections, on_changed, self.run_job),
             moves=StartMove(register, on_changed, self.run_job),
             migrations=JobStore(control),
             usages=UsageRepository(control),
             prices=price_table(self.settings),
-            hot_partitions=HotPartitions(control, FleetTraffic(control)),
+            hot_partitions=HotPartitions(control, FleetTraffic(control), collections),
             on_tenant_changed=on_changed,
         )
 

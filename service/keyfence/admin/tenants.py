@@ -8,7 +8,6 @@ from strawberry.scalars import JSON
 
 from keyfence.admin.context import Info
 from keyfence.graphql.relay import Connection, connection, page_size
-from keyfence.jobs.reshard.start import every_collection
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy import quotas
 from keyfence.tenancy import tenant as tenant_module
@@ -147,8 +146,9 @@ class Tenant:
         return TenantMove.of(self.source.move) if self.source.move else None
 
     @strawberry.field(description="Every sharded collection.")
-    def shards(self) -> list[CollectionShards]:
-        return [CollectionShards.of(*one) for one in every_collection(self.source.shards).items()]
+    def shards(self, info: Info) -> list[CollectionShards]:
+        counts = info.context.reshards.collections.counts(self.source.shards)
+        return [CollectionShards.of(*one) for one in counts.items()]
 
     @strawberry.field(description="Newest first.")
     async def events(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[TenantEvent]:

@@ -37,7 +37,7 @@ def attendant(
                 as_tenant=_nowhere,
                 settle=settle,
                 told=told,
-                entities=tables.entities.of_tenants,
+                entities=tables.entities,
             )
             await run_job(
                 JobResources(records=JobStore(control), sweep=TableScan(control.caller)), migration.id, growing

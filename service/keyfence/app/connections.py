@@ -75,7 +75,9 @@ class AwsAccess:
         return MigratorAccess(
             tables=self._tables(dynamodb, MigratorCredentials(sessions)),
             own=own,
-            silos=SiloTables(dynamodb, self.settings.table, own),
+            silos=SiloTables(
+                dynamodb, self.settings.table, load_domains(self.settings.domains).entities.projections, own
+            ),
             shut=IamSuspensions(sessions, self.connect_iam),
             vending=sessions,
             settle=timedelta(seconds=self.settings.settle_seconds),

@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 
 from keyfence import log
 from keyfence.app.connections import AwsAccess
+from keyfence.app.domains import load_domains
 from keyfence.app.service import Service
 from keyfence.local.compute import boto_session_for
 from keyfence.local.demo.load import load_demo
@@ -70,7 +71,8 @@ async def prepare_table(settings: Settings, issuer: SessionIssuer, on_progress: 
 def create_table(settings: Settings, issuer: SessionIssuer) -> None:
     """Create the table as the provisioner. Raises TableDiffers if there is one with another definition."""
     credentials = issuer.issue_service_session(PROVISIONER).credentials
-    admin = TableAdmin.connect(connection_options(settings), settings.table, credentials)
+    projections = load_domains(settings.domains).entities.projections
+    admin = TableAdmin.connect(connection_options(settings), settings.table, projections, credentials)
     admin.create()
     admin.check()
 

@@ -50,7 +50,8 @@ class Service:
     ) -> None:
         self.connections, self.settings = connections, connections.settings
         self.admission = admission or Admission.from_settings(self.settings, connections.tables.meter)
-        ledger, observer = self.admission.ledger, PartitionObserver()
+        ledger = self.admission.ledger
+        observer = PartitionObserver(projections=connections.tables.entities.projections)
         self.metrics = Metrics(
             connections.tables.meter, connections.sessions.counts, ledger.counts, self.admission.refusals
         )
@@ -160,6 +161,7 @@ class Service:
         settings, control = self.settings, self.tables.control(writes=True)
         repository = TenantRepository(control, NAME)
         finder = HotPartitionFinder(observer.window, CollectionMatcher.of(self.tables.entities), settings.fleet)
-        grow = StartReshard(repository, self.tenant_changed, self._jobs)
-        autopilot = Autopilot(register=repository, mode=settings.autopilot, grow=grow)
+        collections = self.tables.entities.collections
+        grow = StartReshard(repository, collections, self.tenant_changed, self._jobs)
+        autopilot = Autopilot(register=repository, collections=collections, mode=settings.autopilot, grow=grow)
         return TrafficPublisher(finder, FleetTraffic(control), autopilot, settings.traffic_seconds)

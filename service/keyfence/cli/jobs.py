@@ -142,7 +142,11 @@ def reshard(
         from keyfence.tenancy.repository import TenantRepository
 
         found: list[Job] = []
-        reshards = StartReshard(TenantRepository(migrator.control, operator_name(by)), carry_on=found.append)
+        register, collections = (
+            TenantRepository(migrator.control, operator_name(by)),
+            migrator.tables.entities.collections,
+        )
+        reshards = StartReshard(register, collections, carry_on=found.append)
         await reshards(id, collection, shards, rebalance=rebalance)
         return found[0] if found else None
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from keyfence.jobs.reshard.start import every_collection
 from keyfence.store.codec import attribute
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from keyfence.store.shards import ShardCounts
     from keyfence.tenancy.tenant import TableMove, Tenant, TenantEvent
 
 
@@ -149,8 +149,8 @@ def move_json(move: "TableMove") -> dict[str, Any]:
     return {"to": move.goal, "phase": move.phase, "migration": move.migration, "back": move.back}
 
 
-def shards_json(tenant: "Tenant") -> list[dict[str, Any]]:
-    return [{"collection": name, **named(asdict(one))} for name, one in every_collection(tenant.shards).items()]
+def shards_json(counts: "Mapping[str, ShardCounts]") -> list[dict[str, Any]]:
+    return [{"collection": name, **named(asdict(one))} for name, one in counts.items()]
 
 
 def event_json(event: "TenantEvent") -> dict[str, Any]:

@@ -105,7 +105,7 @@ def verdict(asker: ExplainedSession, operation: str, parameters: Mapping[str, An
 def _keys(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableSchema]:
     """Silos have the keys of the pool, whosever they are."""
     silos = (name for name in tables_needed(operation, parameters) if name.startswith(deployment.silo_table("")))
-    return dict.fromkeys((deployment.table, *silos), TableSchema.from_description(definition(deployment.table)))
+    return dict.fromkeys((deployment.table, *silos), TableSchema.from_description(definition(deployment.table, {})))
 
 
 def _decided(asker: ExplainedSession, asked: AuthorizationRequest) -> tuple[AuthorizationRequest, Explanation]:

@@ -115,6 +115,7 @@ def table(create: Create = False) -> None:
 
 
 def _administration() -> "TableAdmin":
+    from keyfence.app.domains import load_domains
     from keyfence.settings import BadSettings, load
     from keyfence.store.dynamodb.client import ConnectionOptions
     from keyfence.store.dynamodb.table_definition import TableAdmin, Unreachable
@@ -122,6 +123,6 @@ def _administration() -> "TableAdmin":
     try:
         settings = load()
         wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
-        return TableAdmin.connect(wire, settings.table)
+        return TableAdmin.connect(wire, settings.table, load_domains(settings.domains).entities.projections)
     except (BadSettings, *Unreachable) as error:
         raise BadInput(str(error)) from error

@@ -15,7 +15,7 @@ from keyfence.hot_partitions.partition_load import WINDOW
 from keyfence.hot_partitions.recommendation import ShardNeed, capped_by_tier, needs
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
-from keyfence.store.shards import ONE_SHARD, ShardCounts
+from keyfence.store.shards import ONE_SHARD, ShardCounts, ShardedCollections
 from keyfence.store.writes import Write, put, update_model
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
@@ -97,13 +97,14 @@ class Autopilot:
     Without a way to grow, it says what it would have done. Slots never become fewer."""
 
     register: TenantRepository
+    collections: ShardedCollections
     mode: Mode = "dry-run"
     grow: Grow | None = None
     now: Callable[[], datetime] = timestamps.utc_now
     _growing: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     async def look(self, hot: HotPartitionReport) -> None:
-        for need in needs(hot.lists):
+        for need in needs(hot.lists, self.collections):
             tenant = await self._find(need)
             if tenant:
                 await self._attend(tenant, need)

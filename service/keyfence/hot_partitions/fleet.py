@@ -18,7 +18,7 @@ from keyfence.store import timestamps
 from keyfence.store.entity import entity
 from keyfence.store.keys import ControlKey
 from keyfence.store.pagination import check_page_size
-from keyfence.store.shards import ONE_SHARD
+from keyfence.store.shards import ONE_SHARD, ShardedCollections
 from keyfence.store.table import Table
 from keyfence.tenancy.access_patterns import tenant_by_id
 from keyfence.tenancy.tenant import Tenant
@@ -120,13 +120,14 @@ class HotPartitions:
 
     table: Table
     fleet: FleetTraffic
+    collections: ShardedCollections
 
     async def hottest(self, *, first: int) -> list[HotPartition]:
         """By the share of its limit that each uses, and of equals those first that turned more away."""
         check_page_size(first)
         hot = await self.fleet.hot()
         spots = sorted(filter(_is_hot, hot.partitions), key=_rank)[:first]
-        tenants, wanted = await self._tenants(spots), _needs(hot)
+        tenants, wanted = await self._tenants(spots), _needs(hot, self.collections)
         return [HotPartition(spot=spot, recommended_shards=_shards(spot, tenants, wanted)) for spot in spots]
 
     async def _tenants(self, spots: list[PartitionLoad]) -> Mapping[TenantId, Tenant]:
@@ -143,8 +144,8 @@ def _rank(spot: PartitionLoad) -> tuple[float, int, Partition]:
     return -spot.share, -spot.throttled, spot.place
 
 
-def _needs(hot: HotPartitionReport) -> Mapping[tuple[TenantId, str], ShardNeed]:
-    return {(one.tenant, one.collection): one for one in needs(hot.lists)}
+def _needs(hot: HotPartitionReport, collections: ShardedCollections) -> Mapping[tuple[TenantId, str], ShardNeed]:
+    return {(one.tenant, one.collection): one for one in needs(hot.lists, collections)}
 
 
 def _shards(

@@ -1,7 +1,7 @@
 """`PartitionObserver`: which partitions a call used, and with how many units."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import orjson
@@ -10,7 +10,8 @@ import structlog
 from keyfence.hot_partitions.partition_load import TABLE, Partition, place_of
 from keyfence.store.dynamodb.caller import ObservedCall
 from keyfence.store.dynamodb.errors import BUSY, CONTENDED, DynamoDbError
-from keyfence.store.dynamodb.table_definition import INDEXES, PROJECTED
+from keyfence.store.dynamodb.table_definition import INDEXES
+from keyfence.store.entities import Projections
 from keyfence.store.entity import key_names
 from keyfence.usage.hourly_usage import CONTROL_PLANE
 from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, WRITE_BYTES, consumed_total, write_units
@@ -24,7 +25,6 @@ Item = Mapping[str, Any]
 
 LEAST_READ = 0.5
 PARTITIONS = {key_names(index).partition: index.upper() for index in INDEXES}
-CARRIED = {index.upper(): frozenset({*key_names("table"), *key_names(index), *PROJECTED[index]}) for index in INDEXES}
 TURNED_AWAY = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
@@ -36,13 +36,27 @@ Member = tuple[CapacityRequest, ...]
 
 Keyed = tuple[str, str, str]
 
+ProjectedAttributes = Mapping[str, frozenset[str]]
+"""All attributes that an index stores, by the name of the index."""
+NO_PROJECTIONS: ProjectedAttributes = {}
+NO_INDEXES: Projections = {}
 
-def capacity_requests(operation: str, call: Mapping[str, Any], units: float) -> Sequence[Member]:
+
+def projected_attributes(projections: Projections) -> ProjectedAttributes:
+    return {
+        index.upper(): frozenset({*key_names("table"), *key_names(index), *names})
+        for index, names in projections.items()
+    }
+
+
+def capacity_requests(
+    operation: str, call: Mapping[str, Any], units: float, projected: ProjectedAttributes = NO_PROJECTIONS
+) -> Sequence[Member]:
     """`units` are what each key or page that is read takes. Of other calls nothing is known."""
     if operation == "Query":
         return _query(call, units)
     reader = _READERS.get(operation)
-    return () if reader is None else [*reader(call, units)]
+    return () if reader is None else [*reader(call, units, projected)]
 
 
 def unprocessed(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[int]:
@@ -67,46 +81,49 @@ def _query(call: Mapping[str, Any], units: float) -> Sequence[Member]:
     return () if partition is None else (((call["TableName"], where, partition["S"], units, 0.0),),)
 
 
-def _get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
+def _get(call: Mapping[str, Any], units: float, _: ProjectedAttributes) -> Iterator[Member]:
     yield ((call["TableName"], TABLE, call["Key"]["PK"]["S"], units, 0.0),)
 
 
-def _batch_get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
+def _batch_get(call: Mapping[str, Any], units: float, _: ProjectedAttributes) -> Iterator[Member]:
     for table, key in _requests(call["RequestItems"]):
         yield ((table, TABLE, key["PK"]["S"], units, 0.0),)
 
 
-def _transact_get(call: Mapping[str, Any], units: float) -> Iterator[Member]:
+def _transact_get(call: Mapping[str, Any], units: float, _: ProjectedAttributes) -> Iterator[Member]:
     for one in call["TransactItems"]:
         get = one["Get"]
         yield ((get["TableName"], TABLE, get["Key"]["PK"]["S"], units, 0.0),)
 
 
-def _batch_write(call: Mapping[str, Any], _: float) -> Iterator[Member]:
+def _batch_write(call: Mapping[str, Any], _: float, projected: ProjectedAttributes) -> Iterator[Member]:
     for table, one in _requests(call["RequestItems"]):
         put = one.get("PutRequest")
-        yield _put(table, put["Item"], 1) if put else _plain(table, one["DeleteRequest"]["Key"], 1)
+        yield _put(table, put["Item"], 1, projected) if put else _plain(table, one["DeleteRequest"]["Key"], 1)
 
 
-def _transact_write(call: Mapping[str, Any], _: float) -> Iterator[Member]:
+def _transact_write(call: Mapping[str, Any], _: float, projected: ProjectedAttributes) -> Iterator[Member]:
     for one in call["TransactItems"]:
         for verb, write in one.items():
             table = write["TableName"]
             if verb == "Put":
-                yield _put(table, write["Item"], TRANSACTION_FACTOR)
+                yield _put(table, write["Item"], TRANSACTION_FACTOR, projected)
             elif verb == "Update":
                 yield *_plain(table, write["Key"], TRANSACTION_FACTOR), *_moved(table, write)
             else:
                 yield _plain(table, write["Key"], TRANSACTION_FACTOR)
 
 
-def _put(table: str, item: Item, factor: int) -> Member:
+def _put(table: str, item: Item, factor: int, projected: ProjectedAttributes) -> Member:
     """An index follows once even what a transaction wrote."""
     indexes = [(name, item[attribute]["S"]) for attribute, name in PARTITIONS.items() if attribute in item]
     small = len(orjson.dumps(item)) <= WRITE_BYTES
     return (
         (table, TABLE, item["PK"]["S"], 0.0, factor * (1.0 if small else _units(item))),
-        *((table, name, one, 0.0, 1.0 if small else _units(_carried(name, item))) for name, one in indexes),
+        *(
+            (table, name, one, 0.0, 1.0 if small else _units(_index_item(item, projected.get(name))))
+            for name, one in indexes
+        ),
     )
 
 
@@ -129,8 +146,9 @@ def _units(item: Item) -> float:
     return write_units(item_size(item))
 
 
-def _carried(index: str, item: Item) -> Item:
-    return {name: value for name, value in item.items() if name in CARRIED[index]}
+def _index_item(item: Item, attributes: frozenset[str] | None) -> Item:
+    """Returns what an index stores of an item: all of it, if the projection of the index is not known."""
+    return item if attributes is None else {name: value for name, value in item.items() if name in attributes}
 
 
 def _requests(tables: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -146,7 +164,7 @@ def _key(named: tuple[str, Mapping[str, Any]]) -> Keyed:
     return table, key["PK"]["S"], key["SK"]["S"]
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any], float], Iterator[Member]]] = {
+_READERS: Mapping[str, Callable[[Mapping[str, Any], float, ProjectedAttributes], Iterator[Member]]] = {
     "GetItem": _get,
     "BatchGetItem": _batch_get,
     "TransactGetItems": _transact_get,
@@ -168,6 +186,11 @@ class PartitionObserver:
     """The watcher of a server. A call must not fail because nobody could make sense of it here."""
 
     window: TrafficWindow[Partition] = field(default_factory=TrafficWindow)
+    projections: InitVar[Projections] = NO_INDEXES
+    _projected: ProjectedAttributes = field(init=False)
+
+    def __post_init__(self, projections: Projections) -> None:
+        self._projected = projected_attributes(projections)
 
     def answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None:
         try:
@@ -180,7 +203,7 @@ class PartitionObserver:
         if meaning not in (BUSY, CONTENDED) and refusal.code not in CONDITIONS:
             return
         try:
-            wanted = capacity_requests(asked.operation, asked.parameters, LEAST_READ)
+            wanted = capacity_requests(asked.operation, asked.parameters, LEAST_READ, self._projected)
             away = throttled_members(refusal, len(wanted)) if meaning is BUSY else ()
             self._count(asked, wanted, away, in_vain=True)
         except Exception:
@@ -190,14 +213,16 @@ class PartitionObserver:
         """A page's units are its partition's; those of several keys are taken to be shared alike."""
         operation, call = asked.operation, asked.parameters
         if operation in WRITE_OPERATIONS:
-            self._count(asked, capacity_requests(operation, call, 0.0), unprocessed(call, answer))
+            self._count(asked, capacity_requests(operation, call, 0.0, self._projected), unprocessed(call, answer))
             return
         units = consumed_total(answer.get("ConsumedCapacity"))
         if operation in SINGLE:
-            self._count(asked, capacity_requests(operation, call, units), ())
+            self._count(asked, capacity_requests(operation, call, units, self._projected), ())
             return
-        away, several = unprocessed(call, answer), len(capacity_requests(operation, call, 0.0))
-        self._count(asked, capacity_requests(operation, call, units / max(1, several - len(away))), away)
+        away, several = unprocessed(call, answer), len(capacity_requests(operation, call, 0.0, self._projected))
+        self._count(
+            asked, capacity_requests(operation, call, units / max(1, several - len(away)), self._projected), away
+        )
 
     def _count(
         self, asked: ObservedCall, wanted: Sequence[Member], away: Sequence[int], *, in_vain: bool = False

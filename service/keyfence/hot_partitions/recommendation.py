@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from keyfence.hot_partitions.partition_load import PartitionLoad
-from keyfence.jobs.reshard.start import most_of
-from keyfence.store.shards import MAX_SHARDS
+from keyfence.store.shards import MAX_SHARDS, ShardedCollections
 from keyfence.tenancy.quotas import Tier
 from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from keyfence_iam.tenant import TenantId
@@ -66,22 +65,24 @@ class ShardNeed:
     read: float
     write: float
     units_per_read: float
+    max_shards: int
 
     @classmethod
-    def of(cls, spot: PartitionLoad) -> "ShardNeed":
+    def of(cls, spot: PartitionLoad, max_shards: int) -> "ShardNeed":
         return cls(
             tenant=spot.place.tenant,
             collection=spot.collection,
             read=spot.read,
             write=spot.write,
             units_per_read=spot.units_per_read,
+            max_shards=max_shards,
         )
 
     def least(self, current: int) -> int:
         """The fewest slots that would do, and never fewer than there are."""
         reads = recommended_for_reads(self.read, PARTITION_READ_UNITS, current, self.units_per_read)
         return min(
-            most_of(self.collection),
+            self.max_shards,
             max(
                 current,
                 min_shards(self.write, PARTITION_WRITE_UNITS),
@@ -92,7 +93,7 @@ class ShardNeed:
     def recommended(self, current: int) -> int:
         """With room to spare, and as many as there are while they are not full."""
         reads = recommended_for_reads(self.read, PARTITION_READ_UNITS, current, self.units_per_read)
-        return min(most_of(self.collection), max(recommended_shards(self.write, PARTITION_WRITE_UNITS, current), reads))
+        return min(self.max_shards, max(recommended_shards(self.write, PARTITION_WRITE_UNITS, current), reads))
 
     @property
     def peak(self) -> dict[str, object]:
@@ -101,11 +102,11 @@ class ShardNeed:
         return {"peak": self.write if written else self.read, "units": "write" if written else "read"}
 
 
-def needs(lists: Iterable[PartitionLoad]) -> list[ShardNeed]:
+def needs(lists: Iterable[PartitionLoad], collections: ShardedCollections) -> list[ShardNeed]:
     """Slots are a collection's: it needs what that of its lists needs which needs most."""
     found: dict[tuple[TenantId, str], ShardNeed] = {}
     for spot in lists:
-        one = ShardNeed.of(spot)
+        one = ShardNeed.of(spot, collections.max_shards(spot.collection))
         key = (one.tenant, one.collection)
         known = found.get(key, one)
         found[key] = ShardNeed(
@@ -114,5 +115,6 @@ def needs(lists: Iterable[PartitionLoad]) -> list[ShardNeed]:
             read=max(one.read, known.read),
             write=max(one.write, known.write),
             units_per_read=(one if one.read >= known.read else known).units_per_read,
+            max_shards=one.max_shards,
         )
     return list(found.values())

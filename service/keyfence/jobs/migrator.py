@@ -101,7 +101,7 @@ class MigratorAccess:
         async def home(tenant: TenantId) -> TenantLocation:
             return registry.home(await registry.get(tenant))
 
-        return RekeyJob(home=home, as_tenant=self.at, silos=self.in_silos, entities=self.tables.entities.of_tenants)
+        return RekeyJob(home=home, as_tenant=self.at, silos=self.in_silos, entities=self.tables.entities)
 
     async def in_silos(self) -> list[TenantId]:
         """Those whose items are in a table of their own, the newest first."""
@@ -147,7 +147,7 @@ def program_for(
                 as_tenant=migrator.at,
                 settle=settle,
                 told=told,
-                entities=migrator.tables.entities.of_tenants,
+                entities=migrator.tables.entities,
             )
         case JobKind.MOVE:
             register = TenantRepository(migrator.control, migration.by)

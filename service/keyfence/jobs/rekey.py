@@ -4,7 +4,7 @@ For an index that was added to an entity, or whose template changed, after items
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -160,12 +160,11 @@ class RekeyJob:
     as_tenant: Callable[[TenantLocation], Table]
     silos: Callable[[], Awaitable[Sequence[TenantId]]]
     """Who has a table of its own."""
-    entities: Mapping[str, Entity[Any]]
-    """The entities of tenants, by stored type."""
+    entities: Entities
 
     async def __call__(self, run: JobRun) -> None:
         asked = orjson.loads(run.migration.detail)
-        types = {asked["type"]} if asked["type"] else set(self.entities)
+        types = {asked["type"]} if asked["type"] else set(self.entities.of_tenants)
         places = await ScanTargets(home=self.home, as_tenant=self.as_tenant, silos=self.silos).of(run.migration.tenant)
         found = [await self._over(run, place, types, count_only=asked["dryRun"]) for place in places]
         await run.keep(counts=sum(found, start=PassResult()).told)
@@ -221,16 +220,18 @@ class _Steps:
 
     async def _look(self, item: Item) -> WrongKeys | str | None:
         owner, type = tenant_of_partition(item["PK"]["S"]), item.get("type", {}).get("S", "")
-        if owner is None or (type in self.given.entities and type not in self.types):
+        if owner is None or (type in self.given.entities.of_tenants and type not in self.types):
             return None
-        if type not in self.given.entities:
+        if type not in self.given.entities.of_tenants:
             return _passed_over(item, "unknown", f"type {type!r}")
         try:
             home = await self.given.home(owner)
             if home.read_from is not self.at:
                 return None
             _refuse_moving(home)
-            keys = differing_index_keys(self.given.entities[type], item, Fence.for_tenant(owner), home.shards)
+            keys = differing_index_keys(
+                self.given.entities.of_tenants[type], item, Fence.for_tenant(owner), home.shards
+            )
         except Unauthenticated:
             return _passed_over(item, "ownerless", f"there is no tenant {owner}")
         except UnreadableItem as error:

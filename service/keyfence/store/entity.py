@@ -52,6 +52,8 @@ class Entity(Generic[M]):
     model: type[M]
     keys: Mapping[Index, Key]
     stored_type: str | None = None
+    index_fields: tuple[str, ...] = ()
+    """Optional fields that queries on an index return too. Fields without a default are in every index anyway."""
 
     @property
     def type(self) -> str:
@@ -166,12 +168,15 @@ def entity(
     gsi1: Key | None = None,
     gsi2: Key | None = None,
     gsi3: Key | None = None,
+    index_fields: tuple[str, ...] = (),
 ) -> Entity[M]:
     given: dict[Index, Key | None] = {"table": table, "gsi1": gsi1, "gsi2": gsi2, "gsi3": gsi3}
     keys = {index: key for index, key in given.items() if key is not None}
     for check in (_kinds, _fields, _carried):
         check(model, keys)
-    return Entity(model, keys, type)
+    if missing := sorted({*index_fields} - {field.name for field in fields(model)}):
+        raise BadEntity(f"{model.__name__}.index_fields has {', '.join(missing)}, which the dataclass does not have")
+    return Entity(model, keys, type, index_fields)
 
 
 def _kinds(model: type[Model], keys: Mapping[Index, Key]) -> None:

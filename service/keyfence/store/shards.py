@@ -6,6 +6,8 @@ from enum import StrEnum
 from hashlib import blake2b
 from itertools import pairwise
 
+from keyfence.errors import BadInput
+
 MAX_SHARDS = 256
 
 _FACTOR = 2862933555777941757
@@ -18,6 +20,7 @@ class Shard:
 
     collection: str
     by: str
+    max_shards: int = MAX_SHARDS
     summed_field: str | None = None
     """The field of a number of which every slot has a part; parts of slots that go are added to others."""
 
@@ -86,6 +89,35 @@ class ShardMap:
 
 
 UNSHARDED = ShardMap()
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedCollections:
+    """The sharded collections of a table, by the names that operators use."""
+
+    shards: Mapping[str, Shard] = field(default_factory=dict)
+    in_table_key: frozenset[str] = frozenset()
+    """Collections whose items have the shard in their own key, not only in an index key. Such an item is moved to
+    another shard by deleting it and putting it again."""
+
+    def check(self, name: str) -> str:
+        """Returns the name of a collection. Raises BadInput if there is none of that name."""
+        if name not in self.shards:
+            raise BadInput(f"collection must be one of {', '.join(self.shards)}", field="collection")
+        return name
+
+    def check_count(self, name: str, count: int) -> int:
+        """Returns the number of shards. Raises BadInput if the collection cannot have that many."""
+        if not 1 <= count <= self.max_shards(name):
+            raise BadInput(f"{name} can have 1 to {self.max_shards(name)} shards", field="shards")
+        return count
+
+    def max_shards(self, name: str) -> int:
+        return self.shards[name].max_shards if name in self.shards else MAX_SHARDS
+
+    def counts(self, stored: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
+        """Returns the counts of every collection: one shard where a tenant has none stored."""
+        return {name: stored.get(name, ONE_SHARD) for name in self.shards}
 
 
 def shard_of(value: str, count: int) -> int:

@@ -53,7 +53,7 @@ async def set_up(settings: Settings, sessions: SessionIssuer, progress: Callable
 
 def administration(settings: Settings, sessions: SessionIssuer) -> TableAdmin:
     wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
-    return TableAdmin.connect(wire, settings.table, sessions.issue_service_session(PROVISIONER).credentials)
+    return TableAdmin.connect(wire, settings.table, {}, sessions.issue_service_session(PROVISIONER).credentials)
 
 
 def kill_engine(lock: Path) -> None:

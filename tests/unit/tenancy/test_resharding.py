@@ -7,13 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.errors import BadInput, Conflict
+from keyfence.errors import Conflict
 from keyfence.jobs.reshard.start import (
-    COLLECTIONS,
-    MOST,
     ReshardKind,
-    checked_collection,
-    checked_shards,
     counts_of,
     finish_reshard,
     require_reshardable,
@@ -158,21 +154,6 @@ def test_one_change_at_a_time(shards: int) -> None:
     with pytest.raises(Conflict, match=ID) as refused:
         start_reshard(replace(ONE_SHARD, job_id=ID), shards, "mig_2")
     assert refused.value.extensions["migration"] == ID
-
-
-@pytest.mark.parametrize("collection", COLLECTIONS)
-def test_a_collection_has_as_many_shards_as_one_read_can_take(collection: str) -> None:
-    most = MOST.get(collection, MAX_SHARDS)
-    assert [checked_shards(collection, count) for count in (1, most)] == [1, most]
-    for count in (-1, 0, most + 1):
-        with pytest.raises(BadInput, match=f"{collection} can have 1 to {most} shards"):
-            checked_shards(collection, count)
-
-
-def test_a_collection_is_one_that_there_is() -> None:
-    assert [checked_collection(name) for name in COLLECTIONS] == list(COLLECTIONS)
-    with pytest.raises(BadInput, match="collection must be one of users, "):
-        checked_collection("Users")
 
 
 def test_a_change_of_one_collection_leaves_the_others() -> None:

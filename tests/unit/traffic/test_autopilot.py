@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from keyfence.app.domains import load_domains
 from keyfence.errors import Conflict
 from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
 from keyfence.hot_partitions.hottest import HotPartitionReport
@@ -29,6 +30,8 @@ from tests.unit.store.scripted import KEY, NAME, credentials
 from tests.unit.store.shelves import Shelves
 
 from .clock import ACME, Clock
+
+COLLECTIONS = load_domains().entities.collections
 
 
 def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
@@ -64,7 +67,7 @@ class Fleet:
 
     def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:
         grow = self.grow if wired else None
-        return Autopilot(register=self.register, mode=mode, grow=grow, now=self.clock.moment)
+        return Autopilot(register=self.register, collections=COLLECTIONS, mode=mode, grow=grow, now=self.clock.moment)
 
     async def grow(self, tenant: TenantId, collection: str, shards: int) -> None:
         self.grown.append((tenant, collection, shards))

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.hot_partitions.observer import capacity_requests, throttled_members, unprocessed
+from keyfence.hot_partitions.observer import capacity_requests, projected_attributes, throttled_members, unprocessed
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.expressions import UpdateExpression, present
@@ -24,8 +25,10 @@ from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.tenant import parse_tenant_id
 
 NAME = "keyfence"
+PROJECTIONS = load_domains().entities.projections
 FENCE = Fence.for_tenant(parse_tenant_id("acme"))
-LAYOUT = TableSchema.from_description(definition(NAME))
+PROJECTED = projected_attributes(PROJECTIONS)
+LAYOUT = TableSchema.from_description(definition(NAME, PROJECTIONS))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 ANN = User(id=UserId("usr_1"), email="ann@x.example", name="Ann", role=Role.OWNER, created_at=NOW, updated_at=NOW)
 TABLE = "TENANT#acme#USER#usr_1"
@@ -34,7 +37,7 @@ EMAIL, LIST = ("GSI1", "TENANT#acme#EMAIL#ann@x.example"), ("GSI2", "TENANT#acme
 
 def asked(*writes: Write[Any]) -> list[tuple[tuple[str, str, str, float, float], ...]]:
     call = {"TransactItems": [write.render(NAME, FENCE, UNSHARDED) for write in writes]}
-    return [*capacity_requests("TransactWriteItems", call, 0.0)]
+    return [*capacity_requests("TransactWriteItems", call, 0.0, PROJECTED)]
 
 
 def charged(item: dict[str, Any], factor: int) -> list[tuple[str, str, str, float, float]]:
@@ -51,7 +54,7 @@ def test_a_put_costs_each_of_its_partitions_what_the_gate_charges(length: int, l
         if transacted
         else {"RequestItems": {NAME: [{"PutRequest": {"Item": item}}]}}
     )
-    (member,) = capacity_requests("TransactWriteItems" if transacted else "BatchWriteItem", call, 0.0)
+    (member,) = capacity_requests("TransactWriteItems" if transacted else "BatchWriteItem", call, 0.0, PROJECTED)
     assert sorted(member) == sorted(charged(item, 2 if transacted else 1))
 
 
@@ -59,7 +62,7 @@ def test_a_put_costs_each_of_its_partitions_what_the_gate_charges(length: int, l
 def test_what_an_index_does_not_carry_costs_it_nothing(length: int) -> None:
     item = users.item(ANN, FENCE, UNSHARDED) | {"settingNames": {"SS": ["x" * length]}}
     (member,) = capacity_requests(
-        "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}, 0.0
+        "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}, 0.0, PROJECTED
     )
     assert sorted(member) == sorted(charged(item, 2))
     assert {units for _, where, _, _, units in member if where != "table"} == {1.0}

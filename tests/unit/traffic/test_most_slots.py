@@ -2,13 +2,18 @@
 
 import pytest
 
-from keyfence.hot_partitions.recommendation import ShardNeed
-from keyfence.jobs.reshard.start import checked_shards
+from keyfence.app.domains import load_domains
+from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
+from keyfence.hot_partitions.recommendation import needs
+from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 
 
 @pytest.mark.parametrize(("collection", "most"), [("counters", 100), ("activity", 256)])
 def test_advice_ends_where_a_reshard_would_be_refused(collection: str, most: int) -> None:
-    need = ShardNeed(tenant=TenantId("acme"), collection=collection, read=0.0, write=10_000_000.0, units_per_read=0.5)
+    collections = load_domains().entities.collections
+    partition = Partition(TenantId("acme"), "table", "TENANT#acme#X")
+    load = PartitionLoad(partition, collection, {1: TrafficCounts(write=10_000_000.0 * STEP_SECONDS)})
+    (need,) = needs([load], collections)
     assert (need.recommended(1), need.least(1)) == (most, most)
-    assert checked_shards(collection, need.recommended(1)) == most
+    assert collections.check_count(collection, need.recommended(1)) == most

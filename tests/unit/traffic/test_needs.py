@@ -4,14 +4,21 @@ import pytest
 
 from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
 from keyfence.hot_partitions.recommendation import ShardNeed, needs
-from keyfence.store.shards import MAX_SHARDS
+from keyfence.store.shards import MAX_SHARDS, ShardedCollections
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 
 from .clock import ACME, GLOBEX, open_orders
 
 
 def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> ShardNeed:
-    return ShardNeed(tenant=ACME, collection="open_orders", read=read, write=write, units_per_read=units_per_read)
+    return ShardNeed(
+        tenant=ACME,
+        collection="open_orders",
+        read=read,
+        write=write,
+        units_per_read=units_per_read,
+        max_shards=MAX_SHARDS,
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,5 +54,6 @@ def test_lists_of_one_collection_are_not_added_up_since_each_has_all_of_its_slot
         )
         return PartitionLoad(place, "orders_by_region", {1: TrafficCounts(write=write * STEP_SECONDS)})
 
-    found = needs([region("north", 900.0), region("south", 1_200.0), region("north", 50.0, "globex")])
+    lists = [region("north", 900.0), region("south", 1_200.0), region("north", 50.0, "globex")]
+    found = needs(lists, ShardedCollections())
     assert [(one.tenant, one.write) for one in found] == [(ACME, 1_200.0), (GLOBEX, 50.0)]

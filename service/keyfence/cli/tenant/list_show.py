@@ -1,6 +1,6 @@
 """`list`, `show`."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from keyfence.tenancy.tenant import TenantStatus
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context
+    from keyfence.store.shards import ShardCounts
     from keyfence.tenancy.repository import TenantRepository
     from keyfence.tenancy.tenant import Tenant, TenantEvent
 
@@ -96,20 +97,21 @@ def show(
 
     tenant = checked_id(id)
 
-    async def work(desk: "Context") -> "tuple[Tenant, Sequence[TenantEvent]]":
+    async def work(desk: "Context") -> "tuple[Tenant, Sequence[TenantEvent], Mapping[str, ShardCounts]]":
         if (found := await desk.register.find(tenant)) is None:
             raise unknown(tenant)
-        return found, (await desk.register.events(tenant, first=events, after=None)).items
+        latest = await desk.register.events(tenant, first=events, after=None)
+        return found, latest.items, desk.reshards.collections.counts(found.shards)
 
-    found, happened = OperatorSession(data, endpoint_url).read(work)
+    found, happened, counts = OperatorSession(data, endpoint_url).read(work)
     if json:
-        seen = {"shards": shards_json(found), "events": [event_json(one) for one in happened]}
+        seen = {"shards": shards_json(counts), "events": [event_json(one) for one in happened]}
         echo({**tenant_json(found), **seen})
     else:
-        _print_tenant(found, happened)
+        _print_tenant(found, happened, counts)
 
 
-def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]") -> None:
+def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]", counts: "Mapping[str, ShardCounts]") -> None:
     from keyfence.cli.output import console, print_table
 
     out = console()
@@ -117,7 +119,7 @@ def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]") -> None:
     out.print()
     print_table(out, ("QUOTA", "ALLOWED", "FROM"), _quotas(tenant), numbers=("ALLOWED",))
     out.print()
-    print_table(out, ("SHARDS OF", "READ", "WRITTEN", "CHANGED BY"), _shards(tenant), numbers=("READ", "WRITTEN"))
+    print_table(out, ("SHARDS OF", "READ", "WRITTEN", "CHANGED BY"), _shards(counts), numbers=("READ", "WRITTEN"))
     out.print()
     print_table(out, ("AT", "EVENT", "BY", "DETAIL"), _events(happened))
 
@@ -147,12 +149,10 @@ def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
         yield attribute(name), f"{value:,}", "agreed" if agreed else f"tier {tenant.tier}"
 
 
-def _shards(tenant: "Tenant") -> Iterator[tuple[str, str, str, str]]:
+def _shards(counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str, str, str, str]]:
     """Those that differ from one slot; there are many collections."""
-    from keyfence.jobs.reshard.start import every_collection
     from keyfence.store.shards import ONE_SHARD
 
-    counts = every_collection(tenant.shards)
     grown = {name: one for name, one in counts.items() if one != ONE_SHARD}
     for name, one in grown.items():
         yield name, f"{one.read_shards}", f"{one.write_shards}", one.job_id or ""

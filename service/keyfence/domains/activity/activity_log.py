@@ -73,6 +73,7 @@ activities = entity(
     Activity,
     table=TenantKey("ACTIVITY#{created_at:month}", "{created_at}#{id}", shard=Shard("activity", by="id")),
     gsi1=TenantKey("USERACT#{by}#{created_at:month}", "{created_at}#{id}"),
+    index_fields=("target",),
 )
 
 latest_activity = activities.query("table", newest_first=True, range_field="created_at")

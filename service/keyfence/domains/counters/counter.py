@@ -12,6 +12,9 @@ from keyfence.store.shards import Shard
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, increment
 
+MAX_SHARDS = 100
+"""All parts of a counter are read in one transaction while they move, and a transaction takes 100 items."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
@@ -31,7 +34,12 @@ def random_part(name: str, now: datetime) -> Counter:
 
 
 counters = entity(
-    Counter, table=TenantKey("COUNTER#{name}", "METADATA", shard=Shard("counters", by="part", summed_field="total"))
+    Counter,
+    table=TenantKey(
+        "COUNTER#{name}",
+        "METADATA",
+        shard=Shard("counters", by="part", max_shards=MAX_SHARDS, summed_field="total"),
+    ),
 )
 
 counter_by_name = counters.get()

@@ -9,6 +9,7 @@ customers = entity(
     Customer,
     table=TenantKey("CUST#{id}", "PROFILE"),
     gsi2=TenantKey("CUSTOMERS", "{created_at}#{id}", shard=Shard("customers", by="id")),
+    index_fields=("email",),
 )
 
 customer_by_id = customers.get()

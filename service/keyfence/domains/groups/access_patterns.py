@@ -9,6 +9,7 @@ groups = entity(
     Group,
     table=TenantKey("GROUP#{id}", "METADATA"),
     gsi2=TenantKey("GROUPS", "{name}#{id}", shard=Shard("groups", by="id"), when=is_alive),
+    index_fields=("description",),
 )
 memberships = entity(
     Membership,

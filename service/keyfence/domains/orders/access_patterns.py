@@ -12,6 +12,7 @@ orders = entity(
     table=TenantKey("ORDER#{id}", "METADATA"),
     gsi2=TenantKey("REVIEW", "{flagged_at}#{id}", shard=Shard("review_queue", by="id"), when=is_alive),
     gsi3=TenantKey("BIN", "{deleted_at}#{id}", shard=Shard("recycle_bin", by="id")),
+    index_fields=("flagged_at",),
 )
 rows = entity(
     OrderRow,
@@ -19,6 +20,7 @@ rows = entity(
     gsi1=TenantKey("CUST#{customer_id}#{status}", "{created_at}#{id}"),
     gsi2=TenantKey("OPEN", "{created_at}#{id}", shard=Shard("open_orders", by="id"), when=is_open),
     gsi3=TenantKey("REGION#{region}", "DATE#{created_at}#ORDER#{id}", shard=Shard("orders_by_region", by="id")),
+    index_fields=("flagged_at",),
 )
 items = entity(LineItem, table=TenantKey("ORDER#{order_id}", "ITEM#{position:03d}"))
 events = entity(OrderEvent, table=TenantKey("ORDER#{order_id}", "EVENT#{revision:08d}"))

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyfence.errors import Conflict, Internal
-from keyfence.jobs.reshard.start import DONE, OWN_KEY, ReshardKind, counts_of, finish_reshard, with_counts
+from keyfence.jobs.reshard.start import DONE, ReshardKind, counts_of, finish_reshard, with_counts
 from keyfence.jobs.runner import JobRun
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
 from keyfence.store.codec import Item, attribute
 from keyfence.store.dynamodb.caller import get_many
+from keyfence.store.entities import Entities
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.keys import Fence, Key
 from keyfence.store.location import TenantLocation
@@ -24,7 +25,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId
 
-Entities = Mapping[str, Entity[Any]]
+EntitiesByType = Mapping[str, Entity[Any]]
 
 
 class MisplacedItem(NamedTuple):
@@ -37,7 +38,7 @@ class MisplacedItem(NamedTuple):
     partition: str
 
 
-def misplaced(item: Item, entities: Entities, collection: str, counts: ShardCounts) -> Iterator[MisplacedItem]:
+def misplaced(item: Item, entities: EntitiesByType, collection: str, counts: ShardCounts) -> Iterator[MisplacedItem]:
     """By its type; an item of no type that is known lies in no slot that anybody reads."""
     entity = entities.get(item.get("type", {}).get("S", ""))
     if entity is None:
@@ -91,8 +92,7 @@ class ReshardJob:
     home: Callable[[TenantId], Awaitable[TenantLocation]]
     as_tenant: Callable[[TenantLocation], Table]
     settle: timedelta
-    entities: Mapping[str, Entity[Any]]
-    """The entities of tenants, by stored type."""
+    entities: Entities
     told: Callable[[Tenant], None] = lambda _: None
 
     async def __call__(self, run: JobRun) -> None:
@@ -118,9 +118,9 @@ class ReshardJob:
     async def _move(self, run: JobRun, collection: str, counts: ShardCounts) -> None:
         tenant = run.migration.tenant
         home = await self.home(tenant)
-        steps = _Steps(run.leased(self.as_tenant(home)), self.entities, collection, counts)
+        steps = _Steps(run.leased(self.as_tenant(home)), self.entities.of_tenants, collection, counts)
         one = ScanPass(name="MOVING", step=steps.move, inside=Fence.for_tenant(tenant), table=steps.table.caller.table)
-        one = replace(one, whole=collection in OWN_KEY)
+        one = replace(one, whole=collection in self.entities.collections.in_table_key)
         await run.until_right(one, replace(one, name="VERIFYING", step=steps.count))
 
     async def _publish(self, run: JobRun, way: ReshardKind, collection: str, shards: int) -> None:

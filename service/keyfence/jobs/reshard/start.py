@@ -10,41 +10,11 @@ import orjson
 from keyfence.errors import BadInput, Conflict, Internal
 from keyfence.jobs.job import Job, JobKind, migration_by_id, migrations, new_job
 from keyfence.store.expressions import absent
-from keyfence.store.shards import MAX_SHARDS, ONE_SHARD, MoveDirection, ShardCounts
+from keyfence.store.shards import ONE_SHARD, MoveDirection, ShardCounts, ShardedCollections
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId
-
-COLLECTIONS = (
-    "users",
-    "groups",
-    "group_members",
-    "customers",
-    "open_orders",
-    "orders_by_region",
-    "review_queue",
-    "recycle_bin",
-    "product_items",
-    "products_in_category",
-    "top_products",
-    "stores",
-    "activity",
-    "counters",
-)
-"""The sharded collections, by the names that operators use."""
-
-
-def every_collection(counts: Mapping[str, ShardCounts]) -> dict[str, ShardCounts]:
-    """Where nothing is said of a collection, it has one slot."""
-    return {name: counts.get(name, ONE_SHARD) for name in COLLECTIONS}
-
-
-MOST: Mapping[str, int] = {"counters": 100}
-"""Of these a moment's state is read in one transaction, which takes 100 items."""
-
-OWN_KEY = frozenset({"activity", "counters"})
-"""Here the slot is in the item's own key: what moves is taken from one place and put into another."""
 
 
 class ReshardKind(StrEnum):
@@ -68,25 +38,8 @@ DONE: Mapping[ReshardKind, str] = {
 """The events."""
 
 
-def checked_collection(name: str) -> str:
-    if name not in COLLECTIONS:
-        raise BadInput(f"collection must be one of {', '.join(COLLECTIONS)}", field="collection")
-    return name
-
-
-def most_of(collection: str) -> int:
-    return MOST.get(collection, MAX_SHARDS)
-
-
-def checked_shards(collection: str, shards: int) -> int:
-    most = most_of(collection)
-    if not 1 <= shards <= most:
-        raise BadInput(f"{collection} can have 1 to {most} shards", field="shards")
-    return shards
-
-
 def counts_of(tenant: Tenant, collection: str) -> ShardCounts:
-    return every_collection(tenant.shards)[collection]
+    return tenant.shards.get(collection, ONE_SHARD)
 
 
 def reshard_kind(counts: ShardCounts, shards: int) -> ReshardKind:
@@ -172,14 +125,15 @@ class StartReshard:
     """Needs the register alone. `told` hears of the tenant as it is from then on, `run_job` of what is to be done."""
 
     register: TenantRepository
+    collections: ShardedCollections
     told: Callable[[Tenant], None] = lambda _: None
     carry_on: Callable[[Job], None] = nobody
     segments: int = SEGMENTS
 
     async def __call__(self, id: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> ShardCounts:
         """Asked again for the same, it is gone on with; where all is so already, nothing is done."""
-        name = checked_collection(collection)
-        wish = ReshardRequest(name, checked_shards(name, shards), rebalance)
+        name = self.collections.check(collection)
+        wish = ReshardRequest(name, self.collections.check_count(name, shards), rebalance)
         before = counts_of(await self.register.get(id), name)
         if before.job_id is not None:
             self.carry_on(await self._under_way(before.job_id, wish))

@@ -1,7 +1,7 @@
 """CreateTable definition, `TableAdmin`, silo tables."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.entities import Projections
 from keyfence.store.entity import Index, key_names
 from keyfence_iam.boto_session import boto_session_with, client_config
 from keyfence_iam.credentials import Credentials
@@ -30,20 +31,9 @@ class TableDiffers(KeyfenceError):
 
 
 INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
-_EVERY = ("id", "version", "createdAt", "updatedAt", "name", "email", "role")
-_RANKED = ("id", "version", "createdAt", "updatedAt", "name")
-_STORE = ("latitude", "longitude", "geohash")
-_PRODUCT = ("sku", "price", "currency", "category", "revision")
-_ORDER = ("customerId", "status", "region", "bill", "flaggedAt")
-PROJECTED: Mapping[Index, tuple[str, ...]] = {
-    "gsi1": (*_EVERY, "userId", "groupId", "by", "kind", "target", "detail", "ttl", *_ORDER),
-    "gsi2": (*_EVERY, "description", "memberCount", "tier", *_ORDER),
-    "gsi3": (*_RANKED, *_STORE, *_PRODUCT, "total", *_ORDER, "deletedAt"),
-}
-"""What each index carries besides keys: the attributes that the patterns on it read."""
 
 
-def definition(table: str) -> dict[str, Any]:
+def definition(table: str, projections: Projections) -> dict[str, Any]:
     """The parameters of CreateTable."""
     names = [name for index in ("table", *INDEXES) for name in key_names(index)]
     return {
@@ -51,13 +41,14 @@ def definition(table: str) -> dict[str, Any]:
         "BillingMode": "PAY_PER_REQUEST",
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names],
         "KeySchema": _key_schema("table"),
-        "GlobalSecondaryIndexes": [_index(index) for index in INDEXES],
+        "GlobalSecondaryIndexes": [_index(index, projections.get(index, ())) for index in INDEXES],
         "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     }
 
 
-def _index(index: Index) -> dict[str, Any]:
-    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": sorted(PROJECTED[index])}
+def _index(index: Index, attributes: Sequence[str]) -> dict[str, Any]:
+    included = {"ProjectionType": "INCLUDE", "NonKeyAttributes": sorted(attributes)}
+    projection = included if attributes else {"ProjectionType": "KEYS_ONLY"}
     return {"IndexName": index.upper(), "KeySchema": _key_schema(index), "Projection": projection}
 
 
@@ -75,9 +66,16 @@ class TableAdmin:
 
     boto: "DynamoDBClient"
     table: str
+    projections: Projections
 
     @classmethod
-    def connect(cls, wire: ConnectionOptions, table: str, credentials: Credentials | None = None) -> "TableAdmin":
+    def connect(
+        cls,
+        wire: ConnectionOptions,
+        table: str,
+        projections: Projections,
+        credentials: Credentials | None = None,
+    ) -> "TableAdmin":
         """On the given credentials, or on those that boto3's own chain finds."""
         config = client_config(
             wire.endpoint_url,
@@ -87,12 +85,12 @@ class TableAdmin:
         )
         session = boto_session_with(credentials) if credentials else boto3.Session()
         boto = session.client("dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url, config=config)
-        return cls(boto, table)
+        return cls(boto, table, projections)
 
     def create(self) -> bool:
         """Create what is missing and wait until it can be used; False when the table was there already."""
         try:
-            self.boto.create_table(**definition(self.table))
+            self.boto.create_table(**definition(self.table, self.projections))
         except ClientError as refusal:
             if refusal.response["Error"]["Code"] != "ResourceInUseException":
                 raise
@@ -123,7 +121,7 @@ class TableAdmin:
             found = self.boto.describe_table(TableName=self.table)["Table"]
         except self.boto.exceptions.ResourceNotFoundException:
             return ["it does not exist"]
-        wanted = definition(self.table)
+        wanted = definition(self.table, self.projections)
         present = {index["IndexName"]: index for index in found.get("GlobalSecondaryIndexes", [])}
         problems = [] if _same_keys(found, wanted) else ["the table's key schema differs"]
         for index in wanted["GlobalSecondaryIndexes"]:
@@ -169,7 +167,7 @@ def _index_differences(wanted: Mapping[str, Any], found: Mapping[str, Any] | Non
     problems = [] if _same_keys(found, wanted) else [f"the key schema of {name} differs"]
     projected = set(found.get("Projection", {}).get("NonKeyAttributes", []))
     if found.get("Projection", {}).get("ProjectionType") != "ALL" and (
-        missing := set(wanted["Projection"]["NonKeyAttributes"]) - projected
+        missing := set(wanted["Projection"].get("NonKeyAttributes", [])) - projected
     ):
         problems.append(f"the index {name} does not carry {', '.join(sorted(missing))}")
     return problems
@@ -181,6 +179,7 @@ class SiloTables:
 
     wire: ConnectionOptions
     pool: str
+    projections: Projections
     credentials: CredentialSource
 
     async def make(self, tenant: TenantId) -> None:
@@ -194,4 +193,6 @@ class SiloTables:
 
     async def _of(self, tenant: TenantId) -> TableAdmin:
         credentials = await self.credentials()
-        return await asyncio.to_thread(TableAdmin.connect, self.wire, silo_table(self.pool, tenant), credentials)
+        return await asyncio.to_thread(
+            TableAdmin.connect, self.wire, silo_table(self.pool, tenant), self.projections, credentials
+        )

@@ -160,7 +160,7 @@ def test_the_migrator_changes_and_removes_silos_and_never_the_pool() -> None:
 
 
 def test_the_indexes_of_the_policies_are_those_of_the_table() -> None:
-    assert [index["IndexName"] for index in definition("t")["GlobalSecondaryIndexes"]] == [*INDEXES]
+    assert [index["IndexName"] for index in definition("t", {})["GlobalSecondaryIndexes"]] == [*INDEXES]
 
 
 def test_only_the_service_reads_as_a_tenant_and_each_role_besides_it_is_taken_by_those_who_need_it() -> None:
