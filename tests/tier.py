@@ -1,8 +1,10 @@
 """The two tiers of the suite: `pytest` runs the default tier, `pytest --all` the full one."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 
@@ -36,3 +38,14 @@ def size(*, default: int, full: int) -> int:
 def examples(full: int, **others: Any) -> settings:
     """Returns hypothesis settings for this many examples in the full tier, and for a third of them by default."""
     return settings(max_examples=size(default=full // 3, full=full), deadline=None, **others)
+
+
+def cases(values: Iterable[Any], *, default: Iterable[Any], reason: str) -> list[Any]:
+    """Returns the values as test parameters. Those that are not in `default` run in the full tier alone."""
+    both = list(default)
+    full = pytest.mark.full(reason)
+    return [value if value in both else _param(value, full) for value in values]
+
+
+def _param(value: Any, mark: pytest.MarkDecorator) -> Any:
+    return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=mark)

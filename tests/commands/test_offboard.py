@@ -15,6 +15,7 @@ from keyfence_iam.dynamodb.item_size import stored_size
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.commands import typed
 from tests.engine.leaving import fill, left, of
 from tests.world import World
@@ -49,7 +50,7 @@ PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", tier.cases(PLACES, default=["purging"], reason="kills processes"))
 @pytest.mark.one_engine
 def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, tenant: TenantId, place: str) -> None:
     fill(world, tenant, MANY)

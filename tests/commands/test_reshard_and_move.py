@@ -10,6 +10,7 @@ import pytest
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts, ShardMap
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.commands.typed import ended, run, told
 from tests.engine.leaving import left, of, put
 from tests.engine.migrating import record, right_items, users_of, without_keys
@@ -109,7 +110,9 @@ def test_what_cannot_be_is_said_and_nothing_is_begun(world: World, tenant: Tenan
     assert record(world, tenant) == {}
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "ending", tier.cases([signal.SIGINT, signal.SIGKILL], default=[signal.SIGKILL], reason="kills processes")
+)
 def test_a_move_that_was_ended_while_it_copied_is_gone_on_with(
     world: World, tenant: TenantId, ending: signal.Signals
 ) -> None:
@@ -153,7 +156,9 @@ def test_a_move_is_resumed_by_its_id(world: World, tenant: TenantId) -> None:
     assert (of(left(world), tenant), own(world, tenant)) == ([], before)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "ending", tier.cases([signal.SIGINT, signal.SIGKILL], default=[signal.SIGKILL], reason="kills processes")
+)
 def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
     world: World, tenant: TenantId, ending: signal.Signals
 ) -> None:

@@ -119,6 +119,16 @@ def put(world: World, items: list[Item]) -> None:
         client.transact_write_items(TransactItems=[{"Put": {"TableName": table, "Item": item}} for item in chunk])
 
 
+def clear(world: World, *, keep: TenantId | None = None) -> None:
+    """Deletes all items of the table but those of one tenant, so that each crash starts from the same table."""
+    client, table = world.engine_client(), world.settings.table
+    prefix = tenant_key_prefix(keep) if keep else None
+    items = [item for item in left(world) if prefix is None or not item["PK"]["S"].startswith(prefix)]
+    for chunk in _batched(items, 100):
+        keys = [{"PK": item["PK"], "SK": item["SK"]} for item in chunk]
+        client.transact_write_items(TransactItems=[{"Delete": {"TableName": table, "Key": key}} for key in keys])
+
+
 def _batched(items: list[Item], size: int) -> Iterator[list[Item]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 

@@ -14,6 +14,7 @@ from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.table import Table
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.world import World
 
@@ -54,7 +55,7 @@ async def same(world: World, *tenants: TenantId) -> None:
     assert all(note == notes[0] for note in notes)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
 async def test_an_import_that_dies_at_any_write_is_completed_by_the_next(
     world: World, tenant: TenantId, kind: Kind
 ) -> None:
@@ -90,7 +91,7 @@ async def test_an_import_that_dies_again_and_again_loses_nothing_and_does_nothin
     await same(world, struck, tenant)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
 async def test_an_import_struck_at_every_other_call_goes_on_by_itself(
     world: World, tenant: TenantId, kind: Kind
 ) -> None:

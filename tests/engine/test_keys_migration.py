@@ -20,8 +20,9 @@ from keyfence.store.shards import ShardMap
 from keyfence.store.writes import update_model
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.engine.dying import Died
-from tests.engine.leaving import OPERATOR, Mortal, Time, migrator, put, through
+from tests.engine.leaving import OPERATOR, Mortal, Time, clear, migrator, put, through
 from tests.engine.migrating import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys
 from tests.world import World
 
@@ -216,7 +217,7 @@ async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: Migra
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: MigratorAccess) -> None:
     """Nothing is changed that is right already, so that nothing is done twice."""
     places: set[str] = set()
-    for at in range(0, 1_000, 3):
+    for at in range(0, 1_000, tier.size(default=9, full=3)):
         tenant, time = await world.new_tenant(f"torn-{at}"), Time()
         right = fill_unkeyed(world, tenant, 9)
         mortal = Mortal(by.tables.client, at)
@@ -239,13 +240,6 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: Mi
         clear(world)
     assert {"asking UpdateItem", "answered UpdateItem"} & places
     assert any(place.startswith(("before", "stepped", "kept")) for place in places)
-
-
-def clear(world: World) -> None:
-    client, table = world.engine_client(), world.settings.table
-    for page in client.get_paginator("scan").paginate(TableName=table):
-        for item in page["Items"]:
-            client.delete_item(TableName=table, Key={"PK": item["PK"], "SK": item["SK"]})
 
 
 @pytest.mark.one_engine

@@ -20,6 +20,7 @@ from keyfence.store.codec import Item
 from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.engine.leaving import OPERATOR, Time, fill, left, migrator, of, put
 from tests.engine.migrating import means, right_items
 from tests.world import World
@@ -300,8 +301,9 @@ def _hasty(by: MigratorAccess) -> JobResources:
 
 
 @pytest.mark.one_engine
-async def test_two_thousand_items_in_seven_segments(world: World, given: JobResources, tenant: TenantId) -> None:
-    fill(world, tenant, 2_000, indexed=0)
+async def test_many_items_in_seven_segments(world: World, given: JobResources, tenant: TenantId) -> None:
+    items = tier.size(default=300, full=2_000)
+    fill(world, tenant, items, indexed=0)
     seen, alone = Seen(), Seen()
     digests = []
 
@@ -311,6 +313,6 @@ async def test_two_thousand_items_in_seven_segments(world: World, given: JobReso
     for segments in (7, 1):
         await run_job(replace(given, page=50), (await begun(given, tenant, segments)).id, program)
     assert set(seen.keys.values()) == {1}
-    assert len(seen.keys) == 2_000
+    assert len(seen.keys) == items
     assert seen.keys == alone.keys
     assert digests[0] == digests[1], "in whatever order"

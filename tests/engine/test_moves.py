@@ -18,6 +18,7 @@ from keyfence.store.location import TenantLocation
 from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.tenant import MovePhase, Placement
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.engine.dying import Died
 from tests.engine.mover import Mover, moving_in, places, populated, without_waiting
 from tests.engine.resharder import SETTLE
@@ -82,7 +83,14 @@ async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(w
 
 
 @pytest.mark.one_engine
-@pytest.mark.parametrize("at", [one for one in MovePhase if one is not MovePhase.CLEARING])
+@pytest.mark.parametrize(
+    "at",
+    tier.cases(
+        [phase for phase in MovePhase if phase is not MovePhase.CLEARING],
+        default=[MovePhase.SHADOW],
+        reason="every phase of a move",
+    ),
+)
 async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
     world: World, mover: Mover, at: MovePhase
 ) -> None:
@@ -123,6 +131,7 @@ async def _torn(mover: Mover, made: Job, where: str) -> None:
         await mover.carry_on(made, seam=seam)
 
 
+@pytest.mark.full("a crash at every step")
 @pytest.mark.one_engine
 async def test_a_worker_may_die_at_any_seam(world: World, mover: Mover) -> None:
     seams = list[str]()

@@ -13,6 +13,7 @@ from tests.world import World
 LONGEST_CALL = 1.0
 
 
+@pytest.mark.full("live traffic; test_moving.py stands for it")
 @pytest.mark.one_engine
 async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(world: World) -> None:
     tenant = await populated(world, "busy", 5)

@@ -16,6 +16,7 @@ from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.engine.leaving import KEY, Time, begin, fill, left, means, migrator, of
 from tests.world import World
 
@@ -31,7 +32,7 @@ def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess
     world.gate.faults = ()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
 @pytest.mark.one_engine
 async def test_every_third_call_of_each_kind_may_fail(
     world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: Kind

@@ -1,4 +1,4 @@
-"""Ten thousand items of one tenant leave, and those of another stay."""
+"""Many items of one tenant leave, 10,000 in the full tier, and those of another stay."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,10 +7,11 @@ import pytest
 
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
+from tests import tier
 from tests.engine.leaving import KEY, Time, fill, left, means, migrator, of, offboard, through
 from tests.world import Recorder, World
 
-COUNT = 10_000
+COUNT = tier.size(default=500, full=10_000)
 
 
 @pytest.fixture
@@ -20,13 +21,13 @@ def by(world: World) -> Iterator[MigratorAccess]:
 
 
 @pytest.mark.one_engine
-async def test_ten_thousand_items_leave(world: World, by: MigratorAccess, tmp_path: Path) -> None:
+async def test_many_items_leave(world: World, by: MigratorAccess, tmp_path: Path) -> None:
     tenant, neighbour = await world.new_tenant("large"), await world.new_tenant("large1")
-    fill(world, tenant, COUNT, indexed=500)
-    fill(world, neighbour, 1_000, indexed=100)
+    fill(world, tenant, COUNT, indexed=COUNT // 20)
+    fill(world, neighbour, COUNT // 10, indexed=COUNT // 100)
     before = of(left(world), neighbour)
     recorder = Recorder(by.tables.client)
-    given = means(through(by, recorder), tmp_path, Time(), page=1_000)
+    given = means(through(by, recorder), tmp_path, Time(), page=COUNT // 10)
     job = await offboard(given, tenant)
     assert (job.lines, job.purged, job.round) == (COUNT, COUNT, 2)
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)

@@ -11,6 +11,7 @@ import pytest
 
 from keyfence.admin.onboarding import OnboardingResult
 from keyfence.store.tables import Tables
+from tests import tier
 from tests.engine.dying import Died, Dying, Moment
 from tests.engine.onboarding_process import application, onboarding
 from tests.faults.kept import Kept
@@ -55,7 +56,7 @@ async def test_whoever_dies_at_a_call_is_followed_by_one_who_finishes(world: Wor
     assert left(world, id) == left(world, f"whole-{at}-{moment}")
 
 
-@pytest.mark.parametrize(("at", "moment"), KILLED)
+@pytest.mark.parametrize(("at", "moment"), tier.cases(KILLED, default=KILLED[:1], reason="kills processes"))
 @pytest.mark.one_engine
 async def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, at: int, moment: Moment) -> None:
     await onboarded(world, world.tables, f"well-{at}-{moment}")

@@ -73,7 +73,7 @@ async def test_a_flagged_order_moves_on_and_keeps_its_place(shop: Shop) -> None:
     assert [(order.id, order.status) for order in queue] == [(older.id, "CONFIRMED"), (newer.id, "PENDING")]
 
 
-@pytest.mark.parametrize(("world", "callers", "flags"), [("dynoxide", 50, 20), ("moto", 12, 5)], indirect=["world"])
+@pytest.mark.parametrize(("callers", "flags"), [(50, 20)])
 async def test_of_many_who_claim_few_flags_each_gets_another_or_none(shop: Shop, callers: int, flags: int) -> None:
     wanted = await flagged(shop, flags)
     claimed = await asyncio.gather(*(replace(shop, by=f"c{n}").reviews.claim() for n in range(callers)))

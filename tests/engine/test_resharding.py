@@ -22,6 +22,7 @@ from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.measuring import fill
 from tests.engine.leaving import migrator
@@ -31,11 +32,8 @@ from tests.world import World
 SMALL, LARGE = 3, 40
 COLLECTIONS = load_domains().entities.collections
 ENTITIES = load_domains().entities.of_tenants
-CASES = [
-    *(("dynoxide", collection) for collection in COLLECTIONS.shards),
-    *(("moto", collection) for collection in ("customers", "counters")),
-]
-"""moto takes a minute for each: one whose index has the slots, and one that is a sum."""
+BOTH_TIERS = ("customers", "counters")
+"""One collection whose index has the shards, and one that is a sum."""
 
 
 @dataclass(slots=True)
@@ -98,7 +96,11 @@ def test_every_sharded_collection_has_a_list_or_a_sum() -> None:
     assert {*QUERIES, "counters"} == set(COLLECTIONS.shards)
 
 
-@pytest.mark.parametrize(("world", "collection"), CASES, indirect=["world"])
+@pytest.mark.one_engine
+@pytest.mark.parametrize(
+    "collection",
+    tier.cases(COLLECTIONS.shards, default=BOTH_TIERS, reason="every collection"),
+)
 async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
     world: World, by: MigratorAccess, lots: dict[int, Lot], collection: str
 ) -> None:
@@ -108,6 +110,7 @@ async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
     assert kept(world, one.neighbour) == one.before
 
 
+@pytest.mark.full("large collections")
 @pytest.mark.one_engine
 @pytest.mark.parametrize("collection", ["orders_by_region", "activity"])
 async def test_a_large_collection_is_the_same_however_often_its_slots_change(

@@ -25,9 +25,10 @@ from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts, ShardMap
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.catalogue.crowd import Crowd
 from tests.engine.dying import Died
-from tests.engine.leaving import START, Mortal, left, migrator, put, through
+from tests.engine.leaving import START, Mortal, clear, migrator, put, through
 from tests.engine.resharder import Resharder, kept, slots
 from tests.world import World
 
@@ -100,7 +101,9 @@ async def state(resharder: Resharder, tenant: TenantId, collection: str, migrati
     return counts, found.phase, found.worker, found.round, kinds
 
 
-@pytest.mark.parametrize(("way", "collection"), CASES)
+@pytest.mark.parametrize(
+    ("way", "collection"), tier.cases(CASES, default=[("shrink", "customers")], reason="a crash at every call")
+)
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(
     world: World, by: MigratorAccess, collection: str, way: str
 ) -> None:
@@ -139,15 +142,14 @@ async def _taken_over(resharder: Resharder, migration: Job) -> None:
     await resharder.carry_on(migration, page=PAGE)
 
 
-def clear(world: World) -> None:
-    """All that is left of those before, so that every worker has the same way to go."""
-    client = world.engine_client()
-    for item in left(world):
-        client.delete_item(TableName=world.settings.table, Key={"PK": item["PK"], "SK": item["SK"]})
-
-
-@pytest.mark.parametrize("collection", COLLECTIONS)
-@pytest.mark.parametrize("way", ["shrink", "rebalance"])
+@pytest.mark.parametrize(
+    ("way", "collection"),
+    tier.cases(
+        [(way, collection) for way in ("shrink", "rebalance") for collection in COLLECTIONS],
+        default=[("shrink", "customers")],
+        reason="kills processes",
+    ),
+)
 async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_that_finishes(
     world: World, by: MigratorAccess, collection: str, way: str
 ) -> None:

@@ -26,7 +26,7 @@ from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder
 from tests.world import World
 
-pytestmark = pytest.mark.one_engine
+pytestmark = [pytest.mark.one_engine, pytest.mark.full("live traffic; test_resharding_contended.py stands for it")]
 
 MAX_AGE, GRACE, LONGEST_CALL = 0.4, 0.6, 1.0
 WRITERS, SIZES, FIRST = 8, (1, 3, 7, 50), 40

@@ -12,13 +12,14 @@ from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence_iam.gate.faults import Fault, Kind
+from tests import tier
 from tests.faults.kept import Kept, Shelf
 from tests.world import Session, World
 
 KINDS: list[Kind] = [kind for kind in get_args(Kind) if kind != "latency"]
 WRITING = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"}
 
-every_kind = pytest.mark.parametrize("kind", KINDS)
+every_kind = pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
 TOLD = {"throttle": "THROTTLED", "error": "INTERNAL", "lost_request": "INTERNAL", "lost_response": "INTERNAL"}
 """What whoever asked hears of a fault that the service did not get over."""
 

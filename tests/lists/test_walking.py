@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 
+from tests import tier
 from tests.lists.growing import GROWTHS, Growth, Shop, opened
 from tests.lists.walking import Walk, connections
 from tests.world import World
@@ -12,6 +13,8 @@ from tests.world import World
 SIZES = {1: 15, 7: 22, 100: 101}
 """How big the steps are, and how long the list is at least when they begin: never over with the first."""
 ADDED = 6
+SAMPLE = tier.size(default=6, full=1)
+"""Every list in the full tier, each sixth by default."""
 
 
 WALKS = [
@@ -45,7 +48,7 @@ async def _walked(shop: Shop, walk: Walk, numbers: "count[int]") -> list[str]:
 
 
 @pytest.mark.one_engine
-@pytest.mark.parametrize(("name", "growth"), WALKS)
+@pytest.mark.parametrize(("name", "growth"), WALKS[::SAMPLE])
 async def test_a_walk_through_a_growing_list_leaves_nothing_out_and_meets_nothing_twice(
     world: World, name: str, growth: Growth
 ) -> None:

@@ -15,6 +15,7 @@ from keyfence.cli.dev_server import Welcome
 from keyfence.cli.process import listen
 from keyfence.local.engines import dynoxide_binary as binary
 from keyfence.local.issuer import LocalIssuer
+from tests import tier
 
 from .conftest import Run, refusal
 from .running import paste, running
@@ -123,7 +124,13 @@ def test_without_npm_it_runs_on_moto_and_says_why_in_one_line(tmp_path: Path) ->
         assert service.end(signal.SIGINT)[0] == 0
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "ending",
+    tier.cases(
+        [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], default=[signal.SIGTERM], reason="starts and ends processes"
+    ),
+    ids=lambda number: number.name,
+)
 def test_the_engine_ends_with_it_and_data_is_there_again(data: Path, ending: signal.Signals) -> None:
     for found in (False, True):
         with running("dev", "--port", "0", "--gate-port", "0", "--data", str(data)) as service:
