@@ -23,7 +23,7 @@ from keyfence.hot_partitions.hottest import CollectionMatcher, HotPartitionFinde
 from keyfence.hot_partitions.observer import PartitionObserver
 from keyfence.hot_partitions.publisher import TrafficPublisher
 from keyfence.http.apis import OperatorApi, TenantApi
-from keyfence.http.graphiql import graphiql_response
+from keyfence.http.graphiql import graphiql_page, graphiql_routes
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
@@ -76,6 +76,7 @@ class Service:
             endpoints={"/graphql": self._tenant_endpoint(), "/admin/graphql": self._operator_endpoint()},
             check_ready=self._tenants.reach,
             metrics=self.metrics,
+            files=graphiql_routes() if self.settings.graphiql else (),
             lifespan=self._lifespan,
         )
 
@@ -123,7 +124,7 @@ class Service:
             prices=price_table(settings),
             introspection=settings.introspection,
         )
-        page = graphiql_response("/graphql") if settings.graphiql else None
+        page = graphiql_page("/graphql") if settings.graphiql else None
         return GraphQLEndpoint(api, GraphQLExecutor(domains.schema), self.metrics, graphiql=page)
 
     def _operator_endpoint(self) -> GraphQLEndpoint:
@@ -137,7 +138,7 @@ class Service:
             migrator=self._migrator,
         )
         api = OperatorApi(verifier=operator_verifier(settings), contexts=contexts, introspection=settings.introspection)
-        page = graphiql_response("/admin/graphql") if settings.graphiql else None
+        page = graphiql_page("/admin/graphql") if settings.graphiql else None
         return GraphQLEndpoint(api, GraphQLExecutor(admin_schema), self.metrics, graphiql=page)
 
     def _tenant_cache(self) -> TenantCache:

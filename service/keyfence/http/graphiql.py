@@ -1,11 +1,36 @@
-"""The page on which people try the API out."""
+"""The GraphiQL page, and the scripts and styles that it loads. Everything comes from this package."""
 
-import json
+from collections.abc import Iterator
+from functools import partial
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
 from string import Template
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from keyfence.http.response import HttpResponse
 
-ESM = "https://esm.sh"
+STYLES = ("graphiql.min.css", "page.css")
+SCRIPTS = ("react.production.min.js", "react-dom.production.min.js", "graphiql.min.js", "page.js")
+PATH = "/graphiql"
+FOREVER = "public, max-age=31536000, immutable"
+"""The URL of a file has the digest of its content, so a browser never needs to ask again."""
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
 
 _PAGE = Template("""\
 <!doctype html>
@@ -14,53 +39,43 @@ _PAGE = Template("""\
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Keyfence GraphiQL</title>
-<style>body { margin: 0 } #graphiql { height: 100dvh } .loading { padding: 2rem; font-family: sans-serif }</style>
-<link rel="stylesheet" href="$esm/graphiql@5.4.0/dist/style.css">
-<script type="importmap">$imports</script>
-<script type="module">
-  import React from "react";
-  import { createRoot } from "react-dom/client";
-  import { GraphiQL } from "graphiql";
-  import { createGraphiQLFetcher } from "@graphiql/toolkit";
-  import "graphiql/setup-workers/esm.sh";
-  const { url, headers } = $options;
-  const fetcher = createGraphiQLFetcher({ url });
-  const page = { fetcher, defaultEditorToolsVisibility: "headers", initialHeaders: headers, defaultHeaders: headers };
-  createRoot(document.getElementById("graphiql")).render(React.createElement(GraphiQL, page));
-</script>
+<link rel="icon" href="data:,">
+$styles
+$scripts
 </head>
-<body><div id="graphiql"><p class="loading">Loading GraphiQL from $esm ...</p></div></body>
+<body><div id="graphiql" data-url="$url"><p class="loading">Loading GraphiQL ...</p></div></body>
 </html>
 """)
 
-_IMPORTS = {
-    "react": f"{ESM}/react@19.1.0",
-    "react/": f"{ESM}/react@19.1.0/",
-    "react-dom": f"{ESM}/react-dom@19.1.0",
-    "react-dom/": f"{ESM}/react-dom@19.1.0/",
-    "graphql": f"{ESM}/graphql@16.11.0",
-    "graphiql": f"{ESM}/graphiql@5.4.0?standalone&external=react,react-dom,@graphiql/react,graphql",
-    "graphiql/": f"{ESM}/graphiql@5.4.0/",
-    "@graphiql/react": (
-        f"{ESM}/@graphiql/react@0.39.1?standalone"
-        "&external=react,react-dom,graphql,@graphiql/toolkit,@emotion/is-prop-valid"
-    ),
-    "@graphiql/toolkit": f"{ESM}/@graphiql/toolkit@0.12.1?standalone&external=graphql",
-    "@emotion/is-prop-valid": "data:text/javascript,",
-}
+
+def graphiql_page(url: str) -> HttpResponse:
+    """Return the page whose queries go to the endpoint at `url`."""
+    html = _PAGE.substitute(
+        url=escape(url),
+        styles="\n".join(f'<link rel="stylesheet" href="{_address(name)}">' for name in STYLES),
+        scripts="\n".join(f'<script defer src="{_address(name)}"></script>' for name in SCRIPTS),
+    )
+    return HttpResponse(
+        body=html.encode(),
+        content_type="text/html; charset=utf-8",
+        headers=[(b"content-security-policy", CONTENT_SECURITY_POLICY.encode())],
+    )
 
 
-def graphiql_page(*, url: str = "/graphql", token: str | None = None) -> str:
-    """With a token, the page opens with it already in the headers."""
-    headers = json.dumps({"Authorization": f"Bearer {token}"}) if token else ""
-    options = {"url": url, "headers": headers}
-    return _PAGE.substitute(esm=ESM, imports=json.dumps({"imports": _IMPORTS}), options=_script(options))
+def graphiql_routes() -> Iterator[Route]:
+    """Serve the files that the page loads."""
+    for names, media_type in ((STYLES, "text/css"), (SCRIPTS, "text/javascript")):
+        for name in names:
+            yield Route(f"{PATH}/{name}", partial(_serve, _read(name), media_type))
 
 
-def _script(value: object) -> str:
-    """JSON that cannot end the script element that it stands in."""
-    return json.dumps(value).replace("<", "\\u003c")
+async def _serve(body: bytes, media_type: str, _: Request) -> Response:
+    return Response(body, media_type=media_type, headers={"cache-control": FOREVER})
 
 
-def graphiql_response(url: str) -> HttpResponse:
-    return HttpResponse(body=graphiql_page(url=url).encode(), content_type="text/html; charset=utf-8")
+def _address(name: str) -> str:
+    return f"{PATH}/{name}?{sha256(_read(name)).hexdigest()[:16]}"
+
+
+def _read(name: str) -> bytes:
+    return (files(__package__) / "graphiql_files" / name).read_bytes()

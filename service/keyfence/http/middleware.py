@@ -13,11 +13,12 @@ from keyfence.graphql.errors import mask_internal_error
 from keyfence.http.metrics import Metrics
 from keyfence.http.response import error_response
 
-HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+NO_SNIFF = (b"x-content-type-options", b"nosniff")
+NO_STORE = (b"cache-control", b"no-store")
 
 
 class SecurityHeadersMiddleware:
-    """No guessing of types, no keeping of answers: each is for one caller, once."""
+    """Forbids browsers to guess content types, and caches to store responses that do not say that they may."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -25,7 +26,10 @@ class SecurityHeadersMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
+                headers = [*message.get("headers", ()), NO_SNIFF]
+                if all(name != NO_STORE[0] for name, _ in headers):
+                    headers.append(NO_STORE)
+                message["headers"] = headers
             await send(message)
 
         await self.app(scope, receive, send_with_headers)

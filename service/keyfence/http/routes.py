@@ -1,6 +1,6 @@
 """Starlette app: paths, middleware order, `/healthz`, `/readyz`, `/metrics`."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import structlog
 from starlette.applications import Starlette
@@ -50,12 +50,13 @@ def build_app(
     endpoints: Mapping[str, ASGIApp],
     check_ready: CheckReady,
     metrics: Metrics,
+    files: Iterable[Route] = (),
     lifespan: Lifespan[Starlette] | None = None,
 ) -> Starlette:
-    """Build the application from the GraphQL endpoints by path. It also serves the probes and the metrics."""
+    """Build the application: the GraphQL endpoints by path, the probes, the metrics, and the files of pages."""
     probe_routes = probes(check_ready=check_ready, metrics=metrics)
     app = Starlette(
-        routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probe_routes],
+        routes=[*(Route(path, endpoint) for path, endpoint in endpoints.items()), *probe_routes, *files],
         middleware=[
             Middleware(RequestIdMiddleware),
             Middleware(AccessLogMiddleware, metrics=metrics, quiet=frozenset(route.path for route in probe_routes)),

@@ -1,36 +1,75 @@
-"""The page that people try the API out on."""
+"""The page GraphiQL: where its queries go, and that it loads nothing from another host."""
 
-import json
 import re
 
-from keyfence.http.graphiql import graphiql_page
+import pytest
+from starlette.applications import Starlette
+
+from keyfence.http.graphiql import CONTENT_SECURITY_POLICY, graphiql_page, graphiql_routes
+from keyfence.http.metrics import Metrics
+from keyfence.http.routes import build_app
+from tests.unit.http.asking import ask
+from tests.unit.http.shop import endpoint, ready
+
+HTML = [("accept", "text/html,*/*;q=0.8")]
+PATHS = ("/graphql", "/admin/graphql")
+LOADED = re.compile(r'(?:src|href)="(?!data:)([^"]*)"')
 
 
-def options(page: str) -> dict[str, str]:
-    found = re.search(r"const \{ url, headers \} = (.*);", page)
-    assert found
-    parsed: dict[str, str] = json.loads(found[1])
-    return parsed
+@pytest.fixture
+def app() -> Starlette:
+    endpoints = {path: endpoint(graphiql=graphiql_page(path)) for path in PATHS}
+    return build_app(endpoints=endpoints, check_ready=ready, metrics=Metrics(), files=graphiql_routes())
 
 
-def test_the_page_opens_with_the_token_in_its_headers() -> None:
-    given = options(graphiql_page(url="/graphql", token="abc.def"))
-    assert given["url"] == "/graphql"
-    assert json.loads(given["headers"]) == {"Authorization": "Bearer abc.def"}
+@pytest.mark.parametrize("path", PATHS)
+async def test_the_page_sends_queries_to_the_endpoint_that_serves_it(app: Starlette, path: str) -> None:
+    page = (await ask(app, path=path, headers=HTML)).body.decode()
+    assert re.findall(r'data-url="([^"]*)"', page) == [path]
 
 
-def test_without_a_token_the_page_has_no_headers() -> None:
-    assert options(graphiql_page())["headers"] == ""
+@pytest.mark.parametrize("path", PATHS)
+async def test_the_page_has_no_absolute_url_and_no_script_of_its_own(app: Starlette, path: str) -> None:
+    page = (await ask(app, path=path, headers=HTML)).body.decode()
+    assert "//" not in page
+    assert all(address.startswith("/graphiql/") for address in LOADED.findall(page))
+    assert "<style" not in page
+    assert re.findall(r"<script[^>]*>([^<]+)", page) == []
 
 
-def test_nothing_given_to_the_page_can_leave_its_script() -> None:
-    page = graphiql_page(token="</script><script>alert(1)</script>")
-    assert page.count("</script>") == graphiql_page().count("</script>")
-    assert "$" not in page.replace("${", "")
+async def test_everything_that_the_page_loads_is_served_and_may_be_cached(app: Starlette) -> None:
+    addresses = LOADED.findall(graphiql_page("/graphql").body.decode())
+    assert len(addresses) == 6
+    for address in addresses:
+        path, _, digest = address.partition("?")
+        served = await ask(app, path=path, query_string=digest.encode())
+        assert (served.status, len(served.body) > 50, len(digest)) == (200, True, 16)
+        assert served.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert served.headers["content-type"].partition(";")[0] in {"text/css", "text/javascript"}
 
 
-def test_every_import_of_the_page_is_mapped() -> None:
-    page = graphiql_page()
-    mapped = json.loads(re.findall(r'<script type="importmap">(.*)</script>', page)[0])["imports"]
-    for name in re.findall(r'(?:from|import) "([^"]+)"', page):
-        assert name in mapped or any(name.startswith(prefix) for prefix in mapped if prefix.endswith("/"))
+async def test_styles_load_nothing_from_another_host(app: Starlette) -> None:
+    for address in LOADED.findall(graphiql_page("/graphql").body.decode()):
+        path = address.partition("?")[0]
+        if path.endswith(".css"):
+            css = (await ask(app, path=path)).body.decode()
+            assert "@import" not in css
+            assert all(target.startswith('"data:') for target in re.findall(r"url\(([^)]*)", css))
+
+
+async def test_the_browser_is_told_to_load_scripts_and_data_from_this_server_alone(app: Starlette) -> None:
+    answered = await ask(app, path="/graphql", headers=HTML)
+    assert answered.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert answered.headers["cache-control"] == "no-store"
+    directives = dict(part.split(" ", 1) for part in CONTENT_SECURITY_POLICY.split("; "))
+    assert (directives["default-src"], directives["script-src"], directives["connect-src"]) == (
+        "'none'",
+        "'self'",
+        "'self'",
+    )
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+
+
+def test_the_endpoints_path_cannot_leave_its_attribute() -> None:
+    page = graphiql_page('/x"><script>alert(1)</script>').body.decode()
+    assert "<script>alert" not in page
