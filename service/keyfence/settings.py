@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from keyfence.development import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
+from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 CURSOR_KEY_BYTES = 32

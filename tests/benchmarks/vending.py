@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import time
 
-from keyfence.local.compute import boto_session_for
+from keyfence.local.role_credentials import boto_session_for
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence_iam.credentials import Credentials

@@ -85,7 +85,7 @@ def test_an_import_that_is_ended_is_taken_up_by_the_same_command(tenant: TenantI
     code, said = interrupted(ending, "import", "lines", "--tenant", tenant, "--rate", "40")
     if ending is not signal.SIGKILL:
         assert code == 130
-        assert f"of {LINES} lines are done; the same command goes on from there." in said
+        assert f"of {LINES} lines are done. Run the same command to continue." in said
     code, out, _ = run("import", "lines", "--tenant", tenant, "--rate", "100000", "--json")
     told = json.loads(out)
     assert code == 0
@@ -110,14 +110,14 @@ def test_on_aws_it_is_the_services_role_that_becomes_the_tenant(
     assert len(run("export", "--tenant", tenant, "--data", "nowhere")[1].splitlines()) == len(SMALL)
 
 
-def test_what_cannot_be_reached_is_said_in_a_sentence(tenant: TenantId) -> None:
+def test_what_cannot_be_reached_is_an_error_with_what_to_do(tenant: TenantId, gate: Gate) -> None:
     Path("other").mkdir()
     gate_key(Path("other"))
     nowhere = ("--endpoint-url", "http://127.0.0.1:1")
     for arguments, sentence in (
-        (["--tenant", "nobody-here"], "There is no tenant nobody-here."),
-        (["--tenant", tenant, "--data", "other"], "The register of tenants cannot be read at http://127.0.0.1:"),
-        (["--tenant", tenant, *nowhere], "The register of tenants cannot be read at http://127.0.0.1:1: "),
+        (["--tenant", "nobody-here"], "Tenant nobody-here does not exist: "),
+        (["--tenant", tenant, "--data", "other"], f"The gate at {gate.url} belongs to another data directory."),
+        (["--tenant", tenant, *nowhere], "No gate answers at http://127.0.0.1:1. "),
     ):
         for command in (["import", "-"], ["export"]):
             code, _, said = run(*command, *arguments, given=content())
@@ -125,8 +125,12 @@ def test_what_cannot_be_reached_is_said_in_a_sentence(tenant: TenantId) -> None:
             assert said.splitlines()[-1].startswith(sentence)
 
 
-def test_what_is_logged_does_not_get_among_the_lines(tenant: TenantId) -> None:
-    with started("export", "--tenant", tenant, "--endpoint-url", "http://127.0.0.1:1") as process:
-        out, said = process.communicate(timeout=SECONDS)
+def test_log_lines_do_not_get_among_the_exported_lines(
+    tenant: TenantId, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    become(gate, SERVICE_BASE, monkeypatch)
+    monkeypatch.setenv("KEYFENCE_STS_ENDPOINT_URL", "http://127.0.0.1:1")
+    with started("export", "--tenant", tenant) as process:
+        out, error = process.communicate(timeout=SECONDS)
     assert (process.returncode, out) == (1, b"")
-    assert b"session_unavailable" in said
+    assert b"session_unavailable" in error

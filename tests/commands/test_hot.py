@@ -23,7 +23,7 @@ def hot(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
-    assert hot() == (0, "", "Nothing is hot.\n")
+    assert hot() == (0, "", "No partition is hot.\n")
     assert json.loads(hot("--json")[1]) == {"hotPartitions": []}
     step = step_of(time.time())
     slot = PartitionLoad(

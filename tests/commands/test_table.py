@@ -30,7 +30,7 @@ def test_a_missing_table_is_named_created_and_found_right() -> None:
         1,
         ["The table by-command differs:", "  it does not exist"],
     )
-    assert "--create makes a table that is missing" in missing.stderr
+    assert "--create creates a missing table" in missing.stderr
     created = run.invoke(app, ["table", "--create"])
     assert created.stdout == "Created the table by-command.\nThe table by-command is as defined.\n"
     again = run.invoke(app, ["table", "--create"])
@@ -54,7 +54,7 @@ def test_a_table_of_another_version_is_told_apart_with_what_to_do(
         "The table by-another-version differs:",
         "  the index GSI3 does not carry bill",
     ]
-    assert "name another with KEYFENCE_TABLE" in said.stderr
+    assert "name another table with KEYFENCE_TABLE" in said.stderr
 
 
 def test_nobody_to_ask_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

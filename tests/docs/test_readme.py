@@ -56,11 +56,11 @@ def test_the_query_to_try_is_found() -> None:
 
 def test_the_greeting_is_the_one_that_is_printed() -> None:
     issuer = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
-    remark = "dynoxide, with its data kept in .keyfence"
+    engine = "dynoxide, with its data in .keyfence"
     said = Welcome(
         url="http://127.0.0.1:8000",
         gate="http://127.0.0.1:8001",
-        remark=remark,
+        engine=engine,
         issuer=issuer,
         data=Path("/path/to/keyfence/.keyfence"),
         project=Path("/path/to/keyfence"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.development import LOCAL_ISSUER
+from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.local.data_directory import cursor_key
 from keyfence.local.issuer import local_issuer
 from keyfence.settings import BadSettings, IssuerSettings, Settings, load, load_and_check

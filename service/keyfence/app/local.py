@@ -11,8 +11,8 @@ from keyfence import log
 from keyfence.app.connections import AwsAccess
 from keyfence.app.domains import load_domains
 from keyfence.app.service import Service
-from keyfence.local.compute import boto_session_for
 from keyfence.local.demo.load import load_demo
+from keyfence.local.role_credentials import boto_session_for
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.credentials import ProcessCredentials

@@ -1,48 +1,88 @@
-"""The Typer app and its error boundary."""
+"""The `keyfence` command: all subcommands, and how their errors are printed."""
 
-from typing import Any
+import json
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from keyfence.cli.credentials import credentials, token
+from keyfence.cli.credentials import credentials, jwks, token
 from keyfence.cli.dev import dev
 from keyfence.cli.gate import gate
 from keyfence.cli.hot import hot
 from keyfence.cli.import_export import export, import_
 from keyfence.cli.jobs import migrate, move, reshard
 from keyfence.cli.policy import policy
+from keyfence.cli.process import Interrupted
 from keyfence.cli.schema import patterns, schema
 from keyfence.cli.serve import serve, table
 from keyfence.cli.tenant import tenant
 from keyfence.cli.top import top
 from keyfence.errors import KeyfenceError
 
+FAILED, INTERRUPTED = 1, 130
+
+RUN, TENANTS, DATA, POLICIES, JOBS = "Run", "Tenants", "Data", "Policies", "Jobs"
+COMMANDS = {
+    RUN: (dev, serve, gate, top, table),
+    TENANTS: (token, credentials, jwks),
+    DATA: (export, schema, patterns),
+    JOBS: (hot, reshard, move),
+}
+"""The commands by the panel of `keyfence --help` that shows them."""
+
 
 class ErrorBoundaryGroup(TyperGroup):
-    """The group of all commands; an error that we do not know keeps its traceback."""
+    """Prints an expected error as a sentence, or as JSON with --json. Unexpected errors keep their traceback."""
 
     def invoke(self, ctx: Any) -> Any:
+        as_json = "--json" in (*ctx._protected_args, *ctx.args)
         try:
             return super().invoke(ctx)
         except KeyfenceError as error:
-            typer.echo(error.message, err=True)
-            raise typer.Exit(1) from None
+            _print_error(error.code, error.message, as_json=as_json)
+            raise typer.Exit(INTERRUPTED if isinstance(error, Interrupted) else FAILED) from None
+        except KeyboardInterrupt:
+            _print_error("INTERRUPTED", "Interrupted.", as_json=as_json)
+            raise typer.Exit(INTERRUPTED) from None
 
 
 app = typer.Typer(
     cls=ErrorBoundaryGroup,
-    help="A multi-tenant GraphQL backend over one DynamoDB table, fenced by keys and by IAM.",
+    help="Run and operate Keyfence: a multi-tenant GraphQL backend over one DynamoDB table, isolated by IAM.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
 )
 
-for command in (dev, serve, gate, top, hot, table, token, credentials, export, schema, patterns, reshard, move):
-    app.command()(command)
 
-app.command("import")(import_)
+def _print_version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
 
-app.add_typer(policy)
-app.add_typer(tenant)
-app.add_typer(migrate)
+        typer.echo(f"keyfence {version('keyfence')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+]
+
+
+@app.callback()
+def _options(version: Version = False) -> None:
+    """Declares the options of `keyfence` itself."""
+
+
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+
+app.command("import", rich_help_panel=DATA)(import_)
+app.add_typer(tenant, rich_help_panel=TENANTS)
+app.add_typer(policy, rich_help_panel=POLICIES)
+app.add_typer(migrate, rich_help_panel=JOBS)
+
+
+def _print_error(code: str, message: str, *, as_json: bool) -> None:
+    typer.echo(json.dumps({"error": {"code": code, "message": message}}) if as_json else message, err=True)

@@ -1,4 +1,4 @@
-"""`--data`, `--endpoint-url`, a tenant's table for a command."""
+"""Options that many commands share, and the connection to the table that they lead to."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keyfence.errors import BadInput, Internal
-from keyfence_iam.deployment import LOCAL_REGION, Deployment
+from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION, Deployment
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 if TYPE_CHECKING:
@@ -20,94 +20,111 @@ if TYPE_CHECKING:
     from keyfence_iam.gate.account.session import SessionIssuer
 
 
-GATE = "http://127.0.0.1:8001"
-
-Tenant = Annotated[str, typer.Option(metavar="TENANT", help="The tenant, which has to be registered.")]
+Tenant = Annotated[str, typer.Option(metavar="TENANT", help="The id of a registered tenant.")]
+Data = Annotated[
+    Path,
+    typer.Option("--data", envvar="KEYFENCE_DATA", metavar="DIR", help="The data directory of `keyfence dev`."),
+]
 EndpointUrl = Annotated[
     str | None,
-    typer.Option(envvar="KEYFENCE_ENDPOINT_URL", metavar="URL", help=f"Where DynamoDB is; locally the gate, {GATE}."),
+    typer.Option(
+        envvar="KEYFENCE_ENDPOINT_URL",
+        metavar="URL",
+        help="The DynamoDB endpoint. Default on a laptop: the gate that runs on the data directory.",
+    ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, also for errors.")]
 
 
-@asynccontextmanager
-async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
-    """On the tenant's own session, which reaches nobody else."""
-    id = _checked(tenant)
-    settings = command_settings(endpoint_url)
-    aws = aws_access(settings, data)
-    from keyfence.app.commands import connect
-    from keyfence.tenancy.cache import TenantCache, refreshed_location
-    from keyfence.usage.ledger import metered_tables
-
-    with connect(aws) as connections:
-        tables = connections.tables
-        control = tables.control(writes=False)
-        registry = TenantCache(control, max_age=settings.tenant_cache_seconds, max_use=settings.tenant_use_seconds)
-        await _require(id, registry, settings)
-        async with metered_tables(tables) as metered, refreshed_location(registry, id) as home:
-            yield metered.tenant(home, writes=writes)
-
-
-def _checked(tenant: str) -> TenantId:
+def parse_tenant_option(text: str, option: str = "--tenant") -> TenantId:
     try:
-        return parse_tenant_id(tenant)
+        return parse_tenant_id(text)
     except InvalidTenantId as error:
-        raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
+        raise BadInput(f"{option} {text!r} is not a tenant id: {error}.") from error
 
 
-def command_settings(endpoint_url: str | None) -> "Settings":
-    """Cursors do not leave the command, so their key does not either."""
-    from keyfence.settings import BadSettings, load
+def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
+    """Returns access to AWS if KEYFENCE_ROLES is set, else to the gate of the data directory.
 
-    key = secrets.token_urlsafe(32)
-    try:
-        given = load(cursor_keys=(key,), **({"endpoint_url": endpoint_url} if endpoint_url else {}))
-        return given if given.roles else load(cursor_keys=(key,), **_local(given))
-    except BadSettings as error:
-        raise BadInput(str(error)) from error
-
-
-def _local(given: "Settings") -> dict[str, Any]:
-    gate = given.endpoint_url or GATE
-    return {"endpoint_url": gate, "sts_endpoint_url": gate, "region": LOCAL_REGION}
-
-
-def aws_access(settings: "Settings", data: Path) -> "AwsAccess":
-    """AWS if KEYFENCE_ROLES is set, otherwise the local gate of this data directory."""
+    Raises BadInput if no gate answers, or if the gate belongs to another data directory.
+    """
+    settings = _load_settings(endpoint_url)
     if settings.roles:
         from keyfence.app import production
 
         return production.aws_access(settings)
-    sessions = local_sessions(settings, data)
-    from keyfence.app import local
+    issuer = _session_issuer(data, settings.table)
+    gate = settings.endpoint_url or remembered_gate_url(data)
+    check_gate(gate, issuer)
+    local = {"endpoint_url": gate, "sts_endpoint_url": gate, "region": issuer.account.deployment.region}
+    from keyfence.app.local import aws_access as local_access
 
-    return local.aws_access(settings, sessions)
-
-
-def local_sessions(settings: "Settings", data: Path) -> "SessionIssuer":
-    from keyfence.local import data_directory
-    from keyfence_iam.gate.account.account import Account
-    from keyfence_iam.gate.account.session import SessionIssuer
-
-    if not (data / data_directory.GATE_KEY_FILE).is_file():
-        hint = "name the directory of `keyfence dev` with --data, or set KEYFENCE_ROLES to be on AWS"
-        raise BadInput(f"There is no gate's key in {data}: {hint}.")
-    return SessionIssuer(Account.of(Deployment(table=settings.table)), data_directory.gate_key(data))
+    return local_access(_load_settings(**local), issuer)
 
 
-async def _require(tenant: TenantId, registry: "TenantCache", settings: "Settings") -> None:
+def remembered_gate_url(data: Path) -> str:
+    """Returns the address that `keyfence dev` or `keyfence gate` wrote into the data directory when it started."""
+    from keyfence.local.data_directory import find_gate_record
+
+    if (record := find_gate_record(data)) is None:
+        raise BadInput(
+            f"No gate was started on the data directory {data}: start `keyfence dev --data {data}`, or name the"
+            " address of a gate with --endpoint-url."
+        )
+    return record.url
+
+
+def check_gate(url: str, issuer: "SessionIssuer") -> None:
+    from keyfence.local.gate_client import GateClient
+
+    GateClient(url=url, region=issuer.account.deployment.region, issuer=issuer).check_identity()
+
+
+@asynccontextmanager
+async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, writes: bool) -> AsyncIterator["Table"]:
+    """Yields the table as the tenant's own session sees it. Raises BadInput if the tenant is not ACTIVE."""
+    id = parse_tenant_option(tenant)
+    aws = aws_access(data, endpoint_url)
+    from keyfence.app.commands import connect
+    from keyfence.tenancy.cache import TenantCache, refreshed_location
+    from keyfence.usage.ledger import metered_tables
+
+    settings = aws.settings
+    with connect(aws) as connections:
+        control = connections.tables.control(writes=False)
+        registry = TenantCache(control, max_age=settings.tenant_cache_seconds, max_use=settings.tenant_use_seconds)
+        await _require_active(id, registry, settings)
+        async with metered_tables(connections.tables) as metered, refreshed_location(registry, id) as location:
+            yield metered.tenant(location, writes=writes)
+
+
+def _load_settings(endpoint_url: str | None = None, **values: Any) -> "Settings":
+    """Cursors do not outlive the command, so it makes a key for them."""
+    from keyfence.settings import BadSettings, load
+
+    endpoint = {"endpoint_url": endpoint_url} if endpoint_url else {}
+    try:
+        return load(cursor_keys=(secrets.token_urlsafe(32),), **endpoint, **values)
+    except BadSettings as error:
+        raise BadInput(str(error)) from error
+
+
+def _session_issuer(data: Path, table: str) -> "SessionIssuer":
+    from keyfence.local.data_directory import find_gate_record
+    from keyfence.local.gate_access import session_issuer
+
+    record = find_gate_record(data)
+    account, region = (record.account, record.region) if record else (LOCAL_ACCOUNT, LOCAL_REGION)
+    return session_issuer(data, Deployment(account=account, region=region, table=table))
+
+
+async def _require_active(tenant: TenantId, registry: "TenantCache", settings: "Settings") -> None:
     try:
         found = await registry.find(tenant)
     except Internal as error:
-        where = settings.endpoint_url or "AWS"
-        raise BadInput(f"The register of tenants cannot be read at {where}: {error.message}.") from error
+        endpoint = settings.endpoint_url or "AWS"
+        raise BadInput(f"The tenant registry at {endpoint} cannot be read: {error.message}.") from error
     if found is None:
-        raise BadInput(f"There is no tenant {tenant}.")
+        raise BadInput(f"Tenant {tenant} does not exist: `keyfence tenant list` shows the tenants that do.")
     if found.status != "ACTIVE":
-        raise BadInput(f"The tenant {tenant} is {found.status}: only one that is ACTIVE can be read or written.")
-
-
-Data = Annotated[
-    Path,
-    typer.Option("--data", envvar="KEYFENCE_DATA", metavar="DIR", help="Where keys, engine and data are kept."),
-]
+        raise BadInput(f"Tenant {tenant} is {found.status}. Only an ACTIVE tenant can be read or written.")

@@ -1,49 +1,61 @@
-"""`keyfence credentials`, `keyfence token`."""
+"""`keyfence credentials`, `keyfence token`, `keyfence jwks`: how a laptop's user becomes a tenant or an operator."""
 
-import json
+import json as encoding
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keyfence.auth.principal import Role
-from keyfence.cli.connection import Data
-from keyfence.cli.gate import RULES
+from keyfence.cli.connection import Data, Json, parse_tenant_option
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence_iam.deployment import LOCAL_ACCOUNT, Deployment
-from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 if TYPE_CHECKING:
     from keyfence_iam.gate.account.session import IssuedSession, SessionIssuer
 
 
-SHORTEST, LONGEST = 900, 3600
-"""SDKs ask for new ones when less than fifteen minutes are left: the shortest would be fetched for every call."""
+MIN_DURATION, MAX_DURATION = 900, 3600
+"""SDKs renew a session that ends within fifteen minutes: with the minimum they run the command for every call."""
 ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator", "provisioner")
+MAX_TTL = 30 * 86400
+MAX_USER = 256
 
-Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant to be.")]
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="As the service is while it answers queries.")]
-RoleName = Annotated[str | None, typer.Option(metavar="ROLE", help=f"Be one of {', '.join(ROLES)} instead.")]
-AccountId = Annotated[str, typer.Option(metavar="ID", help="The account of the gate, where it has another one.")]
-Duration = Annotated[int, typer.Option(metavar="SECONDS", help=f"How long, from {SHORTEST} to {LONGEST} seconds.")]
+Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant whose session is printed.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="A session of the role that only reads.")]
+RoleName = Annotated[str | None, typer.Option(metavar="ROLE", help=f"Instead of a tenant: {', '.join(ROLES)}.")]
+AccountId = Annotated[
+    str | None, typer.Option(metavar="ID", help="The gate's AWS account. Default: that of the last gate.")
+]
+Duration = Annotated[
+    int, typer.Option(metavar="SECONDS", help=f"How long the session is valid: {MIN_DURATION} to {MAX_DURATION}.")
+]
+TokenTenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant of the token.")]
+Admin = Annotated[bool, typer.Option("--admin", help="A token for /admin/graphql instead of a tenant's.")]
+User = Annotated[str | None, typer.Option(metavar="ID", help="The token's subject. Default: local-TENANT.")]
+TokenRole = Annotated[str | None, typer.Option(metavar="ROLE", help="OWNER, ADMIN, MEMBER or VIEWER. Default: MEMBER.")]
+Ttl = Annotated[int, typer.Option(metavar="SECONDS", help="How long the token is valid.")]
+Issuer = Annotated[str, typer.Option(metavar="URL", help="The `iss` claim of the issuer's tokens.")]
+TokenIssuer = Annotated[
+    str | None, typer.Option(metavar="URL", help="Sign with the key that `keyfence jwks` created for this issuer.")
+]
 
 
 def credentials(
     tenant: Tenant = None,
     read_only: ReadOnly = False,
     role: RoleName = None,
-    duration: Duration = LONGEST,
-    account: AccountId = LOCAL_ACCOUNT,
+    duration: Duration = MAX_DURATION,
+    account: AccountId = None,
     data: Data = DEFAULT,
 ) -> None:
-    """Print a session for the gate of `keyfence dev` or `keyfence gate`, as AWS's credential_process wants it.
+    """Print AWS credentials for the local gate, as JSON for credential_process.
 
-    In ~/.aws/config a profile with the line
+    With this line in a profile of ~/.aws/config, the aws CLI and every SDK act as the tenant, and run the command
+    again before the session ends:
 
       credential_process = keyfence credentials --tenant acme --data DIR
-
-    makes the aws CLI and every SDK that tenant, and asks again before the session ends.
 
     [bold]Example:[/bold] keyfence credentials --tenant acme
 
@@ -51,58 +63,104 @@ def credentials(
 
     [bold]Example:[/bold] keyfence credentials --role control-plane --duration 900
     """
-    _check(tenant=tenant, read_only=read_only, role=role, duration=duration)
-    checked_account(account)
-    typer.echo(_printed(_issued(sessions(data, account), tenant, role, duration, writes=not read_only)))
+    _check_credentials(tenant=tenant, read_only=read_only, role=role, duration=duration)
+    issuer = local_sessions(data, account)
+    typer.echo(_credential_process_json(_issue(issuer, tenant, role, duration, writes=not read_only)))
 
 
-def _check(*, tenant: str | None, read_only: bool, role: str | None, duration: int) -> None:
+def token(
+    tenant: TokenTenant = None,
+    admin: Admin = False,
+    user: User = None,
+    role: TokenRole = None,
+    ttl: Ttl = 3600,
+    issuer: TokenIssuer = None,
+    json: Json = False,
+    data: Data = DEFAULT,
+) -> None:
+    """Print a token that `keyfence dev` accepts.
+
+    [bold]Example:[/bold] keyfence token --tenant acme --role ADMIN
+
+    [bold]Example:[/bold] keyfence token --admin --ttl 600
+
+    [bold]Example:[/bold] keyfence token --tenant initech --issuer https://id.initech.example
+    """
+    from keyfence.local.data_directory import data_directory
+    from keyfence.local.issuer import find_tenant_issuer, local_issuer
+
+    _check_token(tenant=tenant, admin=admin, user=user, ttl=ttl, issuer=issuer)
+    parsed_role = _parse_role(role, admin=admin)
+    signer = find_tenant_issuer(data, issuer) if issuer else local_issuer(data_directory(data))
+    if tenant is None:
+        text = signer.admin_token(user=user or "local-operator", ttl=ttl)
+    else:
+        text = signer.token(tenant=tenant, user=user or f"local-{tenant}", role=parsed_role, ttl=ttl)
+    typer.echo(encoding.dumps({"token": text, "expiresIn": ttl}) if json else text)
+
+
+def jwks(issuer: Issuer, data: Data = DEFAULT) -> None:
+    """Create a signing key for a tenant's own issuer and print its public part, a JSON Web Key Set.
+
+    The private key stays in the data directory. The same issuer always gets the same key. These three lines onboard a
+    tenant on a laptop and print a token of it:
+
+      keyfence jwks --issuer https://id.initech.example > keys.json
+
+      keyfence tenant onboard initech --name Initech --owner-email owner@initech.example
+      --owner-name "First Owner" --issuer https://id.initech.example --jwks keys.json
+
+      keyfence token --tenant initech --issuer https://id.initech.example
+
+    [bold]Example:[/bold] keyfence jwks --issuer https://id.initech.example > keys.json
+    """
+    from keyfence.auth.issuer import is_issuer_url
+    from keyfence.local.data_directory import data_directory
+    from keyfence.local.issuer import create_tenant_issuer
+
+    if not is_issuer_url(issuer):
+        raise BadInput(f"--issuer {issuer!r} is not an https:// URL without query and fragment.")
+    typer.echo(encoding.dumps(create_tenant_issuer(data_directory(data), issuer).jwks(), indent=2))
+
+
+def local_sessions(data: Path, account: str | None) -> "SessionIssuer":
+    """Returns the issuer of sessions for gates on this data directory that play this AWS account."""
+    from keyfence.cli.gate import check_deployment_options
+    from keyfence.local.data_directory import find_gate_record
+    from keyfence.local.gate_access import session_issuer
+
+    if account is not None:
+        check_deployment_options(account=account)
+    record = find_gate_record(data)
+    return session_issuer(data, Deployment(account=account or (record.account if record else LOCAL_ACCOUNT)))
+
+
+def _check_credentials(*, tenant: str | None, read_only: bool, role: str | None, duration: int) -> None:
     if (tenant is None) == (role is None):
-        raise BadInput("Say either --tenant TENANT or --role ROLE.")
+        raise BadInput("Use either --tenant TENANT or --role ROLE.")
     if role is not None and role not in ROLES:
         raise BadInput(f"--role {role!r} is not one of {', '.join(ROLES)}.")
     if role is not None and read_only:
-        raise BadInput("--read-only is for tenants: say it with --tenant.")
-    if not SHORTEST <= duration <= LONGEST:
-        raise BadInput(f"--duration must be between {SHORTEST} and {LONGEST} seconds.")
+        raise BadInput("--read-only needs --tenant.")
+    if not MIN_DURATION <= duration <= MAX_DURATION:
+        raise BadInput(f"--duration must be between {MIN_DURATION} and {MAX_DURATION} seconds.")
 
 
-def checked_account(account: str) -> None:
-    wanted, pattern = RULES["account"]
-    if not pattern.fullmatch(account):
-        raise BadInput(f"--account {account!r} must be {wanted}.")
-
-
-def sessions(data: Path, account: str) -> "SessionIssuer":
-    """Those of every gate with this key and this account; a key that no gate has would open nothing."""
-    from keyfence.local.data_directory import GATE_KEY_FILE, gate_key
-    from keyfence_iam.gate.account.account import Account
-    from keyfence_iam.gate.account.session import SessionIssuer
-
-    if not (data / GATE_KEY_FILE).exists():
-        raise BadInput(
-            f"There is no gate key in {data}: start `keyfence dev` or `keyfence gate` on that directory first."
-        )
-    return SessionIssuer(Account.of(Deployment(account=account)), gate_key(data))
-
-
-def _issued(
-    sessions: "SessionIssuer", tenant: str | None, role: str | None, seconds: int, *, writes: bool
+def _issue(
+    issuer: "SessionIssuer", tenant: str | None, role: str | None, seconds: int, *, writes: bool
 ) -> "IssuedSession":
     from keyfence.local import gate_access
 
     if role is not None:
-        return gate_access.role_session(sessions, role, seconds=seconds)
-    try:
-        return gate_access.tenant_session(sessions, parse_tenant_id(tenant), writes=writes, seconds=seconds)
-    except InvalidTenantId as error:
-        raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
+        return gate_access.role_session(issuer, role, seconds=seconds)
+    id = parse_tenant_option(tenant or "")
+    return gate_access.tenant_session(issuer, id, writes=writes, seconds=seconds)
 
 
-def _printed(issued: "IssuedSession") -> str:
+def _credential_process_json(issued: "IssuedSession") -> str:
     from keyfence_iam.gate.account.session_token import iso_seconds
 
-    return json.dumps(
+    return encoding.dumps(
         {
             "Version": 1,
             "AccessKeyId": issued.credentials.access_key,
@@ -113,65 +171,22 @@ def _printed(issued: "IssuedSession") -> str:
     )
 
 
-LONGEST_TTL = 30 * 86400
-LONGEST_SUBJECT = 256
-
-TokenTenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant that the token opens.")]
-Admin = Annotated[bool, typer.Option("--admin", help="A token for operators instead.")]
-User = Annotated[str | None, typer.Option(metavar="ID", help="Whose token it is; local-TENANT if left out.")]
-TokenRole = Annotated[
-    str | None, typer.Option(metavar="ROLE", help="OWNER, ADMIN, MEMBER or VIEWER; MEMBER if left out.")
-]
-Ttl = Annotated[int, typer.Option(metavar="SECONDS", help="How long it is good for.")]
-
-
-def token(
-    tenant: TokenTenant = None,
-    admin: Admin = False,
-    user: User = None,
-    role: TokenRole = None,
-    ttl: Ttl = 3600,
-    data: Data = DEFAULT,
-) -> None:
-    """Print a token that `keyfence dev` accepts, and nothing else.
-
-    [bold]Example:[/bold] keyfence token --tenant acme --role ADMIN
-
-    [bold]Example:[/bold] keyfence token --admin --ttl 600
-    """
-    from keyfence.local.data_directory import data_directory
-    from keyfence.local.issuer import local_issuer
-
-    _check_token(tenant=tenant, admin=admin, user=user, ttl=ttl)
-    rank = _role(role, admin=admin)
-    issuer = local_issuer(data_directory(data))
-    if tenant is None:
-        typer.echo(issuer.admin_token(user=user or "local-operator", ttl=ttl))
-    else:
-        typer.echo(issuer.token(tenant=tenant, user=user or f"local-{tenant}", role=rank, ttl=ttl))
-
-
-def _check_token(*, tenant: str | None, admin: bool, user: str | None, ttl: int) -> None:
+def _check_token(*, tenant: str | None, admin: bool, user: str | None, ttl: int, issuer: str | None) -> None:
     if (tenant is None) != admin:
-        raise BadInput("Say either --tenant TENANT or --admin.")
+        raise BadInput("Use either --tenant TENANT or --admin.")
     if tenant is not None:
-        _check_tenant(tenant)
-    if user is not None and not (0 < len(user) <= LONGEST_SUBJECT and user.isprintable()):
-        raise BadInput(f"--user must be 1 to {LONGEST_SUBJECT} printable characters.")
-    if not 1 <= ttl <= LONGEST_TTL:
-        raise BadInput(f"--ttl must be between 1 and {LONGEST_TTL} seconds.")
+        parse_tenant_option(tenant)
+    if admin and issuer is not None:
+        raise BadInput("--issuer needs --tenant: tokens of operators come from the local issuer.")
+    if user is not None and not (0 < len(user) <= MAX_USER and user.isprintable()):
+        raise BadInput(f"--user must be 1 to {MAX_USER} printable characters.")
+    if not 1 <= ttl <= MAX_TTL:
+        raise BadInput(f"--ttl must be between 1 and {MAX_TTL} seconds.")
 
 
-def _check_tenant(tenant: str) -> None:
-    try:
-        parse_tenant_id(tenant)
-    except InvalidTenantId as error:
-        raise BadInput(f"--tenant {tenant!r} is not a tenant id: {error}.") from error
-
-
-def _role(text: str | None, *, admin: bool) -> Role:
+def _parse_role(text: str | None, *, admin: bool) -> Role:
     if admin and text is not None:
-        raise BadInput("--role is for tenants' tokens: operators have none.")
+        raise BadInput("--role needs --tenant: tokens of operators have no role.")
     try:
         return Role.MEMBER if text is None else Role(text.upper())
     except ValueError as error:

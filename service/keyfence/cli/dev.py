@@ -1,34 +1,50 @@
-"""keyfence dev: the service on this machine, with an embedded local AWS and demo tenants."""
+"""`keyfence dev`: its options and its listening sockets. `dev_server` does the rest."""
 
 from typing import Annotated, Literal
 
 import typer
 
 from keyfence.cli.connection import Data
-from keyfence.cli.gate import BurstSeconds, PartitionLimits, partition_limits
+from keyfence.cli.gate import DEFAULT_GATE_PORT, BurstSeconds, PartitionLimits, partition_limits, remembered_port
 from keyfence.local.data_directory import DEFAULT
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Where to listen on 127.0.0.1; 0 takes a free port.")]
+DEFAULT_PORT = 8000
+
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        help=f"GraphQL's port on 127.0.0.1. Default: the last one, or the first free from {DEFAULT_PORT}.",
+    ),
+]
 GatePort = Annotated[
-    int, typer.Option(min=0, max=65535, help="Where the gate, the local AWS, listens; 0 takes a free port.")
+    int | None,
+    typer.Option(
+        min=0, max=65535, help=f"The gate's port. Default: the last one, or the first free from {DEFAULT_GATE_PORT}."
+    ),
 ]
 Engine = Annotated[
     Literal["auto", "moto", "dynoxide"],
-    typer.Option(help="dynoxide keeps its data, moto is in memory; auto takes dynoxide where it can be had."),
+    typer.Option(
+        help="dynoxide keeps its data on disk, moto in memory. auto is dynoxide if it can be found or fetched."
+    ),
 ]
 
 
 def dev(
-    port: Port = 8000,
-    gate_port: GatePort = 8001,
+    port: Port = None,
+    gate_port: GatePort = None,
     engine: Engine = "auto",
     data: Data = DEFAULT,
     limited: PartitionLimits = False,
     burst_seconds: BurstSeconds = None,
 ) -> None:
-    """Serve on this machine with an embedded local AWS and the demo tenants acme and globex.
+    """Run the service on this machine, with a local AWS and the demo tenants acme and globex.
 
-    The local AWS is a DynamoDB engine behind a gate, which lets each session do what IAM would let it do.
+    The local AWS is a DynamoDB engine behind a gate, which evaluates IAM policies for every call. The data directory
+    remembers both ports, so that other commands find the gate. A port that you name has to be free; without a name
+    the next free one is used. Ctrl-C stops it; with dynoxide all data is on disk.
 
     [bold]Example:[/bold] keyfence dev
 
@@ -39,13 +55,14 @@ def dev(
     import contextlib
 
     from keyfence.cli.dev_server import HOST, run_dev
-    from keyfence.cli.process import interruptible, listen
+    from keyfence.cli.process import interruptible, listen_near
 
     limits = partition_limits(limited, burst_seconds)
+    server_port = remembered_port(data, "server_url") or DEFAULT_PORT
     with (
         interruptible(),
         contextlib.suppress(KeyboardInterrupt),
-        listen(HOST, port) as listener,
-        listen(HOST, gate_port, "--gate-port") as gate,
+        listen_near(HOST, port, server_port, "--port") as listener,
+        listen_near(HOST, gate_port, remembered_port(data, "url") or DEFAULT_GATE_PORT, "--gate-port") as gate,
     ):
         run_dev(listener, gate, engine, data, limits)

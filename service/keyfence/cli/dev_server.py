@@ -1,4 +1,4 @@
-"""What `dev` runs: engine, gate, server, welcome text."""
+"""What `keyfence dev` runs: the engine, the gate, the server and the welcome text."""
 
 import asyncio
 import json
@@ -18,7 +18,15 @@ from keyfence.cli.output import status_line
 from keyfence.cli.process import ignoring_signals
 from keyfence.errors import BadInput
 from keyfence.local import role_policies
-from keyfence.local.data_directory import EXPORTS, cursor_key, data_directory, gate_key, signing_key
+from keyfence.local.data_directory import (
+    EXPORTS,
+    GateRecord,
+    cursor_key,
+    data_directory,
+    gate_key,
+    save_gate_record,
+    signing_key,
+)
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
 from keyfence.local.engines import choice
 from keyfence.local.engines.engine import Engine, EngineFailed
@@ -29,13 +37,17 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
+HOST = "127.0.0.1"
+PROJECT = Path(__file__).resolve().parents[3]
 SHUTDOWN_SECONDS = 3
+TOKEN_SECONDS = 7 * 86400
+QUERY = "{ viewer { role user { name } tenant { id name } } users(first: 3) { edges { node { id name email } } } }"
 
 
 class DevelopmentServer(uvicorn.Server):
-    """uvicorn on a socket that is already open."""
+    """uvicorn on a socket that is already open. It stops when the engine stops."""
 
-    def __init__(self, application: ASGIApp, engine: Engine, ready: Callable[[], None]) -> None:
+    def __init__(self, application: ASGIApp, engine: Engine, on_ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 application,
@@ -46,60 +58,69 @@ class DevelopmentServer(uvicorn.Server):
             )
         )
         self.engine = engine
-        self.ready = ready
+        self.on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        self.ready()
+        self.on_ready()
 
     async def on_tick(self, counter: int) -> bool:
         return await super().on_tick(counter) or self.engine.failure() is not None
 
-    async def run_on(self, listener: socket.socket) -> None:
+    async def serve_on(self, listener: socket.socket) -> None:
+        """Serves until a signal. Raises EngineFailed if the engine stopped by itself."""
         await self.serve(sockets=[listener])
         if failure := self.engine.failure():
             raise EngineFailed(failure)
 
 
-PROJECT = Path(__file__).resolve().parents[3]
-TOKEN_SECONDS = 7 * 86400
-QUERY = "{ viewer { role user { name } tenant { id name } } users(first: 3) { edges { node { id name email } } } }"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """Where things are, and a request of each demo tenant that works when pasted."""
+    """The text that `dev` prints when it is ready: addresses, and commands that work when they are pasted."""
 
     url: str
     gate: str
-    remark: str
+    engine: str
     issuer: LocalIssuer
     data: Path
+    table: str = "keyfence"
     project: Path = PROJECT
 
     def __str__(self) -> str:
-        return "\n".join(
-            (self._places(), *(self._request(name, tenant) for name, tenant in TENANTS.items()), "", "Ctrl-C ends it.")
-        )
+        requests = (self._curl(name, tenant) for name, tenant in TENANTS.items())
+        return "\n".join((self._addresses(), *requests, "", "Press Ctrl-C to stop."))
 
-    def _places(self) -> str:
+    def _addresses(self) -> str:
+        name, tenant = next(iter(TENANTS.items()))
         return (
             f"\nKeyfence is ready.\n\n"
-            f"  Engine    {self.remark}\n"
-            f"  Gate      {self.gate}\n"
-            f"            DynamoDB and STS as IAM lets each session use them. To be a tenant there, in ~/.aws/config:\n"
-            f"            credential_process = {self._command('credentials')}\n"
+            f"  Engine    {self.engine}\n"
             f"  GraphiQL  {self.url}/graphql\n"
-            f'            Headers: {{"Authorization": "Bearer TOKEN"}}, where TOKEN comes from\n'
-            f"            {self._command('token')}"
+            f'            Headers: {{"Authorization": "Bearer TOKEN"}}. This prints a TOKEN:\n'
+            f"            {self._keyfence('token', name)}\n"
+            f"  Gate      {self.gate}\n"
+            f"            DynamoDB, STS and IAM, with the policies of each session. Add to ~/.aws/config:\n\n"
+            f"[profile {name}]\n"
+            f"region = {LOCAL_REGION}\n"
+            f"credential_process = {self._keyfence('credentials', name)}\n\n"
+            f"            This reads a user of {name}. With a key of another tenant it is denied:\n"
+            f"            {self._aws(name, tenant)}"
         )
 
-    def _command(self, name: str) -> str:
-        """Good in any working directory: SDKs run what credential_process says from wherever they are."""
+    def _keyfence(self, command: str, tenant: str) -> str:
+        """Absolute paths: SDKs run credential_process in any working directory."""
         project, data = (shlex.quote(str(path.absolute())) for path in (self.project, self.data))
-        return f"uv run --project {project} keyfence {name} --tenant {next(iter(TENANTS))} --data {data}"
+        return f"uv run --project {project} keyfence {command} --tenant {tenant} --data {data}"
 
-    def _request(self, name: str, tenant: DemoTenant) -> str:
+    def _aws(self, name: str, tenant: DemoTenant) -> str:
+        """The endpoint is an option: `endpoint_url` in a profile needs aws CLI 2.13, and Debian 12 has 2.9."""
+        key = json.dumps({"PK": {"S": f"TENANT#{name}#USER#{tenant.owner}"}, "SK": {"S": "PROFILE"}})
+        return (
+            f"aws --profile {name} --endpoint-url {self.gate} dynamodb get-item --table-name {self.table}"
+            f" --key {shlex.quote(key)}"
+        )
+
+    def _curl(self, name: str, tenant: DemoTenant) -> str:
         token = self.issuer.token(
             tenant=name, user=tenant.owner, role=Role.OWNER, ttl=TOKEN_SECONDS, scopes=(INTROSPECT,)
         )
@@ -110,9 +131,6 @@ class Welcome:
         )
 
 
-HOST = "127.0.0.1"
-
-
 def run_dev(
     listener: socket.socket,
     gate: socket.socket,
@@ -120,22 +138,34 @@ def run_dev(
     data: Path,
     limits: PartitionLimits | None = None,
 ) -> None:
-    """What is cheap and may be refused comes first, so that nothing has to be undone."""
+    """Checks the data directory and the settings before it starts anything that would have to be stopped."""
     directory = data_directory(data)
     issuer, key = local_issuer(directory), gate_key(directory)
     settings = _settings(issuer, directory, listener.getsockname()[1], _url(gate))
-    with status_line() as tell:
-        chosen = choice.start_engine(name, directory, tell)
-    welcome = Welcome(url=_url(listener), gate=_url(gate), remark=chosen.remark, issuer=issuer, data=directory)
+    with status_line() as show_status:
+        chosen = choice.start_engine(name, directory, show_status)
+    welcome = Welcome(
+        url=_url(listener),
+        gate=_url(gate),
+        engine=chosen.description,
+        issuer=issuer,
+        data=directory,
+        table=settings.table,
+    )
     try:
-        with _gate(chosen.engine, settings.table, key, gate, directory, limits) as running:
+        with _start_gate(chosen.engine, settings.table, key, gate, directory, limits) as running:
+            deployment = running.account.deployment
+            record = GateRecord(
+                url=running.url, account=deployment.account, region=deployment.region, server_url=_url(listener)
+            )
+            save_gate_record(directory, record)
             asyncio.run(_serve(listener, chosen.engine, running, settings, welcome))
     finally:
         with ignoring_signals():
             chosen.engine.stop()
 
 
-def _gate(
+def _start_gate(
     engine: Engine,
     table: str,
     key: bytes,
@@ -143,7 +173,7 @@ def _gate(
     directory: Path,
     limits: PartitionLimits | None = None,
 ) -> Gate:
-    """Who is suspended is kept as long as the register that says so: over the end where the engine's data is."""
+    """Suspensions are saved if the engine saves the tenants; else a tenant would be suspended that nobody knows."""
     account = Account.of(Deployment(table=table))
     start = partial(Gate.start, engine_url=engine.url, key=key, listener=listener, limits=limits)
     if not engine.persistent:
@@ -181,24 +211,23 @@ def _settings(issuer: LocalIssuer, directory: Path, port: int, gate: str) -> Set
 
 
 async def _serve(listener: socket.socket, engine: Engine, gate: Gate, settings: Settings, welcome: Welcome) -> None:
-    with status_line() as tell:
-        tell("loading the service")
+    with status_line() as show_status:
+        show_status("loading the service")
         from keyfence.app.local import application, prepare_table
         from keyfence.store.dynamodb.table_definition import TableDiffers
 
         try:
-            await _or_engine_failure(prepare_table(settings, gate.sessions, tell), engine)
+            await _or_engine_failure(prepare_table(settings, gate.sessions, show_status), engine)
         except TableDiffers as error:
-            raise BadInput(f"{error.message}\n{_advice(welcome.data)}") from error
-    await DevelopmentServer(application(settings, gate.sessions), engine, lambda: typer.echo(welcome)).run_on(listener)
-
-
-def _advice(data: Path) -> str:
-    return f"Another version made it: remove {data}, with all that is kept there, or choose another with --data."
+            advice = f"Another version made it: delete {welcome.data} with all its data, or choose another with --data."
+            raise BadInput(f"{error.message}\n{advice}") from error
+    await DevelopmentServer(application(settings, gate.sessions), engine, lambda: typer.echo(welcome)).serve_on(
+        listener
+    )
 
 
 async def _or_engine_failure(work: Awaitable[None], engine: Engine) -> None:
-    """An engine that dies on the way is the reason, whatever error its caller saw of it."""
+    """Raises EngineFailed if the engine died meanwhile: that is the cause of whatever error `work` raised."""
     try:
         await work
     except Exception as error:

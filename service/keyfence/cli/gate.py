@@ -1,8 +1,13 @@
-"""`keyfence gate`, its output, partition limits."""
+"""`keyfence gate`: its options, its output and the options for partition limits, which `dev` has too."""
 
+import json as encoding
 import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
 
@@ -14,62 +19,55 @@ from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION, Deployment
 if TYPE_CHECKING:
     import socket
 
-    from keyfence_iam.gate.denials import Listener
+    from keyfence_iam.gate.denials import DeniedCall
     from keyfence_iam.gate.faults import Fault
     from keyfence_iam.gate.gate import Gate
     from keyfence_iam.gate.throughput.partition_limits import PartitionLimits as Limits
 
-
-LONGEST = 300.0
-
-PartitionLimits = Annotated[
-    bool,
-    typer.Option(
-        "--partition-limits", help="Give every partition 1,000 write and 3,000 read units a second, as DynamoDB does."
-    ),
-]
-BurstSeconds = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", help="How many seconds' worth a partition may save up; 1 if left out."),
-]
-
-
-def partition_limits(wanted: bool, burst_seconds: float | None) -> "Limits | None":
-    from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
-    from keyfence_iam.gate.throughput.partition_limits import PartitionLimits as Limits
-
-    if burst_seconds is not None and not wanted:
-        raise BadInput("--burst-seconds has a meaning only with --partition-limits.")
-    if burst_seconds is not None and not 0 < burst_seconds <= LONGEST:
-        raise BadInput(f"--burst-seconds must be more than 0 and at most {LONGEST:g}.")
-    rates = PartitionRates() if burst_seconds is None else PartitionRates(burst_seconds=burst_seconds)
-    return Limits(rates) if wanted else None
-
-
-EngineUrl = Annotated[
-    str, typer.Option(metavar="URL", help="The engine: moto, dynoxide, DynamoDB Local or their kind.")
-]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Where to listen on 127.0.0.1; 0 takes a free port.")]
-Table = Annotated[str, typer.Option(metavar="NAME", help="The table that the roles' policies name.")]
-Region = Annotated[str, typer.Option(metavar="REGION", help="The region that calls are signed for.")]
-AccountId = Annotated[str, typer.Option(metavar="ID", help="The account of roles and tables: twelve digits.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Beyond AWS: refuse writes whose index keys leave the tenant.")]
-Faults = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A JSON list of faults to inject: latency, errors, lost answers.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Say everything as lines of JSON, denials too.")]
-
+DEFAULT_GATE_PORT = 8001
+MAX_BURST_SECONDS = 300.0
 TABLE = "keyfence"
-RULES = {
+DEPLOYMENT_OPTIONS = {
     "table": ("3 to 255 letters, digits, '_', '.' and '-'", re.compile(r"[A-Za-z0-9_.-]{3,255}")),
     "region": ("the name of a region, as us-east-1", re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")),
     "account": ("twelve digits", re.compile(r"[0-9]{12}")),
 }
 
+EngineUrl = Annotated[
+    str, typer.Option(metavar="URL", help="The DynamoDB engine: moto, dynoxide, DynamoDB Local or another one.")
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=65535, help=f"Port on 127.0.0.1. Default: the last one, or the first free from {DEFAULT_GATE_PORT}."
+    ),
+]
+Table = Annotated[str, typer.Option(metavar="NAME", help="The table that the roles' policies name.")]
+Region = Annotated[str, typer.Option(metavar="REGION", help="The region that calls are signed for.")]
+AccountId = Annotated[str, typer.Option(metavar="ID", help="The AWS account of roles and tables: twelve digits.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Also deny writes whose index keys lie outside the tenant. AWS allows them.")
+]
+Faults = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A JSON list of faults to inject: latency, errors, lost answers.")
+]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print each event and each error as a line of JSON.")]
+PartitionLimits = Annotated[
+    bool,
+    typer.Option(
+        "--partition-limits",
+        help="Limit each partition to 1,000 write and 3,000 read units a second, as DynamoDB does; needed by `top`.",
+    ),
+]
+BurstSeconds = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Seconds of unused capacity that a partition may save up. Default: 1."),
+]
+
 
 def gate(
     engine_url: EngineUrl,
-    port: Port = 8001,
+    port: Port = None,
     data: Data = DEFAULT,
     table: Table = TABLE,
     region: Region = LOCAL_REGION,
@@ -78,24 +76,23 @@ def gate(
     faults: Faults = None,
     limited: PartitionLimits = False,
     burst_seconds: BurstSeconds = None,
-    json: Json = False,
+    json: JsonLines = False,
 ) -> None:
-    """Stand before a DynamoDB engine and let each session do what IAM would let it do, and nothing else.
+    """Run the gate alone: a proxy that checks signatures and IAM policies before a DynamoDB engine.
 
-    It speaks DynamoDB, STS and what suspends tenants of IAM, verifies every signature, evaluates the policies and says
-    what it denied. Policies that are put through IAM are kept in the data directory. Sessions come from
-    `keyfence credentials` with the same data directory, or from its own STS.
+    It speaks DynamoDB, STS, and the part of IAM that suspends tenants. It prints every call that it denies. Sessions
+    come from `keyfence credentials` with the same data directory, or from the gate's own STS. Inline policies that are
+    put through IAM are saved in the data directory.
 
-    A fault is {"kind": "latency" | "error" | "throttle" | "lost_request" | "lost_response"} with, as wanted:
-    operation, service (dynamodb | sts | iam), key_prefix, nth | every | probability and seed, times, milliseconds,
-    code.
+    A fault is {"kind": "latency" | "error" | "throttle" | "lost_request" | "lost_response"} with any of: operation,
+    service (dynamodb | sts | iam), key_prefix, nth | every | probability and seed, times, milliseconds, code.
+
+    With partition limits, a partition of the table or of an index that is used beyond DynamoDB's limits answers
+    ProvisionedThroughputExceededException; `keyfence top` shows its traffic.
 
     [bold]Example:[/bold] keyfence gate --engine-url http://127.0.0.1:8002
 
     [bold]Example:[/bold] keyfence gate --engine-url http://127.0.0.1:8002 --port 0 --strict --json
-
-    With partition limits a partition of the table or of an index that is used beyond what DynamoDB gives one is
-    answered ProvisionedThroughputExceededException; `keyfence top` shows them.
 
     [bold]Example:[/bold] keyfence gate --engine-url http://127.0.0.1:8002 --faults faults.json
 
@@ -103,29 +100,101 @@ def gate(
     """
     import contextlib
 
-    from keyfence.cli.gate_output import output
-    from keyfence.cli.process import ignoring_signals, interruptible, listen
+    from keyfence.cli.process import ignoring_signals, interruptible, listen_near
     from keyfence_iam.gate.gate import HOST
 
-    _check(table=table, region=region, account=account)
+    check_deployment_options(table=table, region=region, account=account)
     deployment = Deployment(account=account, region=region, table=table)
-    say = output(as_json=json, data=data)
-    injected, limits = _read(faults), partition_limits(limited, burst_seconds)
-    with interruptible(), contextlib.suppress(KeyboardInterrupt), listen(HOST, port) as listener:
-        running = _start(engine_url, listener, data, deployment, injected, limits, strict=strict, on_denied=say.denied)
+    output = GateOutput(as_json=json, data=data)
+    injected, limits = _read_faults(faults), partition_limits(limited, burst_seconds)
+    preferred = remembered_port(data, "url") or DEFAULT_GATE_PORT
+    with (
+        interruptible(),
+        contextlib.suppress(KeyboardInterrupt),
+        listen_near(HOST, port, preferred, "--port") as socket,
+    ):
+        running = _start(engine_url, socket, data, deployment, injected, limits, strict=strict, on_denied=output.denied)
         try:
-            say.ready(running.url, engine_url)
+            output.ready(running.url, engine_url)
             running.wait()
         finally:
             with ignoring_signals():
                 running.stop()
 
 
-def _check(**given: str) -> None:
-    for name, text in given.items():
-        wanted, pattern = RULES[name]
+@dataclass(frozen=True, slots=True)
+class GateOutput:
+    """Prints where the gate listens and each call that it denies, as text or as lines of JSON."""
+
+    as_json: bool
+    data: Path
+
+    def ready(self, url: str, engine_url: str) -> None:
+        command = f"keyfence credentials --tenant acme --data {shlex.quote(str(self.data))}"
+        if self.as_json:
+            _print_line({"event": "ready", "endpoint": url, "engine": engine_url, "credentials": command})
+            return
+        print(
+            f"\nThe gate is ready.\n\n"
+            f"  Endpoint  {url}\n"
+            f"            DynamoDB, STS and IAM. The engine behind it is {engine_url}.\n"
+            f"  Tenant    {command}\n"
+            f"            prints a session of acme. As credential_process of a profile in ~/.aws/config it serves every"
+            f" SDK:\n"
+            f"            aws --profile acme --endpoint-url {url} dynamodb describe-table --table-name {TABLE}\n\n"
+            f"Denied calls are printed below. Press Ctrl-C to stop.\n",
+            flush=True,
+        )
+
+    def denied(self, denial: "DeniedCall") -> None:
+        from keyfence_iam.gate.account.session_token import iso_seconds
+
+        at = iso_seconds(denial.at)
+        if not self.as_json:
+            print(f"{at} {denial.operation} denied: {denial.message} [{denial.reason}]", flush=True)
+            return
+        _print_line(
+            {
+                "event": "denied",
+                "at": at,
+                "session": denial.session_arn,
+                "operation": denial.operation,
+                "action": denial.action,
+                "resource": denial.resource,
+                "message": denial.message,
+                "reason": denial.reason,
+            }
+        )
+
+
+def partition_limits(limited: bool, burst_seconds: float | None) -> "Limits | None":
+    from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
+    from keyfence_iam.gate.throughput.partition_limits import PartitionLimits as Limits
+
+    if burst_seconds is not None and not limited:
+        raise BadInput("--burst-seconds needs --partition-limits.")
+    if burst_seconds is not None and not 0 < burst_seconds <= MAX_BURST_SECONDS:
+        raise BadInput(f"--burst-seconds must be more than 0 and at most {MAX_BURST_SECONDS:g}.")
+    rates = PartitionRates() if burst_seconds is None else PartitionRates(burst_seconds=burst_seconds)
+    return Limits(rates) if limited else None
+
+
+def remembered_port(data: Path, field: Literal["url", "server_url"]) -> int | None:
+    """Returns the port that the last gate, or the server beside it, had on this data directory."""
+    from keyfence.local.data_directory import find_gate_record
+
+    url = getattr(find_gate_record(data), field, None)
+    try:
+        return urlsplit(url).port if isinstance(url, str) else None
+    except ValueError:
+        return None
+
+
+def check_deployment_options(**values: str) -> None:
+    for name, text in values.items():
+        description, pattern = DEPLOYMENT_OPTIONS[name]
         if not pattern.fullmatch(text):
-            raise BadInput(f"--{name} {text!r} must be {wanted}.")
+            raise BadInput(f"--{name} {text!r} must be {description}.")
 
 
 def _start(
@@ -137,11 +206,11 @@ def _start(
     limits: "Limits | None",
     *,
     strict: bool,
-    on_denied: "Listener",
+    on_denied: "Callable[[DeniedCall], None]",
 ) -> "Gate":
     from functools import partial
 
-    from keyfence.local.data_directory import data_directory, gate_key
+    from keyfence.local.data_directory import GateRecord, data_directory, gate_key, save_gate_record
     from keyfence.local.role_policies import load, save
     from keyfence_iam.gate.account.account import Account
     from keyfence_iam.gate.engine.client import InvalidEngineUrl
@@ -149,7 +218,7 @@ def _start(
 
     directory = data_directory(data)
     try:
-        return Gate.start(
+        running = Gate.start(
             engine_url=engine_url,
             account=load(directory, Account.of(deployment)),
             key=gate_key(directory),
@@ -162,9 +231,11 @@ def _start(
         )
     except InvalidEngineUrl as error:
         raise BadInput(f"--engine-url: {error}.") from error
+    save_gate_record(directory, GateRecord(url=running.url, account=deployment.account, region=deployment.region))
+    return running
 
 
-def _read(file: Path | None) -> "tuple[Fault, ...]":
+def _read_faults(file: Path | None) -> "tuple[Fault, ...]":
     from keyfence_iam.gate.faults import InvalidFault, parse_text
 
     try:
@@ -173,3 +244,7 @@ def _read(file: Path | None) -> "tuple[Fault, ...]":
         raise BadInput(f"--faults {file} cannot be read: {error.strerror or error}.") from error
     except InvalidFault as error:
         raise BadInput(f"--faults {file}: {error}.") from error
+
+
+def _print_line(event: dict[str, str]) -> None:
+    print(encoding.dumps(event), flush=True)

@@ -1,12 +1,12 @@
-"""keyfence hot: the partitions that are near their limits, and how many slots would do."""
+"""`keyfence hot`: partitions that are near their limits, and how many shards their collections need."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.operator import Json, OperatorSession
+from keyfence.cli.connection import Data, EndpointUrl, Json
+from keyfence.cli.operator import OperatorSession
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.pagination import MAX_PAGE_SIZE
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 HEADINGS = ("TENANT", "COLLECTION", "READ/S", "WRITE/S", "OF LIMIT", "THROTTLED", "SHARDS", "INDEX", "PARTITION")
 NUMBERS = HEADINGS[2:7]
-FULL, WARM = 0.8, 0.5
 
-First = Annotated[int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="The hottest N.")]
+First = Annotated[int, typer.Option(min=1, max=MAX_PAGE_SIZE, metavar="N", help="Show the hottest N partitions.")]
 
 
 def hot(
@@ -27,31 +26,31 @@ def hot(
     data: Data = DEFAULT,
     endpoint_url: EndpointUrl = None,
 ) -> None:
-    """Show the partitions that use most of their limits, as all servers together have seen it in the last minute.
+    """Show the partitions that use most of their limits, as all servers saw them in the last minute.
 
-    Units are those that were asked for, also in vain, in the busiest ten seconds. SHARDS are the fewest slots that
-    carry what is asked of the collection; a partition without a collection has no slots.
+    READ/S and WRITE/S are the capacity units of the busiest ten seconds, throttled calls included. SHARDS is the
+    smallest number of shards that carries the collection's traffic. A partition outside a collection has no shards.
 
     [bold]Example:[/bold] keyfence hot
 
     [bold]Example:[/bold] keyfence hot --first 5 --json | jq -r '.hotPartitions[].tenant'
     """
-    from keyfence.cli.output import echo
+    from keyfence.cli.output import print_json
 
-    async def work(desk: "Context") -> "list[HotPartition]":
-        return await desk.hot_partitions.hottest(first=first)
+    async def work(context: "Context") -> "list[HotPartition]":
+        return await context.hot_partitions.hottest(first=first)
 
-    found = OperatorSession(data, endpoint_url).read(work)
+    partitions = OperatorSession(data, endpoint_url).read(work)
     if json:
-        echo({"hotPartitions": [_json(one) for one in found]})
-    elif found:
-        _print(found)
+        print_json({"hotPartitions": [_as_json(partition) for partition in partitions]})
+    elif partitions:
+        _print(partitions)
     else:
-        typer.echo("Nothing is hot.", err=True)
+        typer.echo("No partition is hot.", err=True)
 
 
-def _json(one: "HotPartition") -> dict[str, Any]:
-    spot = one.spot
+def _as_json(hot: "HotPartition") -> dict[str, Any]:
+    spot = hot.spot
     return {
         "tenant": spot.place.tenant,
         "collection": spot.collection,
@@ -61,25 +60,21 @@ def _json(one: "HotPartition") -> dict[str, Any]:
         "readUnitsPerSecond": spot.read,
         "writeUnitsPerSecond": spot.write,
         "throttled": spot.throttled,
-        "recommendedShards": one.recommended_shards,
+        "recommendedShards": hot.recommended_shards,
     }
 
 
-def _print(found: "Sequence[HotPartition]") -> None:
+def _print(partitions: "Sequence[HotPartition]") -> None:
     from keyfence.cli.output import console, print_table
 
-    print_table(console(), HEADINGS, [_row(one) for one in found], numbers=NUMBERS)
+    print_table(console(), HEADINGS, [_row(partition) for partition in partitions], numbers=NUMBERS)
 
 
-def _row(one: "HotPartition") -> tuple[str, ...]:
-    from keyfence.cli.output import shown
+def _row(hot: "HotPartition") -> tuple[str, ...]:
+    from keyfence.cli.output import colored_load, escape_markup
 
-    spot = one.spot
-    shards = str(one.recommended_shards) if spot.collection else "-"
-    units = (f"{spot.read:,.1f}", f"{spot.write:,.1f}", _coloured(spot.share), f"{spot.throttled:,}")
-    return spot.place.tenant, spot.collection or "-", *units, shards, spot.place.where, shown(spot.place.partition)
-
-
-def _coloured(share: float) -> str:
-    colour = "red" if share >= FULL else "yellow" if share >= WARM else "green"
-    return f"[{colour}]{share:.0%}[/]"
+    spot = hot.spot
+    shards = str(hot.recommended_shards) if spot.collection else "-"
+    units = (f"{spot.read:,.1f}", f"{spot.write:,.1f}", colored_load(spot.share), f"{spot.throttled:,}")
+    key = escape_markup(spot.place.partition)
+    return spot.place.tenant, spot.collection or "-", *units, shards, spot.place.where, key

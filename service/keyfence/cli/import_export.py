@@ -1,6 +1,6 @@
-"""`keyfence import`, `keyfence export`."""
+"""`keyfence import`, `keyfence export`: a tenant's customers, categories, products and orders as lines of JSON."""
 
-import json
+import json as encoding
 import shutil
 import sys
 import tempfile
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Tenant, connected_table
+from keyfence.cli.connection import Data, EndpointUrl, Json, Tenant, connected_table
 from keyfence.errors import BadInput, KeyfenceError
 from keyfence.local.data_directory import DEFAULT
 
@@ -23,64 +23,34 @@ if TYPE_CHECKING:
     from keyfence.store.table import Table
 
 
+DEFAULT_RATE = 1000.0
+EXPORT_MODE = 0o666
+"""The umask decides who may read an exported file, as for any other program."""
 PLURALS = {"customer": "customers", "category": "categories", "product": "products", "order": "orders"}
 
-
-def done(tally: "ImportCounts", tenant: str, seconds: float, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({"tenant": tenant, **_counts(tally), "seconds": round(seconds, 3)}))
-        return
-    typer.echo(f"Imported {counts_text(tally.written)} into {tenant} in {seconds:.1f} s.")
-    if tally.found:
-        typer.echo(f"There already: {counts_text(tally.found)}.")
-    if tally.expired:
-        typer.echo(f"Left out, since their time in the recycle bin is over: {counts_text(tally.expired)}.")
-
-
-def refused(bad: "BadLines", tally: "ImportCounts", *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({**_counts(tally), "errors": [asdict(problem) for problem in bad.problems]}))
-    else:
-        typer.echo(bad.message, err=True)
-        before = f"Imported {counts_text(tally.written)} before that." if tally.written else "Nothing was written."
-        typer.echo(before, err=True)
-
-
-def stopped(why: str, tally: "ImportCounts", lines: int) -> str:
-    return f"{why.rstrip('.')}. {tally.lines:,} of {lines:,} lines are done; the same command goes on from there."
-
-
-def counts_text(counts: Mapping[str, int]) -> str:
-    parts = [f"{count:,} {kind if count == 1 else PLURALS[kind]}" for kind in PLURALS if (count := counts.get(kind, 0))]
-    return ", ".join(parts) or "nothing"
-
-
-def _counts(tally: "ImportCounts") -> dict[str, Any]:
-    return {"written": dict(tally.written), "found": dict(tally.found), "expired": dict(tally.expired)}
-
-
-RATE = 1000.0
-INTERRUPTED = 130
-
-File = Annotated[str, typer.Argument(metavar="FILE", help="Lines as `keyfence export` writes them; - is stdin.")]
+File = Annotated[str, typer.Argument(metavar="FILE", help="Lines as `keyfence export` writes them. - reads stdin.")]
 ItemRate = Annotated[
-    float, typer.Option("--rate", min=1, metavar="ITEMS_PER_SECOND", help="Items that are written in a second at most.")
+    float, typer.Option("--rate", min=1, metavar="ITEMS_PER_SECOND", help="Write at most so many items in a second.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Say what was done, or what is wrong, as JSON.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="The file to write. It appears when it is complete. Default: stdout."),
+]
+JsonSummary = Annotated[bool, typer.Option("--json", help="Print the summary on stderr, and errors, as JSON.")]
 
 
 def import_(
     file: File,
     tenant: Tenant,
-    rate: ItemRate = RATE,
+    rate: ItemRate = DEFAULT_RATE,
     json: Json = False,
     data: Data = DEFAULT,
     endpoint_url: EndpointUrl = None,
 ) -> None:
-    """Bring customers, categories, products and orders into a tenant, each line once.
+    """Import customers, categories, products and orders into a tenant.
 
-    Nothing is written unless every line is well formed. A line that is there already is passed over, so that an import
-    that was interrupted is taken up by the same command; one that differs from what is there ends it.
+    All lines are checked before the first one is written. A line that the tenant has already is skipped, so after an
+    interruption the same command continues. A line that differs from what the tenant has stops the import.
 
     [bold]Example:[/bold] keyfence import acme.jsonl --tenant acme
 
@@ -88,38 +58,85 @@ def import_(
     """
     from keyfence.bulk.importer import BadLines, ImportCounts, check_lines
 
-    tally, begun = ImportCounts(), time.monotonic()
+    counts, started = ImportCounts(), time.monotonic()
     try:
-        with _opened(file) as content:
+        with _open_input(file) as content:
             lines = check_lines(content)
             content.seek(0)
-            _run(content, lines, tally, tenant=tenant, rate=rate, data=data, endpoint_url=endpoint_url)
+            _import_lines(content, lines, counts, tenant=tenant, rate=rate, data=data, endpoint_url=endpoint_url)
     except BadLines as bad:
-        refused(bad, tally, as_json=json)
+        _print_bad_lines(bad, counts, as_json=json)
         raise typer.Exit(1) from None
-    done(tally, tenant, time.monotonic() - begun, as_json=json)
+    _print_counts(counts, tenant, time.monotonic() - started, as_json=json)
+
+
+def export(
+    tenant: Tenant, out: Out = None, json: JsonSummary = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
+) -> None:
+    """Export a tenant's customers, categories, products and orders, one line of JSON for each.
+
+    Two exports of an unchanged tenant are equal. `keyfence import` reads the lines.
+
+    [bold]Example:[/bold] keyfence export --tenant acme > acme.jsonl
+
+    [bold]Example:[/bold] keyfence export --tenant acme --out acme.jsonl
+    """
+    import asyncio
+
+    from keyfence.cli.output import progress_bar
+    from keyfence.cli.process import interruptible
+
+    counts: Counter[str] = Counter()
+
+    async def work(file: BinaryIO) -> None:
+        async with connected_table(tenant, data, endpoint_url, writes=False) as table:
+            with progress_bar(f"exporting {tenant}") as advance:
+                async for kind, line in _lines(table):
+                    file.write(line)
+                    counts[kind] += 1
+                    advance(1)
+
+    with interruptible(), _open_output(out) as file:
+        asyncio.run(work(file))
+    summary = encoding.dumps({"tenant": tenant, "exported": dict(counts)})
+    typer.echo(summary if json else f"Exported {_counts_text(counts)}.", err=True)
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
-    """Stdin is kept in a file for as long as it takes, since it is read twice."""
+def _open_input(name: str) -> Iterator[BinaryIO]:
+    """Yields a file that can be read twice, so stdin is copied into a temporary one."""
     try:
         if name != "-":
             with Path(name).open("rb") as file:
                 yield file
         else:
-            with tempfile.TemporaryFile() as kept:
-                shutil.copyfileobj(sys.stdin.buffer, kept)
-                kept.seek(0)
-                yield kept
+            with tempfile.TemporaryFile() as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+                copy.seek(0)
+                yield copy
     except OSError as error:
         raise BadInput(f"{name} cannot be read: {error.strerror or error}.") from error
 
 
-def _run(
+@contextmanager
+def _open_output(out: Path | None) -> Iterator[BinaryIO]:
+    from keyfence.local.data_directory import atomic_file
+
+    if out is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with atomic_file(out, mode=EXPORT_MODE) as file:
+            yield file
+    except OSError as error:
+        raise BadInput(f"{out} cannot be written: {error.strerror or error}.") from error
+
+
+def _import_lines(
     content: BinaryIO,
     lines: int,
-    tally: "ImportCounts",
+    counts: "ImportCounts",
     *,
     tenant: str,
     rate: float,
@@ -130,60 +147,26 @@ def _run(
 
     from keyfence.bulk.importer import BadLines, Importer
     from keyfence.cli.output import progress_bar
-    from keyfence.cli.process import interruptible
+    from keyfence.cli.process import Interrupted, interruptible
 
     async def work() -> None:
         async with connected_table(tenant, data, endpoint_url, writes=True) as table:
-            with progress_bar(f"importing {lines:,} lines into {tenant}", lines) as tell:
-                await Importer.into(table, rate=rate, tally=tally, tell=tell).run(content)
+            with progress_bar(f"importing {lines:,} lines into {tenant}", lines) as advance:
+                await Importer.into(table, rate=rate, tally=counts, tell=advance).run(content)
 
     try:
         with interruptible():
             asyncio.run(work())
     except KeyboardInterrupt:
-        typer.echo(stopped("Interrupted", tally, lines), err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise Interrupted(_how_to_continue("Interrupted", counts, lines)) from None
     except (BadInput, BadLines):
         raise
     except KeyfenceError as error:
-        raise KeyfenceError(stopped(error.message, tally, lines)) from error
-
-
-Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Written when it is complete; stdout if left out.")
-]
-
-
-def export(tenant: Tenant, out: Out = None, data: Data = DEFAULT, endpoint_url: EndpointUrl = None) -> None:
-    """Write everything that `keyfence import` brings in: customers, categories, products and orders with all theirs.
-
-    The order of the lines stays the same as long as the tenant does.
-
-    [bold]Example:[/bold] keyfence export --tenant acme > acme.jsonl
-
-    [bold]Example:[/bold] keyfence export --tenant acme --out acme.jsonl
-    """
-    import asyncio
-
-    from keyfence.cli.output import progress_bar
-
-    counts: Counter[str] = Counter()
-
-    async def work(file: BinaryIO) -> None:
-        async with connected_table(tenant, data, endpoint_url, writes=False) as table:
-            with progress_bar(f"exporting {tenant}") as tell:
-                async for kind, line in _lines(table):
-                    file.write(line)
-                    counts[kind] += 1
-                    tell(1)
-
-    with _open_output(out) as file:
-        asyncio.run(work(file))
-    typer.echo(f"Exported {counts_text(counts)}.", err=True)
+        raise KeyfenceError(_how_to_continue(error.message, counts, lines)) from error
 
 
 async def _lines(table: "Table") -> AsyncIterator[tuple[str, bytes]]:
-    """Read consistently, wherever DynamoDB can."""
+    """Yields the kind and the text of each line. Reads of the table itself are strongly consistent."""
     from dataclasses import replace
 
     from keyfence.bulk.exporter import Exporter
@@ -193,19 +176,35 @@ async def _lines(table: "Table") -> AsyncIterator[tuple[str, bytes]]:
         yield line["type"], encoded(line)
 
 
-@contextmanager
-def _open_output(out: Path | None) -> Iterator[BinaryIO]:
-    """A file that has the name only once it is whole."""
-    if out is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+def _print_counts(counts: "ImportCounts", tenant: str, seconds: float, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(encoding.dumps({"tenant": tenant, **_counts_json(counts), "seconds": round(seconds, 3)}))
         return
-    draft = out.with_name(f".{out.name}.part")
-    try:
-        with draft.open("wb") as file:
-            yield file
-        draft.replace(out)
-    except OSError as error:
-        raise BadInput(f"{out} cannot be written: {error.strerror or error}.") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    typer.echo(f"Imported {_counts_text(counts.written)} into {tenant} in {seconds:.1f} s.")
+    if counts.found:
+        typer.echo(f"The tenant had already: {_counts_text(counts.found)}.")
+    if counts.expired:
+        typer.echo(f"Skipped, because their time in the recycle bin is over: {_counts_text(counts.expired)}.")
+
+
+def _print_bad_lines(bad: "BadLines", counts: "ImportCounts", *, as_json: bool) -> None:
+    if as_json:
+        problems = [asdict(problem) for problem in bad.problems]
+        typer.echo(encoding.dumps({**_counts_json(counts), "errors": problems}))
+        return
+    typer.echo(bad.message, err=True)
+    imported = f"Imported {_counts_text(counts.written)} before that." if counts.written else "Nothing was written."
+    typer.echo(imported, err=True)
+
+
+def _how_to_continue(reason: str, counts: "ImportCounts", lines: int) -> str:
+    return f"{reason.rstrip('.')}. {counts.lines:,} of {lines:,} lines are done. Run the same command to continue."
+
+
+def _counts_text(counts: Mapping[str, int]) -> str:
+    parts = [f"{count:,} {kind if count == 1 else PLURALS[kind]}" for kind in PLURALS if (count := counts.get(kind, 0))]
+    return ", ".join(parts) or "nothing"
+
+
+def _counts_json(counts: "ImportCounts") -> dict[str, Any]:
+    return {"written": dict(counts.written), "found": dict(counts.found), "expired": dict(counts.expired)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import aws_access, command_settings
+from keyfence.cli.connection import aws_access
 from keyfence.errors import BadInput, KeyfenceError
 
 if TYPE_CHECKING:
@@ -32,12 +32,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Say it as JSON.")]
 @contextmanager
 def migrator_access(data: Path, endpoint_url: str | None) -> Iterator[tuple["MigratorAccess", "Settings"]]:
     """As the migrator, who is the caller's own role on AWS."""
-    settings = command_settings(endpoint_url)
-    aws = aws_access(settings, data)
+    aws = aws_access(data, endpoint_url)
     from keyfence.app.commands import connect_migrator
 
     with connect_migrator(aws) as migrator:
-        yield migrator, settings
+        yield migrator, aws.settings
 
 
 def export_directory(settings: "Settings", data: Path, given: Path | None) -> Path:

@@ -1,51 +1,51 @@
-"""`keyfence schema`, `keyfence patterns`."""
+"""`keyfence schema`, `keyfence patterns`: documents that are generated from the code."""
 
 from typing import Annotated, Literal
 
 import typer
 
-Admin = Annotated[bool, typer.Option("--admin", help="The schema that operators see instead.")]
+Admin = Annotated[bool, typer.Option("--admin", help="Print the operators' schema instead.")]
+Format = Annotated[Literal["md", "json"], typer.Option("--format", help="A Markdown table or a JSON list.")]
+Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 
 
 def schema(admin: Admin = False) -> None:
-    """Print the GraphQL schema that tenants see.
+    """Print the GraphQL schema of the tenants' API, in SDL.
 
     [bold]Example:[/bold] keyfence schema > docs/schema.graphql
 
     [bold]Example:[/bold] keyfence schema --admin > docs/schema-admin.graphql
     """
-    typer.echo(_operators() if admin else _tenants())
+    typer.echo(_admin_schema() if admin else _tenant_schema())
 
 
-def _tenants() -> str:
+def patterns(form: Format = "md", json: Json = False) -> None:
+    """Print the keys and access patterns of every entity.
+
+    [bold]Example:[/bold] keyfence patterns
+
+    [bold]Example:[/bold] keyfence patterns --json | jq '.[0]'
+    """
+    from keyfence.access_patterns.report import as_markdown, as_rows
+    from keyfence.app.domains import load_domains
+    from keyfence.cli.output import print_json
+    from keyfence.settings import load
+
+    domains = load_domains(load().domains)
+    if json or form == "json":
+        print_json(as_rows(domains))
+    else:
+        typer.echo(as_markdown(domains).rstrip("\n"))
+
+
+def _tenant_schema() -> str:
     from keyfence.app.domains import load_domains
     from keyfence.settings import load
 
     return load_domains(load().domains).schema.as_str()
 
 
-def _operators() -> str:
+def _admin_schema() -> str:
     from keyfence.admin.schema import schema
 
     return schema.as_str()
-
-
-Format = Annotated[Literal["md", "json"], typer.Option("--format", help="A table to read, or JSON to compute with.")]
-
-
-def patterns(form: Format = "md") -> None:
-    """Print the access patterns of every entity.
-
-    [bold]Example:[/bold] keyfence patterns
-
-    [bold]Example:[/bold] keyfence patterns --format json
-    """
-    import json
-
-    from keyfence.access_patterns.report import as_markdown, as_rows
-    from keyfence.app.domains import load_domains
-    from keyfence.settings import load
-
-    domains = load_domains(load().domains)
-    rows = json.dumps(as_rows(domains), indent=2, ensure_ascii=False) if form == "json" else ""
-    typer.echo(rows or as_markdown(domains).rstrip("\n"))

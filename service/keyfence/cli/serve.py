@@ -1,9 +1,10 @@
-"""`keyfence serve`, `keyfence table`."""
+"""`keyfence serve`, `keyfence table`: the service and its table on AWS."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keyfence.cli.connection import Json
 from keyfence.errors import BadInput
 
 if TYPE_CHECKING:
@@ -13,34 +14,77 @@ if TYPE_CHECKING:
 
 APPLICATION = "keyfence.app.production:application"
 KEEP_ALIVE_SECONDS = 75
-"""Longer than the sixty seconds after which load balancers let go, so that we never close under their request."""
+"""Load balancers close idle connections after 60 seconds. If the server closed first, it could drop their request."""
+DIFFERENCE_ADVICE = """--create creates a missing table and turns on time to live, and changes nothing else.
+Correct the table on AWS, where an index has to be created again, or name another table with KEYFENCE_TABLE."""
+ACCESS_ADVICE = """The credentials have to be those of the role `provisioner`. On a laptop, `keyfence dev` creates the
+table; there, `keyfence credentials --role provisioner` prints credentials that may describe it."""
 
-Check = Annotated[bool, typer.Option("--check", help="Only examine the settings.")]
+Check = Annotated[bool, typer.Option("--check", help="Check the settings and exit.")]
+Create = Annotated[bool, typer.Option("--create", help="Create a missing table, and wait until it is active.")]
 
 
 def serve(check: Check = False) -> None:
-    """Serve production, with settings from KEYFENCE_* variables and AWS's usual credential and region chain.
+    """Run the service in production, with settings from KEYFENCE_* variables.
 
-    It refuses to start with missing settings or a development key, and names each.
+    Credentials and the region come from AWS's usual configuration. The command does not start if a setting is missing
+    or a key is a development key, and names each problem.
 
     [bold]Example:[/bold] KEYFENCE_WORKERS=4 keyfence serve
 
     [bold]Example:[/bold] keyfence serve --check
     """
-    settings = _examined()
+    settings = _checked_settings()
     if check:
         typer.echo("The settings are complete.")
     else:
         _run(settings)
 
 
-def _examined() -> "Settings":
+def table(create: Create = False, json: Json = False) -> None:
+    """Compare the table on AWS with its definition, and create it if you ask for it.
+
+    KEYFENCE_TABLE names the table. The credentials come from AWS's usual configuration and have to be those of the
+    role `provisioner`. If the table differs, the command prints each difference and exits with 1.
+
+    [bold]Example:[/bold] keyfence table
+
+    [bold]Example:[/bold] KEYFENCE_REGION=eu-west-1 keyfence table --create
+    """
+    from keyfence.store.dynamodb.table_definition import TableDiffers, Unreachable
+
+    admin = _table_admin()
+    created = False
+    try:
+        if create:
+            created = admin.create()
+            if not json:
+                typer.echo(f"{'Created' if created else 'Found'} the table {admin.table}.")
+        admin.check()
+    except TableDiffers as error:
+        raise BadInput(f"{error.message}\n{DIFFERENCE_ADVICE}") from error
+    except Unreachable as error:
+        advice = f"\n{ACCESS_ADVICE}" if "AccessDenied" in str(error) else ""
+        raise BadInput(f"{error}{advice}") from error
+    _print_table(admin.table, created=created, as_json=json)
+
+
+def _print_table(name: str, *, created: bool, as_json: bool) -> None:
+    from keyfence.cli.output import print_json
+
+    if as_json:
+        print_json({"table": name, "created": created, "differences": []})
+    else:
+        typer.echo(f"The table {name} is as defined.")
+
+
+def _checked_settings() -> "Settings":
     from keyfence.settings import load_and_check
 
     settings, problems = load_and_check()
     if not _has_region(settings):
         problems.append("KEYFENCE_REGION is missing, and AWS's own configuration names no region either")
-    problems = problems or _obstacles(settings)
+    problems = problems or _startup_problems(settings)
     if problems:
         raise BadInput("\n".join(("keyfence serve cannot start:", *(f"  {problem}" for problem in problems))))
     return settings
@@ -52,20 +96,20 @@ def _has_region(settings: "Settings") -> bool:
     return bool(settings.region or ambient_region())
 
 
-def _obstacles(settings: "Settings") -> list[str]:
-    """Only settings that are good in themselves are tried: the rest would be named twice."""
+def _startup_problems(settings: "Settings") -> list[str]:
+    """Tries credentials and keys. Settings with problems are not tried: each problem would be listed twice."""
     from keyfence.app.production import startup_problems
 
     return startup_problems(settings)
 
 
 def _run(settings: "Settings") -> None:
-    """The port is tried first because uvicorn would report it from inside a worker."""
+    """Tries the port first, because uvicorn would report it from inside a worker."""
     import uvicorn
 
     from keyfence.cli.process import listen
 
-    listen(settings.host, settings.port).close()
+    listen(settings.host, settings.port, "KEYFENCE_PORT").close()
     uvicorn.run(
         APPLICATION,
         factory=True,
@@ -86,35 +130,7 @@ def _run(settings: "Settings") -> None:
     )
 
 
-ADVICE = """--create makes a table that is missing, and gives one that is there time to live, but nothing else:
-mend it on AWS, where an index has to be made anew, or name another with KEYFENCE_TABLE."""
-Create = Annotated[bool, typer.Option("--create", help="Create it where it is missing, and wait until it can be used.")]
-
-
-def table(create: Create = False) -> None:
-    """Compare the table that KEYFENCE_TABLE names with its definition, on AWS's usual credentials.
-
-    It ends with exit code 1 where they differ, and names each difference.
-
-    [bold]Example:[/bold] keyfence table
-
-    [bold]Example:[/bold] KEYFENCE_REGION=eu-west-1 keyfence table --create
-    """
-    from keyfence.store.dynamodb.table_definition import TableDiffers, Unreachable
-
-    administration = _administration()
-    try:
-        if create:
-            typer.echo(f"{'Created' if administration.create() else 'Found'} the table {administration.table}.")
-        administration.check()
-    except TableDiffers as error:
-        raise BadInput(f"{error.message}\n{ADVICE}") from error
-    except Unreachable as error:
-        raise BadInput(str(error)) from error
-    typer.echo(f"The table {administration.table} is as defined.")
-
-
-def _administration() -> "TableAdmin":
+def _table_admin() -> "TableAdmin":
     from keyfence.app.domains import load_domains
     from keyfence.settings import BadSettings, load
     from keyfence.store.dynamodb.client import ConnectionOptions
@@ -122,7 +138,7 @@ def _administration() -> "TableAdmin":
 
     try:
         settings = load()
-        wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
-        return TableAdmin.connect(wire, settings.table, load_domains(settings.domains).entities.projections)
+        options = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
+        return TableAdmin.connect(options, settings.table, load_domains(settings.domains).entities.projections)
     except (BadSettings, *Unreachable) as error:
         raise BadInput(str(error)) from error

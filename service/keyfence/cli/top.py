@@ -1,4 +1,4 @@
-"""keyfence top: who uses which partitions just now, and who is turned away."""
+"""`keyfence top`: the traffic that a local gate sees, by tenant and by partition."""
 
 import json as encoding
 from collections.abc import Iterator
@@ -7,42 +7,44 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import GATE, Data, EndpointUrl
-from keyfence.cli.credentials import AccountId
-from keyfence.cli.gate import Region
-from keyfence.local.data_directory import DEFAULT
-from keyfence_iam.deployment import LOCAL_ACCOUNT, LOCAL_REGION
+from keyfence.cli.connection import Data, EndpointUrl, remembered_gate_url
+from keyfence.cli.credentials import AccountId, local_sessions
+from keyfence.local.data_directory import DEFAULT, find_gate_record
+from keyfence_iam.deployment import LOCAL_REGION
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from keyfence.local.traffic import GateTraffic
+    from keyfence.local.gate_client import GateClient
 
-Json = Annotated[bool, typer.Option("--json", help="A line of JSON for every look, instead of tables.")]
-Once = Annotated[bool, typer.Option("--once", help="Look once and end.")]
-Interval = Annotated[float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="How long from look to look.")]
-Rows = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="How many tenants and partitions at most.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print each report, and each error, as a line of JSON.")]
+Once = Annotated[bool, typer.Option("--once", help="Print one report and exit.")]
+Interval = Annotated[float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time between two reports.")]
+Rows = Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Show at most N tenants and N partitions.")]
+Region = Annotated[
+    str | None, typer.Option(metavar="REGION", help="The gate's region. Default: that of the last gate.")
+]
 
 TENANTS = ("TENANT", "READ/S", "WRITE/S", "PEAK READ", "PEAK WRITE", "THROTTLES", "PARTITIONS")
-PARTITIONS = ("PARTITION", "INDEX", "SLOT", "READ/S", "WRITE/S", "PEAK READ", "PEAK WRITE", "LOAD", "THROTTLES")
+PARTITIONS = ("PARTITION", "INDEX", "SHARD", "READ/S", "WRITE/S", "PEAK READ", "PEAK WRITE", "LOAD", "THROTTLES")
 NUMBERS = (*TENANTS[1:], *PARTITIONS[3:])
-HOT, WARM = 0.8, 0.5
 
 
 def top(
     once: Once = False,
-    json: Json = False,
+    json: JsonLines = False,
     interval: Interval = 1.0,
     rows: Rows = 15,
     data: Data = DEFAULT,
     endpoint_url: EndpointUrl = None,
-    region: Region = LOCAL_REGION,
-    account: AccountId = LOCAL_ACCOUNT,
+    region: Region = None,
+    account: AccountId = None,
 ) -> None:
-    """Watch tenants and partitions of a gate with --partition-limits: units a second, throttles and slots.
+    """Watch the capacity units and throttles of tenants and partitions at a local gate.
 
-    Rates and throttles are of the last ten seconds, and peaks of the busiest one of them. A partition's load is how
-    much of its limit it uses; its slot is the shard that it is, of those of its collection that are in use.
+    The gate counts traffic if it was started with --partition-limits. Rates and throttles are those of the last ten
+    seconds; peaks are those of the busiest second. LOAD is the used part of a partition's limit. SHARD is the
+    partition's number among the shards of its collection.
 
     [bold]Example:[/bold] keyfence top
 
@@ -52,90 +54,95 @@ def top(
 
     from keyfence.cli.process import interruptible
 
-    gate = _gate(endpoint_url or GATE, region, account, data)
+    gate = _gate_client(endpoint_url, region, account, data)
     with interruptible(), contextlib.suppress(KeyboardInterrupt):
         if json:
-            for seen in _looks(gate, interval, once=once):
-                typer.echo(encoding.dumps(seen))
+            for report in _reports(gate, interval, once=once):
+                typer.echo(encoding.dumps(report))
         else:
-            _watch(gate, interval, rows, once=once)
+            _print_reports(gate, interval, rows, once=once)
 
 
-def _gate(url: str, region: str, account: str, data: Path) -> "GateTraffic":
-    from keyfence.cli.credentials import checked_account, sessions
-    from keyfence.local.traffic import GateTraffic
+def _gate_client(url: str | None, region: str | None, account: str | None, data: Path) -> "GateClient":
+    from keyfence.local.gate_client import GateClient
 
-    checked_account(account)
-    return GateTraffic(url=url, region=region, sessions=sessions(data, account))
+    issuer = local_sessions(data, account)
+    record = find_gate_record(data)
+    return GateClient(
+        url=url or remembered_gate_url(data),
+        region=region or (record.region if record else LOCAL_REGION),
+        issuer=issuer,
+    )
 
 
-def _looks(gate: "GateTraffic", interval: float, *, once: bool) -> Iterator[dict[str, Any]]:
+def _reports(gate: "GateClient", interval: float, *, once: bool) -> Iterator[dict[str, Any]]:
     import time
 
-    yield gate.look()
+    yield gate.traffic()
     while not once:
         time.sleep(interval)
-        yield gate.look()
+        yield gate.traffic()
 
 
-def _watch(gate: "GateTraffic", interval: float, rows: int, *, once: bool) -> None:
+def _print_reports(gate: "GateClient", interval: float, rows: int, *, once: bool) -> None:
     from rich.live import Live
 
     from keyfence.cli.output import console
 
-    out, looks = console(), _looks(gate, interval, once=once)
+    out, reports = console(), _reports(gate, interval, once=once)
     if once or not out.is_terminal:
-        for seen in looks:
-            out.print(_screen(seen, rows, out.width))
+        for report in reports:
+            out.print(_screen(report, rows, out.width))
         return
-    with Live(_screen(next(looks), rows, out.width), console=out, auto_refresh=False, screen=True) as live:
-        for seen in looks:
-            live.update(_screen(seen, rows, out.width), refresh=True)
+    with Live(_screen(next(reports), rows, out.width), console=out, auto_refresh=False, screen=True) as live:
+        for report in reports:
+            live.update(_screen(report, rows, out.width), refresh=True)
 
 
-def _screen(seen: dict[str, Any], rows: int, room: int) -> "Group":
+def _screen(report: dict[str, Any], rows: int, width: int) -> "Group":
     from rich.console import Group
 
-    from keyfence.cli.output import columns
+    from keyfence.cli.output import table
 
-    limits = seen["limits"]
-    said = (
-        f"A partition has {limits['read']:,.0f} read and {limits['write']:,.0f} write units a second,"
-        f" and {limits['burstSeconds']:g} s of them in reserve. The last {seen['seconds']} seconds:\n"
+    limits = report["limits"]
+    heading = (
+        f"Limits of a partition: {limits['read']:,.0f} read and {limits['write']:,.0f} write units a second,"
+        f" and {limits['burstSeconds']:g} s of unused units. The last {report['seconds']} seconds:\n"
     )
-    tenants = columns(TENANTS, [_tenant(one) for one in seen["tenants"][:rows]], room=room, numbers=NUMBERS)
-    headings, cells = _partitions(seen["partitions"], rows)
-    return Group(said, tenants, "", columns(headings, cells, room=room, numbers=NUMBERS))
+    tenants = table(TENANTS, [_tenant_row(entry) for entry in report["tenants"][:rows]], width=width, numbers=NUMBERS)
+    headings, cells = _partition_table(report["partitions"], rows)
+    return Group(heading, tenants, "", table(headings, cells, width=width, numbers=NUMBERS))
 
 
-def _partitions(busy: list[dict[str, Any]], rows: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """With their tables where these are several: a tenant's partition is called the same in its silo."""
-    if len({one["table"] for one in busy}) <= 1:
-        return PARTITIONS, [_partition(one) for one in busy[:rows]]
-    return ("TABLE", *PARTITIONS), [(_printed(one["table"]), *_partition(one)) for one in busy[:rows]]
+def _partition_table(partitions: list[dict[str, Any]], rows: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Adds a column for the table if there are several: a tenant's partition has the same key in its silo."""
+    if len({entry["table"] for entry in partitions}) <= 1:
+        return PARTITIONS, [_partition_row(entry) for entry in partitions[:rows]]
+    return ("TABLE", *PARTITIONS), [(_printable(entry["table"]), *_partition_row(entry)) for entry in partitions[:rows]]
 
 
-def _tenant(one: dict[str, Any]) -> tuple[str, ...]:
-    return one["tenant"], *_units(one), _throttles(one), f"{one['partitions']:,}"
+def _tenant_row(entry: dict[str, Any]) -> tuple[str, ...]:
+    return entry["tenant"], *_units(entry), _throttles(entry), f"{entry['partitions']:,}"
 
 
-def _partition(one: dict[str, Any]) -> tuple[str, ...]:
-    slot = f"{one['slot']} of {one['slots']}" if one["slot"] is not None else ""
-    load = one["load"]
-    colour = "red" if load >= HOT else "yellow" if load >= WARM else "green"
-    return _printed(one["key"]), one["index"] or "", slot, *_units(one), f"[{colour}]{load:.0%}[/]", _throttles(one)
+def _partition_row(entry: dict[str, Any]) -> tuple[str, ...]:
+    from keyfence.cli.output import colored_load
+
+    shard = f"{entry['slot']} of {entry['slots']}" if entry["slot"] is not None else ""
+    load = colored_load(entry["load"])
+    return _printable(entry["key"]), entry["index"] or "", shard, *_units(entry), load, _throttles(entry)
 
 
-def _units(one: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(f"{one[name]:,.1f}" for name in ("read", "write", "peakRead", "peakWrite"))
+def _units(entry: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{entry[name]:,.1f}" for name in ("read", "write", "peakRead", "peakWrite"))
 
 
-def _throttles(one: dict[str, Any]) -> str:
-    return f"[red]{one['throttles']:,}[/]" if one["throttles"] else "0"
+def _throttles(entry: dict[str, Any]) -> str:
+    return f"[red]{entry['throttles']:,}[/]" if entry["throttles"] else "0"
 
 
-def _printed(key: str) -> str:
-    """Whatever somebody wrote into a key, it neither colours nor moves the terminal."""
-    from keyfence.cli.output import shown
+def _printable(key: str) -> str:
+    """Replaces control characters, which could move the cursor or change colors."""
+    from keyfence.cli.output import escape_markup
 
-    return shown("".join(one if one.isprintable() else "\ufffd" for one in key))
+    return escape_markup("".join(character if character.isprintable() else "\ufffd" for character in key))

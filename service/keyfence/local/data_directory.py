@@ -1,114 +1,176 @@
-"""The data directory and the secrets in it. Light imports only."""
+"""The data directory of a development machine: its format number, its keys and the gate that runs on it.
 
-import contextlib
+Every command loads this module, so it imports nothing heavy.
+"""
+
+import json
 import os
 import re
 import secrets
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from keyfence.development import DEVELOPMENT_KEY_PREFIX
+from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, new_development_key
 from keyfence.errors import KeyfenceError
 
 DEFAULT = Path(".keyfence")
 EXPORTS = "exports"
 
+FORMAT = 1
+"""Increase this number when a directory of the version before can no longer be used."""
+FORMAT_FILE = "format"
+GATE_KEY_FILE = "gate-key"
+CURSOR_KEY_FILE = "cursor-key"
+SIGNING_KEY_FILE = "signing-key"
+ISSUER_KEY_FILE = "issuer-key.pem"
+GATE_FILE = "gate.json"
+
+_KEY_FILES = (GATE_KEY_FILE, CURSOR_KEY_FILE, SIGNING_KEY_FILE, ISSUER_KEY_FILE)
+_DEVELOPMENT_KEY = rf"{DEVELOPMENT_KEY_PREFIX}[A-Za-z0-9_-]{{43}}"
+
 
 class DirectoryUnusable(KeyfenceError):
-    """A data directory that cannot be made or written to."""
+    """The data directory cannot be created, written or used by this version."""
+
+
+class KeyFileUnusable(KeyfenceError):
+    """A key file cannot be read or written, or its content is not a key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRecord:
+    """Where the gate listens that was started last on a data directory, and the AWS account that it plays."""
+
+    url: str
+    account: str
+    region: str
+    server_url: str | None = None
+    """Where `keyfence dev` serves GraphQL; None for `keyfence gate`."""
 
 
 def data_directory(path: Path) -> Path:
-    """The directory, made if need be, in which files can certainly be written."""
+    """Creates the directory if it is missing and returns it. Raises DirectoryUnusable if nothing can be written."""
     try:
         if not path.is_dir():
-            _make(path)
+            _create_directory(path)
         with tempfile.TemporaryFile(dir=path):
-            return path
+            pass
+        _write_format(path)
     except OSError as error:
         raise DirectoryUnusable(f"The data directory {path} cannot be used: {error.strerror or error}.") from error
+    return path
 
 
-def _make(path: Path) -> None:
-    """Private to its owner and ignored by git, since private keys will lie in it."""
+def check_format(directory: Path) -> None:
+    """Raises DirectoryUnusable if another version of Keyfence made the directory."""
+    found = _read_format(directory)
+    if found is None and not any((directory / name).exists() for name in _KEY_FILES):
+        return
+    if found != str(FORMAT):
+        raise DirectoryUnusable(
+            f"Another version of Keyfence made the data directory {directory}: it has format {found or 0}, and this"
+            f" version needs format {FORMAT}. Delete the directory to start again with the demo data, or choose"
+            " another one with --data."
+        )
+
+
+@contextmanager
+def atomic_file(path: Path, *, overwrite: bool = True, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Yields a file that gets its name when it is complete and on the disk. After an error nothing has changed.
+
+    With overwrite=False a file that exists already is kept.
+    """
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if overwrite:
+            draft.replace(path)
+        else:
+            with suppress(FileExistsError):
+                os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def cursor_key(directory: Path) -> str:
+    return _load_key(directory, CURSOR_KEY_FILE, "a cursor key", _DEVELOPMENT_KEY, new_development_key)
+
+
+def signing_key(directory: Path) -> str:
+    return _load_key(directory, SIGNING_KEY_FILE, "a signing key", _DEVELOPMENT_KEY, new_development_key)
+
+
+def gate_key(directory: Path) -> bytes:
+    """Returns the 32 bytes that sign sessions. Every gate on this directory accepts the sessions of the others."""
+    return bytes.fromhex(
+        _load_key(directory, GATE_KEY_FILE, "a gate key", "[0-9a-f]{64}", lambda: secrets.token_hex(32))
+    )
+
+
+def load_or_create_key(directory: Path, name: str, create: Callable[[], bytes]) -> bytes:
+    """Returns the content of a key file, which is created if it is missing.
+
+    If two processes create it at the same time, both get the key of the first.
+    """
+    path = directory / name
+    try:
+        if not path.exists():
+            _write_format(directory)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            with atomic_file(path, overwrite=False) as file:
+                file.write(create())
+        return path.read_bytes()
+    except OSError as error:
+        raise KeyFileUnusable(f"The key file {path} cannot be used: {error.strerror or error}.") from error
+
+
+def corrupt_key_file(path: Path, expected: str) -> KeyFileUnusable:
+    return KeyFileUnusable(f"The key file {path} does not contain {expected}. Delete it: a new one will be created.")
+
+
+def save_gate_record(directory: Path, record: GateRecord) -> None:
+    with atomic_file(directory / GATE_FILE) as file:
+        file.write(json.dumps(asdict(record), indent=2).encode() + b"\n")
+
+
+def find_gate_record(directory: Path) -> GateRecord | None:
+    """Returns the record of the last gate, or None if there is none that can be read."""
+    try:
+        return GateRecord(**json.loads((directory / GATE_FILE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _create_directory(path: Path) -> None:
+    """Only the owner can read it and git ignores it, because it contains private keys."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     (path / ".gitignore").write_text("*\n")
 
 
-class SecretUnusable(KeyfenceError):
-    """A secret's file that cannot be read, written or understood."""
+def _write_format(directory: Path) -> None:
+    check_format(directory)
+    if _read_format(directory) is None:
+        with atomic_file(directory / FORMAT_FILE) as file:
+            file.write(b"%d\n" % FORMAT)
 
 
-def load_or_create_secret(path: Path, make: Callable[[], bytes]) -> bytes:
-    """The secret in `path`, made when there is none; of two processes that make it at once, both get the first."""
+def _read_format(directory: Path) -> str | None:
     try:
-        if not path.exists():
-            _create(path, make())
-        return path.read_bytes()
-    except OSError as error:
-        raise SecretUnusable(f"The key file {path} cannot be used: {error.strerror or error}.") from error
+        return (directory / FORMAT_FILE).read_text(errors="replace").strip()
+    except FileNotFoundError:
+        return None
 
 
-def corrupt(path: Path, expected: str) -> SecretUnusable:
-    return SecretUnusable(f"The key file {path} does not hold {expected}: remove it and a new one is made.")
-
-
-def _create(path: Path, content: bytes) -> None:
-    """Linked into place when complete: nobody ever reads half a secret or replaces one that is in use."""
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        Path(draft).unlink()
-
-
-CURSOR_KEY_FILE = "cursor-key"
-
-
-def cursor_key(directory: Path) -> str:
-    """The directory's own key, with the mark by which production recognises and refuses it."""
-    path = directory / CURSOR_KEY_FILE
-    text = load_or_create_secret(path, _make_cursor_key).decode("ascii", errors="replace").strip()
-    if not re.fullmatch(rf"{DEVELOPMENT_KEY_PREFIX}[A-Za-z0-9_-]{{43}}", text):
-        raise corrupt(path, "a cursor key")
+def _load_key(directory: Path, name: str, description: str, pattern: str, create: Callable[[], str]) -> str:
+    content = load_or_create_key(directory, name, lambda: create().encode() + b"\n")
+    text = content.decode("ascii", errors="replace").strip()
+    if not re.fullmatch(pattern, text):
+        raise corrupt_key_file(directory / name, description)
     return text
-
-
-def _make_cursor_key() -> bytes:
-    return f"{DEVELOPMENT_KEY_PREFIX}{secrets.token_urlsafe(32)}\n".encode()
-
-
-GATE_KEY_FILE = "gate-key"
-
-
-def gate_key(directory: Path) -> bytes:
-    """The directory's own 32 bytes: sessions of one gate are good at the next one that is started on it."""
-    path = directory / GATE_KEY_FILE
-    text = load_or_create_secret(path, _make_gate_key).decode("ascii", errors="replace").strip()
-    if not re.fullmatch("[0-9a-f]{64}", text):
-        raise corrupt(path, "a gate key")
-    return bytes.fromhex(text)
-
-
-def _make_gate_key() -> bytes:
-    return f"{secrets.token_hex(32)}\n".encode()
-
-
-SIGNING_KEY_FILE = "signing-key"
-
-
-def signing_key(directory: Path) -> str:
-    """The directory's own key, with the mark that shows in every certificate that it signs."""
-    path = directory / SIGNING_KEY_FILE
-    text = load_or_create_secret(path, _make_signing_key).decode("ascii", errors="replace").strip()
-    if not re.fullmatch(rf"{DEVELOPMENT_KEY_PREFIX}[A-Za-z0-9_-]{{43}}", text):
-        raise corrupt(path, "a signing key")
-    return text
-
-
-def _make_signing_key() -> bytes:
-    return f"{DEVELOPMENT_KEY_PREFIX}{secrets.token_urlsafe(32)}\n".encode()

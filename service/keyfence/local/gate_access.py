@@ -1,28 +1,49 @@
-"""Becoming somebody of the local AWS without asking a running gate: its key is enough."""
+"""Sessions of the local AWS, made with the key of a data directory: no gate has to run."""
 
+from pathlib import Path
+
+from keyfence.errors import BadInput
+from keyfence.local.data_directory import GATE_KEY_FILE, check_format, gate_key
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import IssuedSession, SessionIssuer
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.roles.names import CONTROL_PLANE, SERVICE_BASE, SUSPENDER, TENANT_READ, TENANT_WRITE
 from keyfence_iam.tenant import SESSION_TAG, TenantId
 
-NAME = "local"
-SECONDS = 900
+SESSION_NAME = "local"
+SESSION_SECONDS = 900
 
 
-def tenant_session(sessions: SessionIssuer, tenant: TenantId, *, writes: bool, seconds: int = SECONDS) -> IssuedSession:
-    """As the service becomes that tenant: by its own role, and only if the tenant's role trusts it."""
-    role = TENANT_WRITE if writes else TENANT_READ
-    return _assumed(sessions, role, {SESSION_TAG: tenant}, seconds)
+def session_issuer(directory: Path, deployment: Deployment) -> SessionIssuer:
+    """Returns the issuer of sessions for every gate on this directory. Raises BadInput if no gate was ever started."""
+    if not (directory / GATE_KEY_FILE).is_file():
+        raise BadInput(
+            f"There is no gate key in {directory}: start `keyfence dev --data {directory}` or `keyfence gate` first,"
+            " or name the directory of a running one with --data."
+        )
+    check_format(directory)
+    return SessionIssuer(Account.of(deployment), gate_key(directory))
 
 
-def role_session(sessions: SessionIssuer, name: str, *, seconds: int = SECONDS) -> IssuedSession:
-    """As the process that runs as this role; the control plane and the suspender are those that the service becomes."""
-    if name in {CONTROL_PLANE, SUSPENDER}:
-        return _assumed(sessions, name, {}, seconds)
-    return sessions.issue_service_session(name, name=NAME, seconds=seconds)
+def tenant_session(
+    issuer: SessionIssuer, tenant: TenantId, *, writes: bool, seconds: int = SESSION_SECONDS
+) -> IssuedSession:
+    """Assumes the tenant's role, tagged with the tenant, as the service does. The role's trust policy is checked."""
+    return _assume(issuer, TENANT_WRITE if writes else TENANT_READ, {SESSION_TAG: tenant}, seconds)
 
 
-def _assumed(sessions: SessionIssuer, role: str, tags: dict[str, str], seconds: int) -> IssuedSession:
-    service = sessions.issue_service_session(SERVICE_BASE, name=NAME).session
-    arn = sessions.account.role(role).arn
-    return assume_role(AssumeRoleRequest(role_arn=arn, name=NAME, seconds=seconds, tags=tags), service, sessions)
+def role_session(issuer: SessionIssuer, role: str, *, seconds: int = SESSION_SECONDS) -> IssuedSession:
+    """Returns a session of a role without a tenant.
+
+    The service assumes the control plane's and the suspender's role. The other roles belong to processes of their own.
+    """
+    if role in {CONTROL_PLANE, SUSPENDER}:
+        return _assume(issuer, role, {}, seconds)
+    return issuer.issue_service_session(role, name=SESSION_NAME, seconds=seconds)
+
+
+def _assume(issuer: SessionIssuer, role: str, tags: dict[str, str], seconds: int) -> IssuedSession:
+    service = issuer.issue_service_session(SERVICE_BASE, name=SESSION_NAME).session
+    arn = issuer.account.role(role).arn
+    return assume_role(AssumeRoleRequest(role_arn=arn, name=SESSION_NAME, seconds=seconds, tags=tags), service, issuer)

@@ -1,4 +1,4 @@
-"""The local identity provider: it signs development tokens, which `keyfence dev` accepts and production refuses."""
+"""Identity providers of a development machine. They sign tokens that `keyfence dev` accepts and production refuses."""
 
 import hashlib
 import json
@@ -19,29 +19,31 @@ from jwt.algorithms import ECAlgorithm
 from ulid import ULID
 
 from keyfence.auth.principal import Role
-from keyfence.development import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
-from keyfence.local.data_directory import corrupt, load_or_create_secret
+from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
+from keyfence.errors import BadInput
+from keyfence.local.data_directory import ISSUER_KEY_FILE, check_format, corrupt_key_file, load_or_create_key
 
 AUDIENCE = "keyfence"
 ADMIN_AUDIENCE = "keyfence-admin"
-FILE = "issuer-key.pem"
+TENANT_ISSUERS = "issuers"
+"""The folder with the keys of issuers that belong to one tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalIssuer:
-    """Signs with one P-256 key; the key id is the key's thumbprint (RFC 7638) behind `dev-`."""
+    """Signs tokens with one P-256 key. The key id is the key's thumbprint (RFC 7638) behind `dev-`."""
 
     key: ec.EllipticCurvePrivateKey
     issuer: str = LOCAL_ISSUER
 
     @property
     def kid(self) -> str:
-        required = {name: self._public()[name] for name in ("crv", "kty", "x", "y")}
+        required = {name: self._public_key()[name] for name in ("crv", "kty", "x", "y")}
         canonical = json.dumps(required, sort_keys=True, separators=(",", ":")).encode()
         return f"{DEVELOPMENT_KEY_PREFIX}{hashlib.sha256(canonical).hexdigest()[:24]}"
 
     def jwks(self) -> dict[str, object]:
-        return {"keys": [{**self._public(), "kid": self.kid, "alg": "ES256", "use": "sig"}]}
+        return {"keys": [{**self._public_key(), "kid": self.kid, "alg": "ES256", "use": "sig"}]}
 
     def token(
         self, *, tenant: str, user: str, role: Role = Role.MEMBER, ttl: int = 3600, scopes: Sequence[str] = ()
@@ -54,25 +56,48 @@ class LocalIssuer:
     def _sign(self, claims: dict[str, object], ttl: int, scopes: Sequence[str]) -> str:
         now = int(time.time())
         scope = {"scope": " ".join(scopes)} if scopes else {}
-        stamped = {"iss": self.issuer, "iat": now, "exp": now + ttl, "jti": str(ULID())}
-        return jwt.encode({**stamped, **claims, **scope}, self.key, algorithm="ES256", headers={"kid": self.kid})
+        registered = {"iss": self.issuer, "iat": now, "exp": now + ttl, "jti": str(ULID())}
+        return jwt.encode({**registered, **claims, **scope}, self.key, algorithm="ES256", headers={"kid": self.kid})
 
-    def _public(self) -> dict[str, object]:
+    def _public_key(self) -> dict[str, object]:
         return ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
 
 
 def local_issuer(directory: Path) -> LocalIssuer:
-    """The issuer of this data directory; its key is made on first use."""
-    path = directory / FILE
+    """Returns the issuer that `keyfence dev` trusts for every demo tenant. Its key is created on first use."""
+    return LocalIssuer(key=_load_key(directory, ISSUER_KEY_FILE))
+
+
+def create_tenant_issuer(directory: Path, issuer: str) -> LocalIssuer:
+    """Returns an issuer with a key of its own, for a tenant to be onboarded with. The same URL gives the same key."""
+    return LocalIssuer(key=_load_key(directory, _key_file(issuer)), issuer=issuer)
+
+
+def find_tenant_issuer(directory: Path, issuer: str) -> LocalIssuer:
+    """Returns an issuer that was created before. Raises BadInput if this data directory has no key of it."""
+    if not (directory / _key_file(issuer)).exists():
+        raise BadInput(
+            f"The data directory {directory} has no key of the issuer {issuer}: create one with"
+            f" `keyfence jwks --issuer {issuer}`."
+        )
+    check_format(directory)
+    return create_tenant_issuer(directory, issuer)
+
+
+def _key_file(issuer: str) -> str:
+    return f"{TENANT_ISSUERS}/{hashlib.sha256(issuer.encode(errors='replace')).hexdigest()[:24]}.pem"
+
+
+def _load_key(directory: Path, name: str) -> ec.EllipticCurvePrivateKey:
     try:
-        key = load_pem_private_key(load_or_create_secret(path, _make), password=None)
+        key = load_pem_private_key(load_or_create_key(directory, name, _new_key), password=None)
     except ValueError as error:
-        raise corrupt(path, "a private key") from error
+        raise corrupt_key_file(directory / name, "a private key") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise corrupt(path, "a P-256 key")
-    return LocalIssuer(key=key)
+        raise corrupt_key_file(directory / name, "a P-256 key")
+    return key
 
 
-def _make() -> bytes:
+def _new_key() -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

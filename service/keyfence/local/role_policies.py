@@ -1,56 +1,46 @@
-"""The inline policies of the local roles, kept over the gate's end: who is suspended stays so."""
+"""Inline policies of the local roles, saved so that a suspended tenant stays suspended after a restart."""
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from keyfence.errors import KeyfenceError
+from keyfence.local.data_directory import atomic_file
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.policy import InvalidPolicy
 
 FILE = "role-policies.json"
 
-Texts = Mapping[str, Mapping[str, str]]
-"""By role and name."""
+PolicyTexts = Mapping[str, Mapping[str, str]]
+"""Policy documents by role name and policy name."""
 
 
 class PoliciesUnusable(KeyfenceError):
-    """A file of policies that cannot be read or understood: nobody is let in on a guess."""
+    """The saved policies cannot be read. The gate does not start, since it would let suspended tenants in."""
 
 
 def load(directory: Path, account: Account) -> Account:
-    """The account with what was kept in the directory."""
+    """Returns the account with the inline policies that were saved in the directory."""
     path = directory / FILE
     try:
-        return account.with_inline(_checked(json.loads(path.read_bytes()))) if path.exists() else account
+        return account.with_inline(_check(json.loads(path.read_bytes()))) if path.exists() else account
     except (OSError, ValueError, RecursionError, InvalidPolicy) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PoliciesUnusable(
-            f"The policies in {path} cannot be used: {reason}. Without the file nobody is suspended."
+            f"The policies in {path} cannot be used: {reason}. If you delete the file, no tenant is suspended any more."
         ) from error
 
 
-def save(directory: Path, policies: Texts) -> None:
-    """Moved into place when complete and on the disk: the old ones or the new ones are there, never half of them."""
-    descriptor, draft = tempfile.mkstemp(dir=directory, prefix=f".{FILE}-")
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(policies, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).replace(directory / FILE)
-    except BaseException:
-        Path(draft).unlink()
-        raise
+def save(directory: Path, policies: PolicyTexts) -> None:
+    with atomic_file(directory / FILE) as file:
+        file.write(json.dumps(policies, indent=2).encode())
 
 
-def _checked(read: object) -> Texts:
-    if not isinstance(read, dict) or not all(_is_texts(policies) for policies in read.values()):
-        raise ValueError("they are not texts by role and name")
-    return read
+def _check(content: object) -> PolicyTexts:
+    if not isinstance(content, dict) or not all(_is_text_mapping(policies) for policies in content.values()):
+        raise ValueError("the file must map role names to policy names to policy texts")
+    return content
 
 
-def _is_texts(policies: object) -> bool:
+def _is_text_mapping(policies: object) -> bool:
     return isinstance(policies, dict) and all(isinstance(text, str) for text in policies.values())

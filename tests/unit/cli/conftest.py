@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from keyfence.cli import app
 
-from .stand_in import modules
+from .fake_app import modules
 
 Run = Callable[..., Result]
 

@@ -72,12 +72,12 @@ def test_two_sessions_are_never_the_same(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "Say either --tenant TENANT or --role ROLE."),
-        (["--tenant", "acme", "--role", "migrator"], "Say either --tenant TENANT or --role ROLE."),
+        ([], "Use either --tenant TENANT or --role ROLE."),
+        (["--tenant", "acme", "--role", "migrator"], "Use either --tenant TENANT or --role ROLE."),
         (["--tenant", "ACME"], "--tenant 'ACME' is not a tenant id: "),
         (["--tenant", "a*"], "--tenant 'a*' is not a tenant id: "),
         (["--role", "tenant-write"], "--role 'tenant-write' is not one of service-base, "),
-        (["--role", "migrator", "--read-only"], "--read-only is for tenants"),
+        (["--role", "migrator", "--read-only"], "--read-only needs --tenant."),
         (["--tenant", "acme", "--account", "1234"], "--account '1234' must be twelve digits."),
         (["--tenant", "acme", "--account", "12345678901*"], "--account '12345678901*' must be twelve digits."),
         (["--tenant", "acme", "--account", ""], "--account '' must be twelve digits."),
@@ -97,14 +97,14 @@ def test_a_directory_without_a_key_is_said_in_a_sentence_and_stays_as_it_is(run:
     for directory in (tmp_path / "nowhere", tmp_path / "there"):
         said = refusal(run("credentials", "--tenant", "acme", "--data", directory))
         assert said.startswith(f"There is no gate key in {directory}: ")
-        assert "start `keyfence dev` or `keyfence gate`" in said
+        assert f"start `keyfence dev --data {directory}` or `keyfence gate` first" in said
     assert not (tmp_path / "nowhere").exists()
     assert list((tmp_path / "there").iterdir()) == []
 
 
 def test_a_corrupt_key_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "gate-key").write_text("garbage")
-    assert "does not hold a gate key" in refusal(run("credentials", "--tenant", "acme", "--data", tmp_path))
+    (data_directory(tmp_path) / "gate-key").write_text("garbage")
+    assert "does not contain a gate key" in refusal(run("credentials", "--tenant", "acme", "--data", tmp_path))
 
 
 def test_an_sdk_does_not_wait_for_what_is_not_needed(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from keyfence.local.issuer import LocalIssuer
 from tests import tier
 
 from .conftest import Run, refusal
-from .running import paste, running
-from .stand_in import kill_engine
+from .fake_app import kill_engine
+from .keyfence_process import paste, running
 
-READY = "Ctrl-C ends it."
+READY = "Press Ctrl-C to stop."
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_busy_port_is_said_in_a_sentence_before_anything_is_made(run: Run, tmp
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refusal(run("dev", "--port", port, "--data", tmp_path / "data"))
-    assert said == f"Port {port} on 127.0.0.1 is already in use: choose another with --port."
+    assert said == f"Port {port} on 127.0.0.1 is already in use: choose another one with --port."
     assert not (tmp_path / "data").exists()
 
 
@@ -53,7 +53,7 @@ def test_a_busy_gate_port_is_said_before_anything_is_made(run: Run, tmp_path: Pa
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refusal(run("dev", "--port", 0, "--gate-port", port, "--data", tmp_path / "data"))
-    assert said == f"Port {port} on 127.0.0.1 is already in use: choose another with --gate-port."
+    assert said == f"Port {port} on 127.0.0.1 is already in use: choose another one with --gate-port."
     assert not (tmp_path / "data").exists()
 
 
@@ -92,9 +92,9 @@ def test_its_commands_work_from_anywhere_whatever_the_directory_was_called(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     issuer = LocalIssuer(key=ec.generate_private_key(ec.SECP256R1()))
-    said = str(Welcome(url="http://u", gate="http://g", remark="r", issuer=issuer, data=Path("a b")))
+    said = str(Welcome(url="http://u", gate="http://g", engine="e", issuer=issuer, data=Path("a b")))
     commands = [shlex.split(line.partition("= ")[2] or line) for line in said.splitlines() if "uv run" in line]
-    assert [command[5] for command in commands] == ["credentials", "token"]
+    assert [command[5] for command in commands] == ["token", "credentials"]
     for uv, run, option, project, *_, data in commands:
         assert (uv, run, option, data) == ("uv", "run", "--project", str(tmp_path / "a b"))
         assert (Path(project) / "pyproject.toml").is_file()
@@ -162,7 +162,7 @@ def test_an_engine_that_dies_ends_it_with_a_sentence(data: Path) -> None:
 
 def test_an_engine_that_dies_while_setting_up_is_the_reason_given(data: Path) -> None:
     arguments = ("dev", "--port", "0", "--gate-port", "0", "--data", str(data))
-    with running(*arguments, STAND_IN_KILLS=str(data / "lock")) as service:
+    with running(*arguments, FAKE_APP_KILLS=str(data / "lock")) as service:
         code, said = service.end()
     assert code == 1
     assert said.splitlines()[-1].startswith("dynoxide ended with exit code -9: ")

@@ -14,7 +14,7 @@ from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId
 
 from .conftest import Run
-from .running import running
+from .keyfence_process import running
 
 NOWHERE = "http://127.0.0.1:1"
 
@@ -91,7 +91,7 @@ def _credentials(run: Run, data: Path, *whose: str) -> Credentials:
 
 def test_it_speaks_to_people_too(tmp_path: Path) -> None:
     with running("gate", "--engine-url", NOWHERE, "--port", "0", "--data", str(tmp_path)) as gate:
-        gate.until("Ctrl-C ends it.")
+        gate.until("Press Ctrl-C to stop.")
         code, _ = gate.end(signal.SIGINT)
     assert code == 0
     assert f"keyfence credentials --tenant acme --data {tmp_path}" in "\n".join(gate.lines)
@@ -135,7 +135,7 @@ def test_a_port_that_is_taken_is_named(run: Run, tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         result = run("gate", "--engine-url", NOWHERE, "--port", port, "--data", str(tmp_path))
     assert result.exit_code == 1
-    assert result.stderr == f"Port {port} on 127.0.0.1 is already in use: choose another with --port.\n"
+    assert result.stderr == f"Port {port} on 127.0.0.1 is already in use: choose another one with --port.\n"
 
 
 def test_its_help_teaches_by_an_example(run: Run) -> None:

@@ -35,7 +35,7 @@ def test_a_tenant_id_that_is_none_is_said_in_a_sentence(run: Run, lines: Path) -
 
 def test_without_a_gates_key_nothing_is_made(run: Run, lines: Path, tmp_path: Path) -> None:
     said = refusal(run("import", lines, "--tenant", "acme", "--data", tmp_path / "none"))
-    assert said.startswith(f"There is no gate's key in {tmp_path / 'none'}: ")
+    assert said.startswith(f"There is no gate key in {tmp_path / 'none'}: ")
     assert not (tmp_path / "none").exists()
 
 

@@ -85,7 +85,7 @@ def test_render_writes_one_role_alone(tmp_path: Path) -> None:
         (["render", "--role-prefix", "a/*"], "--role-prefix 'a/*' cannot be used in an ARN."),
         (["render", "--out", "/dev/null"], "/dev/null cannot be written: "),
         (["lint", "/nowhere.json"], "/nowhere.json cannot be read: No such file or directory."),
-        (["lint", "/", "--json"], "/ cannot be read: Is a directory."),
+        (["lint", "/"], "/ cannot be read: Is a directory."),
         (["lint", "-", "--trust", "--resource"], "Say --trust or --resource, not both."),
         (["explain", "--role", "king", "--call", OWN], "'king' is not a role: there are tenant-read, "),
         (["explain", "--role", "migrator", "--call", "{"], "--call cannot be read: "),

@@ -16,7 +16,7 @@ from keyfence.local.data_directory import cursor_key
 from keyfence.local.issuer import local_issuer
 
 from .conftest import Run, refusal
-from .running import running
+from .keyfence_process import running
 
 ISSUERS = json.dumps([{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}])
 

@@ -11,12 +11,12 @@ from rich.console import Console
 from typer.main import get_group
 
 from keyfence.cli.operator import operator_name
-from keyfence.cli.output import print_table, shown, status
+from keyfence.cli.output import colored_status, escape_markup, print_table
 from keyfence.cli.tenant import tenant
 from keyfence.errors import BadInput
 
-from .changes import CHANGES
 from .conftest import Run, refusal
+from .tenant_changes import CHANGES
 
 COMMANDS = sorted(get_group(tenant).commands)
 OWNER = ["--name", "N", "--owner-email", "o@n.example", "--owner-name", "O", "--issuer", "https://id.n.example"]
@@ -38,7 +38,7 @@ def test_help_names_every_command(run: Run) -> None:
 @pytest.mark.parametrize("command", ["show", *CHANGES])
 def test_what_is_no_tenant_id_is_said_in_a_sentence(run: Run, command: str) -> None:
     said = refusal(run("tenant", command, "ACME", *CHANGES.get(command, [])))
-    assert said.startswith("'ACME' is not a tenant id: a tenant id is 2 to 32 characters")
+    assert said.startswith("TENANT 'ACME' is not a tenant id: a tenant id is 2 to 32 characters")
 
 
 @pytest.mark.parametrize("command", ["list", "show", "usage", "onboard", *CHANGES])
@@ -47,7 +47,7 @@ def test_without_a_gates_key_nothing_is_made(run: Run, tmp_path: Path, command: 
     if command == "onboard":
         given = ["acme", *OWNER, "--jwks-uri", "https://id.n.example/keys"]
     said = refusal(run("tenant", command, *(given if command != "list" else []), "--data", tmp_path / "none"))
-    assert said.startswith(f"There is no gate's key in {tmp_path / 'none'}: ")
+    assert said.startswith(f"There is no gate key in {tmp_path / 'none'}: ")
     assert not (tmp_path / "none").exists()
 
 
@@ -118,7 +118,10 @@ def test_an_operators_name_is_one_line(name: str) -> None:
 
 def test_on_a_narrow_terminal_only_the_last_column_gives_way() -> None:
     out = Console(width=40, record=True, file=StringIO())
-    rows = [("2026-11-16", status("ACTIVE"), shown("[b]ann"), "x" * 60), ("2026-11-17", status("SUSPENDED"), "", "y")]
+    rows = [
+        ("2026-11-16", colored_status("ACTIVE"), escape_markup("[b]ann"), "x" * 60),
+        ("2026-11-17", colored_status("SUSPENDED"), "", "y"),
+    ]
     print_table(out, ("AT", "STATUS", "BY", "DETAIL"), rows)
     assert [line.split() for line in out.export_text().splitlines()] == [
         ["AT", "STATUS", "BY", "DETAIL"],

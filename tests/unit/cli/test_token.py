@@ -8,6 +8,7 @@ from typing import Any
 import jwt
 import pytest
 
+from keyfence.local.data_directory import data_directory
 from keyfence.local.issuer import local_issuer
 
 from .conftest import Run, refusal
@@ -46,13 +47,13 @@ def test_the_directory_can_be_set_in_the_environment(run: Run, tmp_path: Path, m
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "Say either --tenant TENANT or --admin."),
-        (["--tenant", "acme", "--admin"], "Say either --tenant TENANT or --admin."),
+        ([], "Use either --tenant TENANT or --admin."),
+        (["--tenant", "acme", "--admin"], "Use either --tenant TENANT or --admin."),
         (["--tenant", "ACME"], "--tenant 'ACME' is not a tenant id: "),
         (["--tenant", ""], "--tenant '' is not a tenant id: "),
         (["--tenant", "acme", "--role", "KING"], "--role 'KING' is not one of OWNER, ADMIN, MEMBER, VIEWER."),
         (["--tenant", "acme", "--role", ""], "--role '' is not one of "),
-        (["--admin", "--role", "OWNER"], "--role is for tenants' tokens"),
+        (["--admin", "--role", "OWNER"], "--role needs --tenant"),
         (["--tenant", "acme", "--user", ""], "--user must be 1 to 256 printable characters."),
         (["--tenant", "acme", "--user", "a\nb"], "--user must be 1 to 256 printable characters."),
         (["--tenant", "acme", "--ttl", "0"], "--ttl must be between 1 and 2592000 seconds."),
@@ -72,8 +73,8 @@ def test_an_unusable_directory_is_said_in_a_sentence(run: Run, tmp_path: Path) -
 
 
 def test_a_corrupt_key_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "issuer-key.pem").write_text("garbage")
-    assert "does not hold a private key" in refusal(run("token", "--admin", "--data", tmp_path))
+    (data_directory(tmp_path) / "issuer-key.pem").write_text("garbage")
+    assert "does not contain a private key" in refusal(run("token", "--admin", "--data", tmp_path))
 
 
 def test_neither_the_engines_nor_the_service_are_loaded_for_a_token(tmp_path: Path) -> None:
@@ -97,4 +98,4 @@ def test_the_command_itself_keeps_stdout_for_the_token(tmp_path: Path) -> None:
 def test_the_command_itself_fails_without_a_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "keyfence", "token", "--data", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Say either --tenant TENANT or --admin.\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Use either --tenant TENANT or --admin.\n")

@@ -15,7 +15,7 @@ from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 from .conftest import Run, refusal
-from .running import running
+from .keyfence_process import running
 
 NOW = 1000.0
 
@@ -83,7 +83,7 @@ def test_as_json_it_is_what_the_gate_sees(run: Run, gate: Gate, limits: Partitio
 def test_a_gate_without_limits_is_named_with_what_to_do(run: Run, gate: Gate, tmp_path: Path) -> None:
     gate.limits = None
     said = refusal(run("top", "--once", "--data", tmp_path, "--endpoint-url", gate.url))
-    assert said == f"The gate at {gate.url} has no limits for partitions: start it with --partition-limits."
+    assert said == f"The gate at {gate.url} does not count traffic: start it with --partition-limits."
 
 
 def test_where_no_gate_is_it_says_so(run: Run, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_directory_without_a_key_and_the_key_of_another_gate_are_refused(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--burst-seconds", "2"], "--burst-seconds has a meaning only with --partition-limits."),
+        (["--burst-seconds", "2"], "--burst-seconds needs --partition-limits."),
         (["--partition-limits", "--burst-seconds", "0"], "--burst-seconds must be more than 0 and at most 300."),
     ],
     ids=["alone", "nothing"],

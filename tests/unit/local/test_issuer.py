@@ -11,9 +11,10 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from keyfence.auth.principal import Role
-from keyfence.development import LOCAL_ISSUER
-from keyfence.local.data_directory import SecretUnusable
-from keyfence.local.issuer import FILE, LocalIssuer, local_issuer
+from keyfence.development_keys import LOCAL_ISSUER
+from keyfence.errors import BadInput
+from keyfence.local.data_directory import ISSUER_KEY_FILE, KeyFileUnusable, data_directory
+from keyfence.local.issuer import LocalIssuer, create_tenant_issuer, find_tenant_issuer, local_issuer
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def verified(token: str, issuer: LocalIssuer, audience: str) -> dict[str, Any]:
     return jwt.decode(token, key, algorithms=["ES256"], audience=audience, issuer=LOCAL_ISSUER)
 
 
-def test_a_tenants_token_has_exactly_the_agreed_claims(issuer: LocalIssuer) -> None:
+def test_a_tenants_token_has_exactly_the_documented_claims(issuer: LocalIssuer) -> None:
     before = int(time.time())
     token = issuer.token(tenant="acme", user="usr_1", role=Role.ADMIN, ttl=60, scopes=["introspect"])
     claims = verified(token, issuer, "keyfence")
@@ -46,12 +47,12 @@ def test_an_operators_token_belongs_to_no_tenant(issuer: LocalIssuer) -> None:
     assert set(claims) == {"iss", "aud", "sub", "exp", "iat", "jti"}
 
 
-def test_an_operators_token_is_not_for_tenants(issuer: LocalIssuer) -> None:
+def test_an_operators_token_is_refused_by_the_tenants_api(issuer: LocalIssuer) -> None:
     with pytest.raises(jwt.InvalidAudienceError):
         verified(issuer.admin_token(), issuer, "keyfence")
 
 
-def test_no_two_tokens_have_one_id(issuer: LocalIssuer) -> None:
+def test_each_token_has_an_id_of_its_own(issuer: LocalIssuer) -> None:
     tokens = [issuer.token(tenant="acme", user="u") for _ in range(5)]
     assert len({verified(token, issuer, "keyfence")["jti"] for token in tokens}) == 5
 
@@ -64,8 +65,8 @@ def test_the_published_key_is_public_and_marked_as_development(issuer: LocalIssu
     assert ["d" in key for key in published] == [False]
 
 
-def test_the_key_is_kept_for_its_owner_alone_and_used_again(tmp_path: Path, issuer: LocalIssuer) -> None:
-    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+def test_only_the_owner_can_read_the_key_and_it_is_used_again(tmp_path: Path, issuer: LocalIssuer) -> None:
+    assert stat.S_IMODE((tmp_path / ISSUER_KEY_FILE).stat().st_mode) == 0o600
     assert local_issuer(tmp_path).jwks() == issuer.jwks()
 
 
@@ -80,15 +81,32 @@ def test_two_directories_have_two_keys(tmp_path: Path, issuer: LocalIssuer) -> N
 @pytest.mark.parametrize(
     "content", [b"", b"garbage", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"]
 )
-def test_a_corrupt_key_file_is_said_in_a_sentence_and_left_alone(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(SecretUnusable, match=r"does not hold a private key: remove it"):
+def test_a_corrupt_key_file_is_an_error_and_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    (data_directory(tmp_path) / ISSUER_KEY_FILE).write_bytes(content)
+    with pytest.raises(KeyFileUnusable, match=r"does not contain a private key. Delete it"):
         local_issuer(tmp_path)
-    assert (tmp_path / FILE).read_bytes() == content
+    assert (tmp_path / ISSUER_KEY_FILE).read_bytes() == content
 
 
 def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
     key = ed25519.Ed25519PrivateKey.generate()
-    (tmp_path / FILE).write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    with pytest.raises(SecretUnusable, match="P-256"):
+    (tmp_path / ISSUER_KEY_FILE).write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    with pytest.raises(KeyFileUnusable, match="P-256"):
         local_issuer(tmp_path)
+
+
+def test_a_tenants_issuer_has_a_key_of_its_own_that_is_used_again(tmp_path: Path, issuer: LocalIssuer) -> None:
+    first = create_tenant_issuer(tmp_path, "https://id.initech.example")
+    other = create_tenant_issuer(tmp_path, "https://id.hooli.example")
+    assert create_tenant_issuer(tmp_path, "https://id.initech.example").jwks() == first.jwks()
+    assert len({issuer.kid, first.kid, other.kid}) == 3
+    token = find_tenant_issuer(tmp_path, "https://id.initech.example").token(tenant="initech", user="u")
+    key = jwt.PyJWKSet.from_dict(first.jwks())[jwt.get_unverified_header(token)["kid"]]
+    claims = jwt.decode(token, key, algorithms=["ES256"], audience="keyfence", issuer="https://id.initech.example")
+    assert claims["tenant"] == "initech"
+
+
+def test_an_issuer_without_a_key_is_named_with_the_command_that_creates_one(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="create one with `keyfence jwks --issuer https://"):
+        find_tenant_issuer(tmp_path, "https://id.initech.example")
+    assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from keyfence.auth.issuer import MAX_ISSUER
-from keyfence.development import LOCAL_ISSUER
+from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.errors import BadInput
 from keyfence.tenancy.issuers import MAX_JWKS, MAX_KEYS, TenantIssuer, issuer_digest, new_tenant_issuer
 from keyfence_iam.tenant import TenantId

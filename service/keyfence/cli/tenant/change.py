@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.operator import By, Id, Json, OperatorSession, checked_id
+from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
+from keyfence.cli.operator import By, Id, OperatorSession
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.codec import attribute
@@ -31,7 +31,7 @@ class TenantChange:
     json: bool
 
     def make(self, change: "Callable[[Context, TenantId], Awaitable[Tenant]]", told: "Callable[[Tenant], str]") -> None:
-        tenant = checked_id(self.id)
+        tenant = parse_tenant_option(self.id, "TENANT")
 
         async def work(desk: "Context") -> "Tenant":
             return await change(desk, tenant)
@@ -40,11 +40,11 @@ class TenantChange:
         self._tell(changed, told(changed))
 
     def _tell(self, changed: "Tenant", told: str) -> None:
-        from keyfence.cli.output import echo, tenant_json
+        from keyfence.cli.output import print_json, tenant_json
         from keyfence.settings import TENANT_CACHE_SECONDS
 
         if self.json:
-            echo(tenant_json(changed))
+            print_json(tenant_json(changed))
         else:
             typer.echo(f"{told}\nServers that are running know it within {TENANT_CACHE_SECONDS:g} seconds.")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.operator import Id, Json, OperatorSession, checked_id, unknown
+from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
+from keyfence.cli.operator import Id, OperatorSession, tenant_not_found
 from keyfence.local.data_directory import DEFAULT
 from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.tenancy.tenant import TenantStatus
@@ -43,7 +43,7 @@ def list_(
 
     [bold]Example:[/bold] keyfence tenant list --json | jq -r '.tenants[].id'
     """
-    from keyfence.cli.output import echo, tenant_json
+    from keyfence.cli.output import print_json, tenant_json
 
     async def work(desk: "Context") -> "list[Tenant]":
         found: list[Tenant] = []
@@ -55,7 +55,7 @@ def list_(
 
     found = OperatorSession(data, endpoint_url).read(work)
     if json:
-        echo({"tenants": [tenant_json(one) for one in found]})
+        print_json({"tenants": [tenant_json(one) for one in found]})
     else:
         typer.echo(f"{len(found):,} {'tenant' if len(found) == 1 else 'tenants'}.", err=True)
 
@@ -74,9 +74,12 @@ async def pages(
 
 
 def _print(tenants: "Sequence[Tenant]", *, headed: bool) -> None:
-    from keyfence.cli.output import console, minute, print_table, shown, status
+    from keyfence.cli.output import colored_status, console, escape_markup, format_minute, print_table
 
-    rows = [(one.id, status(one.status), one.tier, minute(one.created_at), shown(one.name)) for one in tenants]
+    rows = [
+        (one.id, colored_status(one.status), one.tier, format_minute(one.created_at), escape_markup(one.name))
+        for one in tenants
+    ]
     if rows:
         print_table(console(), HEADINGS if headed else ("",) * len(HEADINGS), rows, widths=WIDTHS)
 
@@ -93,20 +96,20 @@ def show(
 
     [bold]Example:[/bold] keyfence tenant show acme --events 100 --json
     """
-    from keyfence.cli.output import echo, event_json, shards_json, tenant_json
+    from keyfence.cli.output import event_json, print_json, shards_json, tenant_json
 
-    tenant = checked_id(id)
+    tenant = parse_tenant_option(id, "TENANT")
 
     async def work(desk: "Context") -> "tuple[Tenant, Sequence[TenantEvent], Mapping[str, ShardCounts]]":
         if (found := await desk.register.find(tenant)) is None:
-            raise unknown(tenant)
+            raise tenant_not_found(tenant)
         latest = await desk.register.events(tenant, first=events, after=None)
         return found, latest.items, desk.reshards.collections.counts(found.shards)
 
     found, happened, counts = OperatorSession(data, endpoint_url).read(work)
     if json:
         seen = {"shards": shards_json(counts), "events": [event_json(one) for one in happened]}
-        echo({**tenant_json(found), **seen})
+        print_json({**tenant_json(found), **seen})
     else:
         _print_tenant(found, happened, counts)
 
@@ -125,20 +128,20 @@ def _print_tenant(tenant: "Tenant", happened: "Sequence[TenantEvent]", counts: "
 
 
 def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
-    from keyfence.cli.output import minute, shown, status
+    from keyfence.cli.output import colored_status, escape_markup, format_minute
 
     yield "Tenant", f"[bold]{tenant.id}[/bold]"
-    yield "Name", shown(tenant.name)
-    yield "Status", status(tenant.status) + (f": {shown(tenant.reason)}" if tenant.reason else "")
+    yield "Name", escape_markup(tenant.name)
+    yield "Status", colored_status(tenant.status) + (f": {escape_markup(tenant.reason)}" if tenant.reason else "")
     yield "Tier", tenant.tier
     yield "Placement", tenant.placement
     if tenant.move is not None:
         way = "called off, back to" if tenant.move.back else "to"
         yield "Moving", f"{way} {tenant.move.goal}, {tenant.move.phase}, by {tenant.move.migration}"
-    yield "Issuer", shown(tenant.issuer) or "none of its own"
+    yield "Issuer", escape_markup(tenant.issuer) or "none of its own"
     yield "Stored", f"{tenant.stored_bytes:,} bytes when last weighed" if tenant.stored_bytes else "not weighed yet"
-    yield "Created", f"{minute(tenant.created_at)} UTC"
-    yield "Changed", f"{minute(tenant.updated_at)} UTC, version {tenant.version}"
+    yield "Created", f"{format_minute(tenant.created_at)} UTC"
+    yield "Changed", f"{format_minute(tenant.updated_at)} UTC, version {tenant.version}"
 
 
 def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
@@ -161,7 +164,12 @@ def _shards(counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str, str, str
 
 
 def _events(happened: "Sequence[TenantEvent]") -> Iterator[tuple[str, str, str, str]]:
-    from keyfence.cli.output import minute, shown
+    from keyfence.cli.output import escape_markup, format_minute
 
     for one in happened:
-        yield minute(one.created_at), one.kind, shown(one.by), shown(one.detail) if one.detail != "{}" else ""
+        yield (
+            format_minute(one.created_at),
+            one.kind,
+            escape_markup(one.by),
+            escape_markup(one.detail) if one.detail != "{}" else "",
+        )

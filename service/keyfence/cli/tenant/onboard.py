@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl
-from keyfence.cli.operator import By, Id, Json, OperatorSession, checked_id
+from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
+from keyfence.cli.operator import By, Id, OperatorSession
 from keyfence.cli.tenant.change import TenantChange
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
@@ -110,7 +110,7 @@ def onboard(
     from keyfence.admin.onboarding import OnboardingRequest
 
     wanted = OnboardingRequest(
-        id=checked_id(id),
+        id=parse_tenant_option(id, "TENANT"),
         name=name,
         tier=tier,
         owner_email=owner_email,
@@ -127,12 +127,12 @@ def onboard(
 
 
 def _tell(onboarded: "OnboardingResult", *, as_json: bool) -> None:
-    from keyfence.cli.output import echo, tenant_json
+    from keyfence.cli.output import print_json, tenant_json
 
     tenant, owner = onboarded.tenant, onboarded.owner
     if as_json:
         shown = {"id": owner.id, "email": owner.email, "name": owner.name, "role": owner.role}
-        echo({"created": onboarded.created, "tenant": tenant_json(tenant), "owner": shown})
+        print_json({"created": onboarded.created, "tenant": tenant_json(tenant), "owner": shown})
         return
     how = "is onboarded" if onboarded.created else "was there already, by the same request"
     typer.echo(f"{tenant.id} {how}: {tenant.name}, {tenant.tier}, {tenant.status}.")

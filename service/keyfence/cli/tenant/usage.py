@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl
+from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.cli.job_progress import AsJson, UnitRate, migrator_access
-from keyfence.cli.operator import Json, OperatorSession, checked_id, unknown
+from keyfence.cli.operator import OperatorSession, tenant_not_found
 from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def usage(
     now = datetime.now(UTC)
     low = start.replace(tzinfo=UTC) if start else now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     high = end.replace(tzinfo=UTC) if end else now
-    whose = None if id is None else CONTROL_PLANE if id == CONTROL_PLANE else checked_id(id)
+    whose = None if id is None else CONTROL_PLANE if id == CONTROL_PLANE else parse_tenant_option(id, "TENANT")
 
     async def work(desk: "Context") -> "tuple[list[Usage], PriceTable]":
         found = [await desk.usages.between(one, low, high) for one in await _named(desk, whose)]
@@ -74,17 +74,17 @@ async def _named(desk: "Context", whose: "TenantId | None") -> "Sequence[TenantI
     if whose is None:
         return [*[one.id async for some in pages(desk.register, None, None) for one in some], CONTROL_PLANE]
     if whose != CONTROL_PLANE and await desk.register.find(whose) is None:
-        raise unknown(whose)
+        raise tenant_not_found(whose)
     return [whose]
 
 
 def _echo(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) -> None:
-    from keyfence.cli.output import echo, moment
+    from keyfence.cli.output import format_timestamp, print_json
 
     table = {"region": prices.region, "asOf": f"{prices.as_of}", "read": f"{prices.read}", "write": f"{prices.write}"}
-    start, end = moment(found[0].start), moment(found[0].end)
+    start, end = format_timestamp(found[0].start), format_timestamp(found[0].end)
     told = [_json(one, prices, detailed=detailed) for one in found]
-    echo({"from": start, "to": end, "usdPerMillionUnits": table, "tenants": told})
+    print_json({"from": start, "to": end, "usdPerMillionUnits": table, "tenants": told})
 
 
 def _json(one: "Usage", prices: "PriceTable", *, detailed: bool) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _counts(counts: "UsageCounts", prices: "PriceTable") -> dict[str, Any]:
 
 
 def _print(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) -> None:
-    from keyfence.cli.output import console, minute, print_table
+    from keyfence.cli.output import console, format_minute, print_table
     from keyfence.usage.hourly_usage import UsageCounts
 
     out, (first, *_) = console(), found
@@ -112,7 +112,7 @@ def _print(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) ->
     total = sum((counts for _, counts in parts), UsageCounts())
     rows = [_row(name, counts, prices) for name, counts in (*parts, ("TOTAL", total))]
     print_table(out, ("OPERATION" if detailed else "TENANT", *HEADINGS), rows, numbers=HEADINGS)
-    out.print(f"\nFrom {minute(first.start)} to {minute(first.end)} UTC. {_priced(prices)}")
+    out.print(f"\nFrom {format_minute(first.start)} to {format_minute(first.end)} UTC. {_priced(prices)}")
 
 
 def _row(name: str, counts: "UsageCounts", prices: "PriceTable") -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from keyfence.development import DEVELOPMENT_KEY_PREFIX
+from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX
 from keyfence.errors import BadInput, Conflict
 from keyfence.jobs.offboard.export_file import SUFFIX, ExportDamaged, ExportDigest, digest_export
 from keyfence.jobs.offboard.start import OffboardingState

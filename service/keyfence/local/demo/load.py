@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from keyfence.auth.principal import Role
-from keyfence.development import LOCAL_ISSUER
+from keyfence.development_keys import LOCAL_ISSUER
 from keyfence.domains.activity.activity_log import activities
 from keyfence.domains.categories.access_patterns import categories
 from keyfence.domains.customers.access_patterns import customers

@@ -12,10 +12,10 @@ EngineName = Literal["auto", "moto", "dynoxide"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A running engine and a remark, in one line, on what becomes of its data."""
+    """A running engine and a description, in one line, on what becomes of its data."""
 
     engine: Engine
-    remark: str
+    description: str
 
 
 def start_engine(name: EngineName, directory: Path, progress: Progress) -> Choice:
@@ -28,8 +28,10 @@ def start_engine(name: EngineName, directory: Path, progress: Progress) -> Choic
         if name == "dynoxide":
             raise
         return _in_memory(progress, f"moto, since {missing.message.rstrip('.')}")
-    return Choice(engine=engine, remark=f"dynoxide, with its data kept in {directory}")
+    return Choice(engine=engine, description=f"dynoxide, with its data in {directory}")
 
 
 def _in_memory(progress: Progress, reason: str) -> Choice:
-    return Choice(engine=moto.start(progress), remark=f"{reason}: its data is in memory and ends with this process")
+    return Choice(
+        engine=moto.start(progress), description=f"{reason}: its data is in memory and ends with this process"
+    )

@@ -40,7 +40,7 @@ class Running:
 @contextmanager
 def running(*arguments: str, **environment: str) -> Iterator[Running]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.unit.cli.stand_in", *arguments],
+        [sys.executable, "-m", "tests.unit.cli.fake_app", *arguments],
         env=os.environ | environment,
         cwd=Path(__file__).parents[3],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""keyfence with a small application in place of the real one: `python -m tests.unit.cli.stand_in dev ...`."""
+"""keyfence with a small application in place of the real one: `python -m tests.unit.cli.fake_app dev ...`."""
 
 import asyncio
 import os
@@ -44,9 +44,9 @@ def local(settings: Settings, sessions: SessionIssuer) -> Starlette:
 
 
 async def set_up(settings: Settings, sessions: SessionIssuer, progress: Callable[[str], None]) -> None:
-    """Makes the table of the settings, after killing the engine whose lock file STAND_IN_KILLS names."""
+    """Makes the table of the settings, after killing the engine whose lock file FAKE_APP_KILLS names."""
     progress("creating the table")
-    if lock := os.environ.get("STAND_IN_KILLS"):
+    if lock := os.environ.get("FAKE_APP_KILLS"):
         kill_engine(Path(lock))
     FOUND.append(not administration(settings, sessions).create())
 

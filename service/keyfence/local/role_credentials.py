@@ -1,4 +1,4 @@
-"""Credentials as a compute service hands them to the process that it runs as a role: always good ones."""
+"""boto3 sessions that run as a role of the local AWS, with credentials that renew themselves."""
 
 from typing import Any
 
@@ -11,23 +11,23 @@ from keyfence_iam.gate.account.session_token import iso_seconds
 
 
 class RoleCredentialProvider(CredentialProvider):
-    """Sessions of one role, each followed by the next before it ends."""
+    """Gives out sessions of one role, as a compute service gives them to the process that it runs."""
 
     METHOD = "keyfence"
     CANONICAL_NAME = "Keyfence"
 
-    def __init__(self, sessions: SessionIssuer, role: str) -> None:
+    def __init__(self, issuer: SessionIssuer, role: str) -> None:
         super().__init__()
-        self._sessions = sessions
+        self._issuer = issuer
         self._role = role
 
     def load(self) -> RefreshableCredentials:
         return RefreshableCredentials.create_from_metadata(
-            metadata=self._next(), refresh_using=self._next, method=self.METHOD
+            metadata=self._issue(), refresh_using=self._issue, method=self.METHOD
         )
 
-    def _next(self) -> dict[str, Any]:
-        issued = self._sessions.issue_service_session(self._role)
+    def _issue(self) -> dict[str, Any]:
+        issued = self._issuer.issue_service_session(self._role)
         return {
             "access_key": issued.credentials.access_key,
             "secret_key": issued.credentials.secret_key,
@@ -36,6 +36,6 @@ class RoleCredentialProvider(CredentialProvider):
         }
 
 
-def boto_session_for(role: str, sessions: SessionIssuer) -> boto3.Session:
-    """Returns a session of this role. It reads neither credentials nor a profile from the environment."""
-    return boto_session_from(RoleCredentialProvider(sessions, role))
+def boto_session_for(role: str, issuer: SessionIssuer) -> boto3.Session:
+    """Returns a boto3 session of the role. It ignores credentials and profiles of the environment."""
+    return boto_session_from(RoleCredentialProvider(issuer, role))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keyfence.cli.dev_server import _gate
+from keyfence.cli.dev_server import _start_gate
 from keyfence.cli.process import listen
 from keyfence.local import gate_access
 from keyfence.local.role_policies import FILE
@@ -31,7 +31,7 @@ class Stopped:
 
 def started(engine: Stopped, directory: Path) -> Gate:
     with listen("127.0.0.1", 0) as listener:
-        return _gate(engine, "keyfence", b"k" * 32, listener.dup(), directory)
+        return _start_gate(engine, "keyfence", b"k" * 32, listener.dup(), directory)
 
 
 def suspender(gate: Gate) -> TenantSuspension:

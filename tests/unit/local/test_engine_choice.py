@@ -27,14 +27,14 @@ def no_dynoxide(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 def test_moto_is_moto_and_says_that_it_forgets(tmp_path: Path) -> None:
     chosen = choice.start_engine("moto", tmp_path, quiet)
-    assert chosen.remark == "moto: its data is in memory and ends with this process"
+    assert chosen.description == "moto: its data is in memory and ends with this process"
 
 
 def test_auto_falls_back_to_moto_and_says_why_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_dynoxide(monkeypatch, MISSING)
     chosen = choice.start_engine("auto", tmp_path, quiet)
     assert chosen.engine.name == "moto"
-    assert chosen.remark == "moto, since there is no npm: its data is in memory and ends with this process"
+    assert chosen.description == "moto, since there is no npm: its data is in memory and ends with this process"
 
 
 def test_dynoxide_asked_for_by_name_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +60,6 @@ def test_auto_takes_dynoxide_from_the_data_directory(
     chosen = choice.start_engine("auto", tmp_path, quiet)
     try:
         assert chosen.engine.persistent
-        assert str(tmp_path) in chosen.remark
+        assert str(tmp_path) in chosen.description
     finally:
         chosen.engine.stop()

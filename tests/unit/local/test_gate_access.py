@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from keyfence.local import gate_access
-from keyfence.local.compute import boto_session_for
+from keyfence.local.role_credentials import boto_session_for
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
