@@ -194,7 +194,7 @@ class World:
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.tables.control(writes=True), "the-tests").enter(made)
+        await TenantRepository(self.tables.for_control_plane(writes=True), "the-tests").enter(made)
         return tenant
 
     def session(self, tenant: TenantId, role: Role = Role.OWNER, user: str = "somebody", **claims: Any) -> Session:
@@ -205,7 +205,7 @@ class World:
         return Session(self.application, self.issuer.admin_token(user=user), NO_TENANT, "/admin/graphql")
 
     def table(self, tenant: TenantId, *, writes: bool = True, shards: ShardMap = UNSHARDED) -> Table:
-        return self.tables.tenant(TenantLocation(tenant=tenant, shards=shards), writes=writes)
+        return self.tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=writes)
 
     def client(self, tenant: TenantId, *, read_only: bool = False) -> "DynamoDBClient":
         """A plain boto3 client that is this tenant, at the gate."""

@@ -64,7 +64,7 @@ class Server:
             created_at=now,
             updated_at=now,
         )
-        await TenantRepository(self.world.tables.control(writes=True), "the-tests").enter(made)
+        await TenantRepository(self.world.tables.for_control_plane(writes=True), "the-tests").enter(made)
         return self.session(self.world.session(id))
 
     def session(self, session: Session) -> Session:
@@ -72,8 +72,8 @@ class Server:
 
     @property
     def flushing(self) -> UsageFlusher:
-        return UsageFlusher(self.admission.ledger, UsageRepository(self.tables.control(writes=True)))
+        return UsageFlusher(self.admission.ledger, UsageRepository(self.tables.for_control_plane(writes=True)))
 
     @property
     def usages(self) -> UsageRepository:
-        return UsageRepository(self.world.tables.control(writes=False))
+        return UsageRepository(self.world.tables.for_control_plane(writes=False))

@@ -48,7 +48,7 @@ def _table_of_another_version(directory: Path) -> None:
             ConnectionOptions(region="us-east-1", endpoint_url=engine.url),
             Credentials("AKIALOCAL00000000000", "local"),
         )
-        TableAdmin.connect(wire, "keyfence", load_domains().entities.projections, anybody).boto.create_table(**older)
+        TableAdmin.connect(wire, "keyfence", load_domains().entities.projections, anybody).client.create_table(**older)
     finally:
         engine.stop()
 

@@ -39,7 +39,7 @@ def spot(
 @pytest.fixture
 async def fleet(world: World) -> AsyncIterator[FleetTraffic]:
     """Forgets what was said in it."""
-    made = FleetTraffic(world.tables.control(writes=True))
+    made = FleetTraffic(world.tables.for_control_plane(writes=True))
     yield made
     for server in ("one", "other"):
         await made.forget(server)
@@ -89,7 +89,7 @@ async def test_never_fewer_slots_are_recommended_than_there_are(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     counts = {"open_orders": ShardCounts(read_shards=16, write_shards=16)}
-    register = TenantRepository(world.tables.control(writes=True), "the-tests")
+    register = TenantRepository(world.tables.for_control_plane(writes=True), "the-tests")
     await register.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
     place = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
     whole = place._replace(partition=f"TENANT#{tenant}#OPEN")
@@ -123,7 +123,7 @@ async def test_a_server_tells_the_others_while_it_runs_and_not_when_it_is_gone(w
     """In a fleet so large that a unit or two are its part of what is hot."""
     settings = world.settings.model_copy(update={"traffic_seconds": 0.02, "servers": 1_000})
     server = Service(aws_access(settings, world.gate.sessions).connect()).app
-    fleet = FleetTraffic(world.tables.control(writes=False))
+    fleet = FleetTraffic(world.tables.for_control_plane(writes=False))
 
     async def seen() -> set[str]:
         return {one.place.partition for one in (await fleet.hot()).partitions if one.place.tenant == owner.tenant}

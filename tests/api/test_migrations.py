@@ -19,7 +19,7 @@ AT = datetime(2026, 11, 16, tzinfo=UTC)
 
 async def test_a_migration_is_told_as_it_is_kept(world: World, tenant: TenantId) -> None:
     made = new_job(JobKind.KEYS, tenant, by="ann", at=AT, detail={"type": "User"})
-    await JobStore(world.tables.control(writes=True)).add(made)
+    await JobStore(world.tables.for_control_plane(writes=True)).add(made)
     told = await world.operator().ask(ASKED, id=made.id)
     assert told["migration"] == {
         "id": made.id,

@@ -32,8 +32,8 @@ async def _user(world: World, tenant: str, email: str) -> User:
 
 async def _poison(world: World, user: User, attacker: str, victim: str) -> None:
     """Write with the attacker's own table key and the victim's index keys, as raw credentials could."""
-    item = users.item(user, Fence.for_tenant(parse_tenant_id(attacker)), UNSHARDED)
-    index = users.index_item(user, Fence.for_tenant(parse_tenant_id(victim)), UNSHARDED)
+    item = users.to_item(user, Fence.for_tenant(parse_tenant_id(attacker)), UNSHARDED)
+    index = users.key_attributes(user, Fence.for_tenant(parse_tenant_id(victim)), UNSHARDED)
     poisoned = {**item, **{name: value for name, value in index.items() if name.startswith("GSI")}}
     await world.table(parse_tenant_id(attacker)).caller.call(
         "PutItem", {"TableName": world.tables.name, "Item": poisoned}

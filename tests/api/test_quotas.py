@@ -97,7 +97,7 @@ async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(wo
 
 
 async def server_tenant(server: Server, session: Session) -> Any:
-    return await TenantRepository(server.world.tables.control(writes=False), "the-tests").get(session.tenant)
+    return await TenantRepository(server.world.tables.for_control_plane(writes=False), "the-tests").get(session.tenant)
 
 
 @pytest.mark.one_engine

@@ -235,7 +235,7 @@ async def lived(world: World, session: Session, seconds: float, until: Callable[
 
 
 async def now_used(world: World, session: Session) -> int:
-    usages = UsageRepository(world.tables.control(writes=False))
+    usages = UsageRepository(world.tables.for_control_plane(writes=False))
     now = datetime.now(UTC)
     found = await usages.between(session.tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     return found.total.requests
@@ -262,10 +262,10 @@ async def test_a_server_writes_while_it_runs(world: World, owner: Session) -> No
 
 async def test_what_a_command_uses_is_its_tenants_when_it_ends(world: World, tenant: TenantId) -> None:
     async with metered_tables(world.tables) as tables:
-        await UserRepository(tables.tenant(TenantLocation(tenant=tenant), writes=False)).newest(first=5, after=None)
-        await tables.tenant(TenantLocation(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
+        await UserRepository(tables.for_tenant(TenantLocation(tenant=tenant), writes=False)).newest(first=5, after=None)
+        await tables.for_tenant(TenantLocation(tenant=tenant), writes=False).find(user_by_id, id="usr_nobody")
     now = datetime.now(UTC)
-    usages = UsageRepository(world.tables.control(writes=False))
+    usages = UsageRepository(world.tables.for_control_plane(writes=False))
     found = await usages.between(tenant, now - timedelta(hours=2), now + timedelta(hours=1))
     (outside,) = found.operations.values()
     assert list(found.operations) == ["outside"]
@@ -274,9 +274,9 @@ async def test_what_a_command_uses_is_its_tenants_when_it_ends(world: World, ten
 
 @pytest.mark.one_engine
 async def test_a_larger_storage_is_known_though_weighing_makes_no_version(world: World, tenant: TenantId) -> None:
-    registry = TenantCache(world.tables.control(writes=False), max_age=0.0)
+    registry = TenantCache(world.tables.for_control_plane(writes=False), max_age=0.0)
     before = await registry.get(tenant)
     weighed = UpdateExpression(sets={("storedBytes",): 77})
-    await world.tables.control(writes=True).write(update_attributes(tenants, {"id": tenant}, weighed))
+    await world.tables.for_control_plane(writes=True).write(update_attributes(tenants, {"id": tenant}, weighed))
     after = await registry.get(tenant)
     assert (after.version, after.stored_bytes) == (before.version, 77)

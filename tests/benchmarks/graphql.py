@@ -88,7 +88,7 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
     verifier = tenant_verifier(world.settings)
     executor = GraphQLExecutor(load_domains().schema)
     request = GraphQLRequest(query=QUERY)
-    tenant = await TenantCache(world.tables.control(writes=False)).get(session.tenant)
+    tenant = await TenantCache(world.tables.for_control_plane(writes=False)).get(session.tenant)
     admission = Admission(limits=TenantLimitsCache(), ledger=UsageLedger(), total=world.tables.meter)
     caller = TenantRequest(await verifier.verify(session.token), tenant, admission.admit(tenant), location_of(tenant))
     table = world.table(session.tenant, writes=False)
@@ -98,7 +98,9 @@ async def _parts(world: World, session: Session) -> dict[str, Callable[[], Await
         return executor.prepare(request)
 
     async def execute() -> object:
-        table = canned.tables.tenant(caller.location, writes=False, meter=caller.admitted, lane=caller.admitted.slot)
+        table = canned.tables.for_tenant(
+            caller.location, writes=False, meter=caller.admitted, call_limit=caller.admitted.slot
+        )
         return await executor.execute(executor.prepare(request), Context(caller, table), request_id="")
 
     return {
@@ -122,7 +124,7 @@ async def _canned(world: World, session: Session) -> World:
             return answers[-1]
 
     await UserRepository(
-        replace(world.tables, client=Tape({})).tenant(TenantLocation(tenant=session.tenant), writes=False)
+        replace(world.tables, client=Tape({})).for_tenant(TenantLocation(tenant=session.tenant), writes=False)
     ).newest(first=20, after=None)
     tables = replace(world.tables, client=Canned(answers[0]))
     return replace(world, tables=tables, application=_canned_application(world, answers[0], session))

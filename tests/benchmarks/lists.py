@@ -31,11 +31,11 @@ class Slots:
 
     async def fetch(self, slot: ShardReader, count: int) -> None:
         """One Query, which says that there is more unless it came to the end."""
-        start = slot.resume["SK"]["S"] if slot.resume else "~"
+        start = slot.start_key["SK"]["S"] if slot.start_key else "~"
         found = [text for text in self.items.get(int(slot.partition), []) if text < start]
         slot.items += [{"SK": {"S": text}} for text in found[:count]]
-        slot.resume = {"SK": {"S": found[count - 1]}} if len(found) >= count else None
-        slot.ended = slot.resume is None
+        slot.start_key = {"SK": {"S": found[count - 1]}} if len(found) >= count else None
+        slot.exhausted = slot.start_key is None
         self.queries[slot.partition] += 1
         self.read += len(found[:count])
 

@@ -131,7 +131,7 @@ async def _tenants(world: World, quota: int) -> tuple[Session, Session, Session]
         for number in range(40):
             create = UserRepository(world.table(session.tenant)).create
             await create(email=f"{number}@x.example", name=f"User {number}", role=Role.MEMBER)
-    register = TenantRepository(world.tables.control(writes=True), "benchmark")
+    register = TenantRepository(world.tables.for_control_plane(writes=True), "benchmark")
     limited = QuotaOverrides(requests_per_second=quota, read_units_per_second=quota * 10, write_units_per_second=quota)
     await register.change(noisy.tenant, "quotas", lambda one: replace(one, overrides=limited), detail={})
     return quiet, noisy, free

@@ -78,8 +78,8 @@ class Tenant:
 
     async def table(self) -> Table:
         home = self.registry.home(await self.registry.served(self.id))
-        table = self.world.tables.tenant(home, writes=True)
-        return replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=1)))
+        table = self.world.tables.for_tenant(home, writes=True)
+        return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1)))
 
     async def _one(self, number: int) -> None:
         made, phase = _entry(number), self.phase
@@ -139,7 +139,7 @@ async def _run(world: World, given: argparse.Namespace) -> None:
 
 
 async def _tenant(world: World, name: str, rate: float) -> Tenant:
-    registry = TenantCache(world.tables.control(writes=False), max_age=CACHE_SECONDS)
+    registry = TenantCache(world.tables.for_control_plane(writes=False), max_age=CACHE_SECONDS)
     return Tenant(world, await world.new_tenant(name), registry, rate)
 
 
@@ -152,7 +152,7 @@ def _settle() -> float:
 
 
 async def _resharded(world: World, tenant: TenantId, shards: int) -> None:
-    control = world.tables.control(writes=True)
+    control = world.tables.for_control_plane(writes=True)
     register, made = TenantRepository(control, "benchmark"), list[Job]()
     await StartReshard(register, world.tables.entities.collections, carry_on=made.append)(tenant, COLLECTION, shards)
 
@@ -182,7 +182,7 @@ def _show(loud: Tenant, quiet: Tenant) -> None:
 async def _listed(tenant: Tenant) -> int:
     listed, after = Counter[str](), None
     table = await tenant.table()
-    table = replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=20)))
+    table = replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=20)))
     while True:
         page = await ActivityRepository(table).latest(first=100, after=after)
         listed.update(one.id for one in page.items)

@@ -32,7 +32,7 @@ def main() -> None:
 
 async def _measure(times: int) -> None:
     vending = SessionCache(_at_once, budget=call_budget(1e9))
-    handles = [TenantCredentials(vending).tenant(tenant, writes=False) for tenant in TENANTS]
+    handles = [TenantCredentials(vending).for_tenant(tenant, writes=False) for tenant in TENANTS]
     for handle in handles:
         await handle()
     one = await _cpu(handles[:1], times)

@@ -22,7 +22,7 @@ from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId, new_store
 from keyfence.domains.users.access_patterns import email_claims, settings, users
 from keyfence.domains.users.model import EmailClaim, Setting, User, UserId
-from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
+from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from keyfence.store.entity import Entity
 from keyfence.store.ids import new_id
 from keyfence.store.key_template import KeyPath
@@ -63,8 +63,8 @@ class Crowd:
         circles = [_group(number, now) for number in range(joined)]
         edges = [_edge(people[0], circle, now) for circle in circles]
         edges += [_edge(person, circles[0], now) for person in people[1:]]
-        people[0] = replace(people[0], head=_head({one.group_id: one for one in edges[:joined]}))
-        circles[0] = replace(circles[0], head=_head({edges[0].user_id: edges[0]} | _by_user(edges[joined:])))
+        people[0] = replace(people[0], embedded_edges=_head({one.group_id: one for one in edges[:joined]}))
+        circles[0] = replace(circles[0], embedded_edges=_head({edges[0].user_id: edges[0]} | _by_user(edges[joined:])))
         buyers = [_customer(number, now) for number in range(size)]
         wares = [_product(number, SHELF, now) for number in range(size)]
         return cls(
@@ -132,13 +132,15 @@ def _user(number: int, now: datetime) -> User:
         name=f"U{number}",
         role=Role.MEMBER,
         setting_names=names,
-        head=EmbeddedEdges(),
+        embedded_edges=EmbeddedEdges(),
         **_times(now),
     )
 
 
 def _group(number: int, now: datetime) -> Group:
-    return Group(id=GroupId(new_id("grp")), name=f"G{number:05}", head=EmbeddedEdges(), member_count=1, **_times(now))
+    return Group(
+        id=GroupId(new_id("grp")), name=f"G{number:05}", embedded_edges=EmbeddedEdges(), member_count=1, **_times(now)
+    )
 
 
 def _edge(user: User, group: Group, now: datetime) -> Membership:
@@ -150,7 +152,7 @@ def _by_user(edges: list[Membership]) -> dict[str, Membership]:
 
 
 def _head(edges: Any) -> EmbeddedEdges:
-    first = sorted(edges)[:SIZE]
+    first = sorted(edges)[:MAX_EMBEDDED_EDGES]
     return EmbeddedEdges({child: edges[child].attributes for child in first}, first[-1])
 
 

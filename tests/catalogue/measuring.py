@@ -10,7 +10,7 @@ from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import DynamoDbClient
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
-from keyfence.store.table import TRANSACTION
+from keyfence.store.table import MAX_TRANSACTION_WRITES
 from keyfence_iam.tenant import TenantId
 from tests.catalogue.crowd import Crowd
 from tests.catalogue.fields import MUTATIONS, QUERIES, document, variables
@@ -45,11 +45,11 @@ async def fill(world: World, tenant: TenantId, crowd: Crowd) -> int:
     """Past the gate, straight into the engine, which is quickest with transactions."""
     fence, table = Fence.for_tenant(tenant), world.tables.name
     puts = [
-        {"Put": {"TableName": table, "Item": entity.item(model, fence, UNSHARDED)}} for entity, model in crowd.kept()
+        {"Put": {"TableName": table, "Item": entity.to_item(model, fence, UNSHARDED)}} for entity, model in crowd.kept()
     ]
     engine = DynamoDbClient(replace(connection_options(world.settings), endpoint_url=world.engine_url))
-    for start in range(0, len(puts), TRANSACTION):
-        await engine.call("TransactWriteItems", {"TransactItems": puts[start : start + TRANSACTION]}, NOBODY)
+    for start in range(0, len(puts), MAX_TRANSACTION_WRITES):
+        await engine.call("TransactWriteItems", {"TransactItems": puts[start : start + MAX_TRANSACTION_WRITES]}, NOBODY)
     engine.close()
     return len(puts)
 

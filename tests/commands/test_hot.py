@@ -33,7 +33,9 @@ def test_what_is_hot_is_shown_as_a_table_and_as_json(world: World) -> None:
     lone = PartitionLoad(
         Partition(ACME, "table", "TENANT#acme#PRODUCT#[red]"), "", {step: TrafficCounts(write=5_000.0)}
     )
-    asyncio.run(FleetTraffic(world.tables.control(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,))))
+    asyncio.run(
+        FleetTraffic(world.tables.for_control_plane(writes=True)).put("one", HotPartitionReport((lone, slot), (whole,)))
+    )
     code, out, said = hot()
     assert (code, said) == (0, "")
     heading, first, second = (line.split() for line in out.splitlines())

@@ -47,7 +47,7 @@ def test_a_table_of_another_version_is_told_apart_with_what_to_do(
     older["GlobalSecondaryIndexes"][2]["Projection"]["NonKeyAttributes"].remove("bill")
     TableAdmin.connect(
         ConnectionOptions(region="us-east-1", endpoint_url=engine_url), older["TableName"], {}
-    ).boto.create_table(**older)
+    ).client.create_table(**older)
     said = CliRunner().invoke(app, ["table", "--create"])
     assert (said.exit_code, said.stdout) == (1, "Found the table by-another-version.\n")
     assert said.stderr.splitlines()[:2] == [

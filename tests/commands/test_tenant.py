@@ -264,7 +264,7 @@ def test_usage_is_told_by_operation_and_by_tenant_with_what_it_costs(world: Worl
         _hour(tenant, datetime(2026, 4, 1, tzinfo=UTC), users=users),
         _hour(CONTROL_PLANE, noon, outside=UsageCounts(read_units=Decimal(8))),
     ]
-    asyncio.run(UsageRepository(world.tables.control(writes=True)).put(hours))
+    asyncio.run(UsageRepository(world.tables.for_control_plane(writes=True)).put(hours))
     span = ("--from", "2026-02-20", "--to", "2026-04-01")
     found = told("usage", tenant, *span)
     assert (found["from"], found["to"]) == ("2026-02-20T00:00:00Z", "2026-04-01T00:00:00Z")

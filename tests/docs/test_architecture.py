@@ -15,7 +15,7 @@ from keyfence.http.request import BODY_LIMIT
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.dual_write import caller
 from keyfence.store.dynamodb.caller import RetryPolicy
-from keyfence.store.keys import PARTITION_BYTES, SORT_BYTES
+from keyfence.store.keys import MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES
 from keyfence.store.writes import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
 from keyfence.tenancy import cache
 from keyfence.usage import ledger
@@ -45,7 +45,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",
-        f"{caller.ROUNDS} rounds, the same pauses, then THROTTLED",
+        f"{caller.MAX_ATTEMPTS} rounds, the same pauses, then THROTTLED",
         f"as the registry may remember the tenant and {TENANT_USE_SECONDS:g} s more",
         f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
         f"`http/request.py` reads at most {BODY_LIMIT:,} bytes",
@@ -53,7 +53,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),
         f"from {SESSIONS.expiry_margin:g} s before its session ends",
         f"{session_cache.MAX_SESSIONS:,}; gone {SESSIONS.expiry_margin:g} s before they end",
-        f"A partition key may have {PARTITION_BYTES:,} bytes and a sort key {SORT_BYTES:,}",
+        f"A partition key may have {MAX_PARTITION_KEY_BYTES:,} bytes and a sort key {MAX_SORT_KEY_BYTES:,}",
     ],
 )
 def test_a_number_is_the_codes_own(sentence: str) -> None:

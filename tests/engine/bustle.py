@@ -32,11 +32,11 @@ class Server:
 
     @classmethod
     def of(cls, world: World, age: float) -> "Server":
-        return cls(world, TenantCache(world.tables.control(writes=False), max_age=age, max_use=GRACE))
+        return cls(world, TenantCache(world.tables.for_control_plane(writes=False), max_age=age, max_use=GRACE))
 
     async def table(self, tenant: TenantId, *, writes: bool) -> Table:
         home = self.registry.home(await self.registry.served(tenant))
-        return self.world.tables.tenant(home, writes=writes)
+        return self.world.tables.for_tenant(home, writes=writes)
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Bustle:
     async def final(self) -> list[str]:
         """Once nothing moves any more: by where its items are, however long that takes."""
         tenant = await self.servers[0].registry.served(self.tenant)
-        table, found, after = self.world.tables.tenant(location_of(tenant), writes=False), list[str](), None
+        table, found, after = self.world.tables.for_tenant(location_of(tenant), writes=False), list[str](), None
         while True:
             page = await UserRepository(table).newest(first=100, after=after)
             found += [user.email for user in page.items]

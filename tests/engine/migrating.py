@@ -49,7 +49,7 @@ def user(number: int) -> User:
 
 def right_items(tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> list[Item]:
     fence = Fence.for_tenant(tenant)
-    return [users.item(user(number), fence, shards) for number in range(count)]
+    return [users.to_item(user(number), fence, shards) for number in range(count)]
 
 
 def without_keys(items: Sequence[Item]) -> list[Item]:

@@ -46,7 +46,7 @@ class Moving:
 
     async def publish(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Tenant:
         move = phase and TableMove(target=placement.other, phase=phase, migration="mig_test")
-        register = TenantRepository(self.world.tables.control(writes=True), "the-tests")
+        register = TenantRepository(self.world.tables.for_control_plane(writes=True), "the-tests")
         return await register.change(
             self.tenant,
             "tenant.moved",
@@ -58,7 +58,7 @@ class Moving:
         return location_of(await self.publish(phase, placement))
 
     async def table(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Table:
-        return self.world.tables.tenant(await self.home(phase, placement), writes=True)
+        return self.world.tables.for_tenant(await self.home(phase, placement), writes=True)
 
     def server(self) -> Session:
         application = self.world.serve()
@@ -75,11 +75,11 @@ class Moving:
 
     async def backfill(self) -> None:
         home = TenantLocation(tenant=self.tenant, also_write_to=Reach.SILO)
-        caller = self.world.tables.tenant(home, writes=True).caller
+        caller = self.world.tables.for_tenant(home, writes=True).caller
         likeness = ItemSync(caller=caller, source=self.pool, target=self.silo)
         for partition, sort in {key for items in self.both() for key in items}:
-            outcome = await likeness.make({"PK": {"S": partition}, "SK": {"S": sort}})
-            assert outcome is not SyncOutcome.CHANGED
+            outcome = await likeness.sync({"PK": {"S": partition}, "SK": {"S": sort}})
+            assert outcome is not SyncOutcome.CONFLICT
 
 
 def _sorted(item: dict[str, Any]) -> dict[str, Any]:

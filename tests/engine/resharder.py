@@ -86,7 +86,7 @@ class Resharder:
 
     async def table(self, world: World, tenant: TenantId) -> Table:
         """As a server has it that has just read the map."""
-        return world.tables.tenant(location_of(await self.register.get(tenant)), writes=True)
+        return world.tables.for_tenant(location_of(await self.register.get(tenant)), writes=True)
 
 
 async def seen(table: Table, crowd: Crowd, collection: str, first: int) -> list[Any]:

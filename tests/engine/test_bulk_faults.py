@@ -34,7 +34,7 @@ def _faultless(world: World) -> Iterator[None]:
 
 def hasty(table: Table) -> Importer:
     """An import that dies of the first call that fails."""
-    once = replace(table.caller, patience=RetryPolicy(attempts=1))
+    once = replace(table.caller, retry_policy=RetryPolicy(attempts=1))
     return Importer(RecordWriter(replace(table, caller=once, activity_log=activity_log("import"))))
 
 

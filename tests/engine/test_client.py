@@ -107,7 +107,7 @@ async def test_an_answer_that_does_not_fit_its_checksum_is_a_lost_one(client: Dy
     script.headers = {"x-amz-crc32": "1"}
     with pytest.raises(DynamoDbError) as refused:
         await client.call("Query", {}, SOMEBODY)
-    assert (refused.value.code, refused.value.meaning.retry) == ("ConnectionLost", True)
+    assert (refused.value.code, refused.value.rule.retryable) == ("ConnectionLost", True)
 
 
 async def test_nobody_listening_and_nobody_answering_are_lost_connections() -> None:
@@ -128,7 +128,7 @@ async def test_what_a_refused_call_consumed_is_kept_where_it_is_said(client: Dyn
     script.body = b'{"__type": "x#ConditionalCheckFailedException", "ConsumedCapacity": {"CapacityUnits": 2.0}}'
     with pytest.raises(DynamoDbError) as refused:
         await client.call("PutItem", {}, SOMEBODY)
-    assert refused.value.consumed == {"CapacityUnits": 2.0}
+    assert refused.value.consumed_capacity == {"CapacityUnits": 2.0}
 
 
 async def test_reasons_of_a_cancelled_transaction_are_kept_in_order(client: DynamoDbClient, script: Script) -> None:
@@ -139,5 +139,5 @@ async def test_reasons_of_a_cancelled_transaction_are_kept_in_order(client: Dyna
     )
     with pytest.raises(DynamoDbError) as refused:
         await client.call("TransactWriteItems", {}, SOMEBODY)
-    assert refused.value.reasons == ("None", "ConditionalCheckFailed", "None")
-    assert refused.value.meaning.retry is False
+    assert refused.value.cancellation_reasons == ("None", "ConditionalCheckFailed", "None")
+    assert refused.value.rule.retryable is False

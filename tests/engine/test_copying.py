@@ -56,7 +56,7 @@ async def test_many_go_in_one_transaction_and_large_ones_in_several(world: World
     items = right_items(tenant, COUNT)
     large = [item | {"SK": {"S": "LARGE"}, "text": {"S": "x" * 300_000}} for item in items[:4]]
     with copying(world, tenant) as (by, recorder, copies):
-        await by.silos.make(tenant)
+        await by.silos.create(tenant)
         for given, transactions in ((items, 2), (large, 2)):
             put(world, given)
             recorder.calls.clear()
@@ -73,7 +73,7 @@ async def test_what_changes_meanwhile_is_copied_as_it_is_then_and_the_others_wit
     put(world, items)
     changed = items[3] | {"name": {"S": "newer"}, "version": {"N": "2"}}
     with copying(world, tenant) as (by, recorder, copies):
-        await by.silos.make(tenant)
+        await by.silos.create(tenant)
         caller = replace(copies.table.caller, client=Rival(recorder, world, changed))
         disturbed = replace(copies, table=replace(copies.table, caller=caller))
         assert (await disturbed.copy(items)).changed == COUNT

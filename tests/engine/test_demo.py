@@ -41,7 +41,7 @@ async def loaded(world: World) -> World:
     with pytest.raises(KeyfenceError):
         await load_demo(world.tables, lambda _: None)
     world.gate.faults = ()
-    assert await TenantCache(world.tables.control(writes=False)).find(parse_tenant_id("acme")) is None
+    assert await TenantCache(world.tables.for_control_plane(writes=False)).find(parse_tenant_id("acme")) is None
     said: list[str] = []
     await load_demo(world.tables, said.append)
     assert said == [f"loading the demo tenant {name}" for name in TENANTS]
@@ -68,7 +68,7 @@ async def test_heads_counts_and_claims_agree_with_the_edges(loaded: World, name:
     for listed in found:
         group = await GroupRepository(table).get(listed.id)
         known = await MembershipRepository(table).of_group(
-            group.id, group.head or EmbeddedEdges(), first=50, after=None
+            group.id, group.embedded_edges or EmbeddedEdges(), first=50, after=None
         )
         assert known.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
     tallied = await table.find(user_tallies.get())
@@ -78,7 +78,9 @@ async def test_heads_counts_and_claims_agree_with_the_edges(loaded: World, name:
         user = await UserRepository(table).find_by_email(demo.email(person))
         assert user
         whole = await UserRepository(table).get(user.id)
-        known = await MembershipRepository(table).of_user(user.id, whole.head or EmbeddedEdges(), first=50, after=None)
+        known = await MembershipRepository(table).of_user(
+            user.id, whole.embedded_edges or EmbeddedEdges(), first=50, after=None
+        )
         assert known.items == (await table.page(groups_of_user, first=50, user_id=user.id)).items
 
 

@@ -56,12 +56,12 @@ def test_a_silo_is_the_table_that_the_definition_says_and_is_gone_when_removed(b
     assert made.create()
     assert not made.create(), "to do it again changes nothing"
     assert made.differences() == []
-    made.boto.delete_table(TableName=made.table)
+    made.client.delete_table(TableName=made.table)
     assert made.differences() == ["it does not exist"]
 
 
 def test_the_migrator_neither_changes_nor_removes_the_pool_nor_a_table_besides(beside: Silos, world: World) -> None:
-    client, engine = beside.making(beside.pool).boto, world.engine_client()
+    client, engine = beside.making(beside.pool).client, world.engine_client()
     before = engine.describe_table(TableName=beside.pool)["Table"]
     for table in (beside.pool, f"{beside.pool}-silo", f"{beside.pool}-silos-x", f"x{beside.pool}-silo-x"):
         assert {name: code(act) for name, act in changes(client, table).items()} == dict.fromkeys(
@@ -74,7 +74,7 @@ def test_the_migrator_neither_changes_nor_removes_the_pool_nor_a_table_besides(b
 @pytest.mark.parametrize("role", ROLES)
 def test_nobody_else_makes_changes_or_removes_a_silo(beside: Silos, role: str) -> None:
     silo = beside.of(TENANT)
-    client = beside.making(silo, role).boto
+    client = beside.making(silo, role).client
     assert {code(act) for act in changes(client, silo).values()} == {"AccessDeniedException"}
     assert code(lambda: client.scan(TableName=silo)) == "AccessDeniedException"
 

@@ -68,16 +68,16 @@ class Server:
 
     def __post_init__(self) -> None:
         self.traffic = PartitionObserver(TrafficWindow(self.clock))
-        control = self.world.tables.control(writes=True)
+        control = self.world.tables.for_control_plane(writes=True)
         register = TenantRepository(control, NAME, self.clock.moment)
         fleet = FleetTraffic(control, self.clock.moment)
         autopilot = Autopilot(register=register, collections=COLLECTIONS, now=self.clock.moment)
         self.flushing = TrafficPublisher(HotPartitionFinder(self.traffic.window, NAMING), fleet, autopilot)
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
-        tables = replace(self.world.tables, watcher=self.traffic)
-        made = tables.tenant(TenantLocation(tenant=tenant, shards=shards), writes=True)
-        return replace(made, caller=replace(made.caller, patience=RetryPolicy(attempts=2, first_pause=0.0)))
+        tables = replace(self.world.tables, observer=self.traffic)
+        made = tables.for_tenant(TenantLocation(tenant=tenant, shards=shards), writes=True)
+        return replace(made, caller=replace(made.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
 
     async def open(self, tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> None:
         table = self.table(tenant, shards)
@@ -124,7 +124,7 @@ def server(world: World, clock: Clock, limits: PartitionLimits) -> Server:
 
 
 async def hottest(world: World, clock: Clock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
-    control = world.tables.control(writes=False)
+    control = world.tables.for_control_plane(writes=False)
     found = await HotPartitions(control, FleetTraffic(control, clock.moment), COLLECTIONS).hottest(first=first)
     return [one for one in found if one.spot.place.tenant in tenants]
 
@@ -136,7 +136,7 @@ def turned_away(limits: PartitionLimits, partition: str) -> int:
 
 
 async def kinds(world: World, tenant: TenantId) -> list[str]:
-    page = await world.tables.control(writes=False).page(events_of_tenant, first=20, tenant=tenant)
+    page = await world.tables.for_control_plane(writes=False).page(events_of_tenant, first=20, tenant=tenant)
     return [one.kind for one in page.items if one.kind.startswith("shards.")]
 
 
@@ -191,7 +191,7 @@ async def test_what_servers_see_is_summed_and_a_server_that_is_quiet_drops_out(
 async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes_no_further_than_the_tier(
     world: World, tenant: TenantId, clock: Clock, server: Server
 ) -> None:
-    register = TenantRepository(world.tables.control(writes=True), NAME, clock.moment)
+    register = TenantRepository(world.tables.for_control_plane(writes=True), NAME, clock.moment)
     server.flushing.autopilot = Autopilot(
         register=register,
         collections=COLLECTIONS,

@@ -38,11 +38,11 @@ class Overtaken(TenantRepository):
 
 
 def register_of(world: World) -> TenantRepository:
-    return TenantRepository(world.tables.control(writes=True), "an-operator")
+    return TenantRepository(world.tables.for_control_plane(writes=True), "an-operator")
 
 
 def found(world: World) -> Identities:
-    return Identities(world.tables.control(writes=False))
+    return Identities(world.tables.for_control_plane(writes=False))
 
 
 async def claimed(world: World, id: str | None = None, issuer: str | None = None) -> tuple[TenantId, Provider]:
@@ -156,7 +156,7 @@ async def test_a_tenant_that_is_not_there_gets_no_keys(world: World) -> None:
 
 async def test_a_freed_issuer_is_not_given_keys_by_the_tenant_that_had_it(world: World) -> None:
     id, provider = await claimed(world)
-    control = world.tables.control(writes=True)
+    control = world.tables.for_control_plane(writes=True)
     await control.write(delete(identities, {"digest": issuer_digest(provider.issuer)}))
     with pytest.raises(Conflict):
         await IssuerKeyRotation(register_of(world))(id, None, "https://id.example/jwks")

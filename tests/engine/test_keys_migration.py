@@ -134,7 +134,7 @@ async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_r
     world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
     alive, wrong, outside = right_items(tenant, 3)
-    gone = users.item(replace(user(9), deleted_at=user(9).created_at), by.tenant(tenant).fence, ShardMap())
+    gone = users.to_item(replace(user(9), deleted_at=user(9).created_at), by.tenant(tenant).fence, ShardMap())
     left_over = {**gone, **{name: alive[name] for name in ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")}}
     unread = {**outside, "GSI2PK": {"S": outside["GSI2PK"]["S"][:-2] + "7f"}}
     put(world, [alive, {**wrong, "GSI1SK": {"S": "USERS"}, "GSI3PK": wrong["PK"]}, unread, left_over])
@@ -186,7 +186,7 @@ async def test_writers_meanwhile_lose_nothing(world: World, by: MigratorAccess, 
     ended = await run_job(given, made.id, meddled.rekeying)
     fence = by.tenant(tenant).fence
     expected = [
-        users.item(replace(one, email=f"new-{one.email}", version=2), fence, ShardMap())
+        users.to_item(replace(one, email=f"new-{one.email}", version=2), fence, ShardMap())
         for one in (user(number) for number in range(COUNT))
     ]
     assert users_of(world, tenant) == expected

@@ -92,7 +92,7 @@ def entered(number: int, month: datetime) -> Tenant:
 async def test_a_list_goes_on_over_months_with_and_without_tenants(world: World, size: int) -> None:
     """Every page ends somewhere else: inside a month, at its end, before a month in which nobody came."""
     months = [datetime(2026, month, 3, tzinfo=UTC) for month in (1, 2, 5, 6)]
-    register = TenantRepository(world.tables.control(writes=True), "somebody")
+    register = TenantRepository(world.tables.for_control_plane(writes=True), "somebody")
     made = [entered(number, month) for month in months for number in range(4)]
     for tenant in made:
         if await register.find(tenant.id) is None:

@@ -13,7 +13,7 @@ from keyfence.domains.groups.repository import GroupRepository
 from keyfence.domains.users.model import User
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Conflict, NotFound
-from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
+from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
 from tests.world import World
@@ -47,7 +47,7 @@ async def members(table: Table, crew: Group, size: int) -> list[str]:
     """Everybody in the group, page by page, beginning at the head that the group's item carries."""
     found: list[str] = []
     after = None
-    head = (await GroupRepository(table).get(crew.id)).head
+    head = (await GroupRepository(table).get(crew.id)).embedded_edges
     while True:
         page = await MembershipRepository(table).of_group(crew.id, head or EmbeddedEdges(), first=size, after=after)
         found += [edge.node.user_id for edge in page.edges]
@@ -58,7 +58,7 @@ async def members(table: Table, crew: Group, size: int) -> list[str]:
 
 @pytest.mark.parametrize("size", [1, 7, 100])
 async def test_members_page_to_the_end_without_gap_or_repeat_past_the_head(table: Table, size: int) -> None:
-    crew, users = await group(table), await people(table, SIZE + 6)
+    crew, users = await group(table), await people(table, MAX_EMBEDDED_EDGES + 6)
     await join(table, crew, users[::-1])
     assert await members(table, crew, size) == sorted(user.id for user in users)
 
@@ -70,7 +70,7 @@ async def test_a_membership_is_seen_from_both_sides_with_its_attributes(table: T
     assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == (edge,)
     whole = await UserRepository(table).get(user.id)
     assert (
-        await MembershipRepository(table).of_user(user.id, whole.head or EmbeddedEdges(), first=5, after=None)
+        await MembershipRepository(table).of_user(user.id, whole.embedded_edges or EmbeddedEdges(), first=5, after=None)
     ).items == (edge,)
 
 
@@ -103,7 +103,7 @@ async def test_a_changed_role_shows_on_both_sides(table: Table) -> None:
     crew, (user,) = await group(table), await people(table, 1)
     await join(table, crew, [user])
     await MembershipRepository(table).change(crew.id, MemberId(user.id), GroupRole.MANAGER)
-    head = (await GroupRepository(table).get(crew.id)).head or EmbeddedEdges()
+    head = (await GroupRepository(table).get(crew.id)).embedded_edges or EmbeddedEdges()
     (edge,) = (await MembershipRepository(table).of_group(crew.id, head, first=5, after=None)).items
     assert (edge.role, edge.version) == (GroupRole.MANAGER, 2)
     assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == (edge,)
@@ -129,7 +129,7 @@ async def test_deleting_a_group_takes_every_edge_with_it(table: Table) -> None:
     assert (await table.page(members_of_group, first=5, group_id=crew.id)).items == ()
     for user in users:
         whole = await UserRepository(table).get(user.id)
-        assert whole.head == EmbeddedEdges()
+        assert whole.embedded_edges == EmbeddedEdges()
 
 
 async def test_a_user_who_leaves_the_tenant_leaves_every_group(table: Table) -> None:
@@ -184,15 +184,17 @@ async def test_a_group_deleted_while_somebody_joins_takes_nobody_in(table: Table
 
 
 async def test_the_head_is_right_after_more_concurrent_joins_than_it_holds(table: Table) -> None:
-    crew, users = await group(table), await people(table, SIZE + 16)
+    crew, users = await group(table), await people(table, MAX_EMBEDDED_EDGES + 16)
     joins = (MembershipRepository(table).add(crew.id, MemberId(user.id), GroupRole.MEMBER) for user in reversed(users))
     await asyncio.gather(*joins)
     await join(table, crew, await people_named(table, "late", 2))
     found = await GroupRepository(table).get(crew.id)
     everybody = [edge.user_id async for edge in table.iterate_shards(members_of_group, group_id=crew.id)]
-    assert found.member_count == len(everybody) == SIZE + 18
-    head = found.head or EmbeddedEdges()
-    assert [child for child, _ in head.first(SIZE - 4) or []] == sorted(everybody)[: SIZE - 4]
+    assert found.member_count == len(everybody) == MAX_EMBEDDED_EDGES + 18
+    head = found.embedded_edges or EmbeddedEdges()
+    assert [child for child, _ in head.first(MAX_EMBEDDED_EDGES - 4) or []] == sorted(everybody)[
+        : MAX_EMBEDDED_EDGES - 4
+    ]
     assert await members(table, crew, 7) == sorted(everybody)
 
 
@@ -226,13 +228,13 @@ class Late(MembershipRepository):
 async def test_who_joins_on_an_older_view_of_a_full_head_hides_nobody(table: Table) -> None:
     """Ten of low ids join behind the back of one who thinks the head is full of others, and leave; two of high ids
     come: were the head's end set by the older view, it would list these two and pass over those before them."""
-    crew, users = await group(table), await people(table, 10 + SIZE + 3)
+    crew, users = await group(table), await people(table, 10 + MAX_EMBEDDED_EDGES + 3)
     low, spare, latest = users[:10], users[-4:-2], users[-1]
     others = [user for user in users[10:-1] if user not in spare]
-    assert len(others) == SIZE
+    assert len(others) == MAX_EMBEDDED_EDGES
     await join(table, crew, others)
     await Late(table, crowd=list(low)).add(crew.id, MemberId(latest.id), GroupRole.MEMBER)
     for user in low:
         await MembershipRepository(table).remove(crew.id, MemberId(user.id))
     await join(table, crew, spare)
-    assert await members(table, crew, SIZE - 9) == sorted(user.id for user in (*others, *spare, latest))
+    assert await members(table, crew, MAX_EMBEDDED_EDGES - 9) == sorted(user.id for user in (*others, *spare, latest))

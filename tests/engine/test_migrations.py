@@ -285,7 +285,7 @@ async def test_a_worker_that_cannot_keep_its_lease_touches_nothing_more(by: Migr
     async def program(run: JobRun) -> None:
         handle = run.leased(by.tenant(tenant))
         await handle.find(user_by_id, id=UserId("usr_1"))
-        given.records.table.caller.home.valid_until = -inf
+        given.records.table.caller.location.valid_until = -inf
         await asyncio.sleep(LEASE.total_seconds() * 1.5)
         came.append((await run_job(other, migration.id, nothing)).phase)
         await handle.find(user_by_id, id=UserId("usr_1"))

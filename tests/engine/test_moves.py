@@ -32,7 +32,7 @@ def mover(world: World) -> Iterator[Mover]:
 
 
 async def emails(world: World, mover: Mover, tenant: TenantId) -> list[str]:
-    table = world.tables.tenant(location_of(await mover.get(tenant)), writes=False)
+    table = world.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
     return [user.email for user in (await UserRepository(table).newest(first=100, after=None)).items]
 
 
@@ -68,7 +68,7 @@ async def test_a_cursor_taken_before_the_move_goes_on_after_it(world: World, mov
     listed = await emails(world, mover, tenant)
     first = await UserRepository(world.table(tenant, writes=False)).newest(first=5, after=None)
     await mover.moved(tenant, Placement.SILO)
-    table = world.tables.tenant(location_of(await mover.get(tenant)), writes=False)
+    table = world.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
     rest = await UserRepository(table).newest(first=50, after=first.edges[-1].cursor())
     assert [user.email for user in (*first.items, *rest.items)] == listed
 
@@ -284,7 +284,7 @@ async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_hol
     """So the wait is what it takes: who went on by an old home would write where nobody reads."""
     tenant = await populated(world, "stale", 1)
     await mover.moved(tenant, Placement.SILO)
-    stale = world.tables.tenant(TenantLocation(tenant=tenant, valid_until=0.0), writes=True)
+    stale = world.tables.for_tenant(TenantLocation(tenant=tenant, valid_until=0.0), writes=True)
     with pytest.raises(Exception, match="where its items are"):
         await UserRepository(stale).create(email="late@x.example", name="A", role=Role.MEMBER)
     assert places(world, tenant)[0] == {}

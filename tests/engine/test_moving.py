@@ -104,7 +104,9 @@ async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: Movi
     group = await GroupRepository(table).create(name="G", description=None)
     for partition, sort in moving.items(moving.silo):
         moving.world.engine_client().update_item(
-            TableName=moving.silo, Key={"PK": {"S": partition}, "SK": {"S": sort}}, UpdateExpression="REMOVE head"
+            TableName=moving.silo,
+            Key={"PK": {"S": partition}, "SK": {"S": sort}},
+            UpdateExpression="REMOVE embeddedEdges",
         )
     await MembershipRepository(table).add(group.id, MemberId(user.id), GroupRole.MEMBER)
     kept, copied = moving.both()
@@ -127,15 +129,15 @@ class PoolOnly:
     def __init__(self, world: World) -> None:
         self.given = world.tables.credentials
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: Reach) -> CredentialSource:
-        return self.given.tenant(tenant, writes=writes, placement=Reach.POOL)
+    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: Reach) -> CredentialSource:
+        return self.given.for_tenant(tenant, writes=writes, table_access=Reach.POOL)
 
-    def control(self, *, writes: bool) -> CredentialSource:
-        return self.given.control(writes=writes)
+    def for_control_plane(self, *, writes: bool) -> CredentialSource:
+        return self.given.for_control_plane(writes=writes)
 
 
 async def refused(table: Table, *error: type[KeyfenceError]) -> None:
-    once = replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=2, first_pause=0.0)))
+    once = replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
     with pytest.raises(error):
         await UserRepository(once).create(email="n@x.example", name="N", role=Role.MEMBER)
     with pytest.raises(error):
@@ -146,7 +148,7 @@ async def test_a_write_that_the_other_table_denies_changes_nothing(moving: Movin
     await CounterRepository(await moving.table(*DUAL)).add("door", COUNTED)
     before = moving.both()
     narrow = replace(moving.world.tables, credentials=PoolOnly(moving.world))
-    await refused(narrow.tenant(await moving.home(*DUAL), writes=True), Forbidden)
+    await refused(narrow.for_tenant(await moving.home(*DUAL), writes=True), Forbidden)
     assert moving.both() == before
 
 
@@ -199,7 +201,7 @@ async def test_who_has_arrived_reaches_the_silo_alone(moving: Moving) -> None:
     with pytest.raises(Forbidden):
         await UserRepository(stray).newest(first=1, after=None)
     neighbour = TenantLocation(tenant=await moving.world.new_tenant(), read_from=Reach.SILO)
-    elsewhere = moving.world.tables.tenant(neighbour, writes=True)
+    elsewhere = moving.world.tables.for_tenant(neighbour, writes=True)
     foreign = replace(elsewhere, caller=replace(elsewhere.caller, table=moving.silo))
     with pytest.raises(Forbidden):
         await UserRepository(foreign).newest(first=1, after=None)

@@ -39,10 +39,10 @@ async def expected(means: OffboardResources, job: OffboardingState) -> bytes:
     """The file as it is when nobody dies: a member for every page that has anything."""
     content, head, after = b"", job.head, None
     while True:
-        page = await means.sweep.page(inside=Fence.for_tenant(job.tenant), after=after, limit=PAGE)
+        page = await means.sweep.page(fence=Fence.for_tenant(job.tenant), after=after, limit=PAGE)
         head, lines = chain_lines(head, page.items)
         content += gzip.compress(lines, mtime=0) if lines else b""
-        if (after := page.then) is None:
+        if (after := page.next_key) is None:
             return content
 
 

@@ -68,7 +68,7 @@ async def placed(world: World, by: MigratorAccess, given: OffboardResources, nam
     """A tenant whose items are in a table of its own."""
     tenant = await world.new_tenant(name)
     fill(world, tenant, count)
-    await by.silos.make(tenant)
+    await by.silos.create(tenant)
     client, pool = world.engine_client(), world.settings.table
     for item in of(left(world), tenant):
         client.put_item(TableName=silo(world, tenant), Item=item)

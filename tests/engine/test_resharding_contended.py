@@ -48,7 +48,7 @@ async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: 
     await others
     tenant_now = await resharder.register.get(tenant)
     assert (counts_of(tenant_now, "users").read_shards, put > 3) == (1, True)
-    listed = await UserRepository(world.tables.tenant(location_of(tenant_now), writes=True)).newest(
+    listed = await UserRepository(world.tables.for_tenant(location_of(tenant_now), writes=True)).newest(
         first=50, after=None
     )
     assert sorted(user.id for user in listed.items) == sorted(ids)

@@ -68,7 +68,7 @@ def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None
             for at in range(SIZE)
         ]
     fence, shard_map = Fence.for_tenant(tenant), ShardMap.even({collection: shards})
-    items = [(own or counters).item(model, fence, shard_map) for model in models]
+    items = [(own or counters).to_item(model, fence, shard_map) for model in models]
     put(world, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
 
 

@@ -55,7 +55,7 @@ class Servers:
     async def started(cls, world: World, tenant: TenantId) -> "Servers":
         made = cls(world, tenant)
         for _ in range(3):
-            control = world.tables.control(writes=False)
+            control = world.tables.for_control_plane(writes=False)
             made.registries.append(TenantCache(control, max_age=MAX_AGE, max_use=GRACE))
             await made.registries[-1].served(tenant)
             await asyncio.sleep(MAX_AGE / 3)
@@ -63,7 +63,7 @@ class Servers:
 
     async def table(self) -> Table:
         registry = self.registries[next(self.turns) % 3]
-        return self.world.tables.tenant(registry.home(await registry.served(self.tenant)), writes=True)
+        return self.world.tables.for_tenant(registry.home(await registry.served(self.tenant)), writes=True)
 
 
 Make = Callable[[Table], Awaitable[str]]

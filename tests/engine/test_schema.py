@@ -39,7 +39,7 @@ def test_a_table_that_lacks_an_index_attributes_stream_or_expiry_is_told_apart(a
     wrong["GlobalSecondaryIndexes"] = wrong["GlobalSecondaryIndexes"][:2]
     wrong["GlobalSecondaryIndexes"][1]["Projection"]["NonKeyAttributes"].remove("memberCount")
     wrong["AttributeDefinitions"] = wrong["AttributeDefinitions"][:-2]
-    admin.boto.create_table(**wrong)
+    admin.client.create_table(**wrong)
     assert admin.differences() == [
         "the index GSI2 does not carry memberCount",
         "the index GSI3 is missing",

@@ -35,11 +35,16 @@ def code(answer: Answer) -> str:
 class Hasty(Tables):
     """Handles that give up at the first fault, so that it reaches whoever asked."""
 
-    def tenant(
-        self, home: TenantLocation, *, writes: bool, meter: CapacityMeter | None = None, lane: CallLimit | None = None
+    def for_tenant(
+        self,
+        location: TenantLocation,
+        *,
+        writes: bool,
+        meter: CapacityMeter | None = None,
+        call_limit: CallLimit | None = None,
     ) -> Table:
-        table = Tables.tenant(self, home, writes=writes, meter=meter, lane=lane)
-        return replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=1)))
+        table = Tables.for_tenant(self, location, writes=writes, meter=meter, call_limit=call_limit)
+        return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1)))
 
 
 @dataclass(frozen=True, slots=True)

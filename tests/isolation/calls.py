@@ -132,7 +132,7 @@ def _query(pattern: Query[Any]) -> Callable[[str, Fence], Mapping[str, Any]]:
 def example_key(entity: Entity[Any], index: Index, fence: Fence) -> Item:
     """A key of this entity in partitions that begin as the fence says, whoever's they are."""
     key, names = entity.keys[index], key_names(index)
-    pair = key.pair(Fence(key.realm, fence.prefix), UNSHARDED, example_values(key))
+    pair = key.render(Fence(key.realm, fence.prefix), UNSHARDED, example_values(key))
     return {names.partition: {"S": pair.partition}, names.sort: {"S": pair.sort}}
 
 

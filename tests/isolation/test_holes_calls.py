@@ -132,7 +132,7 @@ def test_H20_a_denial_tells_role_and_table_and_our_clients_hear_neither() -> Non
     )
     assert "keyfence-tenant-read" in text
     assert DEPLOYMENT.table_arn in text
-    said = DynamoDbError("AccessDeniedException", text).error()
+    said = DynamoDbError("AccessDeniedException", text).as_keyfence_error()
     assert (said.message, dict(said.extensions)) == ("this tenant's credentials do not allow that", {})
 
 

@@ -72,7 +72,7 @@ class AdminContextFactory:
     migrator: MigratorAccess | None = None
 
     def context(self, operator: Operator, *, writes: bool) -> Context:
-        control, on_changed = self.tables.control(writes=writes), self.on_tenant_changed
+        control, on_changed = self.tables.for_control_plane(writes=writes), self.on_tenant_changed
         register = TenantRepository(control, operator.subject)
         suspensions = SuspensionPublisher(control, self.publish_suspensions)
         collections = self.tables.entities.collections
@@ -98,7 +98,7 @@ class AdminContextFactory:
         return Onboarding(register, self._users_of, frozenset(one.issuer for one in configured))
 
     def _users_of(self, tenant: Tenant) -> UserRepository:
-        table = self.tables.tenant(location_of(tenant), writes=True)
+        table = self.tables.for_tenant(location_of(tenant), writes=True)
         return UserRepository(replace(table, activity_log=activity_log(ONBOARDER)))
 
     def _offboarding(self, start: StartOffboarding) -> Offboard:

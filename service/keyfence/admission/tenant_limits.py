@@ -101,7 +101,7 @@ class TenantLimits:
         _resize(self.requests, self.quotas.requests_per_second / servers, now, min_burst=1.0)
         _resize(self.read_units, self.quotas.read_units_per_second / servers, now)
         _resize(self.write_units, self.quotas.write_units_per_second / servers, now)
-        self.running.fit(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
+        self.running.resize(_max_running(self.quotas.requests_per_second / servers, self.max_calls))
 
     def has_low_priority(self, now: float) -> bool:
         """Whether requests of other tenants go first: after a refusal, unless so many requests wait that yielding would
@@ -119,7 +119,7 @@ class TenantLimits:
     def is_unused(self, now: float) -> bool:
         """Whether new limits would be the same, so that these can be dropped."""
         buckets = (self.requests, self.read_units, self.write_units)
-        return self.running.empty and self.calls.empty and all(bucket.is_full(now) for bucket in buckets)
+        return self.running.is_idle and self.calls.is_idle and all(bucket.is_full(now) for bucket in buckets)
 
 
 def _bucket(rate: float, now: float, *, min_burst: float = 0.0) -> TokenBucket:

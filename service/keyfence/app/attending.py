@@ -29,7 +29,7 @@ def attendant(
             program = program_for(migration, migrator, told=told)
             await run_job(migrator.migrations(rate=settings.migration_units_per_second), migration.id, program)
         elif _moves_nothing(migration):
-            control = tables.control(writes=True)
+            control = tables.for_control_plane(writes=True)
             register = TenantRepository(control, migration.by)
             growing = ReshardJob(
                 register=register,

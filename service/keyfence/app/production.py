@@ -14,7 +14,7 @@ from keyfence.auth.verifier import operator_verifier, tenant_verifier
 from keyfence.settings import BadSettings, Settings, load
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region
 from keyfence.store.dynamodb.credentials import ProcessCredentials
-from keyfence.store.dynamodb.table_definition import Unreachable
+from keyfence.store.dynamodb.table_definition import AWS_ERRORS
 from keyfence_iam.boto_session import default_boto_session
 from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.refresh import RefreshSchedule
@@ -60,7 +60,7 @@ def startup_problems(settings: Settings) -> list[str]:
     for name, attempt in _attempts(settings):
         try:
             attempt()
-        except (ValueError, *Unreachable) as error:
+        except (ValueError, *AWS_ERRORS) as error:
             found.append(f"{name}: {error}")
     return found
 

@@ -60,9 +60,9 @@ class Service:
             on_foreign_item=self.metrics.foreign_item,
             on_denied=self.metrics.denied_call,
             accounts=ledger.accounts,
-            watcher=observer,
+            observer=observer,
         )
-        control = self.tables.control(writes=True)
+        control = self.tables.for_control_plane(writes=True)
         self._jwks = jwks or JwksFetcher()
         self._tenants = self._tenant_cache()
         self._issuers = self._tenant_issuers()
@@ -143,7 +143,7 @@ class Service:
 
     def _tenant_cache(self) -> TenantCache:
         return TenantCache(
-            self.tables.control(writes=False),
+            self.tables.for_control_plane(writes=False),
             max_age=self.settings.tenant_cache_seconds,
             max_use=self.settings.tenant_use_seconds,
             on_shut=self.connections.sessions.forget,
@@ -151,7 +151,7 @@ class Service:
 
     def _tenant_issuers(self) -> TenantIssuers:
         return TenantIssuers(
-            Identities(self.tables.control(writes=False)).find,
+            Identities(self.tables.for_control_plane(writes=False)).find,
             self._jwks.at,
             call_budget(self.settings.issuer_lookups_per_second),
             max_age=self.settings.tenant_cache_seconds,
@@ -159,7 +159,7 @@ class Service:
 
     def _traffic_publisher(self, observer: PartitionObserver) -> TrafficPublisher:
         """The autopilot starts a reshard as an operator would, and this server runs the job."""
-        settings, control = self.settings, self.tables.control(writes=True)
+        settings, control = self.settings, self.tables.for_control_plane(writes=True)
         repository = TenantRepository(control, NAME)
         finder = HotPartitionFinder(observer.window, CollectionMatcher.of(self.tables.entities), settings.fleet)
         collections = self.tables.entities.collections

@@ -183,7 +183,7 @@ class Importer:
         tell: Callable[[int], None] = quiet,
     ) -> "Importer":
         """With more patience than a request has, and an entry in the journal for every line."""
-        patient = replace(table.caller, patience=PATIENCE)
+        patient = replace(table.caller, retry_policy=PATIENCE)
         noted = replace(table, caller=patient, activity_log=activity_log(IMPORTER))
         return cls(RecordWriter(noted, Pacer(rate)), tally or ImportCounts(), tell)
 

@@ -12,7 +12,7 @@ from keyfence.errors import Conflict
 from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.entity import Entity, Get, Model
 from keyfence.store.expressions import absent
-from keyfence.store.table import PORTION, Table
+from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import ActivityNote, Write, put
 
 Line = dict[str, Any]
@@ -77,9 +77,9 @@ class RecordWriter:
 
         Nobody sees parts before the thing that they belong to. Those that an interrupted import left are good if they
         are the same."""
-        room = max(0, PORTION - 1 - beside)
-        for start in range(room, len(parts), PORTION):
-            some = parts[start : start + PORTION]
+        room = max(0, MAX_SPLIT_TRANSACTION_WRITES - 1 - beside)
+        for start in range(room, len(parts), MAX_SPLIT_TRANSACTION_WRITES):
+            some = parts[start : start + MAX_SPLIT_TRANSACTION_WRITES]
             try:
                 await self.write(*some)
             except AlreadyExists:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from keyfence.store.codec import attribute
+from keyfence.store.codec import attribute_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -134,7 +134,7 @@ def print_json(document: object) -> None:
 
 
 def camel_case_keys(values: dict[str, Any]) -> dict[str, Any]:
-    return {attribute(name): value for name, value in values.items()}
+    return {attribute_name(name): value for name, value in values.items()}
 
 
 def tenant_json(tenant: "Tenant") -> dict[str, Any]:

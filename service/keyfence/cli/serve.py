@@ -51,7 +51,7 @@ def table(create: Create = False, json: Json = False) -> None:
 
     [bold]Example:[/bold] KEYFENCE_REGION=eu-west-1 keyfence table --create
     """
-    from keyfence.store.dynamodb.table_definition import TableDiffers, Unreachable
+    from keyfence.store.dynamodb.table_definition import AWS_ERRORS, TableDiffers
 
     admin = _table_admin()
     created = False
@@ -63,7 +63,7 @@ def table(create: Create = False, json: Json = False) -> None:
         admin.check()
     except TableDiffers as error:
         raise BadInput(f"{error.message}\n{DIFFERENCE_ADVICE}") from error
-    except Unreachable as error:
+    except AWS_ERRORS as error:
         advice = f"\n{ACCESS_ADVICE}" if "AccessDenied" in str(error) else ""
         raise BadInput(f"{error}{advice}") from error
     _print_table(admin.table, created=created, as_json=json)
@@ -134,11 +134,11 @@ def _table_admin() -> "TableAdmin":
     from keyfence.app.domains import load_domains
     from keyfence.settings import BadSettings, load
     from keyfence.store.dynamodb.client import ConnectionOptions
-    from keyfence.store.dynamodb.table_definition import TableAdmin, Unreachable
+    from keyfence.store.dynamodb.table_definition import AWS_ERRORS, TableAdmin
 
     try:
         settings = load()
         options = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
         return TableAdmin.connect(options, settings.table, load_domains(settings.domains).entities.projections)
-    except (BadSettings, *Unreachable) as error:
+    except (BadSettings, *AWS_ERRORS) as error:
         raise BadInput(str(error)) from error

@@ -9,7 +9,7 @@ import structlog
 
 from keyfence.hot_partitions.partition_load import TABLE, Partition, place_of
 from keyfence.store.dynamodb.caller import ObservedCall
-from keyfence.store.dynamodb.errors import BUSY, CONTENDED, DynamoDbError
+from keyfence.store.dynamodb.errors import CONTENTION, THROTTLING, DynamoDbError
 from keyfence.store.dynamodb.table_definition import INDEXES
 from keyfence.store.entities import Projections
 from keyfence.store.entity import key_names
@@ -70,9 +70,9 @@ def unprocessed(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Sequence[
 
 def throttled_members(refusal: DynamoDbError, count: int) -> Sequence[int]:
     """The members that a refusal for want of units is about: of a transaction, those that it names."""
-    if not refusal.reasons:
+    if not refusal.cancellation_reasons:
         return range(count)
-    return [number for number, reason in enumerate(refusal.reasons) if reason in TURNED_AWAY]
+    return [number for number, reason in enumerate(refusal.cancellation_reasons) if reason in TURNED_AWAY]
 
 
 def _query(call: Mapping[str, Any], units: float) -> Sequence[Member]:
@@ -192,19 +192,19 @@ class PartitionObserver:
     def __post_init__(self, projections: Projections) -> None:
         self._projected = projected_attributes(projections)
 
-    def answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None:
+    def on_answer(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None:
         try:
             self._answered(asked, answer)
         except Exception:
             log.exception("traffic_not_understood", operation=asked.operation)
 
-    def refused(self, asked: ObservedCall, refusal: DynamoDbError) -> None:
-        meaning = refusal.meaning
-        if meaning not in (BUSY, CONTENDED) and refusal.code not in CONDITIONS:
+    def on_error(self, asked: ObservedCall, refusal: DynamoDbError) -> None:
+        meaning = refusal.rule
+        if meaning not in (THROTTLING, CONTENTION) and refusal.code not in CONDITIONS:
             return
         try:
             wanted = capacity_requests(asked.operation, asked.parameters, LEAST_READ, self._projected)
-            away = throttled_members(refusal, len(wanted)) if meaning is BUSY else ()
+            away = throttled_members(refusal, len(wanted)) if meaning is THROTTLING else ()
             self._count(asked, wanted, away, in_vain=True)
         except Exception:
             log.exception("traffic_not_understood", operation=asked.operation)
@@ -228,7 +228,7 @@ class PartitionObserver:
         self, asked: ObservedCall, wanted: Sequence[Member], away: Sequence[int], *, in_vain: bool = False
     ) -> None:
         tenant = asked.tenant or CONTROL_PLANE
-        if not asked.again:
+        if not asked.is_retry:
             for member in wanted:
                 for claim in member:
                     self._add(tenant, claim, in_vain=in_vain)

@@ -77,7 +77,9 @@ class TenantApi:
 
     def context(self, caller: TenantRequest, request: RequestInfo) -> Context:
         admitted = caller.admitted
-        table = self.tables.tenant(caller.location, writes=request.mutates, meter=admitted, lane=admitted.slot)
+        table = self.tables.for_tenant(
+            caller.location, writes=request.mutates, meter=admitted, call_limit=admitted.slot
+        )
         return Context(caller, replace(table, activity_log=self.activity_log(caller.principal.subject)))
 
     def cost(self, caller: TenantRequest) -> Mapping[str, object]:
@@ -93,7 +95,7 @@ class TenantApi:
     def _revocations(self, caller: TenantRequest) -> RevocationRepository:
         """Read consistently, so that a revocation holds from the next request on."""
         admitted = caller.admitted
-        table = self.tables.tenant(caller.location, writes=False, meter=admitted, lane=admitted.slot)
+        table = self.tables.for_tenant(caller.location, writes=False, meter=admitted, call_limit=admitted.slot)
         return RevocationRepository(replace(table, consistent=True))
 
 

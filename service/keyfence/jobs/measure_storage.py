@@ -39,7 +39,7 @@ class StorageTotals:
             self.items[owner] += 1
             self.bytes[owner] += stored_size(item)
         elif item.get("type") == {"S": tenants.type}:
-            tenant: Tenant = tenants.read(item)
+            tenant: Tenant = tenants.from_item(item)
             self.known[tenant.id] = tenant.stored_bytes
             if tenant.reads is Placement.SILO:
                 self.silos.add(tenant.id)
@@ -82,10 +82,10 @@ class StorageMeasurement:
     async def _scan(self, sweep: TableScan, scales: StorageTotals, rate: Pacer) -> None:
         limit, after = self.page or max(1, int(self.rate)), None
         while True:
-            page: ScanPage = await sweep.page(inside=None, after=after, limit=limit)
+            page: ScanPage = await sweep.page(fence=None, after=after, limit=limit)
             for item in page.items:
                 scales.add(item)
             self.tell(page.scanned)
             await rate.wait(page.units)
-            if (after := page.then) is None:
+            if (after := page.next_key) is None:
                 return

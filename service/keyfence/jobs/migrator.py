@@ -52,7 +52,7 @@ class MigratorAccess:
 
     @property
     def control(self) -> Table:
-        return _patient(self.tables.control(writes=True))
+        return _patient(self.tables.for_control_plane(writes=True))
 
     @property
     def sweep(self) -> TableScan:
@@ -72,7 +72,7 @@ class MigratorAccess:
         return self.at(TenantLocation(tenant=tenant))
 
     def at(self, home: TenantLocation) -> Table:
-        return _patient(self.tables.tenant(home, writes=True))
+        return _patient(self.tables.for_tenant(home, writes=True))
 
     def placed(self, tenant: TenantId, placement: Placement) -> Table:
         """At the one table or at the other, wherever the tenant is."""
@@ -81,7 +81,7 @@ class MigratorAccess:
     def at_both(self, tenant: TenantId) -> Table:
         """Asks one table at a time, on credentials that reach both."""
         table = self.tenant(tenant)
-        both = self.tables.credentials.tenant(tenant, writes=True, placement=SessionPlacement.BOTH)
+        both = self.tables.credentials.for_tenant(tenant, writes=True, table_access=SessionPlacement.BOTH)
         return replace(table, caller=replace(table.caller, credentials=both))
 
     def table_of(self, tenant: TenantId, placement: Placement) -> str:
@@ -129,7 +129,7 @@ class MigratorAccess:
 
 
 def _patient(table: Table) -> Table:
-    return replace(table, caller=replace(table.caller, patience=PATIENCE))
+    return replace(table, caller=replace(table.caller, retry_policy=PATIENCE))
 
 
 def program_for(

@@ -41,8 +41,8 @@ class UnreadableItem(Exception):
 def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: ShardMap) -> dict[str, str | None]:
     """Those that differ, with what they should be."""
     try:
-        model = entity.read(item)
-        pairs = {index: entity.pair(index, model, fence, shards) for index in entity.keys}
+        model = entity.from_item(item)
+        pairs = {index: entity.key_pair(index, model, fence, shards) for index in entity.keys}
         int(item["version"]["N"])
     except Exception as error:
         raise UnreadableItem(f"{type(error).__name__}: {error}") from error

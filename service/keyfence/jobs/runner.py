@@ -103,7 +103,7 @@ class JobRun:
         self.taken_at = at
         left = at + self.means.records.lease.total_seconds() - time.monotonic()
         for caller in self._leased:
-            caller.home.leased_until = caller.clock() + left
+            caller.location.leased_until = caller.clock() + left
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
@@ -192,11 +192,11 @@ class JobRun:
 
     async def _page(self, one: ScanPass, segment: ScanCheckpoint) -> ScanCheckpoint:
         page = await self._sweep(one).page(
-            inside=one.inside,
+            fence=one.inside,
             index=one.index,
             after=resume_key(segment),
             limit=self._limit,
-            part=ScanSegment(segment.number, segment.of),
+            segment=ScanSegment(segment.number, segment.of),
         )
         await self.rate.wait(page.units)
         own = [item for item in page.items if one.inside is None or one.inside.contains(item["PK"]["S"])]

@@ -93,13 +93,13 @@ def advance_checkpoint(segment: ScanCheckpoint, page: ScanPage, done: PassResult
     sum_ = _done(segment) + replace(done, scanned=page.scanned)
     return replace(
         segment,
-        after=orjson.dumps(page.then).decode() if page.then else None,
+        after=orjson.dumps(page.next_key).decode() if page.next_key else None,
         scanned=sum_.scanned,
         changed=sum_.changed,
         wrong=sum_.wrong,
         digest=f"{sum_.digest:032x}",
         counts=dict(sum_.counts),
-        done=page.then is None,
+        done=page.next_key is None,
         updated_at=at,
         version=segment.version + 1,
     )

@@ -23,7 +23,7 @@ _EXACT = Context(prec=38, Emin=-999, Emax=999, traps=[InvalidOperation, Overflow
 
 
 @cache
-def attribute(name: str) -> str:
+def attribute_name(name: str) -> str:
     """`created_at` is kept as `createdAt`."""
     head, *rest = name.split("_")
     return head + "".join(part.title() for part in rest)
@@ -71,7 +71,7 @@ def decode_model(model: type[M], item: Mapping[str, Value]) -> M:
 
 @cache
 def _names(model: Any) -> tuple[tuple[str, str], ...]:
-    return tuple((field.name, attribute(field.name)) for field in fields(model))
+    return tuple((field.name, attribute_name(field.name)) for field in fields(model))
 
 
 @cache

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from keyfence.errors import BadInput
 
 LIFETIME_HOURS = 7 * 24
-LONGEST = 12_288
+MAX_CURSOR_LENGTH = 12_288
 """The largest keys, all of it characters that JSON doubles."""
 _FORMAT = b"keyfence-cursor-1"
 
@@ -73,7 +73,7 @@ class CursorCodec:
 
 
 def _decoded(cursor: str) -> bytes:
-    if len(cursor) > LONGEST or not cursor.isascii():
+    if len(cursor) > MAX_CURSOR_LENGTH or not cursor.isascii():
         return b""
     try:
         sealed = urlsafe_b64decode(cursor.encode() + b"==")

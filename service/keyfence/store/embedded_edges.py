@@ -1,60 +1,69 @@
-"""The first children of a parent, kept on the parent's own item, so that a page of parents is read in one batch."""
+"""Edges to a parent's first children, stored on the parent's item, so that one read returns the parent with them.
+
+A batch of parents, each with its first children, is therefore one BatchGetItem instead of a Query for each parent.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from keyfence.store.expressions import Condition, UpdateExpression, absent, equals
+from keyfence.store.expressions import Condition, Path, UpdateExpression, absent, equals
 
-SIZE = 24
-Attributes = Mapping[str, str]
+MAX_EMBEDDED_EDGES = 24
+_ENTRIES = ("embeddedEdges", "entries")
+_COMPLETE_UNTIL = ("embeddedEdges", "completeUntil")
+
+EdgeAttributes = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedEdges:
     """The attributes of edges to children, by the child's id.
 
-    Every child whose id is not above `until` is here; where `until` is None, every child is. `until` is only ever set
-    or lowered, and only by a writer that saw the newest: raising it would need proof that nothing between was missed.
-    Entries above it may be left over, and readers pass over them.
+    `entries` contains every child whose id is at most `complete_until`, or every child if that is None. Entries above
+    `complete_until` may be left over from earlier; readers ignore them.
+
+    `complete_until` is only set or lowered, and only under the condition that nobody changed it since it was read.
+    Raising it would need proof that no child between the old and the new value is missing.
     """
 
-    entries: Mapping[str, Attributes] = field(default_factory=dict)
-    until: str | None = None
+    entries: Mapping[str, EdgeAttributes] = field(default_factory=dict)
+    complete_until: str | None = None
 
-    def first(self, count: int) -> list[tuple[str, Attributes]] | None:
-        """The first children in id order, or None when this head does not know that many."""
+    def first(self, count: int) -> list[tuple[str, EdgeAttributes]] | None:
+        """Returns the first children in the order of their ids, or None if fewer than `count` are known for certain."""
         known = self._known()
-        return known[:count] if self.until is None or len(known) >= count else None
+        return known[:count] if self.complete_until is None or len(known) >= count else None
 
-    def with_child(self, child: str, edge: Attributes) -> UpdateExpression:
-        if self.until is not None and child > self.until:
+    def add(self, child: str, edge: EdgeAttributes) -> UpdateExpression:
+        """Returns the update of the parent's item for a new child. Write it under `is_unchanged`."""
+        if self.complete_until is not None and child > self.complete_until:
             return UpdateExpression()
-        added = UpdateExpression(sets={("head", "entries", child): edge})
-        return added if len(self.entries) < SIZE else self._closed(child, edge)
+        if len(self.entries) >= MAX_EMBEDDED_EDGES:
+            return self._add_and_trim(child, edge)
+        return UpdateExpression(sets={(*_ENTRIES, child): edge})
 
-    def with_edge(self, child: str, edge: Attributes) -> UpdateExpression:
-        return (
-            UpdateExpression(sets={("head", "entries", child): edge}) if child in self.entries else UpdateExpression()
-        )
+    def change(self, child: str, edge: EdgeAttributes) -> UpdateExpression:
+        """Returns the update of the parent's item for a child whose edge has other attributes now."""
+        return UpdateExpression(sets={(*_ENTRIES, child): edge} if child in self.entries else {})
 
-    def unchanged(self) -> Condition:
-        """What must still hold for a change of this head to be right: `until` is where it was."""
-        return absent("head", "until") if self.until is None else equals(("head", "until"), self.until)
+    def is_unchanged(self) -> Condition:
+        """Returns the condition that `complete_until` is still what it was when this was read."""
+        return absent(*_COMPLETE_UNTIL) if self.complete_until is None else equals(_COMPLETE_UNTIL, self.complete_until)
 
-    def _closed(self, child: str, edge: Attributes) -> UpdateExpression:
-        """Keep the lowest ids and let go of the rest, this child perhaps among them."""
-        ids = sorted({*(key for key, _ in self._known()), child})
-        until = ids[:SIZE][-1]
-        sets: dict[tuple[str, ...], object] = {("head", "until"): until}
-        if child <= until:
-            sets["head", "entries", child] = edge
-        return UpdateExpression(
-            sets=sets, removes=tuple(("head", "entries", key) for key in self.entries if key > until)
-        )
+    def _add_and_trim(self, child: str, edge: EdgeAttributes) -> UpdateExpression:
+        """Keeps the lowest ids and removes the others. The new child may be one of the others."""
+        ids = sorted({*(id for id, _ in self._known()), child})
+        last = ids[:MAX_EMBEDDED_EDGES][-1]
+        sets: dict[Path, object] = {_COMPLETE_UNTIL: last}
+        if child <= last:
+            sets[*_ENTRIES, child] = edge
+        return UpdateExpression(sets=sets, removes=tuple((*_ENTRIES, id) for id in self.entries if id > last))
 
-    def _known(self) -> list[tuple[str, Attributes]]:
-        return sorted((key, edge) for key, edge in self.entries.items() if self.until is None or key <= self.until)
+    def _known(self) -> list[tuple[str, EdgeAttributes]]:
+        end = self.complete_until
+        return sorted((id, edge) for id, edge in self.entries.items() if end is None or id <= end)
 
 
-def without_child(child: str) -> UpdateExpression:
-    return UpdateExpression(removes=(("head", "entries", child),))
+def remove_edge(child: str) -> UpdateExpression:
+    """Returns the update of the parent's item for a child that is gone."""
+    return UpdateExpression(removes=((*_ENTRIES, child),))

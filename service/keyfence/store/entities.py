@@ -5,7 +5,7 @@ from dataclasses import MISSING, Field, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from keyfence.store.codec import attribute
+from keyfence.store.codec import attribute_name
 from keyfence.store.entity import Entity, Index, Query
 from keyfence.store.shards import ShardedCollections
 
@@ -49,10 +49,10 @@ class Entities:
 
 def _projected(query: Query[Any]) -> Iterator[str]:
     entity = query.entity
-    yield from (attribute(one.name) for one in fields(entity.model) if not _may_be_unknown(one))
+    yield from (attribute_name(one.name) for one in fields(entity.model) if not _may_be_unknown(one))
     for key in (entity.keys["table"], query.key):
-        yield from map(attribute, key.fields)
-    yield from map(attribute, entity.index_fields)
+        yield from map(attribute_name, key.fields)
+    yield from map(attribute_name, entity.index_fields)
 
 
 def _may_be_unknown(field: Field[Any]) -> bool:

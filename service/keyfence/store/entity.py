@@ -5,7 +5,7 @@ from dataclasses import Field, dataclass, fields
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from keyfence.store.codec import Item, attribute, decode_model, encode_model
+from keyfence.store.codec import Item, attribute_name, decode_model, encode_model
 from keyfence.store.key_template import KeyField as Segment
 from keyfence.store.key_template import KeyTemplate
 from keyfence.store.keys import (
@@ -60,26 +60,26 @@ class Entity(Generic[M]):
         """As items carry it: the name of the class, unless the class was renamed."""
         return self.stored_type or self.model.__name__
 
-    def item(self, model: M, fence: Fence, shards: ShardMap) -> Item:
-        return {**encode_model(model), **self.index_item(model, fence, shards), "type": {"S": self.type}}
+    def to_item(self, model: M, fence: Fence, shards: ShardMap) -> Item:
+        return {**encode_model(model), **self.key_attributes(model, fence, shards), "type": {"S": self.type}}
 
-    def index_item(self, model: M, fence: Fence, shards: ShardMap) -> Item:
+    def key_attributes(self, model: M, fence: Fence, shards: ShardMap) -> Item:
         """The key attributes of the table and of every index that this item stands in now."""
         kept: Item = {}
         for index in self.keys:
-            if pair := self.pair(index, model, fence, shards):
+            if pair := self.key_pair(index, model, fence, shards):
                 names = key_names(index)
                 kept |= {names.partition: {"S": pair.partition}, names.sort: {"S": pair.sort}}
         return kept
 
-    def pair(self, index: Index, model: M, fence: Fence, shards: ShardMap) -> KeyPair | None:
+    def key_pair(self, index: Index, model: M, fence: Fence, shards: ShardMap) -> KeyPair | None:
         key = self.keys[index]
         values = {name: getattr(model, name) for name in key.fields}
         if None in values.values() or (key.when and not key.when(model)):
             return None
-        return key.pair(fence, shards, values)
+        return key.render(fence, shards, values)
 
-    def read(self, item: Item) -> M:
+    def from_item(self, item: Item) -> M:
         return decode_model(self.model, item)
 
     def get(self) -> "Get[M]":
@@ -210,7 +210,7 @@ _KEY_NAMES: Mapping[Index, KeyPair] = {
 
 def attributes(entity: Entity[Any]) -> frozenset[str]:
     """Every attribute that an item of this entity may carry besides its keys."""
-    return frozenset(attribute(field.name) for field in fields(entity.model)) | {"type"}
+    return frozenset(attribute_name(field.name) for field in fields(entity.model)) | {"type"}
 
 
 P = TypeVar("P", bound=Model)

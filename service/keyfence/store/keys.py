@@ -12,12 +12,12 @@ from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, TenantId, parse_tenant_id,
 
 Realm = Literal["tenant", "control"]
 
-SPELLED: Mapping[Realm, frozenset[str]] = {
+RESERVED_TAGS: Mapping[Realm, frozenset[str]] = {
     "tenant": frozenset({"TENANT", "CONTROL"}),
     "control": frozenset({"CONTROL"}),
 }
-PARTITION_BYTES = 2048
-SORT_BYTES = 1024
+MAX_PARTITION_KEY_BYTES = 2048
+MAX_SORT_KEY_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ class _Key:
     def _realm(cls) -> Realm:
         raise TypeError("declare a TenantKey or a ControlKey")
 
-    def pair(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> KeyPair:
+    def render(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> KeyPair:
         sort = self.sort.render(values)
-        if len(sort.encode()) > SORT_BYTES:
-            raise BadInput(f"{_blame(self.sort)}: too long for a key ({SORT_BYTES} bytes when escaped)")
+        if len(sort.encode()) > MAX_SORT_KEY_BYTES:
+            raise BadInput(f"{_blame(self.sort)}: too long for a key ({MAX_SORT_KEY_BYTES} bytes when escaped)")
         return KeyPair(self._partition(fence, values) + self._slot(shards, values), sort)
 
-    def pairs(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
+    def candidates(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
         """Every key that an item with these values may have: one, or one for each slot that it may be in."""
         plain, sort = self._partition(fence, values), self.sort.render(values)
         if self.shard is None:
@@ -108,7 +108,7 @@ class _Key:
             for wave in shards.counts_of(self.shard.collection).read_stages():
                 yield [_in_slot(plain, slot) for slot in wave]
 
-    def moving(self, shards: ShardMap) -> bool:
+    def is_moving(self, shards: ShardMap) -> bool:
         """Whether items may change their slots meanwhile."""
         return self.shard is not None and shards.counts_of(self.shard.collection).move_direction is not None
 
@@ -116,8 +116,10 @@ class _Key:
         if fence.realm != self.realm:
             raise TypeError(f"a {self.realm} key cannot be made inside a {fence.realm} boundary")
         text = fence.prefix + self.partition.render(values)
-        if len(text.encode()) > PARTITION_BYTES - 3:
-            raise BadInput(f"{_blame(self.partition)}: too long for a key ({PARTITION_BYTES} bytes when escaped)")
+        if len(text.encode()) > MAX_PARTITION_KEY_BYTES - 3:
+            raise BadInput(
+                f"{_blame(self.partition)}: too long for a key ({MAX_PARTITION_KEY_BYTES} bytes when escaped)"
+            )
         return text
 
     def _slot(self, shards: ShardMap, values: Mapping[str, object]) -> str:
@@ -158,7 +160,7 @@ def _inside(realm: Realm, text: str) -> KeyTemplate:
     """A partition begins with a tag of its own: its boundary is added, and may not be spelled or evaded here."""
     template = KeyTemplate.parse(text)
     first = template.segments[0]
-    if not isinstance(first, str) or not first.isupper() or first in SPELLED[realm]:
+    if not isinstance(first, str) or not first.isupper() or first in RESERVED_TAGS[realm]:
         raise BadTemplate(f"partition {text!r} must begin with an upper-case tag; the boundary before it is added")
     return template
 
@@ -192,7 +194,7 @@ class SortKeyRange:
     high: str = ""
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """DynamoDB refuses a range that is the wrong way round instead of finding nothing in it."""
         return bool(self.high) and self.low.encode() > self.high.encode()
 

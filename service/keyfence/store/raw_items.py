@@ -9,7 +9,7 @@ from typing import Any
 
 from keyfence.errors import Forbidden
 from keyfence.store.codec import Item
-from keyfence.store.dynamodb.caller import WRITES, delete_many
+from keyfence.store.dynamodb.caller import MAX_BATCH_WRITES, delete_many
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.entity import Entity
 from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals
@@ -23,11 +23,11 @@ async def delete_items(table: Table, keys: Sequence[Item]) -> float:
     if not all(table.fence.contains(key["PK"]["S"]) for key in keys):
         raise Forbidden("a key that is to be purged lies outside the fence")
     before = table.caller.meter.write_units
-    batches = (keys[start : start + WRITES] for start in range(0, len(keys), WRITES))
+    batches = (keys[start : start + MAX_BATCH_WRITES] for start in range(0, len(keys), MAX_BATCH_WRITES))
     try:
         await asyncio.gather(*(delete_many(table.caller, batch) for batch in batches))
     except DynamoDbError as refusal:
-        raise refusal.error() from refusal
+        raise refusal.as_keyfence_error() from refusal
     return max(float(len(keys)), table.caller.meter.write_units - before)
 
 
@@ -49,7 +49,7 @@ async def update_index_keys(table: Table, item: Item, keys: Keys) -> bool:
     except DynamoDbError as refusal:
         if refusal.code == FAILED:
             return False
-        raise refusal.error() from refusal
+        raise refusal.as_keyfence_error() from refusal
     return True
 
 
@@ -86,7 +86,7 @@ async def add_and_delete(
     table: Table, item: Item, partition: str, entity: Entity[Any], field: str, shards: ShardMap
 ) -> bool:
     """The same for a part of a number, which is added to the part that is there."""
-    part = entity.read(item)
+    part = entity.from_item(item)
     added = increment(entity, part, field, getattr(part, field)).render(table.caller.table, table.fence, shards)
     return await _leave(table, item, partition, added)
 
@@ -99,9 +99,9 @@ async def _leave(table: Table, item: Item, partition: str, arrival: dict[str, An
     try:
         await table.caller.call("TransactWriteItems", asked)
     except DynamoDbError as refusal:
-        if MOVE_FAILED in refusal.reasons:
+        if MOVE_FAILED in refusal.cancellation_reasons:
             return False
-        raise refusal.error() from refusal
+        raise refusal.as_keyfence_error() from refusal
     return True
 
 

@@ -18,10 +18,10 @@ class ScanSegment(NamedTuple):
     """One of so many parts of equal right, which together are the whole and can be scanned at once."""
 
     number: int
-    of: int
+    total: int
 
 
-WHOLE = ScanSegment(0, 1)
+WHOLE_TABLE = ScanSegment(0, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class ScanPage:
     items: Sequence[Item]
     scanned: int
     units: float
-    then: Item | None
+    next_key: Item | None
     """Where to go on, or None at the end."""
 
 
@@ -44,24 +44,24 @@ class TableScan:
     async def page(
         self,
         *,
-        inside: Fence | None,
+        fence: Fence | None,
         index: Index = "table",
         after: Item | None,
         limit: int,
-        part: ScanSegment = WHOLE,
+        segment: ScanSegment = WHOLE_TABLE,
     ) -> ScanPage:
         """Of the items that have a key inside the fence, be it the table's or an index's; of all where it is None."""
-        place = {"TableName": self.caller.table, **_place(index), **_part(part)}
-        asked = {**place, "Limit": limit, **_filter(index, inside)}
+        place = {"TableName": self.caller.table, **_place(index), **_part(segment)}
+        asked = {**place, "Limit": limit, **_filter(index, fence)}
         try:
             answer = await self.caller.call("Scan", asked | ({"ExclusiveStartKey": after} if after else {}))
         except DynamoDbError as refusal:
-            raise refusal.error() from refusal
+            raise refusal.as_keyfence_error() from refusal
         return ScanPage(
             items=answer["Items"],
             scanned=answer["ScannedCount"],
             units=_units(answer),
-            then=answer.get("LastEvaluatedKey"),
+            next_key=answer.get("LastEvaluatedKey"),
         )
 
 
@@ -71,7 +71,7 @@ def _place(index: Index) -> dict[str, Any]:
 
 
 def _part(part: ScanSegment) -> dict[str, Any]:
-    return {} if part == WHOLE else {"Segment": part.number, "TotalSegments": part.of}
+    return {} if part == WHOLE_TABLE else {"Segment": part.number, "TotalSegments": part.total}
 
 
 def _filter(index: Index, inside: Fence | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from keyfence.store.entity import M, Query, key_names
 from keyfence.store.keys import Fence, SortKeyRange
 from keyfence.store.shards import ShardMap
 
-AT_ONCE = 32
+MAX_CONCURRENT_SHARDS = 32
 """Slots that one list asks at the same time."""
 
 
@@ -40,11 +40,11 @@ class ShardReader:
     """One partition of a list, read from its beginning or from a place on."""
 
     partition: str
-    resume: Item | None = None
+    start_key: Item | None = None
     passed: str | None = None
     """The place of an item that was met already and may have got another key since."""
     items: list[Item] = field(default_factory=list)
-    ended: bool = False
+    exhausted: bool = False
 
     def new(self, items: Sequence[Item], order: SortOrder) -> Sequence[Item]:
         return items if self.passed is None else [one for one in items if order.key(one) != self.passed]
@@ -65,7 +65,7 @@ async def merge_shards(slots: Sequence[ShardReader], order: SortOrder, limit: in
         await fetch_all(fetch, dry, share(need, len(dry)))
         found = order.sorted(item for slot in slots for item in slot.items)
         last = found[limit - 1] if len(found) >= limit else None
-        dry = [slot for slot in slots if not slot.ended and (last is None or order.precedes(slot.items[-1], last))]
+        dry = [slot for slot in slots if not slot.exhausted and (last is None or order.precedes(slot.items[-1], last))]
         need = limit - _sure(found[:limit], dry, order)
     return found[:limit]
 
@@ -106,7 +106,7 @@ async def fetch_all(fetch: Fetch, slots: Sequence[ShardReader], count: int) -> N
     if len(slots) == 1:
         await fetch(slots[0], count)
         return
-    turns = asyncio.Semaphore(AT_ONCE)
+    turns = asyncio.Semaphore(MAX_CONCURRENT_SHARDS)
 
     async def one(slot: ShardReader) -> None:
         async with turns:
@@ -136,7 +136,7 @@ class BoundQuery(Generic[M]):
         """The slots to read from this place on, those first that have to be read first."""
         waves = self.pattern.key.read_stages(self.fence, shards, self.values)
         passed = start.sort if start and self._changes_keys else None
-        return [[ShardReader(one, start and self.resume(one, start), passed) for one in wave] for wave in waves]
+        return [[ShardReader(one, start and self.start_key(one, start), passed) for one in wave] for wave in waves]
 
     @property
     def _changes_keys(self) -> bool:
@@ -153,7 +153,7 @@ class BoundQuery(Generic[M]):
         )
         return CursorScope(self.fence.prefix, self.pattern.identity, arguments)
 
-    def query(self, partition: str, limit: int, start: Item | None, *, consistent: bool) -> dict[str, Any]:
+    def parameters(self, partition: str, limit: int, start: Item | None, *, consistent: bool) -> dict[str, Any]:
         names = key_names(self.pattern.index)
         condition, values = self.sort_key_range.condition()
         parameters: dict[str, Any] = {
@@ -175,7 +175,7 @@ class BoundQuery(Generic[M]):
             return CursorPosition(sort)
         return CursorPosition(sort, item["PK"]["S"].removeprefix(self.fence.prefix), item["SK"]["S"])
 
-    def resume(self, partition: str, position: CursorPosition) -> Item:
+    def start_key(self, partition: str, position: CursorPosition) -> Item:
         """The place after which to go on, in any slot: order is by sort key, and the place need not exist there."""
         names = key_names(self.pattern.index)
         start: Item = {names.partition: {"S": partition}, names.sort: {"S": position.sort}}

@@ -21,8 +21,8 @@ from keyfence.store.sharded_query import BoundQuery, ShardReader, merge_moving_s
 from keyfence.store.shards import ShardMap
 from keyfence.store.writes import ActivityLog, ActivityNote, Write, table_key
 
-TRANSACTION = 100
-PORTION = 50
+MAX_TRANSACTION_WRITES = 100
+MAX_SPLIT_TRANSACTION_WRITES = 50
 """The writes of what may be cut into several transactions: each is two where a tenant is being moved."""
 
 log = structlog.get_logger(__name__)
@@ -42,7 +42,7 @@ class Table:
 
     @property
     def shards(self) -> ShardMap:
-        return self.caller.home.shards
+        return self.caller.location.shards
 
     async def find(self, pattern: Get[M], **values: object) -> M | None:
         if pattern.entity.keys["table"].shard:
@@ -50,7 +50,7 @@ class Table:
             return found[0] if found else None
         key = table_key(pattern.entity, self.fence, self.shards, values)
         answer = await self._call("GetItem", {"Key": key, "ConsistentRead": self.consistent})
-        return pattern.entity.read(answer["Item"]) if "Item" in answer else None
+        return pattern.entity.from_item(answer["Item"]) if "Item" in answer else None
 
     async def find_many(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[M | None]:
         """One answer for each key that was asked for, in that order, for as few calls as batches allow."""
@@ -58,7 +58,7 @@ class Table:
         distinct = {_address(key): key for key in keys}
         with _meanings():
             items = await get_many(self.caller, list(distinct.values()), consistent=self.consistent)
-        found = {_address(item): pattern.entity.read(item) for item in items}
+        found = {_address(item): pattern.entity.from_item(item) for item in items}
         return [found.get(_address(key)) for key in keys]
 
     async def find_in_all_shards(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[list[M]]:
@@ -66,22 +66,22 @@ class Table:
         keys = [list(self._everywhere(pattern, values)) for values in wanted]
         with _meanings():
             items = await self._items(pattern, keys)
-        found = {_address(item): pattern.entity.read(item) for item in items}
+        found = {_address(item): pattern.entity.from_item(item) for item in items}
         return [[found[_address(key)] for key in some if _address(key) in found] for some in keys]
 
     async def _items(self, pattern: Get[M], keys: Sequence[Sequence[Item]]) -> list[Item]:
         """What moves between two reads would be met twice or not at all: while it may, a moment's state is read."""
-        if not pattern.entity.keys["table"].moving(self.shards):
+        if not pattern.entity.keys["table"].is_moving(self.shards):
             return await get_many(self.caller, [key for some in keys for key in some], consistent=self.consistent)
         return [item for some in keys for item in await transact_get(self.caller, some)]
 
     def _everywhere(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:
-        for pair in pattern.entity.keys["table"].pairs(self.fence, self.shards, values):
+        for pair in pattern.entity.keys["table"].candidates(self.fence, self.shards, values):
             yield {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
 
     async def find_first(self, pattern: Query[M], **values: object) -> M | None:
         items = await self.read(self._reading(pattern, values), 1, None)
-        return pattern.entity.read(items[0]) if items else None
+        return pattern.entity.from_item(items[0]) if items else None
 
     async def page(
         self,
@@ -96,8 +96,10 @@ class Table:
         check_page_size(first)
         reading = self._reading(pattern, values, pattern.sort_key_range(between))
         start = None if after is None else self.cursors.decode(after, reading.scope())
-        items = [] if reading.sort_key_range.empty else await self.read(reading, first + 1, start)
-        edges = tuple(Edge(pattern.entity.read(item), partial(self._cursor, reading, item)) for item in items[:first])
+        items = [] if reading.sort_key_range.is_empty else await self.read(reading, first + 1, start)
+        edges = tuple(
+            Edge(pattern.entity.from_item(item), partial(self._cursor, reading, item)) for item in items[:first]
+        )
         return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
 
     def page_of(
@@ -116,8 +118,8 @@ class Table:
         children, parent = pattern.children.entity, pattern.parent
         reading = self._reading(pattern.children, values, pattern.sort_key_range())
         items = await self.read(reading, first + 2, None)
-        parents = [parent.read(item) for item in items if item["type"]["S"] == parent.type]
-        nodes = [children.read(item) for item in items if item["type"]["S"] == children.type]
+        parents = [parent.from_item(item) for item in items if item["type"]["S"] == parent.type]
+        nodes = [children.from_item(item) for item in items if item["type"]["S"] == children.type]
         more = len(nodes) > first
         page = self.page_of(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
         return next(iter(parents), None), page
@@ -129,18 +131,18 @@ class Table:
         reading = self._reading(pattern, values, pattern.sort_key_range(between))
         for partition in reading.partitions(self.shards):
             slot = ShardReader(partition)
-            while not slot.ended:
+            while not slot.exhausted:
                 slot.items.clear()
                 await self._fetch(reading, slot, 100)
                 for item in slot.items:
-                    yield pattern.entity.read(item)
+                    yield pattern.entity.from_item(item)
 
     async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
         """All of it and the note on it, or nothing; a retry after a lost answer does nothing twice."""
         if note and self.activity_log:
             writes = (*writes, self.activity_log(note))
-        if len(writes) > TRANSACTION:
-            raise Internal(f"a transaction takes {TRANSACTION} writes, not {len(writes)}")
+        if len(writes) > MAX_TRANSACTION_WRITES:
+            raise Internal(f"a transaction takes {MAX_TRANSACTION_WRITES} writes, not {len(writes)}")
         members = [write.render(self.caller.table, self.fence, self.shards) for write in writes]
         token = uuid.uuid4().hex
         try:
@@ -151,7 +153,7 @@ class Table:
     async def put_many(self, entity: Entity[M], models: Sequence[M]) -> None:
         """Each for itself, whatever was there: for items that nobody else writes."""
         with _meanings():
-            await put_many(self.caller, [entity.item(model, self.fence, self.shards) for model in models])
+            await put_many(self.caller, [entity.to_item(model, self.fence, self.shards) for model in models])
 
     async def delete_many(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> None:
         keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in wanted]
@@ -166,19 +168,19 @@ class Table:
     async def read(self, reading: BoundQuery[M], limit: int, start: CursorPosition | None) -> list[Item]:
         """The next items of every slot, merged in sort order."""
         waves, fetch = reading.read_stages(self.shards, start), partial(self._fetch, reading)
-        if reading.pattern.key.moving(self.shards):
+        if reading.pattern.key.is_moving(self.shards):
             return await merge_moving_shards(waves, reading.order, limit, fetch)
         return await merge_shards([slot for wave in waves for slot in wave], reading.order, limit, fetch)
 
     async def _fetch(self, reading: BoundQuery[M], slot: ShardReader, count: int) -> None:
         """What moves is read as it is now, where that can be had: an older state might know of it in no slot."""
-        wanted, consistent = len(slot.items) + count, self.consistent or reading.pattern.key.moving(self.shards)
-        while not slot.ended and len(slot.items) < wanted:
-            asked = reading.query(slot.partition, wanted - len(slot.items), slot.resume, consistent=consistent)
+        wanted, consistent = len(slot.items) + count, self.consistent or reading.pattern.key.is_moving(self.shards)
+        while not slot.exhausted and len(slot.items) < wanted:
+            asked = reading.parameters(slot.partition, wanted - len(slot.items), slot.start_key, consistent=consistent)
             answer = await self._call("Query", asked)
             slot.items += slot.new(self._own(answer["Items"]), reading.order)
-            slot.resume = answer.get("LastEvaluatedKey")
-            slot.ended = slot.resume is None
+            slot.start_key = answer.get("LastEvaluatedKey")
+            slot.exhausted = slot.start_key is None
 
     def _own(self, items: Sequence[Item]) -> list[Item]:
         """IAM fences index reads by the index key alone, and a hostile writer may have put our prefix there."""
@@ -192,7 +194,7 @@ class Table:
         return self.cursors.encode(reading.position(item), reading.scope())
 
     def _cursor_of(self, reading: BoundQuery[M], node: M) -> str:
-        return self._cursor(reading, reading.pattern.entity.index_item(node, self.fence, self.shards))
+        return self._cursor(reading, reading.pattern.entity.key_attributes(node, self.fence, self.shards))
 
     async def _call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         with _meanings():
@@ -204,15 +206,15 @@ def _meanings() -> Iterator[None]:
     try:
         yield
     except DynamoDbError as refusal:
-        raise refusal.error() from refusal
+        raise refusal.as_keyfence_error() from refusal
 
 
 def _blamed(refusal: DynamoDbError, writes: Sequence[Write[Any]]) -> Exception:
     """The error of the first write whose condition failed."""
-    for reason, write in zip(refusal.reasons, writes, strict=False):
+    for reason, write in zip(refusal.cancellation_reasons, writes, strict=False):
         if reason == "ConditionalCheckFailed":
             return write.on_failure()
-    return refusal.error()
+    return refusal.as_keyfence_error()
 
 
 def _address(item: Item) -> tuple[str, str]:

@@ -6,8 +6,15 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
 from keyfence.store.cursor import CursorCodec
-from keyfence.store.dual_write.caller import DualWriteCaller, OnDifference, unheard
-from keyfence.store.dynamodb.caller import FREE, NOBODY, CallLimit, CallObserver, CredentialSource, DynamoDbCaller
+from keyfence.store.dual_write.caller import DualWriteCaller, OnDifference, ignore_difference
+from keyfence.store.dynamodb.caller import (
+    NO_OBSERVER,
+    UNLIMITED,
+    CallLimit,
+    CallObserver,
+    CredentialSource,
+    DynamoDbCaller,
+)
 from keyfence.store.dynamodb.capacity import CapacityAccount, CapacityMeter
 from keyfence.store.dynamodb.client import DynamoDb
 from keyfence.store.entities import Entities
@@ -24,8 +31,8 @@ Accounts = Callable[[TenantId | None], tuple[CapacityAccount, ...]]
 class CredentialProvider(Protocol):
     """Where the credentials of a fence come from."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess) -> CredentialSource: ...
-    def control(self, *, writes: bool) -> CredentialSource: ...
+    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource: ...
+    def for_control_plane(self, *, writes: bool) -> CredentialSource: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,29 +53,36 @@ class Tables:
     """Whom a tenant's calls, or the control plane's own, are charged to where no request is."""
     clock: Callable[[], float] = time.monotonic
     """By which homes can be relied on."""
-    on_difference: OnDifference = unheard
+    on_difference: OnDifference = ignore_difference
     """Hears of the tenant and the operation where the two tables of a move do not say the same."""
-    watcher: CallObserver = NOBODY
+    observer: CallObserver = NO_OBSERVER
     """Is shown the calls of all handles."""
 
-    def tenant(
-        self, home: TenantLocation, *, writes: bool, meter: CapacityMeter | None = None, lane: CallLimit | None = None
+    def for_tenant(
+        self,
+        location: TenantLocation,
+        *,
+        writes: bool,
+        meter: CapacityMeter | None = None,
+        call_limit: CallLimit | None = None,
     ) -> Table:
         """A request that writes also reads consistently, since it decides on what it reads."""
-        if home.tenant is None:
+        if location.tenant is None:
             raise TypeError("this is no tenant's home")
-        credentials = self.credentials.tenant(home.tenant, writes=writes, placement=home.table_access)
+        credentials = self.credentials.for_tenant(location.tenant, writes=writes, table_access=location.table_access)
         return Table(
-            fence=Fence.for_tenant(home.tenant),
-            caller=self._placed(home.tenant, self._caller(credentials, meter or self._meter(home.tenant), home, lane)),
+            fence=Fence.for_tenant(location.tenant),
+            caller=self._placed(
+                location.tenant, self._caller(credentials, meter or self._meter(location.tenant), location, call_limit)
+            ),
             cursors=self.cursors,
             consistent=writes,
             on_foreign_item=self.on_foreign_item,
         )
 
-    def control(self, *, writes: bool) -> Table:
+    def for_control_plane(self, *, writes: bool) -> Table:
         """Read consistently: how old what servers know of tenants may be is a promise."""
-        caller = self._caller(self.credentials.control(writes=writes), self._meter(None), TenantLocation())
+        caller = self._caller(self.credentials.for_control_plane(writes=writes), self._meter(None), TenantLocation())
         return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
 
     def table_of(self, tenant: TenantId, placement: TableAccess) -> str:
@@ -78,17 +92,24 @@ class Tables:
 
     def _placed(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
         """At the table that its home says, or at both while the tenant moves."""
-        placed, also = replace(caller, table=self.table_of(tenant, caller.home.read_from)), caller.home.also_write_to
+        placed, also = (
+            replace(caller, table=self.table_of(tenant, caller.location.read_from)),
+            caller.location.also_write_to,
+        )
         if also is None:
             return placed
         shared = {one.name: getattr(placed, one.name) for one in fields(placed)}
-        return DualWriteCaller(**shared, also=self.table_of(tenant, also), on_difference=self.on_difference)
+        return DualWriteCaller(**shared, second_table=self.table_of(tenant, also), on_difference=self.on_difference)
 
     def _meter(self, tenant: TenantId | None) -> CapacityMeter:
         return CapacityMeter(accounts=(self.meter, *self.accounts(tenant)))
 
     def _caller(
-        self, credentials: CredentialSource, meter: CapacityMeter, home: TenantLocation, lane: CallLimit | None = None
+        self,
+        credentials: CredentialSource,
+        meter: CapacityMeter,
+        location: TenantLocation,
+        call_limit: CallLimit | None = None,
     ) -> DynamoDbCaller:
         return DynamoDbCaller(
             client=self.client,
@@ -96,8 +117,8 @@ class Tables:
             credentials=credentials,
             meter=meter,
             on_denied=self.on_denied,
-            lane=lane or FREE,
-            home=home,
+            call_limit=call_limit or UNLIMITED,
+            location=location,
             clock=self.clock,
-            watcher=self.watcher,
+            observer=self.observer,
         )

@@ -46,7 +46,7 @@ async def page_over_time_buckets(
     ]
     found = await _filled(table, _from(readings, start), first + 1, start)
     edges = tuple(
-        Edge(pattern.entity.read(item), partial(table.cursors.encode, _position(reading, item), scope))
+        Edge(pattern.entity.from_item(item), partial(table.cursors.encode, _position(reading, item), scope))
         for reading, item in found[:first]
     )
     return Page(edges=edges, has_next=len(found) > first, has_previous=start is not None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
-from keyfence.store.codec import Item, attribute
+from keyfence.store.codec import Item, attribute_name
 from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
 from keyfence.store.entity import Entity, M, Model
 from keyfence.store.expressions import Condition, Path, Placeholders, UpdateExpression, equals, present
@@ -29,12 +29,12 @@ ErrorFactory = Callable[[], KeyfenceError]
 class Write(Generic[M]):
     """One item's part in a transaction; `otherwise` is raised when its condition does not hold."""
 
-    verb: str
+    action: str
     entity: Entity[M]
     model: M | None = None
     key: Mapping[str, object] = field(default_factory=dict)
     change: UpdateExpression | None = None
-    rekeyed: tuple[M, M] | None = None
+    states: tuple[M, M] | None = None
     when: Condition | None = None
     on_failure: ErrorFactory = StaleWrite
 
@@ -47,18 +47,18 @@ class Write(Generic[M]):
             body["UpdateExpression"] = change.render(placeholders)
         if self.when is not None:
             body["ConditionExpression"] = self.when.render(placeholders)
-        verb = "ConditionCheck" if self.verb == "Update" and not change else self.verb
+        verb = "ConditionCheck" if self.action == "Update" and not change else self.action
         return {verb: body | placeholders.parameters()}
 
     def _subject(self, fence: Fence, shards: ShardMap) -> dict[str, Item]:
         if self.model is not None:
-            return {"Item": self.entity.item(self.model, fence, shards)}
+            return {"Item": self.entity.to_item(self.model, fence, shards)}
         return {"Key": table_key(self.entity, fence, shards, self.key)}
 
     def _change(self, fence: Fence, shards: ShardMap) -> UpdateExpression | None:
-        if self.rekeyed is None:
+        if self.states is None:
             return self.change
-        before, after = (self.entity.index_item(model, fence, shards) for model in self.rekeyed)
+        before, after = (self.entity.key_attributes(model, fence, shards) for model in self.states)
         moved = UpdateExpression(
             sets={(name,): value["S"] for name, value in after.items() if before.get(name) != value},
             removes=tuple((name,) for name in before if name not in after),
@@ -69,7 +69,7 @@ class Write(Generic[M]):
 def put(
     entity: Entity[M], model: M, *, when: Condition | None = None, on_failure: ErrorFactory = StaleWrite
 ) -> Write[M]:
-    return Write(verb="Put", entity=entity, model=model, when=when, on_failure=on_failure)
+    return Write(action="Put", entity=entity, model=model, when=when, on_failure=on_failure)
 
 
 def update_attributes(
@@ -85,7 +85,7 @@ def update_attributes(
     Where there is nothing to change, what is left of it is the condition."""
     _refuse_key_fields(entity, change)
     condition = present() & when if when else present()
-    return Write(verb="Update", entity=entity, key=key, change=change, when=condition, on_failure=on_failure)
+    return Write(action="Update", entity=entity, key=key, change=change, when=condition, on_failure=on_failure)
 
 
 def increment(
@@ -102,12 +102,12 @@ def increment(
         raise TypeError(f"{entity.type} stands in an index, whose keys a tally would not keep")
     constant = [one.name for one in fields(model) if one.name not in {field, "version"}]
     given: dict[Path, object] = {
-        (attribute(name),): getattr(model, name) for name in constant if getattr(model, name) is not None
+        (attribute_name(name),): getattr(model, name) for name in constant if getattr(model, name) is not None
     }
-    adds: dict[Path, int] = {(attribute(field),): by, ("version",): 1}
+    adds: dict[Path, int] = {(attribute_name(field),): by, ("version",): 1}
     made = UpdateExpression(defaults={**given, ("type",): entity.type}, adds=adds)
     return Write(
-        verb="Update", entity=entity, key=_key_of(entity, model), change=made, when=when, on_failure=on_failure
+        action="Update", entity=entity, key=_key_of(entity, model), change=made, when=when, on_failure=on_failure
     )
 
 
@@ -126,11 +126,11 @@ def update_model(
         raise TypeError(f"a {entity.type} cannot be revised into another one")
     condition = equals("version", before.version)
     return Write(
-        verb="Update",
+        action="Update",
         entity=entity,
         key=_key_of(entity, before),
         change=_difference(before, after),
-        rekeyed=(before, after),
+        states=(before, after),
         when=condition & when if when else condition,
         on_failure=on_failure,
     )
@@ -143,15 +143,15 @@ def delete(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    return Write(verb="Delete", entity=entity, key=key, when=when, on_failure=on_failure)
+    return Write(action="Delete", entity=entity, key=key, when=when, on_failure=on_failure)
 
 
 def check(entity: Entity[M], key: Mapping[str, object], *, when: Condition, on_failure: ErrorFactory) -> Write[M]:
-    return Write(verb="ConditionCheck", entity=entity, key=key, when=when, on_failure=on_failure)
+    return Write(action="ConditionCheck", entity=entity, key=key, when=when, on_failure=on_failure)
 
 
 def table_key(entity: Entity[Any], fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Item:
-    pair = entity.keys["table"].pair(fence, shards, values)
+    pair = entity.keys["table"].render(fence, shards, values)
     return {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
 
 
@@ -167,14 +167,14 @@ def _difference(before: Model, after: Model) -> UpdateExpression:
         if old == new:
             continue
         if new is None or new == frozenset():
-            removes.append((attribute(one.name),))
+            removes.append((attribute_name(one.name),))
         else:
-            sets[attribute(one.name),] = new
+            sets[attribute_name(one.name),] = new
     return UpdateExpression(sets=sets, removes=tuple(removes))
 
 
 def _refuse_key_fields(entity: Entity[Any], change: UpdateExpression) -> None:
-    keyed = {attribute(name) for key in entity.keys.values() for name in key.fields}
+    keyed = {attribute_name(name) for key in entity.keys.values() for name in key.fields}
     touched = {path[0] for path in (*change.sets, *change.defaults, *change.removes, *change.adds)}
     if wrong := sorted(keyed & touched):
         raise TypeError(f"{', '.join(wrong)} of {entity.type} is part of a key: use revise, which moves the keys too")
@@ -198,7 +198,7 @@ def changed_fields(before: Model, after: Model, *shown: str) -> dict[str, object
     known = {one.name for one in fields(after)}
     changed = [name for name in shown if name in known and getattr(before, name) != getattr(after, name)]
     return {
-        moment: {attribute(name): getattr(model, name) for name in changed}
+        moment: {attribute_name(name): getattr(model, name) for name in changed}
         for moment, model in (("before", before), ("after", after))
         if changed
     }

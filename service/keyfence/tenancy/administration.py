@@ -9,7 +9,7 @@ import orjson
 
 from keyfence.errors import Conflict
 from keyfence.store import timestamps
-from keyfence.store.codec import attribute
+from keyfence.store.codec import attribute_name
 from keyfence.store.table import Table
 from keyfence.store.writes import retry_if_stale, update_model
 from keyfence.tenancy.access_patterns import identities, identity_by_digest, tenants
@@ -52,7 +52,7 @@ class TenantAdministration:
             id,
             "tenant.quotas",
             lambda tenant: replace(require_not_leaving(tenant), overrides=with_overrides(tenant.overrides, changes)),
-            detail={attribute(name): value for name, value in changes.items()},
+            detail={attribute_name(name): value for name, value in changes.items()},
         )
         return self._tell(changed)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 from keyfence.errors import BadInput
-from keyfence.store.codec import attribute
+from keyfence.store.codec import attribute_name
 
 LARGEST = 1_000_000_000
 
@@ -75,7 +75,7 @@ def with_overrides(overrides: QuotaOverrides, changes: Mapping[str, int]) -> Quo
     """`changes` by the names of the fields; each has to be a number that a tenant can live with."""
     for name, value in changes.items():
         if not 1 <= value <= LARGEST:
-            raise BadInput(f"{attribute(name)} must be from 1 to {LARGEST:,}", field=attribute(name))
+            raise BadInput(f"{attribute_name(name)} must be from 1 to {LARGEST:,}", field=attribute_name(name))
     return replace(overrides, **changes)
 
 

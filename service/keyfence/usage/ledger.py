@@ -213,4 +213,4 @@ async def metered_tables(tables: Tables) -> AsyncIterator[Tables]:
     try:
         yield metered
     finally:
-        await UsageFlusher(ledger, UsageRepository(metered.control(writes=True))).flush()
+        await UsageFlusher(ledger, UsageRepository(metered.for_control_plane(writes=True))).flush()

@@ -41,7 +41,7 @@ def test_a_name_is_one_line_of_at_most_200_characters(name: str) -> None:
 
 def test_a_customer_shares_the_partition_of_their_orders_and_stands_in_the_list() -> None:
     customer = Customer(id=CustomerId("cus_1"), name="Ann", created_at=OPENING, updated_at=OPENING)
-    item = customers.item(customer, ACME, UNSHARDED)
+    item = customers.to_item(customer, ACME, UNSHARDED)
     assert (item["PK"]["S"], item["SK"]["S"]) == ("TENANT#acme#CUST#cus_1", "PROFILE")
     assert item["GSI2PK"]["S"] == "TENANT#acme#CUSTOMERS#00"
     assert "email" not in item

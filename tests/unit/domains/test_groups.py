@@ -48,7 +48,7 @@ def test_an_edge_is_one_item_that_is_found_from_both_ends() -> None:
     edge = Membership.from_attributes(
         "usr_1", "grp_1", {"role": "MANAGER", "joined": f"{OPENING}", "changed": f"{OPENING}", "version": "1"}
     )
-    item = memberships.item(edge, ACME, UNSHARDED)
+    item = memberships.to_item(edge, ACME, UNSHARDED)
     assert (item["PK"]["S"], item["SK"]["S"]) == ("TENANT#acme#USER#usr_1", "GROUP#grp_1")
     assert (item["GSI1PK"]["S"], item["GSI1SK"]["S"]) == ("TENANT#acme#GROUP#grp_1#00", "USER#usr_1")
 
@@ -56,7 +56,7 @@ def test_an_edge_is_one_item_that_is_found_from_both_ends() -> None:
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
 def test_every_name_that_is_accepted_fits_its_key(character: str) -> None:
     name = checked_name(character * NAME_LENGTH)
-    assert groups.item(group(name), ACME, UNSHARDED)["GSI2PK"]["S"] == "TENANT#acme#GROUPS#00"
+    assert groups.to_item(group(name), ACME, UNSHARDED)["GSI2PK"]["S"] == "TENANT#acme#GROUPS#00"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a" * (NAME_LENGTH + 1), "a\tb"])
@@ -68,7 +68,7 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 
 def test_groups_are_listed_by_name_and_the_shorter_name_comes_first() -> None:
     names = ["Ops 2", "Ops", "Ops!", "Ops#1", "ops", "Öps", "Opsa"]
-    keys = {name: groups.item(group(name), ACME, UNSHARDED)["GSI2SK"]["S"] for name in names}
+    keys = {name: groups.to_item(group(name), ACME, UNSHARDED)["GSI2SK"]["S"] for name in names}
     assert sorted(names, key=keys.__getitem__) == sorted(names)
 
 
@@ -88,8 +88,8 @@ def test_half_a_character_in_a_description_is_refused() -> None:
 
 def test_a_deleted_group_is_in_no_list() -> None:
     assert is_alive(group())
-    assert set(groups.index_item(group(), ACME, UNSHARDED)) == {"PK", "SK", "GSI2PK", "GSI2SK"}
-    assert set(groups.index_item(group(deleted_at=OPENING), ACME, UNSHARDED)) == {"PK", "SK"}
+    assert set(groups.key_attributes(group(), ACME, UNSHARDED)) == {"PK", "SK", "GSI2PK", "GSI2SK"}
+    assert set(groups.key_attributes(group(deleted_at=OPENING), ACME, UNSHARDED)) == {"PK", "SK"}
 
 
 def test_only_an_id_of_a_group_is_one() -> None:

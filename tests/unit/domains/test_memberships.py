@@ -45,7 +45,7 @@ def _is_edge(key: Item) -> bool:
 
 def shelves(before: str = "") -> Interrupted:
     kept = Interrupted(before=before)
-    times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "head": EmbeddedEdges()}
+    times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "embedded_edges": EmbeddedEdges()}
     kept.keep(groups, Group(id=GROUP, name="Ops", **times))
     kept.keep(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
     return kept
@@ -68,9 +68,9 @@ async def check(kept: Shelves) -> None:
     assert group is not None
     assert member is not None
     assert group.member_count == (edge is not None)
-    assert group.head is not None
-    assert group.head.first(10) == ([(USER, edge.attributes)] if edge else [])
-    assert member.head.first(10) == ([(GROUP, edge.attributes)] if edge else [])
+    assert group.embedded_edges is not None
+    assert group.embedded_edges.first(10) == ([(USER, edge.attributes)] if edge else [])
+    assert member.embedded_edges.first(10) == ([(GROUP, edge.attributes)] if edge else [])
 
 
 async def test_heads_follow_an_edge_that_comes_changes_and_goes() -> None:

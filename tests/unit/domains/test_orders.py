@@ -63,8 +63,8 @@ def order(**given: Any) -> Order:
 
 def places(one: Order) -> set[str]:
     """The lists that an order stands in, by the tags of its partitions."""
-    kept = [orders.index_item(one, ACME, UNSHARDED)]
-    kept += [rows.index_item(row_of(one), ACME, UNSHARDED)] if one.deleted_at is None else []
+    kept = [orders.key_attributes(one, ACME, UNSHARDED)]
+    kept += [rows.key_attributes(row_of(one), ACME, UNSHARDED)] if one.deleted_at is None else []
     partitions = [value["S"].split("#")[2:] for item in kept for name, value in item.items() if name.endswith("PK")]
     return {"STATUS" if len(names) > 2 and names[0] == "CUST" else names[0] for names in partitions}
 
@@ -228,7 +228,7 @@ def test_regions_and_reasons_are_lines_that_can_be_read(check: Callable[[str], s
 @pytest.mark.parametrize("character", ["a", "é", "🙂", "#", "%"])
 def test_every_region_that_is_accepted_fits_its_key(character: str) -> None:
     one = order(region=checked_region(character * 64))
-    assert rows.item(row_of(one), ACME, UNSHARDED)["GSI3PK"]["S"].startswith("TENANT#acme#REGION#")
+    assert rows.to_item(row_of(one), ACME, UNSHARDED)["GSI3PK"]["S"].startswith("TENANT#acme#REGION#")
 
 
 def test_a_note_may_have_lines_and_may_be_left_out() -> None:

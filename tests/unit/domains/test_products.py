@@ -63,7 +63,7 @@ def test_nothing_is_never_less_than_nothing() -> None:
 
 @given(PRICES, PRICES)
 def test_products_lie_in_their_category_in_the_order_of_their_prices(one: Decimal, other: Decimal) -> None:
-    first, second = (products.pair("gsi3", product(price=price), ACME, UNSHARDED) for price in (one, other))
+    first, second = (products.key_pair("gsi3", product(price=price), ACME, UNSHARDED) for price in (one, other))
     assert first is not None
     assert second is not None
     assert (first.sort < second.sort) == (one < other)
@@ -72,11 +72,11 @@ def test_products_lie_in_their_category_in_the_order_of_their_prices(one: Decima
 
 def test_a_product_its_sku_and_its_revisions_have_the_keys_that_are_agreed_on() -> None:
     pen = product(revision=12)
-    assert products.pair("table", pen, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0000")
+    assert products.key_pair("table", pen, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0000")
     assert products.keys["gsi3"].sort.render({"price": pen.price, "id": pen.id}) == "PRICE#0000149.90#prd_1"
-    assert sku_claims.pair("table", claim_of(pen), ACME, UNSHARDED) == ("TENANT#acme#SKU#A-1", "PRODUCT")
+    assert sku_claims.key_pair("table", claim_of(pen), ACME, UNSHARDED) == ("TENANT#acme#SKU#A-1", "PRODUCT")
     kept = revision_of(pen, "ann")
-    assert product_revisions.pair("table", kept, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0012")
+    assert product_revisions.key_pair("table", kept, ACME, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "v0012")
     assert (kept.name, kept.price, kept.by, kept.created_at) == ("Pen", pen.price, "ann", pen.updated_at)
 
 

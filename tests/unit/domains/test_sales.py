@@ -104,6 +104,6 @@ def test_a_month_is_a_year_and_a_month(text: str) -> None:
 def test_sales_are_ranked_by_number_and_gone_from_the_ranking_at_nothing() -> None:
     fence = Fence.for_tenant(TenantId("acme"))
     sold = MonthlySales(id="prd_1", total=42, created_at=NOVEMBER, updated_at=PLACED)
-    assert monthly_sales.pair("table", sold, fence, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "AGG#2026-11")
-    assert monthly_sales.pair("gsi3", sold, fence, UNSHARDED) == ("TENANT#acme#TOP#2026-11#00", "0000000042#prd_1")
-    assert monthly_sales.pair("gsi3", replace(sold, total=0), fence, UNSHARDED) is None
+    assert monthly_sales.key_pair("table", sold, fence, UNSHARDED) == ("TENANT#acme#PRODUCT#prd_1", "AGG#2026-11")
+    assert monthly_sales.key_pair("gsi3", sold, fence, UNSHARDED) == ("TENANT#acme#TOP#2026-11#00", "0000000042#prd_1")
+    assert monthly_sales.key_pair("gsi3", replace(sold, total=0), fence, UNSHARDED) is None

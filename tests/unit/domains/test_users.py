@@ -91,19 +91,19 @@ def test_no_text_breaks_the_check_of_addresses(text: str) -> None:
 def test_every_address_that_is_accepted_fits_its_keys(character: str) -> None:
     email = checked_email(character * (EMAIL_LENGTH - 2) + "@b")
     claim = EmailClaim(email=email, user_id=UserId("usr_1"), created_at=OPENING, updated_at=OPENING)
-    assert users.item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"].startswith("TENANT#acme#EMAIL#")
-    assert email_claims.item(claim, ACME, UNSHARDED)["PK"]["S"].startswith("TENANT#acme#USEREMAIL#")
+    assert users.to_item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"].startswith("TENANT#acme#EMAIL#")
+    assert email_claims.to_item(claim, ACME, UNSHARDED)["PK"]["S"].startswith("TENANT#acme#USEREMAIL#")
 
 
 @pytest.mark.parametrize("character", WIDE)
 def test_every_setting_name_that_is_accepted_fits_its_key(character: str) -> None:
     name = character * SETTING_NAME_LENGTH
     setting = Setting(user_id=UserId("usr_1"), name=name, text="1", created_at=OPENING, updated_at=OPENING)
-    assert settings.item(setting, ACME, UNSHARDED)["SK"]["S"].startswith("SETTINGS#")
+    assert settings.to_item(setting, ACME, UNSHARDED)["SK"]["S"].startswith("SETTINGS#")
 
 
 def test_two_addresses_that_differ_in_case_are_two_addresses() -> None:
-    keys = {users.item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"] for email in ("ann@b", "Ann@b", "ann@B")}
+    keys = {users.to_item(user(email), ACME, UNSHARDED)["GSI1PK"]["S"] for email in ("ann@b", "Ann@b", "ann@B")}
     assert len(keys) == 3
 
 
@@ -118,8 +118,8 @@ def test_a_deleted_user_is_in_no_list_and_at_no_address() -> None:
     gone = user(deleted_at=OPENING)
     assert is_alive(user())
     assert not is_alive(gone)
-    assert set(users.index_item(user(), ACME, UNSHARDED)) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"}
-    assert set(users.index_item(gone, ACME, UNSHARDED)) == {"PK", "SK"}
+    assert set(users.key_attributes(user(), ACME, UNSHARDED)) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"}
+    assert set(users.key_attributes(gone, ACME, UNSHARDED)) == {"PK", "SK"}
 
 
 def test_only_an_id_of_a_user_is_one() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from keyfence.store.codec import Item
 from keyfence.store.cursor import CursorCodec
-from keyfence.store.dual_write.caller import OnDifference, unheard
+from keyfence.store.dual_write.caller import OnDifference, ignore_difference
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome, on_table
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
@@ -102,11 +102,11 @@ class Open:
     def __init__(self) -> None:
         self.asked: list[TableAccess] = []
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess) -> CredentialSource:
-        self.asked.append(placement)
+    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
+        self.asked.append(table_access)
         return self._given
 
-    def control(self, *, writes: bool) -> CredentialSource:
+    def for_control_plane(self, *, writes: bool) -> CredentialSource:
         return self._given
 
     async def _given(self) -> Credentials:
@@ -121,17 +121,17 @@ SILOED = TenantLocation(tenant=ACME, read_from=TableAccess.SILO)
 
 
 def handle(
-    cabinet: Cabinet, home: TenantLocation, on_difference: OnDifference = unheard, *, writes: bool = True
+    cabinet: Cabinet, home: TenantLocation, on_difference: OnDifference = ignore_difference, *, writes: bool = True
 ) -> Table:
     tables = Tables(
         client=cabinet, name=NAME, cursors=CursorCodec([KEY]), credentials=Open(), on_difference=on_difference
     )
-    return tables.tenant(home, writes=writes)
+    return tables.for_tenant(home, writes=writes)
 
 
 async def backfilled(cabinet: Cabinet) -> None:
     """Every item of either table, as the mover copies them."""
     likeness = ItemSync(caller=handle(cabinet, DUAL).caller, source=NAME, target=SILO)
     for key in {*cabinet.tables[NAME], *cabinet.tables[SILO]}:
-        outcome = await likeness.make({"PK": {"S": key.partition}, "SK": {"S": key.sort}})
-        assert outcome is not SyncOutcome.CHANGED
+        outcome = await likeness.sync({"PK": {"S": key.partition}, "SK": {"S": key.sort}})
+        assert outcome is not SyncOutcome.CONFLICT

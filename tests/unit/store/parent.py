@@ -3,7 +3,7 @@
 from typing import Any
 
 from keyfence.store.codec import Item, decode_model, encode
-from keyfence.store.embedded_edges import Attributes, EmbeddedEdges, without_child
+from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges, remove_edge
 from keyfence.store.expressions import Condition, Placeholders, UpdateExpression
 
 from .interpreter import holds, updated
@@ -13,28 +13,28 @@ class Parent:
     """A parent's item, its true children beside it, and writers as the transactions of the service allow them."""
 
     def __init__(self) -> None:
-        self.item: Item = {"head": encode(EmbeddedEdges())}
-        self.children: dict[str, Attributes] = {}
+        self.item: Item = {"embeddedEdges": encode(EmbeddedEdges())}
+        self.children: dict[str, EdgeAttributes] = {}
         self.writes = 0
 
     @property
     def head(self) -> EmbeddedEdges:
-        return decode_model(EmbeddedEdges, self.item["head"]["M"])
+        return decode_model(EmbeddedEdges, self.item["embeddedEdges"]["M"])
 
     def add(self, head: EmbeddedEdges, child: str) -> None:
         """The child's own item, written in the same transaction, must not be there yet."""
         edge = self._edge()
-        if child not in self.children and self._written(head.with_child(child, edge), head.unchanged()):
+        if child not in self.children and self._written(head.add(child, edge), head.is_unchanged()):
             self.children[child] = edge
 
     def change(self, head: EmbeddedEdges, child: str) -> None:
         edge = self._edge()
-        if child in self.children and self._written(head.with_edge(child, edge), head.unchanged()):
+        if child in self.children and self._written(head.change(child, edge), head.is_unchanged()):
             self.children[child] = edge
 
     def remove(self, child: str) -> None:
         if child in self.children:
-            assert self._written(without_child(child), None)
+            assert self._written(remove_edge(child), None)
             del self.children[child]
 
     def check(self) -> None:
@@ -43,11 +43,13 @@ class Parent:
         for count in range(len(true) + 3):
             known = self.head.first(count)
             assert known is None or known == true[:count]
-        assert all(child in self.head.entries for child in self.children if child <= (self.head.until or child))
-        if self.head.until is None:
+        assert all(
+            child in self.head.entries for child in self.children if child <= (self.head.complete_until or child)
+        )
+        if self.head.complete_until is None:
             assert self.head.first(len(true) + 1) == true
 
-    def _edge(self) -> Attributes:
+    def _edge(self) -> EdgeAttributes:
         self.writes += 1
         return {"version": str(self.writes)}
 

@@ -48,8 +48,8 @@ class Scripted:
 
 def table(client: DynamoDb, tenant: str = "acme", **given: Any) -> Table:
     home = TenantLocation(tenant=parse_tenant_id(tenant), shards=given.pop("shards", UNSHARDED))
-    patience = given.pop("patience", PATIENCE)
-    caller = DynamoDbCaller(client=client, table=NAME, credentials=credentials, patience=patience, home=home)
+    patience = given.pop("retry_policy", PATIENCE)
+    caller = DynamoDbCaller(client=client, table=NAME, credentials=credentials, retry_policy=patience, location=home)
     return Table(
         **{
             "fence": Fence.for_tenant(parse_tenant_id(tenant)),

@@ -37,7 +37,7 @@ class Shelves:
 
     def keep(self, entity: Entity[Any], *models: Any, tenant: str = "acme", shards: ShardMap = UNSHARDED) -> None:
         for model in models:
-            item = entity.item(model, Fence.for_tenant(parse_tenant_id(tenant)), shards)
+            item = entity.to_item(model, Fence.for_tenant(parse_tenant_id(tenant)), shards)
             self.items[_address(item)] = item
 
     def _GetItem(self, parameters: Mapping[str, Any]) -> Answer:

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.errors import Conflict, Forbidden, Internal, KeyfenceError, Throttled
-from keyfence.store.dynamodb.errors import ERROR_RULES, REASONS, DynamoDbError
+from keyfence.store.dynamodb.errors import CANCELLATION_RULES, ERROR_RULES, DynamoDbError
 
 CANCELED = "TransactionCanceledException"
 
@@ -15,8 +15,8 @@ def canceled(*reasons: str) -> DynamoDbError:
 @pytest.mark.parametrize("code", ERROR_RULES)
 def test_every_code_becomes_one_of_our_errors(code: str) -> None:
     refusal = DynamoDbError(code, "arn:aws:dynamodb:secret")
-    assert refusal.meaning is ERROR_RULES[code]
-    error = refusal.error()
+    assert refusal.rule is ERROR_RULES[code]
+    error = refusal.as_keyfence_error()
     assert isinstance(error, KeyfenceError)
     assert isinstance(error, Internal) or "secret" not in error.message, "only an Internal is masked at the edge"
 
@@ -45,20 +45,20 @@ def test_every_code_becomes_one_of_our_errors(code: str) -> None:
 )
 def test_a_code_means(code: str, error: type[KeyfenceError], retried: bool) -> None:
     refusal = DynamoDbError(code, "text")
-    assert type(refusal.error()) is error
-    assert refusal.meaning.retry is retried
+    assert type(refusal.as_keyfence_error()) is error
+    assert refusal.rule.retryable is retried
 
 
 @pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "TransactionConflictException"])
 def test_who_is_throttled_is_told_when_to_come_again(code: str) -> None:
-    after = DynamoDbError(code, "").error().extensions["retryAfterMs"]
+    after = DynamoDbError(code, "").as_keyfence_error().extensions["retryAfterMs"]
     assert isinstance(after, int)
     assert after > 0
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@pytest.mark.parametrize("reason", CANCELLATION_RULES)
 def test_one_reason_decides_a_cancelled_transaction(reason: str) -> None:
-    assert canceled("None", reason, "None").meaning is REASONS[reason]
+    assert canceled("None", reason, "None").rule is CANCELLATION_RULES[reason]
 
 
 def test_a_failed_condition_decides_over_what_could_be_retried() -> None:
@@ -67,15 +67,15 @@ def test_a_failed_condition_decides_over_what_could_be_retried() -> None:
         ("ConditionalCheckFailed", "ThrottlingError"),
         ("None", "ProvisionedThroughputExceeded", "ConditionalCheckFailed"),
     ):
-        assert isinstance(canceled(*reasons).error(), Conflict)
-        assert not canceled(*reasons).meaning.retry
+        assert isinstance(canceled(*reasons).as_keyfence_error(), Conflict)
+        assert not canceled(*reasons).rule.retryable
 
 
 def test_a_transaction_that_only_met_others_is_retried() -> None:
-    assert canceled("TransactionConflict", "None", "ThrottlingError").meaning.retry
+    assert canceled("TransactionConflict", "None", "ThrottlingError").rule.retryable
 
 
 @pytest.mark.parametrize("reasons", [(), ("None",), ("ValidationError",), ("TransactionConflict", "ValidationError")])
 def test_a_cancelled_transaction_without_a_known_reason_is_our_fault(reasons: tuple[str, ...]) -> None:
-    assert isinstance(canceled(*reasons).error(), Internal)
-    assert not canceled(*reasons).meaning.retry
+    assert isinstance(canceled(*reasons).as_keyfence_error(), Internal)
+    assert not canceled(*reasons).rule.retryable

@@ -14,13 +14,13 @@ from keyfence_iam.credentials import Credentials
 
 from .scripted import CREDENTIALS, NAME, PATIENCE, Scripted, credentials
 
-RETRYABLE = sorted(code for code, meaning in ERROR_RULES.items() if meaning.retry)
-FINAL = sorted(code for code, meaning in ERROR_RULES.items() if not meaning.retry)
+RETRYABLE = sorted(code for code, meaning in ERROR_RULES.items() if meaning.retryable)
+FINAL = sorted(code for code, meaning in ERROR_RULES.items() if not meaning.retryable)
 
 
 def caller(client: Scripted, **given: Any) -> DynamoDbCaller:
     return DynamoDbCaller(
-        **{"client": client, "table": NAME, "credentials": credentials, "patience": PATIENCE, **given}
+        **{"client": client, "table": NAME, "credentials": credentials, "retry_policy": PATIENCE, **given}
     )
 
 
@@ -103,18 +103,20 @@ async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.Monke
     monkeypatch.setattr("keyfence.store.dynamodb.caller.random.uniform", lambda _low, high: high)
     patience = RetryPolicy(attempts=5, first_pause=0.1, longest_pause=0.3)
     with pytest.raises(DynamoDbError):
-        await caller(Scripted([DynamoDbError("ThrottlingException", "")] * 5), patience=patience).call("GetItem", {})
+        await caller(Scripted([DynamoDbError("ThrottlingException", "")] * 5), retry_policy=patience).call(
+            "GetItem", {}
+        )
     assert slept == [0.1, 0.2, 0.3, 0.3]
 
 
 @given(st.integers(0, 20), st.floats(0, 10), st.floats(0, 10))
 def test_a_pause_is_random_below_a_doubling_ceiling(attempt: int, first: float, longest: float) -> None:
-    pause = RetryPolicy(first_pause=first, longest_pause=longest).pause(attempt)
+    pause = RetryPolicy(first_pause=first, longest_pause=longest).backoff(attempt)
     assert 0 <= pause <= min(longest, first * 2**attempt)
 
 
 def test_pauses_use_the_whole_room_below_their_ceiling() -> None:
-    pauses = [RetryPolicy(first_pause=1.0, longest_pause=8.0).pause(2) for _ in range(300)]
+    pauses = [RetryPolicy(first_pause=1.0, longest_pause=8.0).backoff(2) for _ in range(300)]
     assert min(pauses) < 1
     assert max(pauses) > 3
 
@@ -158,7 +160,7 @@ async def test_calls_wait_in_their_lane_and_leave_it_also_when_they_fail() -> No
         async def __aexit__(self, *_: object) -> None:
             inside.append(-1)
 
-    await caller(Scripted([DynamoDbError("ConnectionLost", ""), {}]), lane=Narrow()).call("GetItem", {})
+    await caller(Scripted([DynamoDbError("ConnectionLost", ""), {}]), call_limit=Narrow()).call("GetItem", {})
     assert inside == [1, -1, 1, -1]
 
 
@@ -176,7 +178,7 @@ class Renewing:
     async def __call__(self) -> Credentials:
         return CREDENTIALS
 
-    async def replacement(self, refused: Credentials) -> Credentials | None:
+    async def replace(self, refused: Credentials) -> Credentials | None:
         self.refused.append(refused)
         return self.others.pop(0) if self.others else None
 

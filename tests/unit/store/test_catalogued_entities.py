@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.app.domains import load_domains
-from keyfence.store.codec import attribute
+from keyfence.store.codec import attribute_name
 from keyfence.store.dynamodb.table_definition import INDEXES
 from keyfence.store.entity import Entity, Index, key_names
 from keyfence.store.key_template import KeyField
@@ -61,7 +61,7 @@ def kept(segment: str | KeyField, model: Any) -> object:
 @given(data=st.data(), tenant=st.sampled_from(["acme", "acmecorp", "a1", "a10"]))
 def test_every_key_of_every_item_begins_with_its_fence(entity: Entity[Any], data: st.DataObject, tenant: str) -> None:
     fence = fence_of(entity, tenant)
-    item = entity.item(data.draw(models(entity.model)), fence, SHARDS)
+    item = entity.to_item(data.draw(models(entity.model)), fence, SHARDS)
     partitions = {item[name]["S"] for name in (key_names(index).partition for index in ALL_INDEXES) if name in item}
     assert item["PK"]["S"] in partitions
     assert all(partition.startswith(fence.prefix) for partition in partitions)
@@ -71,7 +71,7 @@ def test_every_key_of_every_item_begins_with_its_fence(entity: Entity[Any], data
 @few
 @given(data=st.data())
 def test_every_index_key_is_whole_and_in_a_declared_index(entity: Entity[Any], data: st.DataObject) -> None:
-    item = entity.item(data.draw(models(entity.model)), fence_of(entity), SHARDS)
+    item = entity.to_item(data.draw(models(entity.model)), fence_of(entity), SHARDS)
     for index in ALL_INDEXES:
         names = key_names(index)
         assert (names.partition in item) == (names.sort in item)
@@ -83,7 +83,7 @@ def test_every_index_key_is_whole_and_in_a_declared_index(entity: Entity[Any], d
 @given(data=st.data())
 def test_every_item_comes_back_as_it_was_kept(entity: Entity[Any], data: st.DataObject) -> None:
     model = data.draw(models(entity.model))
-    assert entity.read(entity.item(model, fence_of(entity), SHARDS)) == model
+    assert entity.from_item(entity.to_item(model, fence_of(entity), SHARDS)) == model
 
 
 @each_entity
@@ -97,7 +97,7 @@ def test_two_items_share_an_address_only_when_their_key_fields_are_equal(
     key = entity.keys["table"]
     names = {*key.partition.fields, *key.sort.fields}
     same = all(kept(segment, one) == kept(segment, other) for segment in (*key.partition.segments, *key.sort.segments))
-    pairs = [entity.pair("table", model, fence_of(entity), SHARDS) for model in (one, other)]
+    pairs = [entity.key_pair("table", model, fence_of(entity), SHARDS) for model in (one, other)]
     spread = key.shard is not None and key.shard.by not in names
     assert same if pairs[0] == pairs[1] else spread or not same
 
@@ -105,8 +105,8 @@ def test_two_items_share_an_address_only_when_their_key_fields_are_equal(
 @each_read
 def test_an_index_carries_what_its_entities_are_read_from(entity: Entity[Any], index: Index) -> None:
     """Or the default says that it was not read; a default like 0 would pass for a fact."""
-    needed = {attribute(field.name) for field in fields(entity.model) if not absent_when_default(field)}
-    placed = {attribute(name) for key in (entity.keys["table"], entity.keys[index]) for name in key.fields}
+    needed = {attribute_name(field.name) for field in fields(entity.model) if not absent_when_default(field)}
+    placed = {attribute_name(name) for key in (entity.keys["table"], entity.keys[index]) for name in key.fields}
     assert needed | placed <= {*PROJECTED[index]}
 
 
@@ -117,10 +117,10 @@ def test_an_item_that_is_read_through_an_index_is_the_same_item(
     entity: Entity[Any], index: Index, data: st.DataObject
 ) -> None:
     model = data.draw(models(entity.model))
-    item = entity.item(model, fence_of(entity), SHARDS)
+    item = entity.to_item(model, fence_of(entity), SHARDS)
     carried = {"PK", "SK", *key_names(index), *PROJECTED[index]}
-    read = entity.read({name: value for name, value in item.items() if name in carried})
-    unread = {field.name for field in fields(entity.model) if attribute(field.name) not in carried}
+    read = entity.from_item({name: value for name, value in item.items() if name in carried})
+    unread = {field.name for field in fields(entity.model) if attribute_name(field.name) not in carried}
     assert replace(model, **{name: getattr(read, name) for name in unread}) == read
 
 

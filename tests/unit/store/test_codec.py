@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.codec import attribute, decode_model, encode, encode_model
+from keyfence.store.codec import attribute_name, decode_model, encode, encode_model
 
 from .models import TEXT, TIMES, models
 
@@ -163,4 +163,4 @@ def test_attributes_that_the_dataclass_does_not_know_are_passed_over(text: str) 
 
 def test_names_are_kept_in_camel_case() -> None:
     names = ["id", "created_at", "member_count", "setting_names"]
-    assert [attribute(name) for name in names] == ["id", "createdAt", "memberCount", "settingNames"]
+    assert [attribute_name(name) for name in names] == ["id", "createdAt", "memberCount", "settingNames"]

@@ -88,16 +88,16 @@ def test_a_query_for_a_beginning_that_does_not_end_with_its_tag_is_refused(begin
 
 @given(models(Book))
 def test_an_item_is_kept_under_keys_that_are_derived_from_it_and_read_back_from_it(one: Book) -> None:
-    item = books.item(one, ACME, UNSHARDED)
-    assert books.read(item) == one
+    item = books.to_item(one, ACME, UNSHARDED)
+    assert books.from_item(item) == one
     assert item["type"] == {"S": "Book"}
-    assert {name for name in item if name not in attributes(books)} == set(books.index_item(one, ACME, UNSHARDED))
+    assert {name for name in item if name not in attributes(books)} == set(books.key_attributes(one, ACME, UNSHARDED))
 
 
 def test_an_index_holds_only_what_it_is_for() -> None:
-    plain = books.index_item(book("b1"), ACME, UNSHARDED)
+    plain = books.key_attributes(book("b1"), ACME, UNSHARDED)
     assert set(plain) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"}
-    noted_and_sold = books.index_item(book("b1", note="rare", sold_at=OPENING), ACME, UNSHARDED)
+    noted_and_sold = books.key_attributes(book("b1", note="rare", sold_at=OPENING), ACME, UNSHARDED)
     assert set(noted_and_sold) == {"PK", "SK", "GSI1PK", "GSI1SK", "GSI3PK", "GSI3SK"}
 
 
@@ -120,6 +120,6 @@ def test_two_patterns_never_share_an_identity() -> None:
 
 def test_changing_a_model_does_not_change_its_address() -> None:
     before = book("b1")
-    addresses = [books.pair("table", one, ACME, UNSHARDED) for one in (before, replace(before, title="Other"))]
+    addresses = [books.key_pair("table", one, ACME, UNSHARDED) for one in (before, replace(before, title="Other"))]
     assert addresses[0] == addresses[1]
-    assert chapters.pair("table", chapter(7), ACME, UNSHARDED) == ("TENANT#acme#BOOK#b1", "CHAPTER#007")
+    assert chapters.key_pair("table", chapter(7), ACME, UNSHARDED) == ("TENANT#acme#BOOK#b1", "CHAPTER#007")

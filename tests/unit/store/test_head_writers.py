@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 from keyfence.store import embedded_edges as heads
-from keyfence.store.embedded_edges import SIZE, EmbeddedEdges
+from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from tests.tier import examples
 
 from .parent import Parent
@@ -21,10 +21,10 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.parent = Parent()
-        self.size = patch.object(heads, "SIZE", SIZE)
+        self.size = patch.object(heads, "MAX_EMBEDDED_EDGES", MAX_EMBEDDED_EDGES)
 
     def shrink(self, size: int) -> None:
-        self.size = patch.object(heads, "SIZE", size)
+        self.size = patch.object(heads, "MAX_EMBEDDED_EDGES", size)
         self.size.start()
 
     def teardown(self) -> None:
@@ -98,7 +98,7 @@ class OneWriter(Machine):
     @invariant()
     def the_head_is_small_and_true(self) -> None:
         self.parent.check()
-        assert len(self.parent.head.entries) <= heads.SIZE
+        assert len(self.parent.head.entries) <= heads.MAX_EMBEDDED_EDGES
 
 
 TestWriters = Writers.TestCase

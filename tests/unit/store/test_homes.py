@@ -37,7 +37,7 @@ class Clock:
 
 def held(shelves: Shelves, home: TenantLocation, clock: Clock) -> Table:
     handle = table(shelves)
-    return replace(handle, caller=replace(handle.caller, home=home, clock=clock))
+    return replace(handle, caller=replace(handle.caller, location=home, clock=clock))
 
 
 async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
@@ -70,7 +70,7 @@ async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_
     shelves, clock, lane = Shelves(), Clock(), ConcurrencyLimit(1)
     home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
     handle = held(shelves, home, clock)
-    handle = replace(handle, caller=replace(handle.caller, lane=lane))
+    handle = replace(handle, caller=replace(handle.caller, call_limit=lane))
     async with lane:
         writing = asyncio.ensure_future(handle.write(put(books, book("b1"))))
         await asyncio.sleep(0)
@@ -83,7 +83,7 @@ async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_
 
 def test_a_handle_on_nobodys_home_is_refused(made: Tables) -> None:
     with pytest.raises(TypeError, match="no tenant's home"):
-        made.tenant(TenantLocation(), writes=False)
+        made.for_tenant(TenantLocation(), writes=False)
 
 
 @pytest.fixture
@@ -95,10 +95,10 @@ def made() -> Tables:
 class Nobody:
     """Gives no credentials to anybody."""
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess) -> CredentialSource:
+    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
         raise AssertionError(tenant)
 
-    def control(self, *, writes: bool) -> CredentialSource:
+    def for_control_plane(self, *, writes: bool) -> CredentialSource:
         raise AssertionError(writes)
 
 

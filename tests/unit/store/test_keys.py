@@ -29,7 +29,7 @@ def neighbours(draw: st.DrawFn) -> tuple[TenantId, TenantId]:
 
 
 def pair(key: TenantKey, **values: object) -> KeyPair:
-    return key.pair(ACME, UNSHARDED, values)
+    return key.render(ACME, UNSHARDED, values)
 
 
 @given(neighbours(), TEXT, TEXT)
@@ -40,7 +40,7 @@ def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
 ) -> None:
     key = TenantKey("EMAIL#{email}", "USER#{id}", shard=Shard("users", by="id"))
     for own, foreign in (tenants, tenants[::-1]):
-        partition = key.pair(Fence.for_tenant(own), UNSHARDED, {"email": email, "id": id}).partition
+        partition = key.render(Fence.for_tenant(own), UNSHARDED, {"email": email, "id": id}).partition
         assert Fence.for_tenant(own).contains(partition)
         assert not partition.startswith(tenant_key_prefix(foreign))
         assert not Fence.for_tenant(foreign).contains(partition)
@@ -49,7 +49,7 @@ def test_no_key_of_one_tenant_begins_with_the_boundary_of_another(
 
 @given(TENANTS, TEXT)
 def test_no_control_key_stands_in_a_tenants_fence(tenant: TenantId, id: str) -> None:
-    partition = ControlKey("TENANT#{id}", "METADATA").pair(Fence.for_control_plane(), UNSHARDED, {"id": id}).partition
+    partition = ControlKey("TENANT#{id}", "METADATA").render(Fence.for_control_plane(), UNSHARDED, {"id": id}).partition
     assert Fence.for_control_plane().contains(partition)
     assert not Fence.for_tenant(tenant).contains(partition)
 
@@ -87,9 +87,9 @@ def test_a_key_that_is_neither_a_tenants_nor_the_control_planes_cannot_be_declar
 
 def test_a_tenant_key_cannot_be_made_in_the_control_fence_nor_the_reverse() -> None:
     with pytest.raises(TypeError, match="tenant key"):
-        TenantKey("USER#{id}", "PROFILE").pair(Fence.for_control_plane(), UNSHARDED, {"id": "u1"})
+        TenantKey("USER#{id}", "PROFILE").render(Fence.for_control_plane(), UNSHARDED, {"id": "u1"})
     with pytest.raises(TypeError, match="control key"):
-        ControlKey("TENANT#{id}", "METADATA").pair(ACME, UNSHARDED, {"id": "acme"})
+        ControlKey("TENANT#{id}", "METADATA").render(ACME, UNSHARDED, {"id": "acme"})
     with pytest.raises(TypeError, match="tenant key"):
         list(TenantKey("USER#{id}", "PROFILE").partitions(Fence.for_control_plane(), UNSHARDED, {"id": "u1"}))
 
@@ -100,7 +100,7 @@ def test_different_values_in_partition_and_sort_key_never_make_one_pair(
 ) -> None:
     key = TenantKey("A#{a}#{b}", "C#{c}", shard=Shard("things", by="c"))
     shards = ShardMap.even({"things": 16})
-    pairs = [key.pair(ACME, shards, dict(zip("abc", values, strict=True))) for values in (one, other)]
+    pairs = [key.render(ACME, shards, dict(zip("abc", values, strict=True))) for values in (one, other)]
     assert (pairs[0] == pairs[1]) == (one == other)
 
 
@@ -108,7 +108,7 @@ def test_different_values_in_partition_and_sort_key_never_make_one_pair(
 def test_a_sharded_item_lies_in_one_of_the_partitions_that_are_read(id: str, count: int) -> None:
     key = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
     shards = ShardMap.even({"users": count})
-    assert key.pair(ACME, shards, {"id": id}).partition in set(key.partitions(ACME, shards, {}))
+    assert key.render(ACME, shards, {"id": id}).partition in set(key.partitions(ACME, shards, {}))
 
 
 def test_a_partition_without_shards_is_read_as_it_is_written() -> None:

@@ -25,7 +25,7 @@ async def test_no_more_than_its_width_are_inside_and_all_get_through_in_order() 
             inside -= 1
 
     await asyncio.gather(*(pass_through(number) for number in range(20)))
-    assert (most, order, lane.empty, lane.waiting) == (3, list(range(20)), True, 0)
+    assert (most, order, lane.is_idle, lane.waiting) == (3, list(range(20)), True, 0)
 
 
 async def test_who_fails_inside_leaves_the_place_to_the_next() -> None:
@@ -33,7 +33,7 @@ async def test_who_fails_inside_leaves_the_place_to_the_next() -> None:
     with pytest.raises(KeyError):
         async with lane:
             raise KeyError
-    assert lane.empty
+    assert lane.is_idle
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["still waiting", "place just given"])
@@ -55,7 +55,7 @@ async def test_who_gives_up_waiting_takes_no_place_along(given: bool) -> None:
     if not given:
         assert lane.waiting == 0
         await lane.__aexit__()
-    assert (lane.empty, lane.waiting) == (True, 0)
+    assert (lane.is_idle, lane.waiting) == (True, 0)
     await asyncio.wait_for(wait(), 1)
 
 
@@ -72,7 +72,7 @@ async def test_a_place_that_is_offered_to_who_has_just_given_up_goes_to_the_next
     first.cancel()
     await lane.__aexit__()
     await asyncio.wait_for(second, 1)
-    assert (entered, first.cancelled(), lane.empty) == ([2], True, True)
+    assert (entered, first.cancelled(), lane.is_idle) == ([2], True, True)
 
 
 def test_a_lane_outlives_an_event_loop() -> None:
@@ -87,7 +87,7 @@ def test_a_lane_outlives_an_event_loop() -> None:
 
     for _ in range(2):
         asyncio.run(crowd())
-    assert lane.empty
+    assert lane.is_idle
 
 
 async def test_a_lane_that_is_widened_lets_the_next_in_at_once_and_one_that_is_narrowed_waits_for_enough_to_leave() -> (
@@ -104,14 +104,14 @@ async def test_a_lane_that_is_widened_lets_the_next_in_at_once_and_one_that_is_n
     crowd = [asyncio.ensure_future(stay(number)) for number in range(4)]
     await settle()
     assert inside == {0}
-    lane.fit(3)
+    lane.resize(3)
     await settle()
     assert inside == {0, 1, 2}
-    lane.fit(1)
+    lane.resize(1)
     for number, left in ((0, {1, 2}), (1, {2}), (2, {3})):
         leave[number].set()
         await settle()
         assert inside == left
     leave[3].set()
     await asyncio.gather(*crowd)
-    assert (lane.empty, lane.waiting) == (True, 0)
+    assert (lane.is_idle, lane.waiting) == (True, 0)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence.store.dynamodb.capacity import CapacityMeter, spent
+from keyfence.store.dynamodb.capacity import CapacityMeter, consumed_capacity
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from keyfence.store.dynamodb.capacity import CapacityMeter, spent
     ids=str,
 )
 def test_units_are_told_apart(operation: str, consumed: Any, reads: float, writes: float) -> None:
-    found = spent(operation, consumed)
+    found = consumed_capacity(operation, consumed)
     assert (found.read_units, found.write_units) == (reads, writes)
 
 

@@ -16,7 +16,7 @@ from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.expressions import UpdateExpression, absent, equals, present
 from keyfence.store.location import TenantLocation
-from keyfence.store.table import PORTION, Table
+from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.tables import Tables
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from keyfence_iam.sts.session_spec import TableAccess
@@ -32,7 +32,7 @@ BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
 
 
 def hasty(table: Table) -> Table:
-    return replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=2, first_pause=0.0)))
+    return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
 
 
 def both(cabinet: Cabinet) -> bool:
@@ -58,7 +58,7 @@ async def test_a_handle_reads_the_table_of_its_home_on_credentials_for_no_other_
 ) -> None:
     cabinet, vault = Cabinet(), Open()
     tables = Tables(client=cabinet, name=NAME, cursors=CursorCodec([KEY]), credentials=vault)
-    await tables.tenant(home, writes=True).find(book_by_id, id="b1")
+    await tables.for_tenant(home, writes=True).find(book_by_id, id="b1")
     assert [call.parameters["TableName"] for call in cabinet.calls] == [read]
     assert vault.asked == [placement]
 
@@ -127,10 +127,10 @@ async def test_what_only_the_other_table_has_is_in_nobodys_way() -> None:
 
 def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
     members: list[Any] = [{"ConditionCheck": {}}, {"Put": {"Item": {}}}, {"Delete": {"Key": {}}}]
-    twins = DualTransaction.of(members, SILO)
+    twins = DualTransaction.for_tables(members, SILO)
     given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
-    refusal = twins.told(DynamoDbError("TransactionCanceledException", "", given))
-    assert refusal.reasons == ("None", "ThrottlingError", "TransactionConflict")
+    refusal = twins.as_single_table(DynamoDbError("TransactionCanceledException", "", given))
+    assert refusal.cancellation_reasons == ("None", "ThrottlingError", "TransactionConflict")
     assert twins.missing_in_copy(refusal) == {}
 
 
@@ -207,11 +207,13 @@ async def test_batches_are_written_to_both_tables_too() -> None:
 async def test_a_portion_fits_and_what_does_not_is_refused_and_says_for_how_long() -> None:
     cabinet = Cabinet()
     table = handle(cabinet, DUAL)
-    await table.write(*(put(chapters, chapter(number)) for number in range(PORTION)))
+    await table.write(*(put(chapters, chapter(number)) for number in range(MAX_SPLIT_TRANSACTION_WRITES)))
     assert both(cabinet)
     with pytest.raises(Throttled, match="until it has arrived"):
-        await table.write(*(put(chapters, chapter(number)) for number in range(100, 101 + PORTION)))
-    assert len(cabinet.tables[NAME]) == PORTION
+        await table.write(
+            *(put(chapters, chapter(number)) for number in range(100, 101 + MAX_SPLIT_TRANSACTION_WRITES))
+        )
+    assert len(cabinet.tables[NAME]) == MAX_SPLIT_TRANSACTION_WRITES
 
 
 async def test_an_operation_that_is_not_known_is_not_made() -> None:
@@ -231,17 +233,17 @@ async def test_a_copy_is_not_made_of_what_changes_meanwhile() -> None:
     whole = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
     for added in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
         cabinet.interludes = [None, None, partial(cabinet.tables[NAME].update, {key: before[key] | added})]
-        assert await likeness.make(whole) is SyncOutcome.CHANGED
+        assert await likeness.sync(whole) is SyncOutcome.CONFLICT
         assert cabinet.tables[SILO] == {}
         cabinet.tables[NAME] = dict(before)
     cabinet.interludes = [None, None, lambda: cabinet.tables[SILO].update({key: before[key] | {"note": {"S": "n"}}})]
-    assert await likeness.make(whole) is SyncOutcome.CHANGED
+    assert await likeness.sync(whole) is SyncOutcome.CONFLICT
     cabinet.tables[SILO].clear()
-    assert await likeness.make(whole) is SyncOutcome.MADE
-    assert await likeness.make(whole) is SyncOutcome.SAME
+    assert await likeness.sync(whole) is SyncOutcome.COPIED
+    assert await likeness.sync(whole) is SyncOutcome.EQUAL
     cabinet.tables[NAME].clear()
-    assert await likeness.make(whole) is SyncOutcome.MADE, "what the source lacks goes from the target"
-    assert await likeness.make(whole) is SyncOutcome.NOWHERE
+    assert await likeness.sync(whole) is SyncOutcome.COPIED, "what the source lacks goes from the target"
+    assert await likeness.sync(whole) is SyncOutcome.ABSENT
 
 
 async def test_many_who_change_one_item_that_was_not_copied_yet_lose_nothing() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.key_template import NAME_LENGTH, PATH_BYTES, KeyTemplate, checked_path, is_within
-from keyfence.store.keys import SORT_BYTES
+from keyfence.store.keys import MAX_SORT_KEY_BYTES
 
 PATHS = st.lists(st.text("ab", min_size=1, max_size=2), min_size=1, max_size=4).map(tuple)
 PATH_KEY = KeyTemplate.parse("PATH#{path:path}")
@@ -29,7 +29,7 @@ def test_every_path_that_is_accepted_fits_a_key_and_no_other_does(names: list[st
     size = len(PATH_KEY.render({"path": tuple(names)}).encode())
     if size - len("PATH#") <= PATH_BYTES:
         assert checked_path(names, "path") == tuple(names)
-        assert size <= SORT_BYTES
+        assert size <= MAX_SORT_KEY_BYTES
         return
     with pytest.raises(BadInput) as refusal:
         checked_path(names, "path")

@@ -31,7 +31,7 @@ async def shadowed(cabinet: Cabinet, told: Told, *, writes: bool = False) -> Tab
     )
     cabinet.calls.clear()
     table = handle(cabinet, SHADOW, told, writes=writes)
-    return replace(table, caller=replace(table.caller, patience=RetryPolicy(attempts=1, first_pause=0.0)))
+    return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1, first_pause=0.0)))
 
 
 async def read(table: Table, way: str) -> object:
@@ -151,7 +151,7 @@ def test_a_batch_says_the_same_in_any_order_and_half_a_batch_says_nothing() -> N
 
 def test_a_moments_state_is_asked_of_the_other_table_too() -> None:
     gets = {"TransactItems": [{"Get": {"TableName": NAME, "Key": {}}}]}
-    assert on_table(SILO, gets, surely=True) == {"TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]}
+    assert on_table(SILO, gets, consistent=True) == {"TransactItems": [{"Get": {"TableName": SILO, "Key": {}}}]}
 
 
 def _table(parameters: Any) -> str:

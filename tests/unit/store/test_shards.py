@@ -48,7 +48,7 @@ def test_a_map_with_an_impossible_number_of_slots_is_refused(count: int) -> None
 
 def test_a_collection_of_which_nothing_is_said_has_one_slot_from_the_first_day() -> None:
     assert list(USERS.partitions(ACME, UNSHARDED, {})) == ["TENANT#acme#USERS#00"]
-    assert USERS.pair(ACME, UNSHARDED, {"id": "usr_1"}).partition == "TENANT#acme#USERS#00"
+    assert USERS.render(ACME, UNSHARDED, {"id": "usr_1"}).partition == "TENANT#acme#USERS#00"
 
 
 def test_every_slot_of_a_collection_is_listed_in_order() -> None:

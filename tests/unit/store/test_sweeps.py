@@ -17,19 +17,19 @@ PLACE = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 
 
 def sweep(client: Scripted) -> TableScan:
-    return TableScan(DynamoDbCaller(client=client, table=NAME, credentials=credentials, patience=PATIENCE))
+    return TableScan(DynamoDbCaller(client=client, table=NAME, credentials=credentials, retry_policy=PATIENCE))
 
 
 async def test_a_page_without_items_is_not_the_end() -> None:
-    page = await sweep(Scripted([{**EMPTY, "LastEvaluatedKey": PLACE}])).page(inside=ACME, after=None, limit=3)
-    assert (list(page.items), page.scanned, page.then) == ([], 3, PLACE)
+    page = await sweep(Scripted([{**EMPTY, "LastEvaluatedKey": PLACE}])).page(fence=ACME, after=None, limit=3)
+    assert (list(page.items), page.scanned, page.next_key) == ([], 3, PLACE)
 
 
 async def test_the_table_is_read_as_it_is_and_looked_at_in_every_key() -> None:
     client = Scripted([EMPTY])
-    page = await sweep(client).page(inside=ACME, after=PLACE, limit=3)
+    page = await sweep(client).page(fence=ACME, after=PLACE, limit=3)
     (call,) = client.calls
-    assert page.then is None
+    assert page.next_key is None
     assert (call.operation, call.parameters["ConsistentRead"], call.parameters["Limit"]) == ("Scan", True, 3)
     assert call.parameters["ExclusiveStartKey"] == PLACE
     assert set(call.parameters["ExpressionAttributeNames"].values()) == {"PK", "GSI1PK", "GSI2PK", "GSI3PK"}
@@ -39,7 +39,7 @@ async def test_the_table_is_read_as_it_is_and_looked_at_in_every_key() -> None:
 
 async def test_an_index_is_looked_at_in_its_own_key_and_the_tables() -> None:
     client = Scripted([EMPTY])
-    await sweep(client).page(inside=ACME, index="gsi2", after=None, limit=3)
+    await sweep(client).page(fence=ACME, index="gsi2", after=None, limit=3)
     (call,) = client.calls
     assert (call.parameters["IndexName"], "ConsistentRead" in call.parameters) == ("GSI2", False)
     assert set(call.parameters["ExpressionAttributeNames"].values()) == {"PK", "GSI2PK"}
@@ -47,7 +47,7 @@ async def test_an_index_is_looked_at_in_its_own_key_and_the_tables() -> None:
 
 async def test_whoever_asks_for_everything_filters_nothing() -> None:
     client = Scripted([EMPTY])
-    await sweep(client).page(inside=None, after=None, limit=3)
+    await sweep(client).page(fence=None, after=None, limit=3)
     assert "FilterExpression" not in client.calls[0].parameters
 
 
@@ -55,17 +55,17 @@ async def test_whoever_asks_for_everything_filters_nothing() -> None:
     ("consumed", "units"), [({"CapacityUnits": 12.5}, 12.5), ({"CapacityUnits": 0.0}, 0.0), (None, 3.0)]
 )
 async def test_a_page_costs_what_was_consumed_or_else_a_unit_an_item(consumed: object, units: float) -> None:
-    page = await sweep(Scripted([{**EMPTY, "ConsumedCapacity": consumed}])).page(inside=ACME, after=None, limit=3)
+    page = await sweep(Scripted([{**EMPTY, "ConsumedCapacity": consumed}])).page(fence=ACME, after=None, limit=3)
     assert page.units == units
 
 
 async def test_a_throttled_scan_is_tried_again_and_given_up_in_our_words() -> None:
     busy = DynamoDbError("ProvisionedThroughputExceededException", "slow down")
     client = Scripted([busy, EMPTY])
-    await sweep(client).page(inside=ACME, after=None, limit=3)
+    await sweep(client).page(fence=ACME, after=None, limit=3)
     assert len(client.calls) == 2
     with pytest.raises(Throttled):
-        await sweep(Scripted([busy] * 3)).page(inside=ACME, after=None, limit=3)
+        await sweep(Scripted([busy] * 3)).page(fence=ACME, after=None, limit=3)
 
 
 async def test_what_a_batch_left_over_is_asked_for_again() -> None:

@@ -149,11 +149,11 @@ class Vault:
     def __init__(self) -> None:
         self.asked: list[Any] = []
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess) -> CredentialSource:
+    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
         self.asked.append((tenant, writes))
         return credentials
 
-    def control(self, *, writes: bool) -> CredentialSource:
+    def for_control_plane(self, *, writes: bool) -> CredentialSource:
         self.asked.append(("control", writes))
         return credentials
 
@@ -169,9 +169,9 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
         on_denied=denied,
     )
     reading, writing, control = (
-        tables.tenant(TenantLocation(tenant=TenantId("acme")), writes=False),
-        tables.tenant(TenantLocation(tenant=TenantId("globex")), writes=True),
-        tables.control(writes=False),
+        tables.for_tenant(TenantLocation(tenant=TenantId("acme")), writes=False),
+        tables.for_tenant(TenantLocation(tenant=TenantId("globex")), writes=True),
+        tables.for_control_plane(writes=False),
     )
     assert [one.fence.prefix for one in (reading, writing, control)] == ["TENANT#acme#", "TENANT#globex#", "CONTROL#"]
     assert vault.asked == [("acme", False), ("globex", True), ("control", False)]
@@ -190,14 +190,16 @@ def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that
         accounts=lambda tenant: (accounts[tenant],),
     )
     request, lane = CapacityMeter(), nullcontext()
-    tables.tenant(TenantLocation(tenant=TenantId("acme")), writes=False).caller.meter.add(
+    tables.for_tenant(TenantLocation(tenant=TenantId("acme")), writes=False).caller.meter.add(
         ConsumedCapacity("Query", 1.0)
     )
-    tables.tenant(TenantLocation(tenant=TenantId("acmecorp")), writes=True).caller.meter.add(
+    tables.for_tenant(TenantLocation(tenant=TenantId("acmecorp")), writes=True).caller.meter.add(
         ConsumedCapacity("PutItem", 0.0, 2.0)
     )
-    tables.control(writes=False).caller.meter.add(ConsumedCapacity("GetItem", 4.0))
-    asked = tables.tenant(TenantLocation(tenant=TenantId("acme")), writes=False, meter=request, lane=lane).caller
+    tables.for_control_plane(writes=False).caller.meter.add(ConsumedCapacity("GetItem", 4.0))
+    asked = tables.for_tenant(
+        TenantLocation(tenant=TenantId("acme")), writes=False, meter=request, call_limit=lane
+    ).caller
     assert [(one.read_units, one.write_units) for one in accounts.values()] == [(1.0, 0.0), (0.0, 2.0), (4.0, 0.0)]
     assert (tables.meter.read_units, tables.meter.write_units) == (5.0, 2.0)
-    assert (asked.meter, asked.lane) == (request, lane)
+    assert (asked.meter, asked.call_limit) == (request, lane)

@@ -35,10 +35,10 @@ def vended(failure: Exception | None = None) -> tuple[TenantCredentials, list[Se
 async def test_each_fence_gets_the_session_that_it_needs_and_no_more() -> None:
     sessions, asked = vended()
     for source in (
-        sessions.tenant(ACME, writes=False),
-        sessions.tenant(ACME, writes=True),
-        sessions.control(writes=False),
-        sessions.control(writes=True),
+        sessions.for_tenant(ACME, writes=False),
+        sessions.for_tenant(ACME, writes=True),
+        sessions.for_control_plane(writes=False),
+        sessions.for_control_plane(writes=True),
     ):
         await source()
     assert asked == [
@@ -51,10 +51,10 @@ async def test_each_fence_gets_the_session_that_it_needs_and_no_more() -> None:
 
 async def test_a_fence_asks_for_the_placement_that_it_is_told_and_for_the_pool_unless_told() -> None:
     sessions, asked = vended()
-    mover = MigratorCredentials(sessions.vending)
+    mover = MigratorCredentials(sessions.sessions)
     for placement in TableAccess:
-        await sessions.tenant(ACME, writes=True, placement=placement)()
-        await mover.tenant(ACME, writes=True, placement=placement)()
+        await sessions.for_tenant(ACME, writes=True, table_access=placement)()
+        await mover.for_tenant(ACME, writes=True, table_access=placement)()
     assert asked == [
         wanted
         for placement in TableAccess
@@ -63,26 +63,26 @@ async def test_a_fence_asks_for_the_placement_that_it_is_told_and_for_the_pool_u
             migration_session(ACME, table_access=placement),
         )
     ]
-    await mover.tenant(ACME, writes=True)()
+    await mover.for_tenant(ACME, writes=True)()
     assert len(asked) == 6, "the pool's was in hand"
 
 
 async def test_no_session_is_our_fault_and_its_reason_is_for_the_log() -> None:
     sessions, _ = vended(SessionUnavailable("STS cannot be reached"))
     with pytest.raises(Internal, match="no session of tenant-read for acme: STS cannot be reached"):
-        await sessions.tenant(ACME, writes=False)()
+        await sessions.for_tenant(ACME, writes=False)()
 
 
 async def test_too_many_new_tenants_are_told_when_to_come_again() -> None:
     sessions, _ = vended(SessionThrottled("busy", 0.0201))
     with pytest.raises(Throttled) as refused:
-        await sessions.tenant(ACME, writes=False)()
+        await sessions.for_tenant(ACME, writes=False)()
     assert refused.value.extensions == {"retryAfterMs": 21}
 
 
 async def test_a_refused_session_is_replaced_by_another_of_the_same_fence() -> None:
     sessions, asked = vended()
-    source = SessionCredentials(sessions.vending, tenant_session(ACME, writes=True))
-    assert source == sessions.tenant(ACME, writes=True)
-    assert await source.replacement(await source()) is not None
+    source = SessionCredentials(sessions.sessions, tenant_session(ACME, writes=True))
+    assert source == sessions.for_tenant(ACME, writes=True)
+    assert await source.replace(await source()) is not None
     assert asked == [tenant_session(ACME, writes=True)] * 2

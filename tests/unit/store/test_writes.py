@@ -35,7 +35,7 @@ def member(write: Write[Any]) -> tuple[str, dict[str, Any]]:
 
 
 def item(one: Book) -> Item:
-    return books.item(one, ACME, SHARDS)
+    return books.to_item(one, ACME, SHARDS)
 
 
 def test_a_put_carries_the_whole_item_with_all_of_its_keys() -> None:

@@ -48,7 +48,7 @@ def charged(item: dict[str, Any], factor: int) -> list[tuple[str, str, str, floa
 
 @given(st.integers(1, 6_000), st.sampled_from(["a", "é", "\\", "\n", "🙂"]), st.booleans())
 def test_a_put_costs_each_of_its_partitions_what_the_gate_charges(length: int, letter: str, transacted: bool) -> None:
-    item = users.item(replace(ANN, name=letter * length), FENCE, UNSHARDED)
+    item = users.to_item(replace(ANN, name=letter * length), FENCE, UNSHARDED)
     call = (
         {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}
         if transacted
@@ -60,7 +60,7 @@ def test_a_put_costs_each_of_its_partitions_what_the_gate_charges(length: int, l
 
 @given(st.integers(1, 3_000))
 def test_what_an_index_does_not_carry_costs_it_nothing(length: int) -> None:
-    item = users.item(ANN, FENCE, UNSHARDED) | {"settingNames": {"SS": ["x" * length]}}
+    item = users.to_item(ANN, FENCE, UNSHARDED) | {"settingNames": {"SS": ["x" * length]}}
     (member,) = capacity_requests(
         "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}, 0.0, PROJECTED
     )
@@ -98,7 +98,7 @@ def test_reads_are_of_the_partitions_that_they_name() -> None:
 
 
 def test_of_a_batch_what_is_left_over_was_turned_away() -> None:
-    items = [users.item(replace(ANN, id=UserId(f"usr_{number}")), FENCE, UNSHARDED) for number in range(4)]
+    items = [users.to_item(replace(ANN, id=UserId(f"usr_{number}")), FENCE, UNSHARDED) for number in range(4)]
     requests = [{"PutRequest": {"Item": one}} for one in items[:3]]
     requests.append({"DeleteRequest": {"Key": {name: items[3][name] for name in ("PK", "SK")}}})
     call = {"RequestItems": {NAME: requests}}

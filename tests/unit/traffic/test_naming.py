@@ -37,7 +37,7 @@ ACME = TenantId("acme")
 def test_every_key_of_the_catalogue_has_its_collections_name_or_none(
     data: st.DataObject, entity: Entity[Any], index: Index, key: TenantKey
 ) -> None:
-    pair = entity.pair(index, data.draw(models(entity.model)), Fence.for_tenant(ACME), SHARDS)
+    pair = entity.key_pair(index, data.draw(models(entity.model)), Fence.for_tenant(ACME), SHARDS)
     if pair is None:
         return
     place = Partition(ACME, "table" if index == "table" else index.upper(), pair.partition)

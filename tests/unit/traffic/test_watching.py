@@ -52,9 +52,9 @@ async def called(
         client=Scripted([*answers]),
         table=NAME,
         credentials=credentials,
-        patience=PATIENCE,
-        home=TenantLocation(tenant=ACME),
-        watcher=traffic,
+        retry_policy=PATIENCE,
+        location=TenantLocation(tenant=ACME),
+        observer=traffic,
     )
     await caller.call(operation, call)
 
@@ -140,15 +140,15 @@ async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_aw
 
 def test_what_belongs_to_no_tenant_is_the_services_own(traffic: PartitionObserver) -> None:
     key = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "METADATA"}}
-    traffic.answered(
+    traffic.on_answer(
         ObservedCall(None, "GetItem", {"TableName": NAME, "Key": key}), {"ConsumedCapacity": {"CapacityUnits": 1.0}}
     )
     assert seen(traffic, Partition(TenantId("-"), "table", "CONTROL#TENANT#acme", NAME)) == TrafficCounts(1.0, 0.0, 1)
 
 
 def test_a_call_that_nobody_understands_does_no_harm(traffic: PartitionObserver) -> None:
-    traffic.answered(ObservedCall(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
-    traffic.refused(ObservedCall(ACME, "GetItem", {}), BUSY)
+    traffic.on_answer(ObservedCall(ACME, "Query", {"ExpressionAttributeValues": 7}), {})
+    traffic.on_error(ObservedCall(ACME, "GetItem", {}), BUSY)
     assert len(traffic.window.current) == 0
 
 

@@ -122,7 +122,7 @@ async def test_who_gives_up_waiting_is_not_waited_for(admission: Admission, cloc
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    assert admission.limits.of(turn.tenant).running.empty
+    assert admission.limits.of(turn.tenant).running.is_idle
 
 
 async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(admission: Admission, clock: Clock) -> None:
@@ -130,11 +130,11 @@ async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(admissi
     turn = over_its_quota(admission, clock)
     assert turn.limits.has_low_priority(clock.now)
     loud = turn.limits
-    loud.running.fit(0)
+    loud.running.resize(0)
     waiting = [asyncio.ensure_future(loud.running.__aenter__()) for _ in range(int(loud.requests.burst) + 1)]
     await asyncio.sleep(0)
     assert not loud.has_low_priority(clock.now)
     for one in waiting:
         one.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    loud.running.fit(1)
+    loud.running.resize(1)

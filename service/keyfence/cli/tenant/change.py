@@ -11,7 +11,7 @@ from keyfence.cli.connection import Data, EndpointUrl, Json, parse_tenant_option
 from keyfence.cli.operator import By, Id, OperatorSession
 from keyfence.errors import BadInput
 from keyfence.local.data_directory import DEFAULT
-from keyfence.store.codec import attribute
+from keyfence.store.codec import attribute_name
 from keyfence.tenancy.quotas import LARGEST, Tier
 from keyfence_iam.tenant import TenantId
 
@@ -50,7 +50,7 @@ class TenantChange:
 
 
 def allowance(tenant: "Tenant") -> str:
-    return ", ".join(f"{attribute(name)} {value:,}" for name, value in asdict(tenant.quotas).items())
+    return ", ".join(f"{attribute_name(name)} {value:,}" for name, value in asdict(tenant.quotas).items())
 
 
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the events and for whoever asks.")]

@@ -145,11 +145,11 @@ def _facts(tenant: "Tenant") -> Iterator[tuple[str, str]]:
 
 
 def _quotas(tenant: "Tenant") -> Iterator[tuple[str, str, str]]:
-    from keyfence.store.codec import attribute
+    from keyfence.store.codec import attribute_name
 
     for name, value in asdict(tenant.quotas).items():
         agreed = getattr(tenant.overrides, name) is not None
-        yield attribute(name), f"{value:,}", "agreed" if agreed else f"tier {tenant.tier}"
+        yield attribute_name(name), f"{value:,}", "agreed" if agreed else f"tier {tenant.tier}"
 
 
 def _shards(counts: "Mapping[str, ShardCounts]") -> Iterator[tuple[str, str, str, str]]:

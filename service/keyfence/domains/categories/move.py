@@ -19,13 +19,13 @@ from keyfence.store import timestamps
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals
 from keyfence.store.ids import new_id
 from keyfence.store.key_template import KeyPath, checked_path
-from keyfence.store.table import PORTION, Table
+from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import ActivityNote, StaleWrite, Write, check, delete, put, retry_if_stale, update_attributes
 
 MoveProducts = Callable[[KeyPath, KeyPath, Write[Any]], Awaitable[None]]
 """Brings what stands in one category into another, in transactions that contain the given check."""
 
-CHUNK = (PORTION - 1) // 2
+CHUNK = (MAX_SPLIT_TRANSACTION_WRITES - 1) // 2
 
 
 class MoveEnded(Conflict):

@@ -181,8 +181,8 @@ class GroupMemberConnection:
 
 
 async def groups_of(context: Context, user: users_model.User, first: int, after: str | None) -> UserGroupConnection:
-    whole = user if user.head else await context.loader(user_loader).load(user.id)
-    head = whole.head if whole and whole.head else EmbeddedEdges()
+    whole = user if user.embedded_edges else await context.loader(user_loader).load(user.id)
+    head = whole.embedded_edges if whole and whole.embedded_edges else EmbeddedEdges()
     page = await context.get(membership_repository).of_user(user.id, head, first=first, after=after)
     nodes = await context.loader(group_loader).load_many([edge.node.group_id for edge in page.edges])
     edges = [_user_group_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
@@ -192,8 +192,8 @@ async def groups_of(context: Context, user: users_model.User, first: int, after:
 async def members_of(
     context: Context, group: groups_model.Group, first: int, after: str | None
 ) -> GroupMemberConnection:
-    whole = group if group.head else await context.loader(group_loader).load(group.id)
-    head = whole.head if whole and whole.head else EmbeddedEdges()
+    whole = group if group.embedded_edges else await context.loader(group_loader).load(group.id)
+    head = whole.embedded_edges if whole and whole.embedded_edges else EmbeddedEdges()
     page = await context.get(membership_repository).of_group(group.id, head, first=first, after=after)
     nodes = await context.loader(user_loader).load_many([UserId(edge.node.user_id) for edge in page.edges])
     edges = [_group_member_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]

@@ -23,7 +23,7 @@ from keyfence.domains.groups.access_patterns import (
 from keyfence.domains.groups.model import Group, GroupId, GroupRole, Member, MemberId, Membership, is_alive
 from keyfence.errors import Conflict, Internal, NotFound, Throttled
 from keyfence.store import timestamps
-from keyfence.store.embedded_edges import Attributes, EmbeddedEdges, without_child
+from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges, remove_edge
 from keyfence.store.entity import Query
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
 from keyfence.store.pagination import Edge as StoreEdge
@@ -41,7 +41,7 @@ from keyfence.store.writes import (
 )
 
 Edge = tuple[GroupId, MemberId]
-MadeEdge = Callable[[str, Attributes], Membership]
+MadeEdge = Callable[[str, EdgeAttributes], Membership]
 
 CHUNK = 24
 ROUNDS = 50
@@ -63,7 +63,7 @@ class MembershipRepository:
         return await self._page(groups_of_user, head, edge, first, after, user_id=user_id)
 
     async def of_group(self, group_id: str, head: EmbeddedEdges, *, first: int, after: str | None) -> Page[Membership]:
-        def edge(user_id: str, attributes: Attributes) -> Membership:
+        def edge(user_id: str, attributes: EdgeAttributes) -> Membership:
             return Membership.from_attributes(user_id, group_id, attributes)
 
         return await self._page(members_of_group, head, edge, first, after, group_id=group_id)
@@ -93,8 +93,8 @@ class MembershipRepository:
         counted = UpdateExpression(adds={("memberCount",): 1})
         await self.table.write(
             put(memberships, edge, when=absent(), on_failure=ALREADY),
-            _at_group(group_id, counted | _head(group).with_child(user_id, edge.attributes), _head(group)),
-            _at_member(user_id, member.head.with_child(group_id, edge.attributes), member.head),
+            _at_group(group_id, counted | _head(group).add(user_id, edge.attributes), _head(group)),
+            _at_member(user_id, member.embedded_edges.add(group_id, edge.attributes), member.embedded_edges),
             note=ActivityNote("member.added", group_id, {"after": {"userId": user_id, "role": role}}),
         )
         return edge
@@ -111,8 +111,8 @@ class MembershipRepository:
         after = replace(before, role=role, updated_at=self.now(), version=before.version + 1)
         await self.table.write(
             update_model(memberships, before, after, when=equals("createdAt", before.created_at)),
-            _at_group(group_id, _head(group).with_edge(user_id, after.attributes), _head(group)),
-            _at_member(user_id, member.head.with_edge(group_id, after.attributes), member.head),
+            _at_group(group_id, _head(group).change(user_id, after.attributes), _head(group)),
+            _at_member(user_id, member.embedded_edges.change(group_id, after.attributes), member.embedded_edges),
             note=ActivityNote(
                 "member.changed", group_id, {"of": {"userId": user_id}, **changed_fields(before, after, "role")}
             ),
@@ -195,13 +195,13 @@ def _at_member(user_id: MemberId, what: UpdateExpression, head: EmbeddedEdges) -
 
 def _still(head: EmbeddedEdges) -> Condition:
     """The end is alive and its head is as it was read; if not, a fresh read tells what is wrong."""
-    return absent("deletedAt") & head.unchanged()
+    return absent("deletedAt") & head.is_unchanged()
 
 
 def _head(group: Group) -> EmbeddedEdges:
-    if group.head is None:
+    if group.embedded_edges is None:
         raise Internal("a group that is read whole has a head")
-    return group.head
+    return group.embedded_edges
 
 
 def _key(edge: Edge) -> dict[str, object]:
@@ -217,4 +217,4 @@ def _groups(edges: Sequence[Edge], member: MemberId) -> list[str]:
 
 
 def _without(children: Sequence[str]) -> UpdateExpression:
-    return reduce(or_, (without_child(child) for child in children))
+    return reduce(or_, (remove_edge(child) for child in children))

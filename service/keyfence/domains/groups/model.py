@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
-from keyfence.store.embedded_edges import Attributes, EmbeddedEdges
+from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges
 from keyfence.validation import checked_line, checked_text
 
 GroupId = NewType("GroupId", str)
@@ -34,7 +34,7 @@ class Group:
     member_count: int = 0
     version: int = 1
     deleted_at: datetime | None = None
-    head: EmbeddedEdges | None = None
+    embedded_edges: EmbeddedEdges | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Membership:
     version: int = 1
 
     @property
-    def attributes(self) -> Attributes:
+    def attributes(self) -> EdgeAttributes:
         """The edge as the heads of its two ends keep it."""
         return {
             "role": self.role,
@@ -59,7 +59,7 @@ class Membership:
         }
 
     @classmethod
-    def from_attributes(cls, user_id: str, group_id: str, attributes: Attributes) -> "Membership":
+    def from_attributes(cls, user_id: str, group_id: str, attributes: EdgeAttributes) -> "Membership":
         return cls(
             user_id=MemberId(user_id),
             group_id=GroupId(group_id),
@@ -79,7 +79,7 @@ class Member:
     updated_at: datetime
     version: int
     deleted_at: datetime | None = None
-    head: EmbeddedEdges
+    embedded_edges: EmbeddedEdges
 
 
 def is_alive(group: Group | Member) -> bool:

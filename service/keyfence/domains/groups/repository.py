@@ -55,7 +55,7 @@ class GroupRepository:
             description=checked_description(description),
             created_at=now,
             updated_at=now,
-            head=EmbeddedEdges(),
+            embedded_edges=EmbeddedEdges(),
         )
         note = ActivityNote("group.created", group.id, {"after": {"name": name, "description": description}})
         await self.table.write(put(groups, group, when=absent()), note=note)

@@ -13,7 +13,7 @@ from keyfence.errors import Conflict
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
-from keyfence.store.table import PORTION
+from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES
 from keyfence.store.writes import StaleWrite, Write, check, retry_if_stale, update_attributes
 
 DETAIL_TTL_MARGIN = timedelta(days=1)
@@ -85,7 +85,7 @@ class RecycleBin:
 
     async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
         guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), on_failure=StaleWrite)
-        for some in _chunks(list(_parts(order, written)), PORTION - 1):
+        for some in _chunks(list(_parts(order, written)), MAX_SPLIT_TRANSACTION_WRITES - 1):
             await self.orders.table.write(guard, *some)
 
 

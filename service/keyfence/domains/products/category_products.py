@@ -19,10 +19,10 @@ from keyfence.errors import BadInput, Conflict, KeyfenceError, Throttled
 from keyfence.store import timestamps
 from keyfence.store.expressions import UpdateExpression, absent
 from keyfence.store.key_template import KeyPath
-from keyfence.store.table import PORTION, Table
+from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import StaleWrite, Write, update_attributes, update_model
 
-CHUNK = (PORTION - 3) // 2
+CHUNK = (MAX_SPLIT_TRANSACTION_WRITES - 3) // 2
 ROUNDS = 50
 
 

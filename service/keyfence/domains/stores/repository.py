@@ -63,7 +63,7 @@ class StoreRepository:
         left = most - sum(map(len, found))
         if left < 0:
             raise BadInput(f"more than {CANDIDATES} stores may be that near; ask for less", field="radiusKm")
-        here = [stores.read(item) for items in found for item in items]
+        here = [stores.from_item(item) for items in found for item in items]
         longer = [
             (reading, reading.position(items[-1]))
             for (reading, _), items in zip(searches, found, strict=True)

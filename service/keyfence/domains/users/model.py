@@ -34,7 +34,7 @@ class User:
     version: int = 1
     deleted_at: datetime | None = None
     setting_names: frozenset[str] = frozenset()
-    head: EmbeddedEdges | None = None
+    embedded_edges: EmbeddedEdges | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

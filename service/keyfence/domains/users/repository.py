@@ -98,7 +98,7 @@ class UserRepository:
             role=role,
             created_at=now,
             updated_at=now,
-            head=EmbeddedEdges(),
+            embedded_edges=EmbeddedEdges(),
         )
         note = ActivityNote("user.created", user.id, {"after": {"email": email, "name": name, "role": role}})
         await self.table.write(put(users, user, when=absent()), self._claim(user), self._count(1), note=note)

@@ -78,11 +78,11 @@ class CopyPass:
         likeness = ItemSync(caller=self._caller, source=self.source, target=self.target)
         async with turns:
             try:
-                if await likeness.write_all(pairs) is SyncOutcome.MADE:
+                if await likeness.write_all(pairs) is SyncOutcome.COPIED:
                     return len(pairs)
                 return sum([await _one(likeness, pair) for pair in pairs])
             except DynamoDbError as refusal:
-                raise refusal.error() from refusal
+                raise refusal.as_keyfence_error() from refusal
 
     async def _counted(self, items: Sequence[Item], pairs: Sequence[ItemPair]) -> PassResult:
         wrong = [pair for pair in pairs if not await self._agree(pair.key)]
@@ -94,7 +94,7 @@ class CopyPass:
         try:
             answer = await self._caller.call("TransactGetItems", {"TransactItems": gets})
         except DynamoDbError as refusal:
-            raise refusal.error() from refusal
+            raise refusal.as_keyfence_error() from refusal
         one, other = [said.get("Item") or None for said in answer["Responses"]]
         return items_equal(one, other)
 
@@ -109,9 +109,9 @@ class CopyPass:
 async def _one(likeness: ItemSync, pair: ItemPair) -> bool:
     """Whether it had to be made; what is never still is left to the next round."""
     for _ in range(TRIES):
-        outcome = await likeness.make(pair.key)
-        if outcome is not SyncOutcome.CHANGED:
-            return outcome is SyncOutcome.MADE
+        outcome = await likeness.sync(pair.key)
+        if outcome is not SyncOutcome.CONFLICT:
+            return outcome is SyncOutcome.COPIED
     return False
 
 

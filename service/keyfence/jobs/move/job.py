@@ -69,7 +69,7 @@ class MoveJob:
         """Nobody writes there before there is a table."""
         tenant = run.migration.tenant
         if move.target is Placement.SILO:
-            await self.silos.make(tenant)
+            await self.silos.create(tenant)
         run.means.seam("made")
         source = self.table_of(tenant, move.target.other)
         counted = await run.over(ScanPass(name="COUNTING", step=_seen, inside=Fence.for_tenant(tenant), table=source))

@@ -53,14 +53,14 @@ class ExportPass:
     async def page(self, job: OffboardingState) -> OffboardingState:
         fence = Fence.for_tenant(job.tenant)
         after = orjson.loads(job.after) if job.after else None
-        page = await self.sweep(job).page(inside=fence, after=after, limit=self.limit)
+        page = await self.sweep(job).page(fence=fence, after=after, limit=self.limit)
         own = [item for item in page.items if fence.contains(item["PK"]["S"])]
         head, lines = chain_lines(job.head, own)
         size = await asyncio.to_thread(self.file.append, job.size, lines) if own else job.size
         await self.rate.wait(page.units)
         written = replace(
             job,
-            after=orjson.dumps(page.then).decode() if page.then else None,
+            after=orjson.dumps(page.next_key).decode() if page.next_key else None,
             scanned=job.scanned + page.scanned,
             found=job.found + len(own),
             strays=job.strays + _told([item["PK"]["S"] for item in page.items if item not in own]),
@@ -68,7 +68,7 @@ class ExportPass:
             size=size,
             head=head,
         )
-        return written if page.then else _ended(written)
+        return written if page.next_key else _ended(written)
 
     async def prove(self, job: OffboardingState) -> OffboardingState:
         """Nothing is purged that cannot be read from the disk."""
@@ -166,11 +166,11 @@ class IndexCheck:
         index = cast("Index", job.index)
         after = orjson.loads(job.after) if job.after else None
         fence, sweep = Fence.for_tenant(job.tenant), self.sweep(job)
-        page = await sweep.page(inside=fence, index=index, after=after, limit=self.limit)
+        page = await sweep.page(fence=fence, index=index, after=after, limit=self.limit)
         await self.rate.wait(page.units)
         looked = replace(job, scanned=job.scanned + page.scanned, found=job.found + len(page.items))
-        if page.then:
-            return replace(looked, after=orjson.dumps(page.then).decode())
+        if page.next_key:
+            return replace(looked, after=orjson.dumps(page.next_key).decode())
         return await self._ended(replace(looked, after=None), index)
 
     async def _ended(self, job: OffboardingState, index: Index) -> OffboardingState:

@@ -12,7 +12,7 @@ from keyfence.errors import Conflict, Internal
 from keyfence.jobs.reshard.start import DONE, ReshardKind, counts_of, finish_reshard, with_counts
 from keyfence.jobs.runner import JobRun
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
-from keyfence.store.codec import Item, attribute
+from keyfence.store.codec import Item, attribute_name
 from keyfence.store.dynamodb.caller import get_many
 from keyfence.store.entities import Entities
 from keyfence.store.entity import Entity, Index, key_names
@@ -54,7 +54,7 @@ def _elsewhere(item: Item, index: Index, key: Key, counts: ShardCounts) -> str |
         return None
     plain, _, slot = kept["S"].rpartition("#")
     try:
-        here, there = int(slot, 16), shard_of(item[attribute(key.shard.by)]["S"], counts.write_shards)
+        here, there = int(slot, 16), shard_of(item[attribute_name(key.shard.by)]["S"], counts.write_shards)
     except (KeyError, ValueError) as error:
         words = f"{item['PK']['S']} / {item['SK']['S']} is no item of {key.shard.collection} that can be moved"
         raise Conflict(f"{words}; look at it, and go on") from error

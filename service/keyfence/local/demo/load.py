@@ -25,9 +25,9 @@ from keyfence.domains.users.model import EmailClaim, User, UserCount, UserId
 from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
 from keyfence.store import timestamps
-from keyfence.store.embedded_edges import Attributes, EmbeddedEdges
+from keyfence.store.embedded_edges import EdgeAttributes, EmbeddedEdges
 from keyfence.store.location import TenantLocation
-from keyfence.store.table import PORTION, Table
+from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.tables import Tables
 from keyfence.store.writes import Write, put
 from keyfence.tenancy.quotas import Tier
@@ -42,8 +42,8 @@ async def write_shop(table: Table, trade: ShopData) -> None:
     What stands in no list comes first: engines are slower the more there is in their indexes. The journal comes last
     and at once, since what is told of the bin is told anew each time."""
     writes = sorted(_writes(trade), key=lambda write: len(write.entity.keys))
-    for start in range(0, len(writes), PORTION):
-        await table.write(*writes[start : start + PORTION])
+    for start in range(0, len(writes), MAX_SPLIT_TRANSACTION_WRITES):
+        await table.write(*writes[start : start + MAX_SPLIT_TRANSACTION_WRITES])
     await table.write(*(put(activities, one) for one in trade.journal()))
 
 
@@ -86,12 +86,12 @@ LOADER = "keyfence-dev"
 
 async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
     """A tenant's registration comes last, so that an interrupted load is done again and a finished one never."""
-    register = TenantRepository(tables.control(writes=True), LOADER)
+    register = TenantRepository(tables.for_control_plane(writes=True), LOADER)
     for name, demo in TENANTS.items():
         tenant = parse_tenant_id(name)
         if await register.find(tenant) is None:
             tell(f"loading the demo tenant {name}")
-            table = tables.tenant(TenantLocation(tenant=tenant), writes=True)
+            table = tables.for_tenant(TenantLocation(tenant=tenant), writes=True)
             await _load(table, demo)
             await write_shop(table, ShopData(demo, timestamps.utc_now()))
             await register.enter(_tenant(tenant, demo))
@@ -131,7 +131,7 @@ def _user(demo: DemoTenant, person: str, edges: Sequence[Membership]) -> User:
         role=role,
         created_at=came,
         updated_at=came,
-        head=EmbeddedEdges({edge.group_id: edge.attributes for edge in edges if edge.user_id == id}),
+        embedded_edges=EmbeddedEdges({edge.group_id: edge.attributes for edge in edges if edge.user_id == id}),
     )
 
 
@@ -146,9 +146,14 @@ def _tally(members: Sequence[User]) -> UserCount:
 
 def _group(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
     id, founded = _group_id(demo, name), _founded(demo, name)
-    entries: dict[str, Attributes] = {edge.user_id: edge.attributes for edge in edges if edge.group_id == id}
+    entries: dict[str, EdgeAttributes] = {edge.user_id: edge.attributes for edge in edges if edge.group_id == id}
     return Group(
-        id=id, name=name, created_at=founded, updated_at=founded, member_count=len(entries), head=EmbeddedEdges(entries)
+        id=id,
+        name=name,
+        created_at=founded,
+        updated_at=founded,
+        member_count=len(entries),
+        embedded_edges=EmbeddedEdges(entries),
     )
 
 

@@ -16,10 +16,10 @@ from keyfence.store.dynamodb.errors import DynamoDbError
 class SyncOutcome(Enum):
     """What came of it. CHANGED: somebody was faster, and what is there now has to be looked at again."""
 
-    SAME = auto()
-    NOWHERE = auto()
-    MADE = auto()
-    CHANGED = auto()
+    EQUAL = auto()
+    ABSENT = auto()
+    COPIED = auto()
+    CONFLICT = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +33,10 @@ class ItemSync:
     target: str
     attributes: frozenset[str] = frozenset()
 
-    async def make(self, key: Item) -> SyncOutcome:
+    async def sync(self, key: Item) -> SyncOutcome:
         model, copy = await asyncio.gather(self._read(self.source, key), self._read(self.target, key))
         if items_equal(model, copy):
-            return SyncOutcome.SAME if model else SyncOutcome.NOWHERE
+            return SyncOutcome.EQUAL if model else SyncOutcome.ABSENT
         return await self.write(key, model, copy)
 
     async def write(self, key: Item, model: Item | None, copy: Item | None) -> SyncOutcome:
@@ -50,10 +50,10 @@ class ItemSync:
         try:
             await DynamoDbCaller.call(self.caller, "TransactWriteItems", asked)
         except DynamoDbError as refusal:
-            if "ConditionalCheckFailed" not in refusal.reasons:
+            if "ConditionalCheckFailed" not in refusal.cancellation_reasons:
                 raise
-            return SyncOutcome.CHANGED
-        return SyncOutcome.MADE
+            return SyncOutcome.CONFLICT
+        return SyncOutcome.COPIED
 
     def _members(self, key: Item, model: Item | None, copy: Item | None) -> list[dict[str, Any]]:
         names = self.attributes.union(model or (), copy or ())
@@ -95,15 +95,15 @@ def canonical(value: Mapping[str, Any]) -> Value:
     return {kind: [canonical(part) for part in content]} if kind == "L" else {kind: content}
 
 
-ROUNDS = 4
+MAX_COMPARISONS = 4
 
-Said = Value | None
+ComparableAnswer = Value | None
 """What a table says of what was asked, None where it could not say."""
 
 
-def on_table(table: str, parameters: Mapping[str, Any], *, surely: bool = False) -> dict[str, Any]:
+def on_table(table: str, parameters: Mapping[str, Any], *, consistent: bool = False) -> dict[str, Any]:
     """The same question to this table, and `surely` for what is there now, which indexes cannot tell."""
-    now = {"ConsistentRead": True} if surely and "IndexName" not in parameters else {}
+    now = {"ConsistentRead": True} if consistent and "IndexName" not in parameters else {}
     if "RequestItems" in parameters:
         (wanted,) = parameters["RequestItems"].values()
         return {**parameters, "RequestItems": {table: {**wanted, **now}}}
@@ -113,7 +113,7 @@ def on_table(table: str, parameters: Mapping[str, Any], *, surely: bool = False)
     return {**parameters, "TableName": table, **now}
 
 
-def comparable_answer(answer: Answer, table: str) -> Said:
+def comparable_answer(answer: Answer, table: str) -> ComparableAnswer:
     """What can be compared: a list in its order, a batch in that of its keys. Half a batch says nothing, and what
     has expired nobody should have been told."""
     if answer.get("UnprocessedKeys"):
@@ -126,11 +126,13 @@ def comparable_answer(answer: Answer, table: str) -> Said:
     return canonical({"L": [{"M": item} for item in found if not has_expired(item)]})
 
 
-async def differ_for_good(look: Callable[[], Awaitable[tuple[Said, Said]]], patience: RetryPolicy) -> bool:
+async def differ_permanently(
+    look: Callable[[], Awaitable[tuple[ComparableAnswer, ComparableAnswer]]], patience: RetryPolicy
+) -> bool:
     """Whether both say what they said before, and not the same: a write may have come between two reads."""
-    before: tuple[Said, Said] | None = None
+    before: tuple[ComparableAnswer, ComparableAnswer] | None = None
     lasting = False
-    for attempt in range(ROUNDS):
+    for attempt in range(MAX_COMPARISONS):
         await asyncio.sleep(patience.first_pause * 2**attempt)
         one, other = await look()
         if one == other:

@@ -14,7 +14,7 @@ from keyfence.errors import Throttled
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer, DynamoDb
-from keyfence.store.dynamodb.errors import BROKEN, BUSY, RETRY_AFTER_MS, DynamoDbError
+from keyfence.store.dynamodb.errors import RETRY_AFTER_MS, SERVICE_FAILURE, THROTTLING, DynamoDbError
 from keyfence.store.location import LEASE_LOST, TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
@@ -26,37 +26,37 @@ class ObservedCall(NamedTuple):
     tenant: TenantId | None
     operation: str
     parameters: Mapping[str, Any]
-    again: bool = False
+    is_retry: bool = False
 
 
 class CallObserver(Protocol):
     """Shown every call, and so to be quick."""
 
-    def answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None: ...
-    def refused(self, asked: ObservedCall, refusal: DynamoDbError) -> None: ...
+    def on_answer(self, call: ObservedCall, answer: Mapping[str, Any]) -> None: ...
+    def on_error(self, call: ObservedCall, error: DynamoDbError) -> None: ...
 
 
 class NoObserver:
     """Looks at nothing."""
 
-    def answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None: ...
-    def refused(self, asked: ObservedCall, refusal: DynamoDbError) -> None: ...
+    def on_answer(self, call: ObservedCall, answer: Mapping[str, Any]) -> None: ...
+    def on_error(self, call: ObservedCall, error: DynamoDbError) -> None: ...
 
 
-NOBODY: CallObserver = NoObserver()
+NO_OBSERVER: CallObserver = NoObserver()
 
 
 CredentialSource = Callable[[], Awaitable[Credentials]]
 CallLimit = AbstractAsyncContextManager[object]
 
-FREE: CallLimit = nullcontext()
+UNLIMITED: CallLimit = nullcontext()
 
 
 @runtime_checkable
 class RenewableCredentials(Protocol):
     """A source of credentials that may have others when some are refused."""
 
-    async def replacement(self, refused: Credentials) -> Credentials | None: ...
+    async def replace(self, refused: Credentials) -> Credentials | None: ...
 
 
 log = structlog.get_logger(__name__)
@@ -70,7 +70,7 @@ class RetryPolicy:
     first_pause: float = 0.025
     longest_pause: float = 1.0
 
-    def pause(self, attempt: int) -> float:
+    def backoff(self, attempt: int) -> float:
         return random.uniform(0, min(self.longest_pause, self.first_pause * 2**attempt))  # noqa: S311
 
 
@@ -82,38 +82,38 @@ class DynamoDbCaller:
     table: str
     credentials: CredentialSource
     meter: CapacityMeter = field(default_factory=CapacityMeter)
-    patience: RetryPolicy = RetryPolicy()
+    retry_policy: RetryPolicy = RetryPolicy()
     on_denied: Callable[[], None] = lambda: None
-    lane: CallLimit = FREE
+    call_limit: CallLimit = UNLIMITED
     """Where a call waits for its turn, so that no tenant takes all of the client's threads."""
-    home: TenantLocation = field(default_factory=TenantLocation)
+    location: TenantLocation = field(default_factory=TenantLocation)
     clock: Callable[[], float] = time.monotonic
-    watcher: CallObserver = NOBODY
+    observer: CallObserver = NO_OBSERVER
 
-    async def call(self, operation: str, parameters: Mapping[str, Any], *, again: bool = False) -> Answer:
+    async def call(self, operation: str, parameters: Mapping[str, Any], *, is_retry: bool = False) -> Answer:
         """Only what a code's meaning allows is tried again; transactions carry a token, so none of them acts twice.
 
         `again` is for what is left over of an earlier call."""
-        return await self._called(operation, parameters, self.home.valid_until, again=again)
+        return await self._call_until(operation, parameters, self.location.valid_until, is_retry=is_retry)
 
-    async def _called(
-        self, operation: str, parameters: Mapping[str, Any], until: float, *, again: bool = False
+    async def _call_until(
+        self, operation: str, parameters: Mapping[str, Any], until: float, *, is_retry: bool = False
     ) -> Answer:
         """Not after `until`, by which the parameters were made: a home that is renewed meanwhile may say otherwise."""
-        asked = ObservedCall(self.home.tenant, operation, parameters, again)
-        for attempt in range(self.patience.attempts):
+        asked = ObservedCall(self.location.tenant, operation, parameters, is_retry)
+        for attempt in range(self.retry_policy.attempts):
             try:
                 answer = await self._once(operation, parameters, until)
             except DynamoDbError as refusal:
                 asked = self._show(asked, refusal)
-                if not refusal.meaning.retry or attempt == self.patience.attempts - 1:
+                if not refusal.rule.retryable or attempt == self.retry_policy.attempts - 1:
                     self._report(operation, refusal)
                     raise
                 log.debug("dynamodb_retry", operation=operation, code=refusal.code, attempt=attempt + 1)
             else:
-                self.watcher.answered(asked, answer)
+                self.observer.on_answer(asked, answer)
                 return answer
-            await asyncio.sleep(self.patience.pause(attempt))
+            await asyncio.sleep(self.retry_policy.backoff(attempt))
         raise AssertionError("patience needs at least one attempt")
 
     async def _once(self, operation: str, parameters: Mapping[str, Any], until: float) -> Answer:
@@ -122,7 +122,7 @@ class DynamoDbCaller:
         try:
             return await self._signed(operation, parameters, credentials, until)
         except DynamoDbError as refusal:
-            other = await _replacement(self.credentials, credentials) if refusal.meaning.of_session else None
+            other = await _replacement(self.credentials, credentials) if refusal.rule.new_session_may_help else None
             if other is None:
                 raise
             log.info("session_replaced", operation=operation, code=refusal.code)
@@ -133,27 +133,27 @@ class DynamoDbCaller:
     ) -> Answer:
         metered = {**parameters, "ReturnConsumedCapacity": "TOTAL"}
         try:
-            async with self.lane, _threads(self.client):
+            async with self.call_limit, _threads(self.client):
                 self._check_home(until)
                 answer = await self.client.call(operation, metered, credentials)
                 self.meter.record(operation, answer)
         except DynamoDbError as refusal:
-            self.meter.refused(operation, refusal.consumed, throttled=refusal.meaning is BUSY)
+            self.meter.record_error(operation, refusal.consumed_capacity, throttled=refusal.rule is THROTTLING)
             raise
         return answer
 
     def _check_home(self, until: float) -> None:
         """Last thing before a call: items may lie elsewhere by now, and where they lie is not guessed."""
         now = self.clock()
-        if now > min(until, self.home.valid_until):
-            raise Throttled(self.home.expired_message, retryAfterMs=RETRY_AFTER_MS)
-        if now > self.home.leased_until:
+        if now > min(until, self.location.valid_until):
+            raise Throttled(self.location.expired_message, retryAfterMs=RETRY_AFTER_MS)
+        if now > self.location.leased_until:
             raise Throttled(LEASE_LOST, retryAfterMs=RETRY_AFTER_MS)
 
     def _show(self, asked: ObservedCall, refusal: DynamoDbError) -> ObservedCall:
         """As it is asked the next time: what was lost on the way may never have reached a partition."""
-        self.watcher.refused(asked, refusal)
-        return asked if refusal.meaning is BROKEN else asked._replace(again=True)
+        self.observer.on_error(asked, refusal)
+        return asked if refusal.rule is SERVICE_FAILURE else asked._replace(is_retry=True)
 
     def _report(self, operation: str, refusal: DynamoDbError) -> None:
         """What the caller will not be told in full; a condition that does not hold is nobody's fault."""
@@ -166,22 +166,22 @@ class DynamoDbCaller:
 
 def _threads(client: DynamoDb) -> CallLimit:
     """Where a client's calls wait for a thread of its own. Asked for every call, and a protocol is slow to tell."""
-    threads: CallLimit = getattr(client, "threads", FREE)
+    threads: CallLimit = getattr(client, "threads", UNLIMITED)
     return threads
 
 
 async def _replacement(source: object, refused: Credentials) -> Credentials | None:
-    return await source.replacement(refused) if isinstance(source, RenewableCredentials) else None
+    return await source.replace(refused) if isinstance(source, RenewableCredentials) else None
 
 
 T = TypeVar("T")
-GETS = 100
-WRITES = 25
+MAX_BATCH_GETS = 100
+MAX_BATCH_WRITES = 25
 
 
 async def get_many(caller: DynamoDbCaller, keys: Sequence[Item], *, consistent: bool) -> list[Item]:
     """The items that exist among these distinct keys, in no particular order."""
-    chunks = await asyncio.gather(*(_get(caller, chunk, consistent) for chunk in _chunks(keys, GETS)))
+    chunks = await asyncio.gather(*(_get(caller, chunk, consistent) for chunk in _chunks(keys, MAX_BATCH_GETS)))
     return [item for chunk in chunks for item in chunk]
 
 
@@ -193,12 +193,12 @@ async def transact_get(caller: DynamoDbCaller, keys: Sequence[Item]) -> list[Ite
 
 
 async def delete_many(caller: DynamoDbCaller, keys: Sequence[Item]) -> None:
-    for chunk in _chunks(keys, WRITES):
+    for chunk in _chunks(keys, MAX_BATCH_WRITES):
         await _drain(caller, "BatchWriteItem", [{"DeleteRequest": {"Key": key}} for key in chunk])
 
 
 async def put_many(caller: DynamoDbCaller, items: Sequence[Item]) -> None:
-    for chunk in _chunks(items, WRITES):
+    for chunk in _chunks(items, MAX_BATCH_WRITES):
         await _drain(caller, "BatchWriteItem", [{"PutRequest": {"Item": item}} for item in chunk])
 
 
@@ -209,14 +209,14 @@ async def _get(caller: DynamoDbCaller, keys: Sequence[Item], consistent: bool) -
 async def _drain(caller: DynamoDbCaller, operation: str, wanted: Any) -> list[Item]:
     """Ask until nothing is left over; each round must fit the caller's patience."""
     items: list[Item] = []
-    for attempt in range(caller.patience.attempts):
-        answer = await caller.call(operation, {"RequestItems": {caller.table: wanted}}, again=attempt > 0)
+    for attempt in range(caller.retry_policy.attempts):
+        answer = await caller.call(operation, {"RequestItems": {caller.table: wanted}}, is_retry=attempt > 0)
         items += answer.get("Responses", {}).get(caller.table, [])
         left = answer.get("UnprocessedKeys") or answer.get("UnprocessedItems") or {}
         if not left:
             return items
         wanted = left[caller.table]
-        await asyncio.sleep(caller.patience.pause(attempt))
+        await asyncio.sleep(caller.retry_policy.backoff(attempt))
     raise DynamoDbError("ProvisionedThroughputExceededException", f"{operation} still had work left over")
 
 

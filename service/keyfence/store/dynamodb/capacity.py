@@ -20,7 +20,7 @@ class ConsumedCapacity(NamedTuple):
 class CapacityAccount(Protocol):
     """Somebody to whom calls are charged."""
 
-    def add(self, spent: ConsumedCapacity) -> None: ...
+    def add(self, consumed: ConsumedCapacity) -> None: ...
 
 
 @dataclass(slots=True)
@@ -35,21 +35,21 @@ class CapacityMeter:
     accounts: tuple[CapacityAccount, ...] = ()
 
     def record(self, operation: str, answer: Mapping[str, Any]) -> None:
-        self.add(spent(operation, answer.get("ConsumedCapacity")))
+        self.add(consumed_capacity(operation, answer.get("ConsumedCapacity")))
 
-    def refused(self, operation: str, consumed: object, *, throttled: bool) -> None:
+    def record_error(self, operation: str, consumed: object, *, throttled: bool) -> None:
         """A call that ended in an error is one too, and may say what it consumed."""
-        self.add(spent(operation, consumed)._replace(throttled=throttled))
+        self.add(consumed_capacity(operation, consumed)._replace(throttled=throttled))
 
-    def add(self, spent: ConsumedCapacity) -> None:
-        self.calls[spent.operation] += 1
-        self.units[spent.operation] += spent.read_units + spent.write_units
-        self.read_units += spent.read_units
-        self.write_units += spent.write_units
-        self.throttled += spent.throttled
+    def add(self, consumed: ConsumedCapacity) -> None:
+        self.calls[consumed.operation] += 1
+        self.units[consumed.operation] += consumed.read_units + consumed.write_units
+        self.read_units += consumed.read_units
+        self.write_units += consumed.write_units
+        self.throttled += consumed.throttled
         for account in self.accounts:
-            account.add(spent)
+            account.add(consumed)
 
 
-def spent(operation: str, consumed: Any) -> ConsumedCapacity:
+def consumed_capacity(operation: str, consumed: Any) -> ConsumedCapacity:
     return ConsumedCapacity(operation, *consumed_units(operation, consumed))

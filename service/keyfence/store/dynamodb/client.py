@@ -54,11 +54,11 @@ class DynamoDbClient:
 
     Whoever waits for a thread in `threads` knows when a call goes out: at once."""
 
-    def __init__(self, wire: ConnectionOptions) -> None:
-        self._url, self._region = _endpoint(wire)
-        self.threads = ConcurrencyLimit(wire.connections)
-        self._threads = ThreadPoolExecutor(wire.connections, thread_name_prefix="dynamodb")
-        self._http = _pool(wire, self._url)
+    def __init__(self, options: ConnectionOptions) -> None:
+        self._url, self._region = _endpoint(options)
+        self.threads = ConcurrencyLimit(options.connections)
+        self._threads = ThreadPoolExecutor(options.connections, thread_name_prefix="dynamodb")
+        self._http = _pool(options, self._url)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(
@@ -80,18 +80,18 @@ class DynamoDbClient:
         return _answer(response.status_code, body)
 
 
-def _pool(wire: ConnectionOptions, url: str) -> URLLib3Session:
+def _pool(options: ConnectionOptions, url: str) -> URLLib3Session:
     """With the proxies and certificates that boto3 would use on the way to AWS, which is by https.
 
     Without TCP_NODELAY every call would wait for an ACK."""
-    patience: Any = (wire.connect_timeout, wire.read_timeout)
-    options: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    patience: Any = (options.connect_timeout, options.read_timeout)
+    socket_options: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     return URLLib3Session(
         verify=_certificates() if url.startswith("https:") else True,
         proxies=get_environ_proxies(url) if url.startswith("https:") else {},
         timeout=patience,
-        max_pool_connections=wire.connections,
-        socket_options=options,
+        max_pool_connections=options.connections,
+        socket_options=socket_options,
     )
 
 
@@ -137,12 +137,12 @@ def _refused(status: int, answer: Answer) -> DynamoDbError:
     return DynamoDbError(name, text, reasons, answer.get("ConsumedCapacity"))
 
 
-def _endpoint(wire: ConnectionOptions) -> tuple[str, str]:
+def _endpoint(options: ConnectionOptions) -> tuple[str, str]:
     """Where boto3 would send the calls: partitions, FIPS and the AWS_ENDPOINT_URL variables are its business."""
-    if wire.endpoint_url and wire.region:
-        return wire.endpoint_url, wire.region
+    if options.endpoint_url and options.region:
+        return options.endpoint_url, options.region
     session = boto3.Session(aws_access_key_id="never-used", aws_secret_access_key="never-used")  # noqa: S106
-    boto = session.client("dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url)
+    boto = session.client("dynamodb", region_name=options.region, endpoint_url=options.endpoint_url)
     return boto.meta.endpoint_url, boto.meta.region_name
 
 

@@ -1,4 +1,4 @@
-"""Credentials of a fence from `iam.vending`."""
+"""Credentials that calls are signed with: STS sessions of one tenant or of the control plane, or the process's own."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,70 +23,75 @@ from keyfence_iam.tenant import TenantId
 
 @dataclass(frozen=True, slots=True)
 class TenantCredentials:
-    """Who only reads gets a session that cannot write, and nobody one for a table that its items are not in."""
+    """Sessions for requests. A handle that only reads gets a session that cannot write, and every session is limited
+    to the tables that contain the tenant's items."""
 
-    vending: SessionCache
+    sessions: SessionCache
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess = TableAccess.POOL) -> CredentialSource:
-        return SessionCredentials(self.vending, tenant_session(tenant, writes=writes, table_access=placement))
+    def for_tenant(
+        self, tenant: TenantId, *, writes: bool, table_access: TableAccess = TableAccess.POOL
+    ) -> CredentialSource:
+        return SessionCredentials(self.sessions, tenant_session(tenant, writes=writes, table_access=table_access))
 
-    def control(self, *, writes: bool) -> CredentialSource:
-        return SessionCredentials(self.vending, control_plane_session(writes=writes))
+    def for_control_plane(self, *, writes: bool) -> CredentialSource:
+        return SessionCredentials(self.sessions, control_plane_session(writes=writes))
 
 
 @dataclass(frozen=True, slots=True)
 class MigratorCredentials:
-    """The migrator becomes tenants by a role of its own, which works while they are suspended."""
+    """Sessions for jobs. The migrator acts as a tenant through a role of its own, which a suspension does not deny."""
 
-    vending: SessionCache
+    sessions: SessionCache
 
-    def tenant(self, tenant: TenantId, *, writes: bool, placement: TableAccess = TableAccess.POOL) -> CredentialSource:
+    def for_tenant(
+        self, tenant: TenantId, *, writes: bool, table_access: TableAccess = TableAccess.POOL
+    ) -> CredentialSource:
         if not writes:
-            raise TypeError("the migrator becomes tenants to write")
-        return SessionCredentials(self.vending, migration_session(tenant, table_access=placement))
+            raise TypeError("the migrator has sessions that write only; ask for writes=True")
+        return SessionCredentials(self.sessions, migration_session(tenant, table_access=table_access))
 
-    def control(self, *, writes: bool) -> CredentialSource:
-        return SessionCredentials(self.vending, control_plane_session(writes=writes))
+    def for_control_plane(self, *, writes: bool) -> CredentialSource:
+        return SessionCredentials(self.sessions, control_plane_session(writes=writes))
 
 
 @dataclass(frozen=True, slots=True)
 class SessionCredentials:
-    """The credentials of one fence."""
+    """Credentials of one kind of session, from the cache of sessions."""
 
-    vending: SessionCache
-    wanted: SessionSpec
+    sessions: SessionCache
+    spec: SessionSpec
 
     async def __call__(self) -> Credentials:
         try:
-            return await self.vending.credentials(self.wanted)
-        except SessionThrottled as refusal:
-            wait = ceil(refusal.retry_after * 1000)
-            raise Throttled("too many tenants begin to be served just now; retry shortly", retryAfterMs=wait) from None
-        except SessionUnavailable as refusal:
-            wanted = self.wanted
-            raise Internal(f"no session of {wanted.role} for {wanted.tenant}: {refusal}") from refusal
+            return await self.sessions.credentials(self.spec)
+        except SessionThrottled as error:
+            wait = ceil(error.retry_after * 1000)
+            raise Throttled("too many new sessions are being requested; retry shortly", retryAfterMs=wait) from None
+        except SessionUnavailable as error:
+            raise Internal(f"no session of {self.spec.role} for {self.spec.tenant}: {error}") from error
 
-    async def replacement(self, refused: Credentials) -> Credentials | None:
-        return await self.vending.replace(self.wanted, refused)
+    async def replace(self, refused: Credentials) -> Credentials | None:
+        return await self.sessions.replace(self.spec, refused)
 
 
 class BotoSession(Protocol):
-    """What is used of boto3's session."""
+    """The part of a boto3 session that `ProcessCredentials` uses."""
 
     def get_credentials(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessCredentials:
-    """Refreshed by boto3 when they are about to end, which takes a thread, since it may ask somebody."""
+    """The credentials of the process itself. boto3 renews them before they expire, which can be a blocking
+    call, so they are read in a thread."""
 
-    running: BotoSession
+    session: BotoSession
 
     async def __call__(self) -> Credentials:
-        return await asyncio.to_thread(self._now)
+        return await asyncio.to_thread(self._read)
 
-    def _now(self) -> Credentials:
-        if (found := self.running.get_credentials()) is None:
-            raise Internal("this process runs with no credentials")
+    def _read(self) -> Credentials:
+        if (found := self.session.get_credentials()) is None:
+            raise Internal("boto3 finds no AWS credentials for this process")
         frozen = found.get_frozen_credentials()
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token)

@@ -13,8 +13,8 @@ class ErrorRule:
     """The error that a code becomes, and whether the same call may succeed when made again."""
 
     error: Callable[[str], KeyfenceError]
-    retry: bool = False
-    of_session: bool = False
+    retryable: bool = False
+    new_session_may_help: bool = False
     """Whether another session might not be refused: this one may have been revoked, or have ended."""
 
 
@@ -24,19 +24,19 @@ class DynamoDbError(Exception):
     def __init__(self, code: str, message: str, reasons: tuple[str, ...] = (), consumed: object = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
-        self.reasons = reasons
+        self.cancellation_reasons = reasons
         """For a cancelled transaction: one code per item, 'None' where the item was not at fault."""
-        self.consumed = consumed
+        self.consumed_capacity = consumed
         """What the call consumed all the same, where the answer says so."""
 
     @property
-    def meaning(self) -> ErrorRule:
+    def rule(self) -> ErrorRule:
         if self.code == "TransactionCanceledException":
-            return _canceled(self.reasons)
-        return ERROR_RULES.get(self.code, UNKNOWN)
+            return _canceled(self.cancellation_reasons)
+        return ERROR_RULES.get(self.code, UNKNOWN_ERROR)
 
-    def error(self) -> KeyfenceError:
-        return self.meaning.error(str(self))
+    def as_keyfence_error(self) -> KeyfenceError:
+        return self.rule.error(str(self))
 
 
 def _throttled(_text: str) -> KeyfenceError:
@@ -55,44 +55,44 @@ def _denied(_text: str) -> KeyfenceError:
     return Forbidden("this tenant's credentials do not allow that")
 
 
-UNKNOWN = ErrorRule(Internal)
-BUSY = ErrorRule(_throttled, retry=True)
-CONTENDED = ErrorRule(_contended, retry=True)
-BROKEN = ErrorRule(Internal, retry=True)
+UNKNOWN_ERROR = ErrorRule(Internal)
+THROTTLING = ErrorRule(_throttled, retryable=True)
+CONTENTION = ErrorRule(_contended, retryable=True)
+SERVICE_FAILURE = ErrorRule(Internal, retryable=True)
 
 ERROR_RULES: Mapping[str, ErrorRule] = {
-    "ProvisionedThroughputExceededException": BUSY,
-    "ThrottlingException": BUSY,
-    "ThrottlingError": BUSY,
-    "RequestLimitExceeded": BUSY,
-    "TransactionConflictException": CONTENDED,
-    "TransactionInProgressException": CONTENDED,
-    "ReplicatedWriteConflictException": CONTENDED,
-    "InternalServerError": BROKEN,
-    "InternalFailure": BROKEN,
-    "ServiceUnavailable": BROKEN,
-    "ServiceUnavailableException": BROKEN,
-    "ConnectionLost": BROKEN,
+    "ProvisionedThroughputExceededException": THROTTLING,
+    "ThrottlingException": THROTTLING,
+    "ThrottlingError": THROTTLING,
+    "RequestLimitExceeded": THROTTLING,
+    "TransactionConflictException": CONTENTION,
+    "TransactionInProgressException": CONTENTION,
+    "ReplicatedWriteConflictException": CONTENTION,
+    "InternalServerError": SERVICE_FAILURE,
+    "InternalFailure": SERVICE_FAILURE,
+    "ServiceUnavailable": SERVICE_FAILURE,
+    "ServiceUnavailableException": SERVICE_FAILURE,
+    "ConnectionLost": SERVICE_FAILURE,
     "ConditionalCheckFailedException": ErrorRule(_conflict),
-    "AccessDeniedException": ErrorRule(_denied, of_session=True),
-    "ExpiredTokenException": ErrorRule(Internal, of_session=True),
-    "UnrecognizedClientException": ErrorRule(Internal, of_session=True),
+    "AccessDeniedException": ErrorRule(_denied, new_session_may_help=True),
+    "ExpiredTokenException": ErrorRule(Internal, new_session_may_help=True),
+    "UnrecognizedClientException": ErrorRule(Internal, new_session_may_help=True),
     "InvalidSignatureException": ErrorRule(Internal),
     "ResourceNotFoundException": ErrorRule(Internal),
     "ValidationException": ErrorRule(Internal),
     "IdempotentParameterMismatchException": ErrorRule(Internal),
 }
 
-REASONS: Mapping[str, ErrorRule] = {
+CANCELLATION_RULES: Mapping[str, ErrorRule] = {
     "ConditionalCheckFailed": ErrorRule(_conflict),
-    "TransactionConflict": CONTENDED,
-    "ThrottlingError": BUSY,
-    "ProvisionedThroughputExceeded": BUSY,
+    "TransactionConflict": CONTENTION,
+    "ThrottlingError": THROTTLING,
+    "ProvisionedThroughputExceeded": THROTTLING,
 }
 
 
 def _canceled(reasons: tuple[str, ...]) -> ErrorRule:
     """A failed condition decides, since it would fail again; otherwise what can be retried is."""
-    meanings = [REASONS.get(reason, UNKNOWN) for reason in reasons if reason != "None"]
-    final = [meaning for meaning in meanings if not meaning.retry]
-    return (final or meanings or [UNKNOWN])[0]
+    meanings = [CANCELLATION_RULES.get(reason, UNKNOWN_ERROR) for reason in reasons if reason != "None"]
+    final = [meaning for meaning in meanings if not meaning.retryable]
+    return (final or meanings or [UNKNOWN_ERROR])[0]

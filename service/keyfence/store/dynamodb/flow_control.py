@@ -13,8 +13,8 @@ class ConcurrencyLimit:
 
     __slots__ = ("_free", "_queue", "_width")
 
-    def __init__(self, width: int) -> None:
-        self._width = self._free = width
+    def __init__(self, limit: int) -> None:
+        self._width = self._free = limit
         self._queue: deque[Future[None]] = deque()
 
     @property
@@ -22,13 +22,13 @@ class ConcurrencyLimit:
         return len(self._queue)
 
     @property
-    def empty(self) -> bool:
+    def is_idle(self) -> bool:
         return self._free == self._width
 
-    def fit(self, width: int) -> None:
+    def resize(self, limit: int) -> None:
         """Who is inside stays; a narrower lane lets nobody in until enough have left."""
-        self._free += width - self._width
-        self._width = width
+        self._free += limit - self._width
+        self._width = limit
         while self._free > 0 and self._queue:
             self._free -= 1
             self._pass_on()
@@ -73,10 +73,10 @@ class Pacer:
     _free_at: float = 0.0
 
     async def wait(self, items: float) -> None:
-        if pause := self.due(items):
+        if pause := self.delay_for(items):
             await asyncio.sleep(pause)
 
-    def due(self, items: float) -> float:
+    def delay_for(self, items: float) -> float:
         """Seconds until it is the turn of these items."""
         if self.per_second is None:
             return 0.0

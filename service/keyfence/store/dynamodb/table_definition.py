@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
-Unreachable = (ClientError, BotoCoreError)
+AWS_ERRORS = (ClientError, BotoCoreError)
 """What boto3 raises when AWS cannot be reached or says no."""
 
 
@@ -64,40 +64,42 @@ def _key_schema(index: Index) -> list[dict[str, str]]:
 class TableAdmin:
     """The few control-plane calls that make and inspect the table, on the caller's own credentials."""
 
-    boto: "DynamoDBClient"
+    client: "DynamoDBClient"
     table: str
     projections: Projections
 
     @classmethod
     def connect(
         cls,
-        wire: ConnectionOptions,
+        options: ConnectionOptions,
         table: str,
         projections: Projections,
         credentials: Credentials | None = None,
     ) -> "TableAdmin":
         """On the given credentials, or on those that boto3's own chain finds."""
         config = client_config(
-            wire.endpoint_url,
+            options.endpoint_url,
             connect_timeout=5,
             read_timeout=30,
             retries={"mode": "standard", "total_max_attempts": 5},
         )
         session = boto_session_with(credentials) if credentials else boto3.Session()
-        boto = session.client("dynamodb", region_name=wire.region, endpoint_url=wire.endpoint_url, config=config)
-        return cls(boto, table, projections)
+        client = session.client(
+            "dynamodb", region_name=options.region, endpoint_url=options.endpoint_url, config=config
+        )
+        return cls(client, table, projections)
 
     def create(self) -> bool:
         """Create what is missing and wait until it can be used; False when the table was there already."""
         try:
-            self.boto.create_table(**definition(self.table, self.projections))
+            self.client.create_table(**definition(self.table, self.projections))
         except ClientError as refusal:
             if refusal.response["Error"]["Code"] != "ResourceInUseException":
                 raise
             created = False
         else:
             created = True
-        self.boto.get_waiter("table_exists").wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+        self.client.get_waiter("table_exists").wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
         self._expire()
         self._recover()
         return created
@@ -105,10 +107,10 @@ class TableAdmin:
     def drop(self) -> None:
         """And wait until it is gone; a table that is not there is gone."""
         try:
-            self.boto.delete_table(TableName=self.table)
-        except self.boto.exceptions.ResourceNotFoundException:
+            self.client.delete_table(TableName=self.table)
+        except self.client.exceptions.ResourceNotFoundException:
             return
-        waiter = self.boto.get_waiter("table_not_exists")
+        waiter = self.client.get_waiter("table_not_exists")
         waiter.wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
 
     def check(self) -> None:
@@ -118,8 +120,8 @@ class TableAdmin:
     def differences(self) -> list[str]:
         """Where the existing table is not what the definition says, each in a sentence; empty when it is right."""
         try:
-            found = self.boto.describe_table(TableName=self.table)["Table"]
-        except self.boto.exceptions.ResourceNotFoundException:
+            found = self.client.describe_table(TableName=self.table)["Table"]
+        except self.client.exceptions.ResourceNotFoundException:
             return ["it does not exist"]
         wanted = definition(self.table, self.projections)
         present = {index["IndexName"]: index for index in found.get("GlobalSecondaryIndexes", [])}
@@ -133,7 +135,7 @@ class TableAdmin:
     def _expire(self) -> None:
         if self._ttl_differences():
             specification: Any = {"Enabled": True, "AttributeName": "ttl"}
-            self.boto.update_time_to_live(TableName=self.table, TimeToLiveSpecification=specification)
+            self.client.update_time_to_live(TableName=self.table, TimeToLiveSpecification=specification)
 
     def _recover(self) -> None:
         """Switch point-in-time recovery on, where there is such a thing: local engines need not know it."""
@@ -144,14 +146,14 @@ class TableAdmin:
                 raise
 
     def _enable_recovery(self) -> None:
-        status = self.boto.describe_continuous_backups(TableName=self.table)["ContinuousBackupsDescription"]
+        status = self.client.describe_continuous_backups(TableName=self.table)["ContinuousBackupsDescription"]
         if status.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus") != "ENABLED":
-            self.boto.update_continuous_backups(
+            self.client.update_continuous_backups(
                 TableName=self.table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
             )
 
     def _ttl_differences(self) -> list[str]:
-        found = self.boto.describe_time_to_live(TableName=self.table)["TimeToLiveDescription"]
+        found = self.client.describe_time_to_live(TableName=self.table)["TimeToLiveDescription"]
         enabled = found.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"} and found.get("AttributeName") == "ttl"
         return [] if enabled else ["time to live is not enabled on the attribute ttl"]
 
@@ -177,12 +179,12 @@ def _index_differences(wanted: Mapping[str, Any], found: Mapping[str, Any] | Non
 class SiloTables:
     """Made and removed by whoever these credentials are; each is defined as the pool is."""
 
-    wire: ConnectionOptions
+    options: ConnectionOptions
     pool: str
     projections: Projections
     credentials: CredentialSource
 
-    async def make(self, tenant: TenantId) -> None:
+    async def create(self, tenant: TenantId) -> None:
         """Called again, it makes sure of what is there."""
         administration = await self._of(tenant)
         await asyncio.to_thread(administration.create)
@@ -194,5 +196,5 @@ class SiloTables:
     async def _of(self, tenant: TenantId) -> TableAdmin:
         credentials = await self.credentials()
         return await asyncio.to_thread(
-            TableAdmin.connect, self.wire, silo_table(self.pool, tenant), self.projections, credentials
+            TableAdmin.connect, self.options, silo_table(self.pool, tenant), self.projections, credentials
         )
