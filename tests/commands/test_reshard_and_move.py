@@ -33,7 +33,7 @@ def table(tenant: TenantId) -> list[list[str]]:
 
 def users_shards(tenant: TenantId) -> tuple[int, int, str | None]:
     (found,) = [one for one in shown(tenant)["shards"] if one["collection"] == "users"]
-    return found["readShards"], found["writeShards"], found["migration"]
+    return found["readShards"], found["writeShards"], found["jobId"]
 
 
 def own(world: World, tenant: TenantId) -> list[Any]:
@@ -111,7 +111,9 @@ def test_what_cannot_be_is_said_and_nothing_is_begun(world: World, tenant: Tenan
 
 
 @pytest.mark.parametrize(
-    "ending", tier.cases([signal.SIGINT, signal.SIGKILL], default=[signal.SIGKILL], reason="kills processes")
+    "ending",
+    tier.cases([signal.SIGINT, signal.SIGKILL], default=[signal.SIGKILL], reason="kills processes"),
+    ids=lambda number: number.name,
 )
 def test_a_move_that_was_ended_while_it_copied_is_gone_on_with(
     world: World, tenant: TenantId, ending: signal.Signals
@@ -157,7 +159,9 @@ def test_a_move_is_resumed_by_its_id(world: World, tenant: TenantId) -> None:
 
 
 @pytest.mark.parametrize(
-    "ending", tier.cases([signal.SIGINT, signal.SIGKILL], default=[signal.SIGKILL], reason="kills processes")
+    "ending",
+    tier.cases([signal.SIGINT, signal.SIGKILL], default=[signal.SIGKILL], reason="kills processes"),
+    ids=lambda number: number.name,
 )
 def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
     world: World, tenant: TenantId, ending: signal.Signals
