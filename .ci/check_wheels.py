@@ -59,7 +59,7 @@ def check_content(name: str, wheel: Path) -> None:
 
 
 def install(wheels: dict[str, Path], folder: Path) -> Path:
-    """Returns the command `keyfence` of an environment with the wheels and the locked versions of their dependencies."""
+    """Returns the command `keyfence` of an environment that has the wheels and locked versions of the rest."""
     environment, constraints = folder / "environment", folder / "constraints.txt"
     locked = ("--quiet", "--frozen", "--no-hashes", "--no-emit-workspace", "--output-file", str(constraints))
     run("uv", "export", *locked, cwd=PROJECT)
