@@ -1,0 +1,135 @@
+"""Count the files and the Python calls of one warm request: a query for a customer's orders, and createCustomer.
+
+Run: uv run python -m tests.benchmarks.trace [--json] [--files]
+
+A change of file is a call whose function is in another file than the call before it. Only functions of keyfence and
+keyfence_iam count, in the event loop's thread. The gate and the engine, which run in other threads, do not count.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+import keyfence
+import keyfence_iam
+from keyfence import log
+from keyfence.local.engines import dynoxide
+from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
+from keyfence.local.issuer import LocalIssuer
+from tests.world import Session, World
+
+PACKAGES = tuple(str(Path(str(package.__file__)).parent) + "/" for package in (keyfence, keyfence_iam))
+ORDERS = 5
+WARM_UP = 3
+
+CREATE = "mutation($input: CreateCustomerInput!) { createCustomer(input: $input) { id } }"
+CATEGORY = 'mutation { createCategory(path: ["lamps"]) { path } }'
+PRODUCT = 'mutation { createProduct(input: {sku: "S1", name: "Lamp", price: "10.00", category: ["lamps"]}) { id } }'
+PLACE = """mutation($customer: ID!, $product: ID!) {
+  placeOrder(input: {customerId: $customer, region: "eu", items: [{productId: $product, quantity: 1}]}) { id } }"""
+QUERY = """query($id: ID!) {
+  customer(id: $id) { name orders(first: 20) { edges { cursor node { id } } pageInfo { hasNextPage } } } }"""
+
+
+@dataclass
+class Trace:
+    """The calls of one request, in order: each is a file and a function."""
+
+    calls: list[tuple[str, str]] = field(default_factory=list)
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGES):
+            self.calls.append((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    def counts(self) -> dict[str, int]:
+        files = [file for file, _ in self.calls]
+        changes = sum(before != after for before, after in pairwise(files))
+        return {"files": len(set(files)), "changesOfFile": changes, "calls": len(files)}
+
+    def by_file(self) -> list[tuple[str, int]]:
+        return Counter(_short(file) for file, _ in self.calls).most_common()
+
+    def by_function(self) -> list[tuple[str, int]]:
+        return Counter(f"{_short(file)}:{name}" for file, name in self.calls).most_common()
+
+
+@contextmanager
+def tracing() -> Iterator[Trace]:
+    trace = Trace()
+    sys.setprofile(trace)
+    try:
+        yield trace
+    finally:
+        sys.setprofile(None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--files", action="store_true", help="also print the calls by file and by function")
+    given = parser.parse_args()
+    log.configure(as_json=True, file=Path("/dev/null").open("w"))  # noqa: SIM115
+    with TemporaryDirectory() as directory:
+        engine = dynoxide.start(Path(directory), lambda _: None, find_or_fetch(shared_cache(), print))
+        try:
+            traces = asyncio.run(_traces(engine.url))
+        finally:
+            engine.stop()
+    counts = {name: trace.counts() for name, trace in traces.items()}
+    if given.json:
+        print(json.dumps(counts))
+        return
+    for name, trace in traces.items():
+        print(f"{name}: " + ", ".join(f"{count} {what}" for what, count in counts[name].items()))
+        if given.files:
+            for line, count in [*trace.by_file(), ("", 0), *trace.by_function()]:
+                print(f"  {count:5} {line}")
+
+
+async def _traces(engine_url: str) -> dict[str, Trace]:
+    world = World.over(engine_url, "traced", LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+    session = world.session(await world.new_tenant("acme"))
+    customer = (await session.ask(CREATE, input=_customer(0)))["createCustomer"]["id"]
+    await session.ask(CATEGORY)
+    product = (await session.ask(PRODUCT))["createProduct"]["id"]
+    for _ in range(ORDERS):
+        await session.ask(PLACE, customer=customer, product=product)
+    traces = {
+        "query": await _traced(session, QUERY, *[{"id": customer}] * (WARM_UP + 1)),
+        "createCustomer": await _traced(session, CREATE, *({"input": _customer(n + 1)} for n in range(WARM_UP + 1))),
+    }
+    world.close()
+    return traces
+
+
+async def _traced(session: Session, query: str, *variables: dict[str, Any]) -> Trace:
+    """Run the query with all variables, and trace the last run."""
+    for warm in variables[:-1]:
+        await session.ask(query, **warm)
+    with tracing() as trace:
+        await session.ask(query, **variables[-1])
+    return trace
+
+
+def _customer(number: int) -> dict[str, str]:
+    return {"name": f"Customer {number}", "email": f"{number}@x.example"}
+
+
+def _short(file: str) -> str:
+    return file.rsplit("/service/", maxsplit=1)[-1].rsplit("/iam/", maxsplit=1)[-1]
+
+
+if __name__ == "__main__":
+    main()
