@@ -74,7 +74,7 @@ async def test_metrics_tell_units_and_refusals_by_quota_and_name_no_tenant(world
         await session.answer(USERS)
     await server.flushing.flush()
     text = (await ask(server.application, path="/metrics")).body.decode()
-    assert 'keyfence_throttled_total{quota="requestsPerSecond"} 3' in text
-    assert 'keyfence_usage_leaves_total{outcome="written"} 2' in text
+    assert 'keyfence_requests_over_quota_total{quota="requestsPerSecond"} 3' in text
+    assert 'keyfence_usage_entries_total{outcome="written"} 2' in text
     assert f"keyfence_dynamodb_read_units_total {world.tables.meter.read_units}" in text
     assert "metrics-of-nobody" not in text

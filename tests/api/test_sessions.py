@@ -103,7 +103,7 @@ async def test_a_suspended_tenant_is_refused_at_once_counted_and_the_others_go_o
     (error,) = answer["errors"]
     assert error["extensions"]["code"] == "FORBIDDEN"
     assert "arn:" not in str(answer)
-    assert await counted(session, "keyfence_denied_calls_total") == 2, "the list, and whether the token stands"
+    assert await counted(session, "keyfence_dynamodb_denied_calls_total") == 2, "the list, and whether the token stands"
     await world.session(neighbour).ask(USERS)
 
 
@@ -131,4 +131,4 @@ async def test_beyond_the_budget_for_sts_a_new_tenant_is_throttled_with_the_time
 
 async def test_sessions_are_counted(world: World, owner: Session) -> None:
     await owner.ask(USERS)
-    assert await counted(owner, 'keyfence_sessions_total{event="issued"}') > 0
+    assert await counted(owner, 'keyfence_sts_sessions_total{event="issued"}') > 0

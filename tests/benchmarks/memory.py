@@ -77,9 +77,9 @@ def allowed() -> Filled:
 def counted() -> Filled:
     """As many as stay after a flush; what was written and is more than that leaves."""
     kept = ledger.UsageLedger()
-    for tenant in tenants(int(ledger.LARGEST / BEYOND)):
+    for tenant in tenants(int(ledger.MAX_ENTRIES / BEYOND)):
         kept.add(tenant.id, "users", ConsumedCapacity("Query", read_units=0.5))
-    return Filled("usage not yet written", ledger.LARGEST, kept, len(kept))
+    return Filled("usage not yet written", ledger.MAX_ENTRIES, kept, len(kept))
 
 
 def vended() -> Filled:

@@ -19,16 +19,18 @@ from keyfence.http.metrics import Metrics
 from keyfence.jobs import lease, runner
 from keyfence.jobs.offboard import job
 from keyfence.jobs.offboard.start import OffboardingPhase
+from keyfence.log import EVENTS
 from keyfence.settings import Settings
 from keyfence.store.shards import MAX_SHARDS
 from keyfence.tenancy.quotas import TIER_QUOTAS
 from keyfence.tenancy.tenant import MovePhase
-from keyfence.usage.hourly_usage import LISTED, RETENTION
+from keyfence.usage.hourly_usage import DEFAULT_PRICES, RETENTION
 from tests.docs.pages import DOCS, ROOT, blocks, prose, table
 
 PAGE = DOCS / "operations.md"
 TEXT = " ".join(PAGE.read_text().split())
-LOGGED = re.compile(r'log\.(?:warning|error|exception|critical)\(\s*"([^"]+)"')
+LOGGED = re.compile(r'log\.(?:debug|info|warning|error|exception|critical)\(\s*"([^"]+)"')
+PROBLEMS = re.compile(r'log\.(?:warning|error|exception|critical)\(\s*"([^"]+)"')
 SETTINGS = Settings.model_construct()
 COMMANDS = re.findall(r"uv run keyfence ([^\n]*)", PAGE.read_text())
 
@@ -47,8 +49,13 @@ def test_every_metric_is_there_and_no_other() -> None:
 
 
 def test_every_line_that_is_logged_as_a_problem_is_there_and_no_other() -> None:
-    logged = {name for code in code_of("service", "iam") for name in LOGGED.findall(code)}
+    logged = {name for code in code_of("service", "iam") for name in PROBLEMS.findall(code)}
     assert sorted(names("event")) == sorted(logged)
+
+
+def test_the_table_of_log_events_has_every_event_that_is_logged_and_no_other() -> None:
+    logged = {name for code in code_of("service", "iam") for name in LOGGED.findall(code)}
+    assert set(EVENTS) == logged
 
 
 def test_every_kind_of_event_is_there_and_no_other() -> None:
@@ -107,8 +114,8 @@ def test_a_document_fits_the_operators_schema(document: str) -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        f"by default {LISTED.read} for reads and {LISTED.write} for writes, as listed for {LISTED.region}"
-        f" on {LISTED.as_of}",
+        f"by default {DEFAULT_PRICES.read} for reads and {DEFAULT_PRICES.write} for writes, as listed for"
+        f" {DEFAULT_PRICES.region} on {DEFAULT_PRICES.as_of}",
         f"of the last {RETENTION.days} days",
         f"Usage, for {RETENTION.days} days after each hour",
         f"as far as it comes within {job.SECONDS:g} seconds",

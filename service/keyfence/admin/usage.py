@@ -35,7 +35,7 @@ class OperationUsage:
             write_units=float(counts.write_units),
             throttled=counts.refused,
             throttled_calls=counts.throttled_calls,
-            cost_usd=float(prices.of(counts.read_units, counts.write_units)),
+            cost_usd=float(prices.cost(counts.read_units, counts.write_units)),
         )
 
 

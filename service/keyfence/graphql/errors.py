@@ -31,7 +31,7 @@ def render(error: KeyfenceError, request_id: str) -> Rendered:
 
 def mask_internal_error(error: BaseException, request_id: str, **where: object) -> Rendered:
     """The log gets the error, the caller gets the id to ask about it."""
-    _log.error("internal error", request_id=request_id, exc_info=error, **where)
+    _log.error("internal_error", request_id=request_id, exc_info=error, **where)
     return {"message": "internal error", "extensions": {"code": Code.INTERNAL.value, "requestId": request_id}}
 
 

@@ -183,6 +183,8 @@ class Autopilot:
         try:
             await grow(tenant, collection, shards)
         except KeyfenceError as error:
-            log.warning("growth_failed", tenant=tenant, collection=collection, shards=shards, error=error.message)
+            log.warning(
+                "autopilot_reshard_failed", tenant=tenant, collection=collection, shards=shards, reason=error.message
+            )
         except Exception:
-            log.exception("growth_broke", tenant=tenant, collection=collection, shards=shards)
+            log.exception("autopilot_reshard_failed", tenant=tenant, collection=collection, shards=shards)

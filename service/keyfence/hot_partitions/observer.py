@@ -196,7 +196,7 @@ class PartitionObserver:
         try:
             self._answered(asked, answer)
         except Exception:
-            log.exception("traffic_not_understood", operation=asked.operation)
+            log.exception("partition_observer_failed", operation=asked.operation)
 
     def on_error(self, asked: ObservedCall, refusal: DynamoDbError) -> None:
         meaning = refusal.rule
@@ -207,7 +207,7 @@ class PartitionObserver:
             away = throttled_members(refusal, len(wanted)) if meaning is THROTTLING else ()
             self._count(asked, wanted, away, in_vain=True)
         except Exception:
-            log.exception("traffic_not_understood", operation=asked.operation)
+            log.exception("partition_observer_failed", operation=asked.operation)
 
     def _answered(self, asked: ObservedCall, answer: Mapping[str, Any]) -> None:
         """A page's units are its partition's; those of several keys are taken to be shared alike."""

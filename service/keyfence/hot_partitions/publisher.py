@@ -39,7 +39,7 @@ class TrafficPublisher:
             await self.fleet.put(self.server, hot)
             await self.autopilot.look(await self.fleet.hot())
         except KeyfenceError as error:
-            log.warning("traffic_not_told", error=error.message)
+            log.warning("traffic_publish_failed", reason=error.message)
 
     def start(self) -> None:
         self._running = asyncio.ensure_future(self._run())
@@ -62,4 +62,4 @@ class TrafficPublisher:
             try:
                 await self.flush()
             except Exception:
-                log.exception("traffic_flush_broke")
+                log.exception("background_task_failed")

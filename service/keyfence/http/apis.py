@@ -89,7 +89,7 @@ class TenantApi:
             "calls": spent.calls.total(),
             "readUnits": spent.read_units,
             "writeUnits": spent.write_units,
-            "usd": float(self.prices.of(spent.read_units, spent.write_units)),
+            "usd": float(self.prices.cost(spent.read_units, spent.write_units)),
         }
 
     def _revocations(self, caller: TenantRequest) -> RevocationRepository:

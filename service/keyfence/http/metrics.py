@@ -1,19 +1,77 @@
-"""Counts of what was served, in Prometheus' text format. Each process counts for itself."""
+"""`Metrics`: counters of this process in the Prometheus text format. `METRICS` lists them with their meaning."""
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from keyfence.store.dynamodb.capacity import CapacityMeter
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds of the histogram of request durations, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric that `/metrics` serves. `label` is empty for a metric with one value."""
+
+    name: str
+    label: str
+    help: str
+    type: str = "counter"
+
+
+REQUESTS = Metric("keyfence_http_requests_total", "status", "HTTP responses by status.")
+DURATION = Metric(
+    "keyfence_http_request_duration_seconds", "le", "Time from the request to the end of its response.", "histogram"
+)
+ERRORS = Metric("keyfence_graphql_errors_total", "code", "Errors in responses by code, also those of single fields.")
+OVER_QUOTA = Metric("keyfence_requests_over_quota_total", "quota", "Requests refused for a quota of their tenant.")
+CALLS = Metric("keyfence_dynamodb_calls_total", "operation", "DynamoDB calls.")
+UNITS = Metric("keyfence_dynamodb_units_total", "operation", "Capacity units that DynamoDB calls consumed.")
+READ_UNITS = Metric("keyfence_dynamodb_read_units_total", "", "Read units consumed.")
+WRITE_UNITS = Metric("keyfence_dynamodb_write_units_total", "", "Write units consumed.")
+THROTTLED = Metric("keyfence_dynamodb_throttled_calls_total", "", "Calls that DynamoDB throttled.")
+DENIED = Metric("keyfence_dynamodb_denied_calls_total", "", "Calls that IAM denied.")
+FOREIGN_ITEMS = Metric(
+    "keyfence_foreign_items_total",
+    "",
+    "Items in an index whose key has another tenant's prefix. They are not returned.",
+)
+DIFFERENCES = Metric(
+    "keyfence_shadow_read_differences_total",
+    "operation",
+    "Reads for which the two tables of a tenant that is being moved gave different answers.",
+)
+SESSIONS = Metric(
+    "keyfence_sts_sessions_total", "event", "STS sessions that were issued, renewed, failed or throttled."
+)
+USAGE = Metric("keyfence_usage_entries_total", "outcome", "Usage of a tenant in an hour: written, failed or lost.")
+
+METRICS = (
+    REQUESTS,
+    DURATION,
+    ERRORS,
+    OVER_QUOTA,
+    CALLS,
+    UNITS,
+    READ_UNITS,
+    WRITE_UNITS,
+    THROTTLED,
+    DENIED,
+    FOREIGN_ITEMS,
+    DIFFERENCES,
+    SESSIONS,
+    USAGE,
+)
 
 
 class Metrics:
-    """Requests by status, errors by code, how long requests took, sessions, and what should never happen.
+    """Counts requests and errors itself, and renders the counters of other objects with them.
 
-    None of it by tenant: of those there may be any number."""
+    No metric has the tenant as a label, since there can be any number of tenants."""
 
     def __init__(
         self,
@@ -43,53 +101,51 @@ class Metrics:
         self._errors.update(codes)
 
     def foreign_item(self) -> None:
-        """Somebody put a neighbour's prefix into an index key; the item was not shown."""
         self._foreign_items += 1
 
     def denied_call(self) -> None:
-        """IAM refused what our own code should never have asked."""
         self._denied_calls += 1
 
     def reads_differ(self, operation: str) -> None:
-        """Count a read for which the two tables of a tenant that is being moved gave different answers."""
         self._differences[operation] += 1
 
     def render(self) -> str:
-        return "\n".join((*self._counters(), *self._histogram(), ""))
+        return "\n".join((*self._lines(), ""))
 
-    def _counters(self) -> Iterator[str]:
-        yield "# TYPE keyfence_http_requests_total counter"
-        yield from (f'keyfence_http_requests_total{{status="{s}"}} {n}' for s, n in sorted(self._requests.items()))
-        yield "# TYPE keyfence_graphql_errors_total counter"
-        yield from (f'keyfence_graphql_errors_total{{code="{c}"}} {n}' for c, n in sorted(self._errors.items()))
-        yield "# TYPE keyfence_dynamodb_calls_total counter"
-        yield from (f'keyfence_dynamodb_calls_total{{operation="{o}"}} {n}' for o, n in self._meter.calls.items())
-        yield "# TYPE keyfence_dynamodb_units_total counter"
-        yield from (f'keyfence_dynamodb_units_total{{operation="{o}"}} {n}' for o, n in self._meter.units.items())
-        yield "# TYPE keyfence_dynamodb_read_units_total counter"
-        yield f"keyfence_dynamodb_read_units_total {self._meter.read_units}"
-        yield "# TYPE keyfence_dynamodb_write_units_total counter"
-        yield f"keyfence_dynamodb_write_units_total {self._meter.write_units}"
-        yield "# TYPE keyfence_dynamodb_throttled_total counter"
-        yield f"keyfence_dynamodb_throttled_total {self._meter.throttled}"
-        yield "# TYPE keyfence_throttled_total counter"
-        yield from (f'keyfence_throttled_total{{quota="{q}"}} {n}' for q, n in sorted(self._refusals.items()))
-        yield "# TYPE keyfence_usage_leaves_total counter"
-        yield from (f'keyfence_usage_leaves_total{{outcome="{o}"}} {n}' for o, n in self._usage.items())
-        yield "# TYPE keyfence_foreign_items_total counter"
-        yield f"keyfence_foreign_items_total {self._foreign_items}"
-        yield "# TYPE keyfence_denied_calls_total counter"
-        yield f"keyfence_denied_calls_total {self._denied_calls}"
-        yield "# TYPE keyfence_shadow_differs_total counter"
-        yield from (f'keyfence_shadow_differs_total{{operation="{o}"}} {n}' for o, n in self._differences.items())
-        yield "# TYPE keyfence_sessions_total counter"
-        yield from (f'keyfence_sessions_total{{event="{e}"}} {n}' for e, n in self._sessions.items())
+    def _lines(self) -> Iterator[str]:
+        meter = self._meter
+        values: dict[Metric, Mapping[Any, object]] = {
+            REQUESTS: dict(sorted(self._requests.items())),
+            ERRORS: dict(sorted(self._errors.items())),
+            OVER_QUOTA: dict(sorted(self._refusals.items())),
+            CALLS: meter.calls,
+            UNITS: meter.units,
+            READ_UNITS: {"": meter.read_units},
+            WRITE_UNITS: {"": meter.write_units},
+            THROTTLED: {"": meter.throttled},
+            DENIED: {"": self._denied_calls},
+            FOREIGN_ITEMS: {"": self._foreign_items},
+            DIFFERENCES: self._differences,
+            SESSIONS: self._sessions,
+            USAGE: self._usage,
+        }
+        for metric in METRICS:
+            yield f"# HELP {metric.name} {metric.help}"
+            yield f"# TYPE {metric.name} {metric.type}"
+            if metric is DURATION:
+                yield from self._histogram()
+            else:
+                yield from (_line(metric, label, value) for label, value in values[metric].items())
 
     def _histogram(self) -> Iterator[str]:
-        name, total = "keyfence_http_request_duration_seconds", 0
-        yield f"# TYPE {name} histogram"
+        name, total = DURATION.name, 0
         for bound, count in zip((*BUCKETS, "+Inf"), self._durations, strict=True):
             total += count
             yield f'{name}_bucket{{le="{bound}"}} {total}'
         yield f"{name}_sum {self._seconds:.6f}"
         yield f"{name}_count {total}"
+
+
+def _line(metric: Metric, label: object, value: object) -> str:
+    labels = f'{{{metric.label}="{label}"}}' if metric.label else ""
+    return f"{metric.name}{labels} {value}"

@@ -1,4 +1,4 @@
-"""`UsageHour` items, their keys, their repository, the price table."""
+"""Hourly usage of tenants: items, keys and repository; and what the usage costs."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,18 +15,26 @@ from keyfence_iam.tenant import TenantId
 
 RETENTION = timedelta(days=400)
 HOUR = timedelta(hours=1)
+MOMENT = timedelta(microseconds=1)
+LAST_YEAR = 9_000
+MILLION = 1_000_000
 
 CONTROL_PLANE = TenantId("-")
-"""What the service uses for itself is kept under a name that no tenant can have."""
+"""The tenant under which usage of the service itself is stored. No tenant can have this id."""
 
 SEVERAL = "several"
+"""The operation of a request with more than one root field."""
+
 UNKNOWN = "unknown"
+"""The operation of a request that was refused or could not be parsed."""
+
 OUTSIDE = "outside"
+"""The operation of calls outside requests, such as those of jobs and commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCounts:
-    """Requests that were served and those that a rate refused; units, and calls that DynamoDB throttled."""
+    """Requests that were served, requests that a rate refused, capacity units, and calls that DynamoDB throttled."""
 
     requests: int = 0
     refused: int = 0
@@ -46,9 +54,10 @@ class UsageCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageHour:
-    """All that one part of one process has counted for a tenant in an hour, by operation.
+    """What one process counted for a tenant in an hour, by operation.
 
-    It is put again with higher numbers until the hour is over, so that putting it twice changes nothing."""
+    Each put replaces the item by one with higher counts, so to repeat a put is safe. `part` tells the items of
+    different processes apart."""
 
     tenant: TenantId
     hour: datetime
@@ -62,7 +71,7 @@ class UsageHour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Of a tenant in whole hours, from the beginning of one to the end of another."""
+    """Usage of a tenant by operation. `start` and `end` are whole hours."""
 
     tenant: TenantId
     start: datetime
@@ -74,8 +83,8 @@ class Usage:
         return sum(self.operations.values(), UsageCounts())
 
 
-def hour_of(moment: datetime) -> datetime:
-    return moment.replace(minute=0, second=0, microsecond=0)
+def hour_of(time: datetime) -> datetime:
+    return time.replace(minute=0, second=0, microsecond=0)
 
 
 usage_hours = entity(UsageHour, table=ControlKey("USAGE#{tenant}#{hour:month}", "{hour}#{part}"))
@@ -83,13 +92,9 @@ usage_hours = entity(UsageHour, table=ControlKey("USAGE#{tenant}#{hour:month}", 
 usage_of_month = usage_hours.query("table", range_field="hour")
 
 
-MOMENT = timedelta(microseconds=1)
-LAST_YEAR = 9_000
-
-
 @dataclass(frozen=True, slots=True)
 class UsageRepository:
-    """Written and read by the control plane; no tenant reaches it."""
+    """Usage as the control plane writes and reads it. The sessions of tenants cannot."""
 
     table: Table
 
@@ -97,15 +102,15 @@ class UsageRepository:
         await self.table.put_many(usage_hours, hours)
 
     async def between(self, tenant: TenantId, start: datetime, end: datetime) -> Usage:
-        """Every hour that the span touches: the answer tells from when to when that is."""
+        """Return the usage of every hour that overlaps the time from `start` to `end`."""
         start, end = _whole_hours(start, end)
-        found: defaultdict[str, UsageCounts] = defaultdict(UsageCounts)
+        operations: defaultdict[str, UsageCounts] = defaultdict(UsageCounts)
         for month in _months(start, end):
-            span = ValueRange(low=start, high=end - HOUR)
-            async for hour in self.table.iterate_shards(usage_of_month, between=span, tenant=tenant, hour=month):
+            hours = ValueRange(low=start, high=end - HOUR)
+            async for hour in self.table.iterate_shards(usage_of_month, between=hours, tenant=tenant, hour=month):
                 for operation, counts in hour.operations.items():
-                    found[operation] += counts
-        return Usage(tenant=tenant, start=start, end=end, operations=dict(sorted(found.items())))
+                    operations[operation] += counts
+        return Usage(tenant=tenant, start=start, end=end, operations=dict(sorted(operations.items())))
 
 
 def _whole_hours(start: datetime, end: datetime) -> tuple[datetime, datetime]:
@@ -126,25 +131,22 @@ def _months(start: datetime, end: datetime) -> Iterator[datetime]:
         month = (month + timedelta(days=32)).replace(day=1)
 
 
-MILLION = 1_000_000
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """US dollars for a million request units, on demand, standard table class."""
+    """Prices in US dollars for a million request units of an on-demand table of the standard class."""
 
     region: str
     as_of: date
     read: Decimal
     write: Decimal
 
-    def of(self, read_units: Decimal | float, write_units: Decimal | float) -> Decimal:
+    def cost(self, read_units: Decimal | float, write_units: Decimal | float) -> Decimal:
         return (Decimal(read_units) * self.read + Decimal(write_units) * self.write) / MILLION
 
 
-LISTED = PriceTable(region="us-east-1", as_of=date(2024, 11, 1), read=Decimal("0.125"), write=Decimal("0.625"))
-"""As listed since DynamoDB's on-demand throughput became cheaper."""
+DEFAULT_PRICES = PriceTable(region="us-east-1", as_of=date(2024, 11, 1), read=Decimal("0.125"), write=Decimal("0.625"))
+"""The list prices since the price cut of November 2024."""
 
 
 def price_table(settings: Settings) -> PriceTable:
-    return PriceTable(**settings.prices.model_dump()) if settings.prices else LISTED
+    return PriceTable(**settings.prices.model_dump()) if settings.prices else DEFAULT_PRICES

@@ -1,6 +1,5 @@
-"""Usage in memory by tenant, hour and operation; the flusher that writes it."""
+"""`UsageLedger`: usage in memory, by tenant, hour and operation. `UsageFlusher` writes it to the table."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -12,20 +11,22 @@ import structlog
 from ulid import ULID
 
 from keyfence.errors import KeyfenceError
+from keyfence.periodic_task import PeriodicTask
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.store.tables import Tables
 from keyfence.usage.hourly_usage import CONTROL_PLANE, OUTSIDE, RETENTION, UsageCounts, UsageHour, UsageRepository
 from keyfence_iam.tenant import TenantId
 
-SECONDS = 3600
-LARGEST = 20_000
+HOUR_SECONDS = 3600
+MAX_ENTRIES = 20_000
+FLUSH_SECONDS = 10.0
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class OperationCounter:
-    """The counts of one operation while they grow. Units come in halves, which floats add exactly."""
+    """Counts of one operation. Capacity units are multiples of 0.5, which floats add without rounding."""
 
     requests: int = 0
     refused: int = 0
@@ -45,33 +46,34 @@ class OperationCounter:
 
 @dataclass(slots=True)
 class HourEntry:
-    """What this part of this process has counted for a tenant in an hour."""
+    """What this process has counted for a tenant in an hour. It is unwritten while `changes` differs from `written`."""
 
     tenant: TenantId
     hour: int
     part: str
-    lines: dict[str, OperationCounter] = field(default_factory=dict)
+    counters: dict[str, OperationCounter] = field(default_factory=dict)
     changes: int = 0
     written: int = 0
 
     def counter(self, operation: str) -> OperationCounter:
+        """Return the counter of an operation, for the caller to change."""
         self.changes += 1
-        found = self.lines.get(operation)
-        if found is None:
-            found = self.lines[operation] = OperationCounter()
-        return found
+        counter = self.counters.get(operation)
+        if counter is None:
+            counter = self.counters[operation] = OperationCounter()
+        return counter
 
     @property
-    def due(self) -> bool:
+    def is_unwritten(self) -> bool:
         return self.changes != self.written
 
-    def kept(self) -> UsageHour:
-        hour, now = datetime.fromtimestamp(self.hour * SECONDS, UTC), datetime.now(UTC)
+    def usage_hour(self) -> UsageHour:
+        hour, now = datetime.fromtimestamp(self.hour * HOUR_SECONDS, UTC), datetime.now(UTC)
         return UsageHour(
             tenant=self.tenant,
             hour=hour,
             part=self.part,
-            operations={name: line.counts() for name, line in self.lines.items()},
+            operations={name: counter.counts() for name, counter in self.counters.items()},
             ttl=int((hour + RETENTION).timestamp()),
             created_at=hour,
             updated_at=now,
@@ -81,30 +83,31 @@ class HourEntry:
 
 @dataclass(slots=True)
 class UsageLedger:
-    """Counts by tenant, hour and operation; nothing leaves it before it was written, unless there is too much of it.
+    """Counts by tenant, hour and operation.
 
-    A part is named anew whenever leaves have left while their hour went on, so that no later leaf overwrites them."""
+    An entry stays in memory until it is written. If more than `max_entries` of past hours cannot be written, the oldest
+    are lost. `_part` is the sort key of the entries of this process. It changes when entries of the current hour leave
+    memory, so that later entries of the same tenants do not overwrite them. `counts` has entries by outcome."""
 
     clock: Callable[[], float] = time.time
-    largest: int = LARGEST
+    max_entries: int = MAX_ENTRIES
     counts: dict[str, int] = field(default_factory=lambda: {"written": 0, "failed": 0, "lost": 0})
-    """Leaves, by what became of them."""
     _part: str = field(default_factory=lambda: str(ULID()))
     _hour: int = 0
-    _open: dict[TenantId, HourEntry] = field(default_factory=dict)
-    _closed: list[HourEntry] = field(default_factory=list)
+    _current: dict[TenantId, HourEntry] = field(default_factory=dict)
+    _past: list[HourEntry] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self._open) + len(self._closed)
+        return len(self._current) + len(self._past)
 
     def counter(self, tenant: TenantId, operation: str) -> OperationCounter:
-        hour = int(self.clock() // SECONDS)
+        hour = int(self.clock() // HOUR_SECONDS)
         if hour > self._hour:
-            self._turn_to(hour)
-        leaf = self._open.get(tenant)
-        if leaf is None:
-            leaf = self._open[tenant] = HourEntry(tenant, self._hour, self._part)
-        return leaf.counter(operation)
+            self._begin_hour(hour)
+        entry = self._current.get(tenant)
+        if entry is None:
+            entry = self._current[tenant] = HourEntry(tenant, self._hour, self._part)
+        return entry.counter(operation)
 
     def add(self, tenant: TenantId, operation: str, spent: ConsumedCapacity) -> None:
         counter = self.counter(tenant, operation)
@@ -113,47 +116,42 @@ class UsageLedger:
         counter.throttled_calls += spent.throttled
 
     def accounts(self, tenant: TenantId | None) -> tuple["NonRequestAccount"]:
-        """For calls that no request of a tenant makes."""
+        """Return the account that is charged for calls outside requests. None is the control plane."""
         return (NonRequestAccount(self, CONTROL_PLANE if tenant is None else tenant),)
 
-    def due(self) -> list[HourEntry]:
-        return [leaf for leaf in self._leaves() if leaf.due]
+    def unwritten(self) -> list[HourEntry]:
+        return [entry for entry in self._entries() if entry.is_unwritten]
 
-    def settle(self, written: Sequence[tuple[HourEntry, int]]) -> None:
-        """After these have been written, each as it was after so many changes."""
+    def mark_written(self, written: Sequence[tuple[HourEntry, int]]) -> None:
+        """Note which entries were written, each with the number of changes that it had then."""
         self.counts["written"] += len(written)
-        for leaf, changes in written:
-            leaf.written = changes
-        self._closed = [leaf for leaf in self._closed if leaf.due]
-        if len(self._open) > self.largest:
-            self._open = {tenant: leaf for tenant, leaf in self._open.items() if leaf.due}
+        for entry, changes in written:
+            entry.written = changes
+        self._past = [entry for entry in self._past if entry.is_unwritten]
+        if len(self._current) > self.max_entries:
+            self._current = {tenant: entry for tenant, entry in self._current.items() if entry.is_unwritten}
             self._part = str(ULID())
 
-    def fail(self, leaves: int) -> None:
-        """They could not be written now."""
-        self.counts["failed"] += leaves
+    def mark_failed(self, entries: int) -> None:
+        self.counts["failed"] += entries
 
-    def _turn_to(self, hour: int) -> None:
-        """Only ever forwards: a clock that is put back counts into the hour that was reached."""
-        self._closed += [leaf for leaf in self._open.values() if leaf.due]
-        self._hour, self._open = hour, {}
-        if excess := len(self._closed) - self.largest:
-            self._forget(max(0, excess))
-
-    def _forget(self, excess: int) -> None:
-        if excess:
-            del self._closed[:excess]
+    def _begin_hour(self, hour: int) -> None:
+        """Start a later hour. If the clock goes back, counts go into the hour that was reached."""
+        self._past += [entry for entry in self._current.values() if entry.is_unwritten]
+        self._hour, self._current = hour, {}
+        if (excess := len(self._past) - self.max_entries) > 0:
+            del self._past[:excess]
             self.counts["lost"] += excess
-            log.error("usage_lost", leaves=excess)
+            log.error("usage_lost", entries=excess)
 
-    def _leaves(self) -> Iterator[HourEntry]:
-        yield from self._closed
-        yield from self._open.values()
+    def _entries(self) -> Iterator[HourEntry]:
+        yield from self._past
+        yield from self._current.values()
 
 
 @dataclass(frozen=True, slots=True)
 class NonRequestAccount:
-    """The account of a tenant, or of the control plane, outside requests."""
+    """Charges calls outside requests to a tenant or to the control plane."""
 
     ledger: UsageLedger
     tenant: TenantId
@@ -162,52 +160,40 @@ class NonRequestAccount:
         self.ledger.add(self.tenant, OUTSIDE, spent)
 
 
-@dataclass(slots=True)
 class UsageFlusher:
-    """What could not be written stays in the ledger and is written with the next."""
+    """Writes what the ledger counted. What cannot be written stays in the ledger until the next flush."""
 
-    ledger: UsageLedger
-    usages: UsageRepository
-    seconds: float = 10.0
-    _running: "asyncio.Task[None] | None" = None
-    _one: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def flush(self) -> None:
-        """One at a time, so that no older numbers overtake newer ones."""
-        async with self._one:
-            due = [(leaf, leaf.changes, leaf.kept()) for leaf in self.ledger.due()]
-            if not due:
-                return
-            try:
-                await self.usages.put([kept for _, _, kept in due])
-            except KeyfenceError as error:
-                self.ledger.fail(len(due))
-                log.warning("usage_not_written", leaves=len(due), error=error.message)
-                return
-            self.ledger.settle([(leaf, changes) for leaf, changes, _ in due])
+    def __init__(self, ledger: UsageLedger, usages: UsageRepository, seconds: float = FLUSH_SECONDS) -> None:
+        self._ledger, self._usages = ledger, usages
+        self._task = PeriodicTask("usage_flusher", self._flush, seconds)
 
     def start(self) -> None:
-        self._running = asyncio.ensure_future(self._run())
+        self._task.start()
 
     async def stop(self) -> None:
-        """A write that is under way is waited for: left alone, it might arrive after the last one."""
-        async with self._one:
-            if self._running:
-                self._running.cancel()
+        await self._task.stop()
         await self.flush()
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self.seconds)
-            try:
-                await self.flush()
-            except Exception:
-                log.exception("usage_flush_broke")
+    async def flush(self) -> None:
+        """Write now. Flushes run one after the other, so that older counts never overwrite newer ones."""
+        await self._task.run_now()
+
+    async def _flush(self) -> None:
+        unwritten = [(entry, entry.changes, entry.usage_hour()) for entry in self._ledger.unwritten()]
+        if not unwritten:
+            return
+        try:
+            await self._usages.put([hour for _, _, hour in unwritten])
+        except KeyfenceError as error:
+            self._ledger.mark_failed(len(unwritten))
+            log.warning("usage_write_failed", entries=len(unwritten), reason=error.message)
+            return
+        self._ledger.mark_written([(entry, changes) for entry, changes, _ in unwritten])
 
 
 @asynccontextmanager
 async def metered_tables(tables: Tables) -> AsyncIterator[Tables]:
-    """These tables for a command, whose calls are written down when it ends."""
+    """Give a command tables whose calls are counted, and write the counts when it ends."""
     ledger = UsageLedger()
     metered = replace(tables, accounts=ledger.accounts)
     try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from textwrap import fill
 
 from keyfence.hot_partitions.recommendation import AUTOPILOT_MAX_SHARDS, GROW_AT, GROW_TO
-from keyfence.usage.hourly_usage import LISTED
+from keyfence.usage.hourly_usage import DEFAULT_PRICES
 from tests.benchmarks.scale.model import NEAR, PAGES_OF_A_WRITE
 from tests.benchmarks.scale.outcome import STEP
 from tests.benchmarks.scale.policy import SETTLE_SECONDS, WINDOW_SECONDS, WINDOWS
@@ -68,8 +68,8 @@ def assumed(world: World) -> Iterator[str]:
         f" Reads widen at once, writes {SETTLE_SECONDS} s later. Bounds: {bounds}."
     )
     yield (
-        f"**Prices**: {LISTED.region} as of {LISTED.as_of}, {LISTED.read} USD for a million read units and"
-        f" {LISTED.write} for as many write units, 30 days of the run."
+        f"**Prices**: {DEFAULT_PRICES.region} as of {DEFAULT_PRICES.as_of}, {DEFAULT_PRICES.read} USD for a million"
+        f" read units and {DEFAULT_PRICES.write} for as many write units, 30 days of the run."
     )
     yield (
         f"**Steps**: tenants that may ask for {NEAR:.0%} of a limit, or for more than their quota, are stepped second"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from keyfence.usage.hourly_usage import LISTED, PriceTable
+from keyfence.usage.hourly_usage import DEFAULT_PRICES, PriceTable
 
 MONTH = 30 * 86_400
 STEP = 10
@@ -51,9 +51,9 @@ class Outcome:
         quiet = (self.requests - sum(self.asked_by_step)) * -late / len(self.asked_by_step)
         return sum(self.throttled_by_step[late:]) / (quiet + sum(self.asked_by_step[late:]))
 
-    def usd_a_month(self, prices: PriceTable = LISTED) -> Decimal:
-        return prices.of(self.read_units, self.write_units) * MONTH / self.seconds
+    def usd_a_month(self, prices: PriceTable = DEFAULT_PRICES) -> Decimal:
+        return prices.cost(self.read_units, self.write_units) * MONTH / self.seconds
 
-    def usd_a_billion(self, prices: PriceTable = LISTED) -> Decimal:
+    def usd_a_billion(self, prices: PriceTable = DEFAULT_PRICES) -> Decimal:
         """For as many requests as were carried out: what is turned away costs nothing, and is no saving."""
-        return prices.of(self.read_units, self.write_units) * 10**9 / Decimal(self.requests - self.throttled)
+        return prices.cost(self.read_units, self.write_units) * 10**9 / Decimal(self.requests - self.throttled)

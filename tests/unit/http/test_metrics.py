@@ -44,6 +44,6 @@ def test_denied_calls_and_sessions_are_counted() -> None:
     metrics.denied_call()
     sessions["issued"] = 3
     lines = metrics.render().splitlines()
-    assert "keyfence_denied_calls_total 1" in lines
-    assert 'keyfence_sessions_total{event="issued"} 3' in lines
-    assert 'keyfence_sessions_total{event="throttled"} 2' in lines
+    assert "keyfence_dynamodb_denied_calls_total 1" in lines
+    assert 'keyfence_sts_sessions_total{event="issued"} 3' in lines
+    assert 'keyfence_sts_sessions_total{event="throttled"} 2' in lines

@@ -48,7 +48,7 @@ async def test_an_unexpected_exception_is_masked_and_logged_under_the_request_id
     error = {"code": "INTERNAL", "requestId": answered.headers["x-request-id"]}
     assert answered.status == 500
     assert answered.json() == {"errors": [{"message": "internal error", "extensions": error}]}
-    assert [line["event"] for line in logs] == ["internal error", "request"]
+    assert [line["event"] for line in logs] == ["internal_error", "request"]
     assert SECRET in str(logs[0]["exc_info"])
     assert {line["request_id"] for line in logs} == {error["requestId"]}
 
@@ -57,7 +57,7 @@ async def test_an_exception_after_the_answer_began_is_logged_and_ends_the_connec
     app = build_app(endpoints={"/graphql": Broken(late=True)}, check_ready=ready, metrics=Metrics())
     with capture_logs() as logs, pytest.raises(RuntimeError):
         await ask(app)
-    assert logs[0]["event"] == "internal error"
+    assert logs[0]["event"] == "internal_error"
 
 
 async def test_a_caller_who_hangs_up_gets_no_answer_and_is_no_error() -> None:

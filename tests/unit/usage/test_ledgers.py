@@ -11,13 +11,13 @@ import pytest
 from keyfence.errors import Throttled
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageHour, UsageRepository
-from keyfence.usage.ledger import SECONDS, UsageFlusher, UsageLedger
+from keyfence.usage.ledger import HOUR_SECONDS, UsageFlusher, UsageLedger
 from keyfence_iam.tenant import TenantId
 
 from .tenants import Clock
 
 ACME, ACMECORP = TenantId("acme"), TenantId("acmecorp")
-HOUR = 500_000 * SECONDS
+HOUR = 500_000 * HOUR_SECONDS
 
 
 @dataclass
@@ -117,7 +117,7 @@ async def test_what_failed_is_written_with_the_next_and_counts_once(lost: bool) 
         await flushing.flush()
     assert scene.shelf.total().requests == 3
     assert scene.ledger.counts["failed"] == 2
-    assert scene.ledger.due() == []
+    assert scene.ledger.unwritten() == []
 
 
 async def test_what_is_counted_while_it_is_written_is_written_next() -> None:
@@ -136,13 +136,13 @@ async def test_what_is_counted_while_it_is_written_is_written_next() -> None:
 async def test_an_hour_ends_with_all_of_it_written_and_then_leaves_memory() -> None:
     scene = Scene()
     scene.work(times=4)
-    scene.clock.now += SECONDS
+    scene.clock.now += HOUR_SECONDS
     scene.work(times=1)
     assert len(scene.ledger) == 2
     await scene.flushing().flush()
     assert sorted(one.operations["users"].requests for one in scene.shelf.kept.values()) == [1, 4]
     assert len(scene.ledger) == 1
-    scene.clock.now += SECONDS
+    scene.clock.now += HOUR_SECONDS
     scene.work(ACMECORP)
     assert len(scene.ledger) == 1, "what was written is not kept any longer"
 
@@ -150,10 +150,10 @@ async def test_an_hour_ends_with_all_of_it_written_and_then_leaves_memory() -> N
 async def test_a_clock_that_is_put_back_overwrites_no_hour() -> None:
     scene = Scene()
     scene.work(times=4)
-    scene.clock.now += SECONDS
+    scene.clock.now += HOUR_SECONDS
     scene.work()
     await scene.flushing().flush()
-    scene.clock.now -= SECONDS
+    scene.clock.now -= HOUR_SECONDS
     scene.work()
     await scene.flushing().flush()
     assert scene.shelf.total().requests == 6
@@ -175,7 +175,7 @@ async def test_two_processes_and_one_that_begins_again_add_up() -> None:
 
 async def test_more_tenants_than_fit_leave_memory_when_they_are_written_and_lose_nothing() -> None:
     scene = Scene()
-    scene.ledger.largest = 10
+    scene.ledger.max_entries = 10
     flushing = scene.flushing()
     for _ in range(5):
         for number in range(25):
@@ -192,11 +192,11 @@ async def test_more_tenants_than_fit_leave_memory_when_they_are_written_and_lose
 
 async def test_what_cannot_be_written_for_hours_is_bounded_and_its_loss_is_counted() -> None:
     scene = Scene()
-    scene.ledger.largest = 10
+    scene.ledger.max_entries = 10
     for _ in range(5):
         for number in range(4):
             scene.work(TenantId(f"t-{number}"))
-        scene.clock.now += SECONDS
+        scene.clock.now += HOUR_SECONDS
     scene.work()
     assert len(scene.ledger) == 11
     assert scene.ledger.counts["lost"] == 10
@@ -215,5 +215,4 @@ async def test_it_is_written_every_few_seconds_and_once_more_at_the_end() -> Non
     assert scene.shelf.total().requests == 2
     await flushing.stop()
     await asyncio.sleep(0)
-    assert flushing._running is not None
-    assert flushing._running.done()
+    assert not flushing._task.is_running

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from keyfence import settings
-from keyfence.usage.hourly_usage import LISTED, PriceTable, price_table
+from keyfence.usage.hourly_usage import DEFAULT_PRICES, PriceTable, price_table
 
 
 @pytest.mark.parametrize(
@@ -14,12 +14,12 @@ from keyfence.usage.hourly_usage import LISTED, PriceTable, price_table
     [(0, 0, "0"), (1_000_000, 0, "0.125"), (0, 1_000_000, "0.625"), (0.5, 1, "0.0000006875"), (3, 0, "0.000000375")],
 )
 def test_the_listed_prices_are_those_of_a_million_units(reads: float, writes: float, usd: str) -> None:
-    assert LISTED.of(reads, writes) == Decimal(usd)
-    assert (LISTED.region, LISTED.as_of) == ("us-east-1", date(2024, 11, 1))
+    assert DEFAULT_PRICES.cost(reads, writes) == Decimal(usd)
+    assert (DEFAULT_PRICES.region, DEFAULT_PRICES.as_of) == ("us-east-1", date(2024, 11, 1))
 
 
 def test_other_prices_can_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert price_table(settings.Settings()) is LISTED
+    assert price_table(settings.Settings()) is DEFAULT_PRICES
     stated = '{"region": "eu-west-1", "as_of": "2026-01-02", "read": 0.1415, "write": "0.7076"}'
     monkeypatch.setenv("KEYFENCE_PRICES", stated)
     assert price_table(settings.load()) == PriceTable(

@@ -27,8 +27,10 @@ class Scene:
 
     def counts(self, who: Tenant) -> dict[str, tuple[int, int, float]]:
         """Requests, refusals and units of each operation."""
-        (leaf,) = [leaf for leaf in self.admission.ledger.due() if leaf.tenant == who.id]
-        return {name: (one.requests, one.refused, one.read_units + one.write_units) for name, one in leaf.lines.items()}
+        (entry,) = [entry for entry in self.admission.ledger.unwritten() if entry.tenant == who.id]
+        return {
+            name: (one.requests, one.refused, one.read_units + one.write_units) for name, one in entry.counters.items()
+        }
 
 
 async def test_what_a_request_consumes_is_its_own_its_operations_its_tenants_and_everybodys() -> None:

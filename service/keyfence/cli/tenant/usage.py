@@ -99,7 +99,7 @@ def _counts(counts: "UsageCounts", prices: "PriceTable") -> dict[str, Any]:
         "readUnits": float(counts.read_units),
         "writeUnits": float(counts.write_units),
         "throttledCalls": counts.throttled_calls,
-        "costUsd": float(prices.of(counts.read_units, counts.write_units)),
+        "costUsd": float(prices.cost(counts.read_units, counts.write_units)),
     }
 
 
@@ -117,7 +117,7 @@ def _print(found: "Sequence[Usage]", prices: "PriceTable", *, detailed: bool) ->
 
 def _row(name: str, counts: "UsageCounts", prices: "PriceTable") -> tuple[str, ...]:
     units = (f"{counts.read_units:,}", f"{counts.write_units:,}")
-    cost = f"{prices.of(counts.read_units, counts.write_units):,.6f}"
+    cost = f"{prices.cost(counts.read_units, counts.write_units):,.6f}"
     return name, f"{counts.requests:,}", f"{counts.refused:,}", *units, f"{counts.throttled_calls:,}", cost
 
 
