@@ -17,19 +17,10 @@ from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence.usage.hourly_usage import UsageRepository
 from keyfence.usage.ledger import UsageFlusher, UsageLedger
 from keyfence_iam.tenant import parse_tenant_id
+from tests.fakes.clock import ManualClock
 from tests.world import PLENTY, Session, World
 
 _numbers = itertools.count(1)
-
-
-@dataclass
-class Clock:
-    """Seconds, moved by hand."""
-
-    now: float = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass(kw_only=True)
@@ -37,8 +28,10 @@ class Server:
     """The service in a process of its own, as far as quotas and usage go."""
 
     world: World
-    clock: Clock = field(default_factory=Clock)
-    hour: Clock = field(default_factory=lambda: Clock(datetime(2026, 5, 31, 23, 30, tzinfo=UTC).timestamp()))
+    clock: ManualClock = field(default_factory=ManualClock)
+    hour: ManualClock = field(
+        default_factory=lambda: ManualClock(datetime(2026, 5, 31, 23, 30, tzinfo=UTC).timestamp())
+    )
     servers: int = 1
     max_calls: int = 16
     admission: Admission = field(init=False)

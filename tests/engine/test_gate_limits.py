@@ -12,6 +12,7 @@ from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import parse_tenant_id
+from tests.fakes.clock import ManualClock
 from tests.world import World
 
 if TYPE_CHECKING:
@@ -24,23 +25,13 @@ EXCEEDED = "ProvisionedThroughputExceededException"
 Item = dict[str, Any]
 
 
-class Clock:
-    """Stands still until it is told."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def limits(world: World, clock: Clock) -> Iterator[PartitionLimits]:
+def limits(world: World, clock: ManualClock) -> Iterator[PartitionLimits]:
     world.gate.limits = PartitionLimits(now=clock)
     yield world.gate.limits
     world.gate.limits = None
@@ -211,7 +202,7 @@ def test_a_full_index_partition_turns_away_the_update_that_leaves_it(
 
 
 def test_a_partition_gives_its_burst_then_its_rate_and_a_neighbour_notices_nothing(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
     world.gate.limits = PartitionLimits(PartitionRates(write=10, burst_seconds=2), now=clock)
 
@@ -231,7 +222,7 @@ def test_a_partition_gives_its_burst_then_its_rate_and_a_neighbour_notices_nothi
 
 
 def test_a_large_query_puts_its_partition_in_debt_until_it_is_paid(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
     for number in range(10):
         world.engine_client().put_item(TableName=table, Item=thing("DEBT", str(number), size=8192))
@@ -269,7 +260,7 @@ def test_what_the_engine_refuses_costs_nothing(limits: PartitionLimits, a1: "Dyn
 
 
 def test_of_a_batch_of_writes_what_finds_no_room_comes_back(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
     limits = world.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
     puts: Any = [{"PutRequest": {"Item": thing("BATCH", str(number))}} for number in range(5)]
@@ -304,7 +295,7 @@ def test_a_query_on_an_index_is_charged_to_the_indexs_partition(
 
 
 def test_of_a_batch_of_reads_what_finds_no_room_comes_back(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
     for number in range(3):
         world.engine_client().put_item(TableName=table, Item=thing("READS", str(number), size=5000))
@@ -338,7 +329,7 @@ def test_a_transaction_is_cancelled_with_a_reason_for_each_item_and_writes_nothi
 
 
 def test_a_transaction_larger_than_what_a_partition_has_is_done_and_owed(
-    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: Clock
+    world: World, limits: PartitionLimits, a1: "DynamoDBClient", table: str, clock: ManualClock
 ) -> None:
     limits = world.gate.limits = PartitionLimits(PartitionRates(write=3), now=clock)
     items: Any = [{"Put": {"TableName": table, "Item": thing("OWED", str(number))}} for number in range(5)]
@@ -461,7 +452,7 @@ def any_write(chance: random.Random, at: "DynamoDBClient", table: str) -> Any:
 @pytest.mark.one_engine
 @pytest.mark.parametrize("seed", range(4))
 def test_any_write_is_charged_what_the_engine_says_that_it_consumed(
-    world: World, a1: "DynamoDBClient", table: str, clock: Clock, seed: int
+    world: World, a1: "DynamoDBClient", table: str, clock: ManualClock, seed: int
 ) -> None:
     chance = random.Random(seed)
     for number in range(150):

@@ -30,6 +30,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import ManualClock
 from tests.world import World
 
 pytestmark = pytest.mark.one_engine
@@ -45,33 +46,20 @@ _hours = itertools.count()
 
 
 @dataclass
-class Clock:
-    """Stands until it is moved; for the gate's limits, for windows and for items alike."""
-
-    seconds: float
-
-    def __call__(self) -> float:
-        return self.seconds
-
-    def moment(self) -> datetime:
-        return datetime.fromtimestamp(self.seconds, UTC)
-
-
-@dataclass
 class Server:
     """A process as far as traffic goes."""
 
     world: World
-    clock: Clock
+    clock: ManualClock
     traffic: PartitionObserver = field(init=False)
     flushing: TrafficPublisher = field(init=False)
 
     def __post_init__(self) -> None:
         self.traffic = PartitionObserver(TrafficWindow(self.clock))
         control = self.world.tables.for_control_plane(writes=True)
-        register = TenantRepository(control, NAME, self.clock.moment)
-        fleet = FleetTraffic(control, self.clock.moment)
-        autopilot = Autopilot(register=register, collections=COLLECTIONS, now=self.clock.moment)
+        register = TenantRepository(control, NAME, self.clock.datetime)
+        fleet = FleetTraffic(control, self.clock.datetime)
+        autopilot = Autopilot(register=register, collections=COLLECTIONS, now=self.clock.datetime)
         self.flushing = TrafficPublisher(HotPartitionFinder(self.traffic.window, NAMING), fleet, autopilot)
 
     def table(self, tenant: TenantId, shards: ShardMap = UNSHARDED) -> Table:
@@ -105,27 +93,27 @@ def some_stores(numbers: Sequence[int]) -> list[Store]:
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock() -> ManualClock:
     """Hours after what other servers have told."""
-    return Clock(START.timestamp() + 3600 * next(_hours))
+    return ManualClock(START.timestamp() + 3600 * next(_hours))
 
 
 @pytest.fixture
-def limits(world: World, clock: Clock) -> Iterator[PartitionLimits]:
+def limits(world: World, clock: ManualClock) -> Iterator[PartitionLimits]:
     world.gate.limits = PartitionLimits(now=clock)
     yield world.gate.limits
     world.gate.limits = None
 
 
 @pytest.fixture
-def server(world: World, clock: Clock, limits: PartitionLimits) -> Server:
+def server(world: World, clock: ManualClock, limits: PartitionLimits) -> Server:
     """Asked for after the limits, so that whoever has a server has limits."""
     return Server(world, clock)
 
 
-async def hottest(world: World, clock: Clock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
+async def hottest(world: World, clock: ManualClock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
     control = world.tables.for_control_plane(writes=False)
-    found = await HotPartitions(control, FleetTraffic(control, clock.moment), COLLECTIONS).hottest(first=first)
+    found = await HotPartitions(control, FleetTraffic(control, clock.datetime), COLLECTIONS).hottest(first=first)
     return [one for one in found if one.spot.place.tenant in tenants]
 
 
@@ -141,7 +129,7 @@ async def kinds(world: World, tenant: TenantId) -> list[str]:
 
 
 async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots_and_a_quiet_neighbour_does_not(
-    world: World, tenant: TenantId, clock: Clock, limits: PartitionLimits, server: Server
+    world: World, tenant: TenantId, clock: ManualClock, limits: PartitionLimits, server: Server
 ) -> None:
     neighbour = await world.new_tenant(f"{tenant}1")
     await server.open(neighbour, 5)
@@ -157,7 +145,7 @@ async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots
 
 
 async def test_what_is_asked_of_the_slots_of_a_collection_is_summed(
-    world: World, tenant: TenantId, clock: Clock, server: Server
+    world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     await server.open(tenant, 400, ShardMap.even({"stores": 2}))
     await server.told()
@@ -168,7 +156,7 @@ async def test_what_is_asked_of_the_slots_of_a_collection_is_summed(
 
 
 async def test_what_servers_see_is_summed_and_a_server_that_is_quiet_drops_out(
-    world: World, tenant: TenantId, clock: Clock, server: Server
+    world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     other = Server(world, clock)
     await server.open(tenant, 100)
@@ -177,33 +165,33 @@ async def test_what_servers_see_is_summed_and_a_server_that_is_quiet_drops_out(
         await one.told()
     (hot,) = await hottest(world, clock, tenant)
     assert (hot.spot.write, hot.recommended_shards) == (300 * UNITS / STEP_SECONDS, 2)
-    clock.seconds += WINDOW - STEP_SECONDS
+    clock.now += WINDOW - STEP_SECONDS
     await other.open(tenant, 50)
     await other.told()
     (hot,) = await hottest(world, clock, tenant)
     assert hot.spot.write == 300 * UNITS / STEP_SECONDS, "the window still holds it"
-    clock.seconds += STEP_SECONDS
+    clock.now += STEP_SECONDS
     await server.told()
     (hot,) = await hottest(world, clock, tenant)
     assert hot.spot.write == 50 * UNITS / STEP_SECONDS
 
 
 async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes_no_further_than_the_tier(
-    world: World, tenant: TenantId, clock: Clock, server: Server
+    world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    register = TenantRepository(world.tables.for_control_plane(writes=True), NAME, clock.moment)
+    register = TenantRepository(world.tables.for_control_plane(writes=True), NAME, clock.datetime)
     server.flushing.autopilot = Autopilot(
         register=register,
         collections=COLLECTIONS,
         mode="on",
         grow=StartReshard(register, COLLECTIONS),
-        now=clock.moment,
+        now=clock.datetime,
     )
     for _ in range(0, WINDOW + STEP_SECONDS, STEP_SECONDS):
         assert (await register.get(tenant)).shards == {}
         await server.open(tenant, 400)
         await server.told()
-        clock.seconds += STEP_SECONDS
+        clock.now += STEP_SECONDS
     await asyncio.gather(*server.flushing.autopilot._growing)
     counts = (await register.get(tenant)).shards["stores"]
     assert (counts.read_shards, counts.write_shards) == (4, 1)
@@ -213,7 +201,7 @@ async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes
 
 
 async def test_nothing_is_written_or_read_while_nothing_is_hot(
-    world: World, tenant: TenantId, clock: Clock, server: Server
+    world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     await server.open(tenant, 5)
     world.calls()
@@ -222,7 +210,7 @@ async def test_nothing_is_written_or_read_while_nothing_is_hot(
 
 
 async def test_a_server_that_ends_takes_its_word_along(
-    world: World, tenant: TenantId, clock: Clock, server: Server
+    world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     await server.open(tenant, 50)
     await server.told()
@@ -232,7 +220,7 @@ async def test_a_server_that_ends_takes_its_word_along(
 
 
 async def test_only_the_hottest_are_told_and_in_their_order(
-    world: World, tenant: TenantId, clock: Clock, server: Server
+    world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
     neighbour = await world.new_tenant(f"{tenant}1")
     await server.open(tenant, 50)

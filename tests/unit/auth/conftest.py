@@ -7,8 +7,8 @@ import pytest
 from keyfence.auth.principal import Operator, Principal
 from keyfence.auth.token import operator_from, principal_from
 from keyfence.auth.verifier import TokenVerifier
+from tests.fakes.clock import ManualClock
 
-from .clock import FakeClock
 from .identity_provider import IdentityProvider
 from .jwks_server import JwksServer, serving
 
@@ -19,22 +19,22 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+def clock() -> ManualClock:
+    return ManualClock(1_800_000_000.0)
 
 
 @pytest.fixture
-def provider(clock: FakeClock) -> IdentityProvider:
+def provider(clock: ManualClock) -> IdentityProvider:
     return IdentityProvider(clock)
 
 
 @pytest.fixture
-def verifier(provider: IdentityProvider, clock: FakeClock) -> TokenVerifier[Principal]:
+def verifier(provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Principal]:
     return TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
 
 
 @pytest.fixture
-def operators(provider: IdentityProvider, clock: FakeClock) -> TokenVerifier[Operator]:
+def operators(provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Operator]:
     return TokenVerifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=operator_from, clock=clock)
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from keyfence.auth.key_sets import KeySet
 from keyfence.errors import Internal
 from keyfence_iam.tenant import TenantId
-
-from .clock import FakeClock
+from tests.fakes.clock import ManualClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class ControlPlane:
 class Sleeper:
     """Sleep that takes no time but the clock's."""
 
-    clock: FakeClock
+    clock: ManualClock
 
     async def __call__(self, seconds: float) -> None:
         until = self.clock.now + seconds

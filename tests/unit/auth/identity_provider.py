@@ -12,8 +12,7 @@ from jwt.algorithms import AllowedPrivateKeys, ECAlgorithm, OKPAlgorithm, RSAAlg
 
 from keyfence.auth.issuer import Issuer, issuer_of
 from keyfence.settings import IssuerSettings
-
-from .clock import FakeClock
+from tests.fakes.clock import ManualClock
 
 Json = dict[str, Any]
 
@@ -53,7 +52,7 @@ def signed(header: Json, payload: bytes, key: AllowedPrivateKeys | bytes, algori
 
 @dataclass
 class IdentityProvider:
-    clock: FakeClock
+    clock: ManualClock
     url: str = URL
     algorithm: str = "ES256"
     kid: str = "k1"

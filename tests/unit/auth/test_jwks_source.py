@@ -10,8 +10,8 @@ from keyfence.auth.token import principal_from
 from keyfence.auth.verifier import TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
 from keyfence.settings import IssuerSettings
+from tests.fakes.clock import ManualClock
 
-from .clock import FakeClock
 from .identity_provider import URL, IdentityProvider
 from .jwks_server import JwksServer
 
@@ -94,7 +94,7 @@ def test_nobody_at_the_address_counts_as_an_outage() -> None:
 
 
 async def test_a_verifier_follows_a_rotation_and_an_outage_over_http(
-    jwks_server: JwksServer, provider: IdentityProvider, clock: FakeClock
+    jwks_server: JwksServer, provider: IdentityProvider, clock: ManualClock
 ) -> None:
     issuer = issuer_of(IssuerSettings(issuer=URL, jwks_uri=jwks_server.url()), clock=clock)
     verifier = TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock)

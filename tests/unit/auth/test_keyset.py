@@ -8,8 +8,8 @@ import pytest
 from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.key_sets import FLIGHT, FetchedKeys, RefreshPolicy
 from keyfence.errors import Throttled
+from tests.fakes.clock import ManualClock
 
-from .clock import FakeClock
 from .fake_source import FakeSource
 from .identity_provider import jwk, private_key
 
@@ -26,7 +26,7 @@ def source() -> Iterator[FakeSource]:
 
 
 @pytest.fixture
-def keys(source: FakeSource, clock: FakeClock) -> FetchedKeys:
+def keys(source: FakeSource, clock: ManualClock) -> FetchedKeys:
     return FetchedKeys(source.fetch, clock=clock)
 
 
@@ -77,7 +77,7 @@ async def test_a_caller_who_leaves_does_not_take_the_fetch_with_it(keys: Fetched
 
 
 async def test_random_kids_cause_one_fetch_in_the_interval(
-    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
 ) -> None:
     await known(keys)
     for attempt in range(80):
@@ -87,7 +87,7 @@ async def test_random_kids_cause_one_fetch_in_the_interval(
 
 
 async def test_a_new_key_is_found_as_soon_as_the_pace_allows(
-    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
 ) -> None:
     await known(keys)
     source.document = {"keys": [OLD, NEW]}
@@ -97,7 +97,7 @@ async def test_a_new_key_is_found_as_soon_as_the_pace_allows(
 
 
 async def test_an_unchanged_key_is_held_through_a_refresh(
-    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     clock.advance(PACE.fresh)
@@ -106,7 +106,9 @@ async def test_an_unchanged_key_is_held_through_a_refresh(
     assert keys.holds(key)
 
 
-async def test_a_dropped_key_is_gone_with_the_next_set(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+async def test_a_dropped_key_is_gone_with_the_next_set(
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+) -> None:
     key = await known(keys)
     source.document = {"keys": [NEW]}
     clock.advance(PACE.between_fetches)
@@ -115,7 +117,7 @@ async def test_a_dropped_key_is_gone_with_the_next_set(keys: FetchedKeys, source
     assert await keys.find("old") is None
 
 
-async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
     key = await known(keys)
     source.document = {"keys": []}
     clock.advance(PACE.fresh)
@@ -124,7 +126,7 @@ async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: FakeSourc
 
 
 async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
-    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     source.document = {"keys": [NEW | {"kid": "old"}]}
@@ -134,7 +136,7 @@ async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
 
 
 async def test_an_old_set_is_refreshed_before_it_is_believed(
-    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
 ) -> None:
     await known(keys)
     source.document = {"keys": [NEW]}
@@ -145,7 +147,7 @@ async def test_an_old_set_is_refreshed_before_it_is_believed(
 
 
 async def test_known_keys_survive_an_outage_until_the_limit_and_not_longer(
-    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     source.down = True
@@ -158,7 +160,7 @@ async def test_known_keys_survive_an_outage_until_the_limit_and_not_longer(
         await keys.find("old")
 
 
-async def test_the_end_of_an_outage_is_noticed(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+async def test_the_end_of_an_outage_is_noticed(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
     source.down = True
     with pytest.raises(Throttled):
         await keys.find("old")
@@ -167,7 +169,7 @@ async def test_the_end_of_an_outage_is_noticed(keys: FetchedKeys, source: FakeSo
     await known(keys)
 
 
-async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
     source.down = True
     for _ in range(100):
         with pytest.raises(Throttled):
@@ -175,7 +177,7 @@ async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: FakeSource, c
     assert source.fetches == 1
 
 
-async def test_an_outage_says_when_to_come_again(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+async def test_an_outage_says_when_to_come_again(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
     source.down = True
     with pytest.raises(Throttled) as first:
         await keys.find("old")
@@ -187,7 +189,7 @@ async def test_an_outage_says_when_to_come_again(keys: FetchedKeys, source: Fake
 
 
 async def test_an_unknown_kid_in_an_outage_is_not_called_wrong(
-    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
 ) -> None:
     await known(keys)
     source.down = True
@@ -197,7 +199,7 @@ async def test_an_unknown_kid_in_an_outage_is_not_called_wrong(
 
 
 async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
-    keys: FetchedKeys, source: FakeSource, clock: FakeClock
+    keys: FetchedKeys, source: FakeSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     source.down = True
@@ -214,7 +216,9 @@ async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
     assert not keys.holds(key)
 
 
-async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(source: FakeSource, clock: FakeClock) -> None:
+async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(
+    source: FakeSource, clock: ManualClock
+) -> None:
     keys = FetchedKeys(source.fetch, clock=clock, pace=RefreshPolicy(patience=0.01))
     key = await known(keys)
     source.open.clear()
@@ -229,7 +233,7 @@ async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(source
     await settled()
 
 
-async def test_random_kids_do_not_delay_known_ones(keys: FetchedKeys, source: FakeSource, clock: FakeClock) -> None:
+async def test_random_kids_do_not_delay_known_ones(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
     key = await known(keys)
     clock.advance(PACE.between_fetches)
     source.open.clear()

@@ -11,8 +11,8 @@ from keyfence.auth.key_sets import FetchedKeys, KeySet
 from keyfence.auth.tenant_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AGE, TenantIssuers
 from keyfence.errors import Internal, Throttled
 from keyfence_iam.token_bucket import call_budget
+from tests.fakes.clock import ManualClock
 
-from .clock import FakeClock
 from .control_plane import ControlPlane, Kept, Sleeper, unpublished
 from .fake_source import FakeSource
 from .identity_provider import jwk, private_key
@@ -31,12 +31,12 @@ def plane() -> ControlPlane:
 
 
 @pytest.fixture
-def sleeper(clock: FakeClock) -> Sleeper:
+def sleeper(clock: ManualClock) -> Sleeper:
     return Sleeper(clock)
 
 
 @pytest.fixture
-def owned(plane: ControlPlane, clock: FakeClock, sleeper: Sleeper) -> TenantIssuers:
+def owned(plane: ControlPlane, clock: ManualClock, sleeper: Sleeper) -> TenantIssuers:
     return TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, sleep=sleeper)
 
 
@@ -74,7 +74,7 @@ async def test_an_issuer_is_found_by_every_letter_of_its_url(owned: TenantIssuer
 
 
 async def test_a_fresh_issuer_is_read_once_however_often_it_is_asked(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     issuer = await known(owned)
     clock.advance(MAX_AGE - 0.1)
@@ -83,7 +83,7 @@ async def test_a_fresh_issuer_is_read_once_however_often_it_is_asked(
 
 
 async def test_a_thousand_callers_at_once_cause_one_read_also_when_it_is_old(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     await asyncio.gather(*(owned.find(A1) for _ in range(1000)))
     assert len(plane.asked) == 1
@@ -105,7 +105,7 @@ async def test_a_caller_who_leaves_does_not_take_the_read_with_it(owned: TenantI
 
 
 async def test_what_was_read_too_long_ago_when_it_came_is_read_again(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     plane.open.clear()
     first = asyncio.create_task(owned.find(A1))
@@ -120,7 +120,9 @@ async def test_what_was_read_too_long_ago_when_it_came_is_read_again(
     assert (await second).kid == "new"
 
 
-async def test_age_is_counted_from_before_the_read(owned: TenantIssuers, plane: ControlPlane, clock: FakeClock) -> None:
+async def test_age_is_counted_from_before_the_read(
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
+) -> None:
     plane.open.clear()
     slow = asyncio.create_task(known(owned))
     await asyncio.sleep(0)
@@ -134,7 +136,9 @@ async def test_age_is_counted_from_before_the_read(owned: TenantIssuers, plane: 
     assert not issuer.keys.holds(key)
 
 
-async def test_what_cannot_be_read_is_not_guessed(owned: TenantIssuers, plane: ControlPlane, clock: FakeClock) -> None:
+async def test_what_cannot_be_read_is_not_guessed(
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
+) -> None:
     key = await key_of(owned)
     issuer = await known(owned)
     plane.down = True
@@ -160,7 +164,7 @@ async def test_an_error_that_nobody_waits_for_any_more_is_nobodys(owned: TenantI
 
 
 async def test_an_unchanged_key_is_the_same_object_after_a_read(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.keep(A1, "a1", {"keys": [OLD, NEW]})
@@ -172,7 +176,7 @@ async def test_an_unchanged_key_is_the_same_object_after_a_read(
 
 
 async def test_a_dropped_key_is_not_held_once_it_has_been_seen_or_the_time_is_over(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.keep(A1, "a1", {"keys": [NEW]})
@@ -184,7 +188,7 @@ async def test_a_dropped_key_is_not_held_once_it_has_been_seen_or_the_time_is_ov
 
 
 async def test_an_issuer_that_was_freed_is_gone_within_the_time(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
     del plane.kept[A1]
@@ -195,7 +199,7 @@ async def test_an_issuer_that_was_freed_is_gone_within_the_time(
 
 
 async def test_an_issuer_that_became_another_tenants_holds_none_of_the_first_ones_keys(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     key, issuer = await key_of(owned), await known(owned)
     plane.keep(A1, "globex", {"keys": [OLD]})
@@ -213,7 +217,7 @@ async def test_an_unknown_kid_is_looked_for_at_once(owned: TenantIssuers, plane:
 
 
 async def test_unknown_kids_are_looked_for_once_a_second_and_wait_for_that(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock, sleeper: Sleeper
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock, sleeper: Sleeper
 ) -> None:
     issuer = await known(owned)
     began_at = clock.now
@@ -235,7 +239,7 @@ async def test_those_with_unknown_kids_wait_together(owned: TenantIssuers, plane
 
 
 async def test_a_kid_is_not_called_wrong_by_a_look_that_began_before_it_came(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     issuer = await known(owned)
     plane.open.clear()
@@ -251,7 +255,7 @@ async def test_a_kid_is_not_called_wrong_by_a_look_that_began_before_it_came(
     assert await after is not None
 
 
-async def test_who_waited_while_others_read_does_not_read_again(plane: ControlPlane, clock: FakeClock) -> None:
+async def test_who_waited_while_others_read_does_not_read_again(plane: ControlPlane, clock: ManualClock) -> None:
     async def long_sleep(_: float) -> None:
         clock.advance(MAX_AGE)
         await issuers.find(A1)
@@ -275,7 +279,7 @@ async def test_known_kids_do_not_wait_for_unknown_ones(owned: TenantIssuers, pla
 
 
 async def test_an_issuer_that_does_not_exist_is_not_asked_for_again_at_once(
-    owned: TenantIssuers, plane: ControlPlane, clock: FakeClock
+    owned: TenantIssuers, plane: ControlPlane, clock: ManualClock
 ) -> None:
     nobody = "https://id.example/nobody"
     for _ in range(5):
@@ -295,7 +299,9 @@ async def test_what_no_tenant_can_own_is_never_looked_up(owned: TenantIssuers, p
     assert plane.asked == []
 
 
-async def test_made_up_issuers_are_throttled_while_known_ones_are_served(plane: ControlPlane, clock: FakeClock) -> None:
+async def test_made_up_issuers_are_throttled_while_known_ones_are_served(
+    plane: ControlPlane, clock: ManualClock
+) -> None:
     owned = TenantIssuers(plane.look_up, unpublished, call_budget(10), clock=clock)
     await known(owned)
     refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(100)]
@@ -308,7 +314,7 @@ async def test_made_up_issuers_are_throttled_while_known_ones_are_served(plane: 
     assert plane.asked[asked:] == [A1]
 
 
-async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(plane: ControlPlane, clock: FakeClock) -> None:
+async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(plane: ControlPlane, clock: ManualClock) -> None:
     spent = call_budget(1e-9)
     owned = TenantIssuers(plane.look_up, unpublished, spent, clock=clock)
     await known(owned)
@@ -318,7 +324,7 @@ async def test_known_issuers_are_read_anew_when_the_allowance_is_spent(plane: Co
     assert isinstance(await _refusal(owned, A10), Throttled)
 
 
-async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, clock: FakeClock) -> None:
+async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, clock: ManualClock) -> None:
     owned = TenantIssuers(plane.look_up, unpublished, call_budget(10), clock=clock)
     refusals = [await _refusal(owned, f"https://id.example/made-up-{number}") for number in range(20)]
     refusal = refusals[-1]
@@ -330,7 +336,7 @@ async def test_who_is_throttled_is_told_when_to_come_again(plane: ControlPlane, 
 
 
 async def test_a_new_key_of_a_known_issuer_is_found_in_the_middle_of_made_up_issuers(
-    plane: ControlPlane, clock: FakeClock
+    plane: ControlPlane, clock: ManualClock
 ) -> None:
     owned = TenantIssuers(plane.look_up, unpublished, call_budget(10), clock=clock)
     issuer = await known(owned)
@@ -349,7 +355,7 @@ async def _refusal(owned: TenantIssuers, url: str) -> Throttled | None:
 
 
 async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_not(
-    plane: ControlPlane, clock: FakeClock
+    plane: ControlPlane, clock: ManualClock
 ) -> None:
     owned = TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, largest=8)
     for number in range(100):
@@ -359,7 +365,7 @@ async def test_memory_is_bounded_for_issuers_that_exist_and_for_those_that_do_no
     assert owned.remembered == 16
 
 
-async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: ControlPlane, clock: FakeClock) -> None:
+async def test_the_issuer_that_was_read_longest_ago_makes_room(plane: ControlPlane, clock: ManualClock) -> None:
     owned = TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, largest=2)
     plane.keep("https://id.example/third", "third", {"keys": [OLD]})
     for url in (A1, A10):
@@ -406,7 +412,7 @@ async def test_a_read_that_was_on_its_way_when_it_was_doubted_is_not_believed(
     assert (await known(owned)).tenant == "globex"
 
 
-async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, clock: FakeClock) -> None:
+async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, clock: ManualClock) -> None:
     gate, shut = asyncio.Event(), [True]
 
     async def look_up(url: str) -> Kept | None:
@@ -430,7 +436,7 @@ async def test_a_read_that_took_longer_takes_nothing_back(plane: ControlPlane, c
 
 
 async def test_published_keys_stay_while_their_address_does_and_go_with_it(
-    plane: ControlPlane, clock: FakeClock
+    plane: ControlPlane, clock: ManualClock
 ) -> None:
     sources = {
         "https://keys.example/1": FakeSource({"keys": [OLD]}),
@@ -458,7 +464,7 @@ async def test_published_keys_stay_while_their_address_does_and_go_with_it(
     assert made == [first, second]
 
 
-async def test_no_two_reads_of_one_issuer_overlap(plane: ControlPlane, clock: FakeClock, sleeper: Sleeper) -> None:
+async def test_no_two_reads_of_one_issuer_overlap(plane: ControlPlane, clock: ManualClock, sleeper: Sleeper) -> None:
     under_way: list[int] = [0]
 
     async def look_up(url: str) -> Kept | None:

@@ -10,8 +10,8 @@ from keyfence.auth.token import operator_from, principal_from
 from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Internal, Unauthenticated
 from keyfence_iam.token_bucket import call_budget
+from tests.fakes.clock import ManualClock
 
-from .clock import FakeClock
 from .control_plane import ControlPlane, Sleeper, unpublished
 from .identity_provider import IdentityProvider
 
@@ -19,12 +19,12 @@ A1, A10 = "https://id.example/a1", "https://id.example/a10"
 
 
 @pytest.fixture
-def a1(clock: FakeClock) -> IdentityProvider:
+def a1(clock: ManualClock) -> IdentityProvider:
     return IdentityProvider(clock, url=A1, key_name="a1")
 
 
 @pytest.fixture
-def a10(clock: FakeClock) -> IdentityProvider:
+def a10(clock: ManualClock) -> IdentityProvider:
     return IdentityProvider(clock, url=A10, key_name="a10")
 
 
@@ -37,16 +37,16 @@ def plane(a1: IdentityProvider, a10: IdentityProvider) -> ControlPlane:
 
 
 @pytest.fixture
-def owned(plane: ControlPlane, clock: FakeClock) -> TenantIssuers:
+def owned(plane: ControlPlane, clock: ManualClock) -> TenantIssuers:
     return TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, sleep=Sleeper(clock))
 
 
 @pytest.fixture
-def verifier(owned: TenantIssuers, provider: IdentityProvider, clock: FakeClock) -> TokenVerifier[Principal]:
+def verifier(owned: TenantIssuers, provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[Principal]:
     return verifier_of(owned, provider.issuer(), clock)
 
 
-def verifier_of(owned: TenantIssuers, issuer: Issuer, clock: FakeClock) -> TokenVerifier[Principal]:
+def verifier_of(owned: TenantIssuers, issuer: Issuer, clock: ManualClock) -> TokenVerifier[Principal]:
     return TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock, others=owned)
 
 
@@ -101,7 +101,7 @@ async def test_an_issuer_of_the_settings_stays_what_it_is_though_a_tenant_claims
 
 
 async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alone(
-    owned: TenantIssuers, provider: IdentityProvider, clock: FakeClock
+    owned: TenantIssuers, provider: IdentityProvider, clock: ManualClock
 ) -> None:
     bound = verifier_of(owned, provider.issuer("a1"), clock)
     assert (await bound.verify(provider.token(tenant="a1"))).tenant == "a1"
@@ -110,7 +110,7 @@ async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alon
 
 
 async def test_a_tenants_issuer_does_not_open_the_operators_door(
-    owned: TenantIssuers, provider: IdentityProvider, a1: IdentityProvider, clock: FakeClock
+    owned: TenantIssuers, provider: IdentityProvider, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     operators = TokenVerifier(issuers=[provider.issuer()], audience="keyfence-admin", admit=operator_from, clock=clock)
     with pytest.raises(Unauthenticated):
@@ -124,7 +124,7 @@ async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_n
     verifier: TokenVerifier[Principal],
     plane: ControlPlane,
     a1: IdentityProvider,
-    clock: FakeClock,
+    clock: ManualClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     token = a1.token(tenant="a1")
@@ -137,7 +137,7 @@ async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_n
 
 
 async def test_a_remembered_token_ends_with_its_key_within_the_time(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
@@ -150,7 +150,7 @@ async def test_a_remembered_token_ends_with_its_key_within_the_time(
 
 
 async def test_keys_that_are_added_before_they_sign_and_dropped_after_refuse_nobody(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     new = renewed(a1)
     old_token, new_token = a1.token(tenant="a1"), new.token(tenant="a1")
@@ -183,7 +183,7 @@ async def test_a_token_of_a_key_that_is_as_new_as_itself_is_not_refused(
 
 
 async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_refused_within_the_time(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
@@ -195,7 +195,7 @@ async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_re
 
 
 async def test_a_remembered_token_of_an_issuer_that_was_freed_is_refused_within_the_time(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
@@ -211,7 +211,7 @@ async def test_nobody_is_let_in_by_what_cannot_be_read_and_nobody_else_is_kept_o
     provider: IdentityProvider,
     a1: IdentityProvider,
     a10: IdentityProvider,
-    clock: FakeClock,
+    clock: ManualClock,
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
@@ -227,7 +227,7 @@ async def test_nobody_is_let_in_by_what_cannot_be_read_and_nobody_else_is_kept_o
 
 
 async def test_a_remembered_token_is_proven_anew_after_its_time_and_ends_at_its_end(
-    verifier: TokenVerifier[Principal], a1: IdentityProvider, clock: FakeClock
+    verifier: TokenVerifier[Principal], a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1", exp=int(clock.now) + 2 * RECHECK_SECONDS)
     caller = await verifier.verify(token)

@@ -8,8 +8,8 @@ from keyfence.auth.principal import Principal
 from keyfence.auth.token import CLOCK_SKEW, principal_from
 from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
+from tests.fakes.clock import ManualClock
 
-from .clock import FakeClock
 from .fake_source import FakeSource
 from .identity_provider import URL, IdentityProvider, jwk, private_key
 from .test_tokens import refusal
@@ -23,7 +23,7 @@ def source(provider: IdentityProvider) -> FakeSource:
 
 
 @pytest.fixture
-def fetching(source: FakeSource, clock: FakeClock) -> TokenVerifier[Principal]:
+def fetching(source: FakeSource, clock: ManualClock) -> TokenVerifier[Principal]:
     issuer = Issuer(url=URL, keys=FetchedKeys(source.fetch, clock=clock))
     return TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock, cached_tokens=2)
 
@@ -36,7 +36,7 @@ async def test_a_token_seen_before_is_not_verified_again(
 
 
 async def test_a_remembered_token_stops_when_it_expires(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token(exp=int(clock.now) + 60)
     principal = await fetching.verify(token)
@@ -47,7 +47,7 @@ async def test_a_remembered_token_stops_when_it_expires(
 
 
 async def test_a_remembered_token_is_checked_anew_after_a_while(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token()
     principal = await fetching.verify(token)
@@ -58,7 +58,7 @@ async def test_a_remembered_token_is_checked_anew_after_a_while(
 
 
 async def test_a_remembered_token_stops_when_its_key_is_dropped(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: ManualClock
 ) -> None:
     token = provider.token()
     await fetching.verify(token)
@@ -70,7 +70,7 @@ async def test_a_remembered_token_stops_when_its_key_is_dropped(
 
 
 async def test_both_keys_are_good_while_a_rotation_overlaps(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: ManualClock
 ) -> None:
     old, rotated = provider.token(), IdentityProvider(clock, kid="k2", key_name="second")
     principal = await fetching.verify(old)
@@ -81,7 +81,7 @@ async def test_both_keys_are_good_while_a_rotation_overlaps(
 
 
 async def test_a_dropped_key_takes_effect_without_any_new_token(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: ManualClock
 ) -> None:
     token = provider.token()
     await fetching.verify(token)
@@ -91,7 +91,7 @@ async def test_a_dropped_key_takes_effect_without_any_new_token(
 
 
 async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_token(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: ManualClock
 ) -> None:
     token = provider.token(exp=int(clock.now) + 2 * int(PACE.usable))
     await fetching.verify(token)
@@ -104,7 +104,7 @@ async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_tok
 
 
 async def test_a_clock_set_back_does_not_lengthen_a_token_s_life(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: FakeClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, clock: ManualClock
 ) -> None:
     token = provider.token()
     await fetching.verify(token)

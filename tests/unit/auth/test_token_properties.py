@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from keyfence.auth.token import principal_from
 from keyfence.auth.verifier import TokenVerifier
 from keyfence.errors import Unauthenticated
+from tests.fakes.clock import ManualClock
 
-from .clock import FakeClock
 from .identity_provider import IdentityProvider, part
 
-CLOCK = FakeClock()
+CLOCK = ManualClock(1_800_000_000.0)
 PROVIDERS = {name: IdentityProvider(CLOCK, algorithm=name) for name in ("RS256", "ES256", "EdDSA")}
 TOKENS = {name: provider.token() for name, provider in PROVIDERS.items()}
 LETTERS = string.ascii_letters + string.digits + "-_"

@@ -12,8 +12,8 @@ from keyfence.auth.verifier import TokenVerifier, operator_verifier, tenant_veri
 from keyfence.errors import Unauthenticated
 from keyfence.settings import IssuerSettings, Settings
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import ManualClock
 
-from .clock import FakeClock
 from .identity_provider import URL, IdentityProvider, jwk, part, private_key, signed
 
 Tenants = TokenVerifier[Principal]
@@ -46,7 +46,7 @@ async def test_a_good_token_names_its_principal(verifier: Tenants, provider: Ide
     [(name, "first") for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")]
     + [("EdDSA", "first"), ("EdDSA", "ed448")],
 )
-async def test_every_asymmetric_algorithm_is_understood(clock: FakeClock, algorithm: str, name: str) -> None:
+async def test_every_asymmetric_algorithm_is_understood(clock: ManualClock, algorithm: str, name: str) -> None:
     provider = IdentityProvider(clock, algorithm=algorithm, key_name=name)
     verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
     assert (await verifier.verify(provider.token())).tenant == "acme"
@@ -128,7 +128,7 @@ async def test_a_token_without_an_algorithm_is_refused(verifier: Tenants, provid
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
-async def test_the_public_key_is_no_shared_secret(clock: FakeClock, algorithm: str) -> None:
+async def test_the_public_key_is_no_shared_secret(clock: ManualClock, algorithm: str) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
     verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
     public = provider.key.public_key()
@@ -139,13 +139,13 @@ async def test_the_public_key_is_no_shared_secret(clock: FakeClock, algorithm: s
 
 
 @pytest.mark.parametrize(("named", "used"), [("RS256", "PS256"), ("PS256", "RS256"), ("RS512", "RS256")])
-async def test_the_algorithm_must_be_the_one_that_signed(clock: FakeClock, named: str, used: str) -> None:
+async def test_the_algorithm_must_be_the_one_that_signed(clock: ManualClock, named: str, used: str) -> None:
     provider = IdentityProvider(clock, algorithm=used, headers={"alg": named})
     verifier = TokenVerifier(issuers=[provider.issuer()], audience="keyfence", admit=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, provider.token())
 
 
-async def test_a_key_that_names_its_algorithm_proves_no_other(clock: FakeClock) -> None:
+async def test_a_key_that_names_its_algorithm_proves_no_other(clock: ManualClock) -> None:
     provider = IdentityProvider(clock, algorithm="RS256")
     issuer = issuer_of(IssuerSettings(issuer=URL, jwks=provider.jwks(alg="RS512")))
     verifier = TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock)
@@ -153,20 +153,20 @@ async def test_a_key_that_names_its_algorithm_proves_no_other(clock: FakeClock) 
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES384", "EdDSA"])
-async def test_a_token_of_another_kind_of_key_is_refused(clock: FakeClock, algorithm: str) -> None:
+async def test_a_token_of_another_kind_of_key_is_refused(clock: ManualClock, algorithm: str) -> None:
     rsa = IdentityProvider(clock, algorithm="RS256")
     verifier = TokenVerifier(issuers=[rsa.issuer()], audience="keyfence", admit=principal_from, clock=clock)
     assert "signature" in await refusal(verifier, IdentityProvider(clock, algorithm=algorithm).token())
 
 
 async def test_a_stranger_s_key_under_a_known_kid_is_refused(
-    verifier: Tenants, provider: IdentityProvider, clock: FakeClock
+    verifier: Tenants, provider: IdentityProvider, clock: ManualClock
 ) -> None:
     stranger = IdentityProvider(clock, key_name="stranger")
     assert "signature" in await refusal(verifier, stranger.token())
 
 
-async def test_a_key_that_the_token_brings_along_is_not_believed(verifier: Tenants, clock: FakeClock) -> None:
+async def test_a_key_that_the_token_brings_along_is_not_believed(verifier: Tenants, clock: ManualClock) -> None:
     own = jwk(private_key("ES256", "stranger"), "k1")
     stranger = IdentityProvider(clock, key_name="stranger", headers={"jwk": own, "jku": "https://evil.example/jwks"})
     assert "signature" in await refusal(verifier, stranger.token())
@@ -201,7 +201,7 @@ async def test_an_issuer_that_is_not_spelled_exactly_is_refused(
     assert await refusal(verifier, provider.token(iss=issuer)) == "the token's issuer is not accepted"
 
 
-async def test_a_key_of_one_issuer_proves_nothing_for_another(clock: FakeClock) -> None:
+async def test_a_key_of_one_issuer_proves_nothing_for_another(clock: ManualClock) -> None:
     acme = IdentityProvider(clock)
     globex = IdentityProvider(clock, url="https://id.example/globex", kid="g1", key_name="globex")
     issuers = [acme.issuer("acme"), globex.issuer("globex")]
@@ -210,7 +210,7 @@ async def test_a_key_of_one_issuer_proves_nothing_for_another(clock: FakeClock) 
     assert (await verifier.verify(globex.token(tenant="globex"))).tenant == "globex"
 
 
-async def test_a_bound_issuer_speaks_for_its_own_tenant_alone(clock: FakeClock) -> None:
+async def test_a_bound_issuer_speaks_for_its_own_tenant_alone(clock: ManualClock) -> None:
     provider = IdentityProvider(clock)
     verifier = TokenVerifier(issuers=[provider.issuer("acme")], audience="keyfence", admit=principal_from, clock=clock)
     assert (await verifier.verify(provider.token())).tenant == "acme"

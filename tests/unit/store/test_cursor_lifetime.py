@@ -1,11 +1,10 @@
 """A cursor lives for a week, under the keys of its time."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from keyfence.errors import BadInput
 from keyfence.store.cursor import CursorCodec, CursorPosition, CursorScope
+from tests.fakes.clock import ManualClock
 
 HOUR = 3600
 WEEK = 7 * 24 * HOUR
@@ -14,16 +13,8 @@ SCOPE = CursorScope("TENANT#acme#", "User|gsi2|asc", "{}")
 PLACE = CursorPosition("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")
 
 
-@dataclass
-class Clock:
-    now: float = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def sealer(*keys: bytes, later: float = 0) -> CursorCodec:
-    return CursorCodec(keys or KEYS[:1], clock=Clock(Clock.now + later))
+    return CursorCodec(keys or KEYS[:1], clock=ManualClock(1_800_000_000.0 + later))
 
 
 CURSOR = sealer().encode(PLACE, SCOPE)

@@ -19,29 +19,20 @@ from keyfence.store.writes import put
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import ManualClock
 
 from .bookshop import book, book_by_id, books, oldest_books
 from .scripted import table
 from .shelves import Shelves
 
 
-@dataclass
-class Clock:
-    """A clock that stands."""
-
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def held(shelves: Shelves, home: TenantLocation, clock: Clock) -> Table:
+def held(shelves: Shelves, home: TenantLocation, clock: ManualClock) -> Table:
     handle = table(shelves)
     return replace(handle, caller=replace(handle.caller, location=home, clock=clock))
 
 
 async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
-    shelves, clock = Shelves(), Clock()
+    shelves, clock = Shelves(), ManualClock(0.0)
     handle = held(shelves, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     await handle.write(put(books, book("b1")))
     clock.now = 10.0
@@ -58,7 +49,7 @@ async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
 
 
 async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> None:
-    shelves, clock = Shelves(), Clock()
+    shelves, clock = Shelves(), ManualClock(0.0)
     home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
     handle = held(shelves, home, clock)
     clock.now, home.valid_until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
@@ -67,7 +58,7 @@ async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> N
 
 
 async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_fresh_again() -> None:
-    shelves, clock, lane = Shelves(), Clock(), ConcurrencyLimit(1)
+    shelves, clock, lane = Shelves(), ManualClock(0.0), ConcurrencyLimit(1)
     home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
     handle = held(shelves, home, clock)
     handle = replace(handle, caller=replace(handle.caller, call_limit=lane))
@@ -104,7 +95,7 @@ class Nobody:
 
 async def test_a_call_that_waited_for_a_thread_until_after_its_time_does_not_go_out() -> None:
     """What waits behind others may come to a vanished slot long after everybody has moved on."""
-    clock, shelves = Clock(), Slow()
+    clock, shelves = ManualClock(0.0), Slow()
     handle = held(shelves, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     first = asyncio.ensure_future(handle.find(book_by_id, id="b1"))
     second = asyncio.ensure_future(handle.find(book_by_id, id="b2"))

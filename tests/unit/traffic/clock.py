@@ -1,6 +1,5 @@
 """Seconds and times that are moved by hand, and places to count at."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from keyfence.hot_partitions.partition_load import Partition
@@ -8,19 +7,6 @@ from keyfence_iam.tenant import TenantId
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 START = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
-
-
-@dataclass
-class Clock:
-    """Begins with a step."""
-
-    seconds: float = START
-
-    def __call__(self) -> float:
-        return self.seconds
-
-    def moment(self) -> datetime:
-        return datetime.fromtimestamp(self.seconds, UTC)
 
 
 def open_orders(slot: str = "00", tenant: TenantId = ACME) -> Partition:

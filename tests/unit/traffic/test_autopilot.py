@@ -26,10 +26,11 @@ from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import ManualClock
 from tests.unit.store.scripted import KEY, NAME, credentials
 from tests.unit.store.shelves import Shelves
 
-from .clock import ACME, Clock
+from .clock import ACME, START
 
 COLLECTIONS = load_domains().entities.collections
 
@@ -55,7 +56,7 @@ class Fleet:
     """Servers that share a register and a clock."""
 
     shelves: Shelves = field(default_factory=Distant)
-    clock: Clock = field(default_factory=Clock)
+    clock: ManualClock = field(default_factory=lambda: ManualClock(START))
     grown: list[tuple[str, str, int]] = field(default_factory=list)
     failing: Exception | None = None
 
@@ -63,11 +64,11 @@ class Fleet:
     def register(self) -> TenantRepository:
         caller = DynamoDbCaller(client=self.shelves, table=NAME, credentials=credentials)
         table = Table(fence=Fence.for_control_plane(), caller=caller, cursors=CursorCodec([KEY]), consistent=True)
-        return TenantRepository(table, "keyfence", self.clock.moment)
+        return TenantRepository(table, "keyfence", self.clock.datetime)
 
     def server(self, mode: Mode = "dry-run", *, wired: bool = True) -> Autopilot:
         grow = self.grow if wired else None
-        return Autopilot(register=self.register, collections=COLLECTIONS, mode=mode, grow=grow, now=self.clock.moment)
+        return Autopilot(register=self.register, collections=COLLECTIONS, mode=mode, grow=grow, now=self.clock.datetime)
 
     async def grow(self, tenant: TenantId, collection: str, shards: int) -> None:
         self.grown.append((tenant, collection, shards))
@@ -75,7 +76,7 @@ class Fleet:
             raise self.failing
 
     async def tenant(self, tier: Tier = Tier.PREMIUM, **given: Any) -> None:
-        now = self.clock.moment()
+        now = self.clock.datetime()
         made = Tenant(
             id=ACME, name="Acme", tier=tier, status=TenantStatus.ACTIVE, created_at=now, updated_at=now, shards={}
         )
@@ -86,7 +87,7 @@ class Fleet:
         for _ in range(0, seconds, every):
             await server.look(writing(units))
             await asyncio.sleep(0)
-            self.clock.seconds += every
+            self.clock.now += every
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
         page = await self.register.events(ACME, first=50, after=None)
@@ -120,7 +121,7 @@ async def test_more_than_was_advised_is_told_and_less_or_the_same_only_after_a_w
     for units in (2_000, 1_500, 2_500, 2_000):
         await fleet.looked(server, units, STEP_SECONDS)
     assert [detail["to"] for _, detail in await fleet.events()] == [4, 5]
-    fleet.clock.seconds += REPEAT_AFTER.total_seconds()
+    fleet.clock.now += REPEAT_AFTER.total_seconds()
     await fleet.looked(server, 2_000, STEP_SECONDS)
     assert [detail["to"] for _, detail in await fleet.events()] == [4, 5, 4]
 
@@ -141,7 +142,7 @@ async def test_a_burst_grows_nothing(fleet: Fleet) -> None:
     server = fleet.server("on")
     for _ in range(5):
         await fleet.looked(server, 2_000, WINDOW)
-        fleet.clock.seconds += WINDOW * 2
+        fleet.clock.now += WINDOW * 2
     assert fleet.grown == []
 
 
@@ -150,7 +151,7 @@ async def test_growth_is_begun_once_by_one_of_all_servers(fleet: Fleet) -> None:
     servers = [fleet.server("on") for _ in range(5)]
     for _ in range(0, WINDOW * 3, STEP_SECONDS):
         await asyncio.gather(*(one.look(writing(2_000)) for one in servers))
-        fleet.clock.seconds += STEP_SECONDS
+        fleet.clock.now += STEP_SECONDS
     assert fleet.grown == [(ACME, "open_orders", 4)]
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
 

@@ -6,8 +6,9 @@ from keyfence.app.domains import load_domains
 from keyfence.hot_partitions.hottest import MOST, CollectionMatcher, HotPartitionFinder
 from keyfence.hot_partitions.partition_load import Partition, from_json, to_json
 from keyfence_iam.dynamodb.traffic_window import TrafficWindow
+from tests.fakes.clock import ManualClock
 
-from .clock import ACME, Clock, open_orders
+from .clock import ACME, START, open_orders
 
 NAMING = CollectionMatcher.of(load_domains().entities)
 PRODUCT = Partition(ACME, "table", "TENANT#acme#PRODUCT#prd_1")
@@ -15,7 +16,7 @@ PRODUCT = Partition(ACME, "table", "TENANT#acme#PRODUCT#prd_1")
 
 @pytest.fixture
 def window() -> TrafficWindow[Partition]:
-    return TrafficWindow(Clock())
+    return TrafficWindow(ManualClock(START))
 
 
 @pytest.mark.parametrize(("read_units", "write_units"), [(2_999.0, 0.0), (0.0, 999.0)])

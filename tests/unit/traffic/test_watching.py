@@ -13,9 +13,10 @@ from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.location import TenantLocation
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts, TrafficWindow
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import ManualClock
 from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials
 
-from .clock import ACME, Clock, open_orders
+from .clock import ACME, START, open_orders
 
 BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
 CUSTOMER = Partition(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)
@@ -61,7 +62,7 @@ async def called(
 
 @pytest.fixture
 def traffic() -> PartitionObserver:
-    return PartitionObserver(TrafficWindow(Clock()))
+    return PartitionObserver(TrafficWindow(ManualClock(START)))
 
 
 async def test_a_page_is_its_partitions_units(traffic: PartitionObserver) -> None:
@@ -92,7 +93,7 @@ async def test_the_busiest_of_an_items_partitions_is_blamed_also_when_a_step_has
     traffic: PartitionObserver,
 ) -> None:
     clock = traffic.window.clock
-    assert isinstance(clock, Clock)
+    assert isinstance(clock, ManualClock)
     for number in range(9):
         call = {
             "TransactItems": [
@@ -100,7 +101,7 @@ async def test_the_busiest_of_an_items_partitions_is_blamed_also_when_a_step_has
             ]
         }
         await called(traffic, "TransactWriteItems", call, {})
-    clock.seconds += 10
+    clock.now += 10
     await called(traffic, "TransactWriteItems", PLACING, away(), {})
     assert [one.throttled for one in traffic.window.steps(OPEN).values()] == [0, 1]
     assert [one.throttled for one in traffic.window.steps(CUSTOMER).values()] == [0, 0]

@@ -1,6 +1,6 @@
 """Tenants with quotas of the test's choice, and a clock that stands until it is moved."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,14 +12,6 @@ OPENING = datetime(2026, 3, 1, tzinfo=UTC)
 QUOTAS = QuotaOverrides(
     requests_per_second=10, read_units_per_second=100, write_units_per_second=50, users=3, storage_mb=1
 )
-
-
-@dataclass
-class Clock:
-    now: float = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def tenant(name: str = "acme", **quotas: Any) -> Tenant:

@@ -9,8 +9,9 @@ from keyfence.admission.tenant_limits import MAX_WAITING, OverQuota, TenantLimit
 from keyfence.errors import Code
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
+from tests.fakes.clock import ManualClock
 
-from .tenants import Clock, tenant
+from .tenants import tenant
 
 READS = ConsumedCapacity("Query", 500.0, 0.0)
 WRITES = ConsumedCapacity("PutItem", 0.0, 250.0)
@@ -29,7 +30,7 @@ def admitted(limits: TenantLimitsCache, who: Tenant, times: int) -> int:
 
 
 def test_two_seconds_worth_of_requests_pass_at_once_and_then_the_rate() -> None:
-    clock = Clock()
+    clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
     assert admitted(limits, acme, 50) == 20
     clock.now += 0.5
@@ -37,7 +38,7 @@ def test_two_seconds_worth_of_requests_pass_at_once_and_then_the_rate() -> None:
 
 
 def test_a_neighbour_with_a_common_prefix_and_the_same_tier_has_its_own() -> None:
-    clock = Clock()
+    clock = ManualClock()
     limits = TenantLimitsCache(clock=clock)
     assert admitted(limits, tenant("acme"), 50) == 20
     assert admitted(limits, tenant("acmecorp"), 50) == 20
@@ -45,7 +46,7 @@ def test_a_neighbour_with_a_common_prefix_and_the_same_tier_has_its_own() -> Non
 
 
 def test_each_of_many_servers_gives_out_its_part_and_at_least_one_request() -> None:
-    clock, acme = Clock(), tenant()
+    clock, acme = ManualClock(), tenant()
     fleet = [TenantLimitsCache(servers=4, clock=clock) for _ in range(4)]
     assert sum(admitted(one, acme, 50) for one in fleet) == 20
     clock.now += 1
@@ -54,7 +55,7 @@ def test_each_of_many_servers_gives_out_its_part_and_at_least_one_request() -> N
 
 
 def test_the_refusal_names_the_quota_and_when_to_come_again() -> None:
-    clock = Clock()
+    clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
     admitted(limits, acme, 20)
     with pytest.raises(OverQuota, match="10 requests a second") as refusal:
@@ -66,7 +67,7 @@ def test_the_refusal_names_the_quota_and_when_to_come_again() -> None:
 
 
 def test_who_owes_read_units_waits_with_everything_until_it_is_even() -> None:
-    clock = Clock()
+    clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
     limits.of(acme).charge(READS, clock())
     with pytest.raises(OverQuota, match="100 read units a second") as refusal:
@@ -79,7 +80,7 @@ def test_who_owes_read_units_waits_with_everything_until_it_is_even() -> None:
 
 
 def test_who_owes_write_units_may_still_read() -> None:
-    clock = Clock()
+    clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
     limits.of(acme).charge(WRITES, clock())
     assert admitted(limits, acme, 1) == 1
@@ -91,7 +92,7 @@ def test_who_owes_write_units_may_still_read() -> None:
 
 
 def test_other_quotas_hold_from_the_next_request_on_and_forgive_nothing() -> None:
-    clock = Clock()
+    clock = ManualClock()
     limits = TenantLimitsCache(clock=clock)
     assert admitted(limits, tenant(), 50) == 20
     limits.of(tenant()).charge(READS, clock())
@@ -101,14 +102,14 @@ def test_other_quotas_hold_from_the_next_request_on_and_forgive_nothing() -> Non
 
 
 def test_a_tenant_that_was_read_again_unchanged_keeps_its_balance() -> None:
-    clock, acme = Clock(), tenant()
+    clock, acme = ManualClock(), tenant()
     limits = TenantLimitsCache(clock=clock)
     assert admitted(limits, acme, 15) == 15
     assert admitted(limits, replace(acme, version=2), 50) == 5
 
 
 def test_of_too_many_the_one_goes_whose_allowance_is_whole() -> None:
-    clock = Clock()
+    clock = ManualClock()
     limits = TenantLimitsCache(clock=clock, max_tenants=3)
     for name in ("debtor", "idle", "busy"):
         admitted(limits, tenant(name), 20)
@@ -123,7 +124,7 @@ def test_of_too_many_the_one_goes_whose_allowance_is_whole() -> None:
 
 
 def test_where_nobodys_is_whole_the_one_goes_that_was_served_longest_ago() -> None:
-    limits = TenantLimitsCache(clock=Clock(), max_tenants=2)
+    limits = TenantLimitsCache(clock=ManualClock(), max_tenants=2)
     for name in ("first", "second", "first", "third"):
         admitted(limits, tenant(name), 12)
     assert admitted(limits, tenant("first"), 50) == 0
@@ -131,7 +132,7 @@ def test_where_nobodys_is_whole_the_one_goes_that_was_served_longest_ago() -> No
 
 
 async def test_a_tenant_with_a_request_under_way_is_not_forgotten_for_an_idle_one() -> None:
-    limits = TenantLimitsCache(clock=Clock(), max_tenants=2)
+    limits = TenantLimitsCache(clock=ManualClock(), max_tenants=2)
     working = limits.of(tenant("working"))
     async with working.running:
         limits.of(tenant("idle"))
@@ -140,7 +141,7 @@ async def test_a_tenant_with_a_request_under_way_is_not_forgotten_for_an_idle_on
 
 
 def test_there_are_never_more_than_the_largest_number() -> None:
-    clock = Clock()
+    clock = ManualClock()
     limits = TenantLimitsCache(clock=clock, max_tenants=10)
     for number in range(50):
         admitted(limits, tenant(f"tenant-{number}"), 20)
@@ -148,7 +149,7 @@ def test_there_are_never_more_than_the_largest_number() -> None:
 
 
 async def test_more_than_the_queue_holds_are_turned_away() -> None:
-    allowance, entered = TenantLimitsCache(clock=Clock(), max_calls=1).of(tenant()), asyncio.Event()
+    allowance, entered = TenantLimitsCache(clock=ManualClock(), max_calls=1).of(tenant()), asyncio.Event()
 
     async def run() -> None:
         async with allowance.running:
@@ -169,7 +170,7 @@ async def test_more_than_the_queue_holds_are_turned_away() -> None:
 
 @pytest.mark.parametrize(("per_second", "at_once"), [(1, 1), (20, 1), (21, 2), (70, 4), (10_000, 8)])
 async def test_no_more_requests_run_at_once_than_the_quota_needs(per_second: int, at_once: int) -> None:
-    limits = TenantLimitsCache(clock=Clock(), max_calls=16)
+    limits = TenantLimitsCache(clock=ManualClock(), max_calls=16)
     running = limits.of(tenant(requests_per_second=10)).running
     assert limits.of(tenant(requests_per_second=per_second)).running is running
     leave, inside = asyncio.Event(), 0

@@ -13,8 +13,7 @@ from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageHour, UsageRepository
 from keyfence.usage.ledger import HOUR_SECONDS, UsageFlusher, UsageLedger
 from keyfence_iam.tenant import TenantId
-
-from .tenants import Clock
+from tests.fakes.clock import ManualClock
 
 ACME, ACMECORP = TenantId("acme"), TenantId("acmecorp")
 HOUR = 500_000 * HOUR_SECONDS
@@ -48,7 +47,7 @@ class Shelf:
 
 @dataclass
 class Scene:
-    clock: Clock = field(default_factory=lambda: Clock(HOUR))
+    clock: ManualClock = field(default_factory=lambda: ManualClock(HOUR))
     shelf: Shelf = field(default_factory=Shelf)
     ledger: UsageLedger = field(init=False)
 

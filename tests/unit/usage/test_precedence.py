@@ -9,26 +9,27 @@ from keyfence.admission.admission import MAX_YIELD_SECONDS, Admission, AdmittedR
 from keyfence.admission.tenant_limits import LOW_PRIORITY_SECONDS, OverQuota, TenantLimitsCache
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.usage.ledger import UsageLedger
+from tests.fakes.clock import ManualClock
 
-from .tenants import Clock, tenant
+from .tenants import tenant
 
 PATIENTLY = 5
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def admission(clock: Clock) -> Iterator[Admission]:
+def admission(clock: ManualClock) -> Iterator[Admission]:
     made = Admission(limits=TenantLimitsCache(clock=clock), ledger=UsageLedger(), total=CapacityMeter())
     yield made
     assert made.priority._running == 0, "who has gone is not waited for"
     assert not made.priority._waiting
 
 
-def over_its_quota(admission: Admission, clock: Clock) -> AdmittedRequest:
+def over_its_quota(admission: Admission, clock: ManualClock) -> AdmittedRequest:
     """One of its requests that is let in just after another was not."""
     loud = tenant("loud", requests_per_second=1_000)
     for _ in range(2_000):
@@ -44,7 +45,7 @@ async def _as_far_as_it_comes() -> None:
         await asyncio.sleep(0)
 
 
-async def test_it_begins_when_its_neighbour_has_ended(admission: Admission, clock: Clock) -> None:
+async def test_it_begins_when_its_neighbour_has_ended(admission: Admission, clock: ManualClock) -> None:
     turn, seen = over_its_quota(admission, clock), list[str]()
 
     async def loud() -> None:
@@ -59,7 +60,7 @@ async def test_it_begins_when_its_neighbour_has_ended(admission: Admission, cloc
     assert seen == ["quiet", "loud"]
 
 
-async def test_between_its_calls_it_lets_others_pass(admission: Admission, clock: Clock) -> None:
+async def test_between_its_calls_it_lets_others_pass(admission: Admission, clock: ManualClock) -> None:
     turn, seen = over_its_quota(admission, clock), list[str]()
     called, arrived = asyncio.Event(), asyncio.Event()
 
@@ -80,7 +81,7 @@ async def test_between_its_calls_it_lets_others_pass(admission: Admission, clock
     assert seen == ["quiet", "loud"]
 
 
-async def test_its_patience_is_one_for_the_whole_request(admission: Admission, clock: Clock) -> None:
+async def test_its_patience_is_one_for_the_whole_request(admission: Admission, clock: ManualClock) -> None:
     turn = over_its_quota(admission, clock)
 
     async def loud() -> None:
@@ -93,13 +94,13 @@ async def test_its_patience_is_one_for_the_whole_request(admission: Admission, c
         await asyncio.wait_for(loud(), PATIENTLY)
 
 
-async def test_where_nobody_else_is_it_does_not_wait(admission: Admission, clock: Clock) -> None:
+async def test_where_nobody_else_is_it_does_not_wait(admission: Admission, clock: ManualClock) -> None:
     turn = over_its_quota(admission, clock)
     async with turn.running("users", writes=False), turn.slot:
         assert turn.slot.yield_seconds == pytest.approx(MAX_YIELD_SECONDS, abs=MAX_YIELD_SECONDS / 2)
 
 
-async def test_a_while_after_it_was_refused_it_is_like_any_other(admission: Admission, clock: Clock) -> None:
+async def test_a_while_after_it_was_refused_it_is_like_any_other(admission: Admission, clock: ManualClock) -> None:
     over_its_quota(admission, clock)
     clock.now += LOW_PRIORITY_SECONDS
     turn = admission.admit(tenant("loud", requests_per_second=1_000))
@@ -107,14 +108,14 @@ async def test_a_while_after_it_was_refused_it_is_like_any_other(admission: Admi
         assert turn.slot.yield_seconds == 0.0
 
 
-async def test_who_stays_within_its_quota_waits_for_nobody(admission: Admission, clock: Clock) -> None:
+async def test_who_stays_within_its_quota_waits_for_nobody(admission: Admission, clock: ManualClock) -> None:
     async with over_its_quota(admission, clock).running("users", writes=False):
         turn = admission.admit(tenant("quiet"))
         async with turn.running("users", writes=False), turn.slot:
             assert turn.slot.yield_seconds == 0.0
 
 
-async def test_who_gives_up_waiting_is_not_waited_for(admission: Admission, clock: Clock) -> None:
+async def test_who_gives_up_waiting_is_not_waited_for(admission: Admission, clock: ManualClock) -> None:
     turn = over_its_quota(admission, clock)
     async with admission.admit(tenant("quiet")).running("users", writes=False):
         waiting = asyncio.ensure_future(turn.running("users", writes=False).__aenter__())
@@ -125,7 +126,9 @@ async def test_who_gives_up_waiting_is_not_waited_for(admission: Admission, cloc
     assert admission.limits.of(turn.tenant).running.is_idle
 
 
-async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(admission: Admission, clock: Clock) -> None:
+async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(
+    admission: Admission, clock: ManualClock
+) -> None:
     """More of it wait than its bucket ever let in at once: so they are served more slowly than they may come."""
     turn = over_its_quota(admission, clock)
     assert turn.limits.has_low_priority(clock.now)

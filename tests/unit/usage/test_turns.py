@@ -11,13 +11,14 @@ from keyfence.admission.tenant_limits import LOG_INTERVAL_SECONDS, MAX_WAITING, 
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.ledger import UsageLedger
+from tests.fakes.clock import ManualClock
 
-from .tenants import Clock, tenant
+from .tenants import tenant
 
 
 @dataclass
 class Scene:
-    clock: Clock = field(default_factory=Clock)
+    clock: ManualClock = field(default_factory=ManualClock)
     max_calls: int = 16
     admission: Admission = field(init=False)
 

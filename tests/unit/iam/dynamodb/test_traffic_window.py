@@ -1,30 +1,19 @@
 """A traffic window counts units by key and time step, and drops steps that are too old."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, STEPS_PER_WINDOW, TrafficCounts, TrafficWindow
+from tests.fakes.clock import ManualClock
 
 START = 1_000_000.0
 FIRST = int(START // STEP_SECONDS)
 
 
-@dataclass
-class Clock:
-    """A clock that the test sets."""
-
-    seconds: float = START
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 def test_a_step_adds_up_its_own_units_only() -> None:
-    clock = Clock()
+    clock = ManualClock(START)
     window: TrafficWindow[str] = TrafficWindow(clock)
     for second in (0, 9.9, 10, 25):
-        clock.seconds = START + second
+        clock.now = START + second
         window.add("a", 1.5, 2.0)
     assert window.steps("a") == {
         FIRST: TrafficCounts(3.0, 4.0),
@@ -37,18 +26,18 @@ def test_a_step_adds_up_its_own_units_only() -> None:
     ("later", "steps"), [(STEP_SECONDS * STEPS_PER_WINDOW - 0.1, 1), (STEP_SECONDS * STEPS_PER_WINDOW, 0)]
 )
 def test_a_step_older_than_the_window_is_dropped(later: float, steps: int) -> None:
-    clock = Clock()
+    clock = ManualClock(START)
     window: TrafficWindow[str] = TrafficWindow(clock)
     window.add("a", 1.0, 0.0)
-    clock.seconds += later
+    clock.now += later
     assert len(window.steps("a")) == steps
 
 
 def test_the_number_of_steps_and_of_keys_in_a_step_is_bounded() -> None:
-    clock = Clock()
+    clock = ManualClock(START)
     window: TrafficWindow[int] = TrafficWindow(clock, size=5)
     for second in range(200):
-        clock.seconds = START + second
+        clock.now = START + second
         for key in range(20):
             window.add(key, 0.5, 0.0)
     sketches = list(window.recent())
@@ -56,19 +45,19 @@ def test_the_number_of_steps_and_of_keys_in_a_step_is_bounded() -> None:
 
 
 def test_the_length_and_number_of_steps_are_parameters() -> None:
-    clock = Clock()
+    clock = ManualClock(START)
     window: TrafficWindow[str] = TrafficWindow(clock, step_seconds=1, steps_kept=3)
     for second in range(5):
-        clock.seconds = START + second
+        clock.now = START + second
         window.add("a", 0.0, 1.0)
     assert window.steps("a") == {int(START) + second: TrafficCounts(0.0, 1.0) for second in (2, 3, 4)}
 
 
 def test_a_clock_that_goes_back_counts_into_the_newest_step() -> None:
-    clock = Clock()
+    clock = ManualClock(START)
     window: TrafficWindow[str] = TrafficWindow(clock)
     window.add("a", 0.0, 1.0)
-    clock.seconds -= 3600
+    clock.now -= 3600
     window.add("a", 0.0, 1.0)
     assert window.steps("a") == {FIRST: TrafficCounts(0.0, 2.0)}
     assert window.load("a") == 0.002

@@ -11,18 +11,9 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import SessionSpec, SessionUnavailable, tenant_session
 from keyfence_iam.tenant import TenantId
+from tests.fakes.clock import ManualClock
 
 PATIENT = 60.0
-
-
-@dataclass(slots=True)
-class Clock:
-    """Seconds that pass when somebody says so."""
-
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass(slots=True)
@@ -60,7 +51,7 @@ class Scene:
     """A vending, the clock it reads and the STS it asks."""
 
     vending: SessionCache
-    clock: Clock
+    clock: ManualClock
     sts: ScriptedSts
 
     async def use(self, wanted: SessionSpec) -> str:
@@ -81,7 +72,7 @@ class Scene:
 
 
 def scene(**given: Any) -> Scene:
-    clock, sts = Clock(), ScriptedSts()
+    clock, sts = ManualClock(), ScriptedSts()
     options: dict[str, Any] = {"clock": clock, "random_share": lambda: 1.0, **given}
     return Scene(SessionCache(sts, **options), clock, sts)
 

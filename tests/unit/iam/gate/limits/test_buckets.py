@@ -6,8 +6,7 @@ from hypothesis import strategies as some
 
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitKind
 from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
-
-from .clock import Clock
+from tests.fakes.clock import ManualClock
 
 RATES = PartitionRates(read=30, write=10, burst_seconds=2)
 
@@ -27,11 +26,11 @@ def given_out(buckets: PartitionBuckets, one: PartitionUnits, most: int = 1000) 
 
 @pytest.mark.parametrize(("kind", "burst"), [("read", 60), ("write", 20)])
 def test_an_untouched_partition_has_its_burst(kind: UnitKind, burst: float) -> None:
-    assert given_out(PartitionBuckets(RATES, Clock()), claim(kind=kind)) == burst
+    assert given_out(PartitionBuckets(RATES, ManualClock()), claim(kind=kind)) == burst
 
 
 def test_units_come_back_at_the_rate_and_are_saved_up_to_the_burst() -> None:
-    clock = Clock()
+    clock = ManualClock()
     buckets = PartitionBuckets(RATES, clock)
     given_out(buckets, claim())
     clock.now += 0.5
@@ -41,7 +40,7 @@ def test_units_come_back_at_the_rate_and_are_saved_up_to_the_burst() -> None:
 
 
 def test_reads_writes_indexes_tables_and_neighbours_do_not_share() -> None:
-    buckets = PartitionBuckets(RATES, Clock())
+    buckets = PartitionBuckets(RATES, ManualClock())
     given_out(buckets, claim("TENANT#a1#X"))
     others = [claim("TENANT#a1#X", kind="read"), claim("TENANT#a1#X", index="GSI1"), claim("TENANT#a10#X")]
     assert all(buckets.is_open(other) for other in others)
@@ -50,7 +49,7 @@ def test_reads_writes_indexes_tables_and_neighbours_do_not_share() -> None:
 
 
 def test_a_debt_has_to_be_paid_before_it_opens() -> None:
-    clock = Clock()
+    clock = ManualClock()
     buckets = PartitionBuckets(RATES, clock)
     buckets.take([claim(units=50)])
     clock.now += 3
@@ -60,14 +59,14 @@ def test_a_debt_has_to_be_paid_before_it_opens() -> None:
 
 
 def test_what_is_given_back_is_never_more_than_the_burst() -> None:
-    buckets = PartitionBuckets(RATES, Clock())
+    buckets = PartitionBuckets(RATES, ManualClock())
     buckets.take([claim(units=5)])
     buckets.give_back([claim(units=500)])
     assert given_out(buckets, claim()) == 20
 
 
 def test_no_more_buckets_are_kept_than_said_and_one_in_debt_that_is_called_upon_is_kept() -> None:
-    buckets = PartitionBuckets(RATES, Clock(), kept=10)
+    buckets = PartitionBuckets(RATES, ManualClock(), kept=10)
     buckets.take([claim("DEBT", 1000)])
     for number in range(100):
         buckets.take([claim(str(number))])
@@ -79,7 +78,7 @@ def test_no_more_buckets_are_kept_than_said_and_one_in_debt_that_is_called_upon_
 def test_over_any_time_no_more_is_given_than_the_rate_the_burst_and_the_last_call(
     steps: list[tuple[float, float]],
 ) -> None:
-    clock = Clock()
+    clock = ManualClock()
     buckets, start, taken = PartitionBuckets(RATES, clock), clock.now, 0.0
     for pause, units in steps:
         clock.now += pause

@@ -7,10 +7,9 @@ from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from tests.fakes.clock import ManualClock
 from tests.unit.iam.gate.server.caller import GET, TABLE, gate_before, tenant, unfenced
 from tests.unit.iam.gate.server.engine import ScriptedEngine, response
-
-from .clock import Clock
 
 KEY = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 READING = PartitionUnits(Partition("keyfence", None, "TENANT#acme#A"), "read", 0.5)
@@ -29,7 +28,7 @@ def operations(engine: ScriptedEngine) -> list[str]:
 
 
 def emptied(*claims: PartitionUnits) -> PartitionLimits:
-    limits = PartitionLimits(now=Clock())
+    limits = PartitionLimits(now=ManualClock())
     limits.buckets.take(claim._replace(units=5000) for claim in claims)
     return limits
 
@@ -49,7 +48,7 @@ async def test_whom_an_index_turns_away_costs_the_engine_one_read() -> None:
 
 
 async def test_a_call_that_ends_without_an_answer_gives_back_what_it_took() -> None:
-    limits = PartitionLimits(PartitionRates(read=1), now=Clock())
+    limits = PartitionLimits(PartitionRates(read=1), now=ManualClock())
     async with gate_before(otherwise=None, limits=limits) as (gate, _):
         replies = [await tenant(gate).call("GetItem", GET) for _ in range(5)]
     assert {reply.status for reply in replies} == {500}
@@ -59,7 +58,7 @@ async def test_a_call_that_ends_without_an_answer_gives_back_what_it_took() -> N
 async def test_a_call_that_a_fault_ends_before_the_engine_is_charged_to_nobody_and_one_whose_answer_is_lost_is() -> (
     None
 ):
-    limits = PartitionLimits(now=Clock())
+    limits = PartitionLimits(now=ManualClock())
     async with gate_before(limits=limits, faults=[Fault(kind="throttle")]) as (gate, _):
         await tenant(gate).call("GetItem", GET)
         assert limits.seen()["partitions"] == []
@@ -82,7 +81,7 @@ async def test_a_scan_is_charged_to_the_partitions_of_what_it_shows_and_never_tu
 
 async def test_an_index_that_is_added_through_the_gate_is_charged_at_once() -> None:
     description: dict[str, Any] = {**TABLE, "GlobalSecondaryIndexes": []}
-    limits = PartitionLimits(now=Clock())
+    limits = PartitionLimits(now=ManualClock())
     async with gate_before(description, limits=limits) as (gate, _):
         caller = unfenced(gate)
         await caller.call("PutItem", put(GSI1PK=LISTED.partition.key))
@@ -95,7 +94,7 @@ async def test_an_index_that_is_added_through_the_gate_is_charged_at_once() -> N
 
 async def test_a_body_that_is_no_item_is_left_to_the_engine_to_refuse() -> None:
     refusal = response(400, b'{"__type":"com.amazon.coral.validate#ValidationException"}')
-    limits = PartitionLimits(now=Clock())
+    limits = PartitionLimits(now=ManualClock())
     strange = {"PK": {"S": "TENANT#acme#A"}, "SK": {"L": [{"X": 1}, 7]}, "d": {"N": 5}}
     body = json.dumps({"TableName": "keyfence", "Item": strange}).encode()
     async with gate_before(otherwise=refusal, limits=limits) as (gate, engine):
@@ -108,6 +107,6 @@ async def test_a_body_that_is_no_item_is_left_to_the_engine_to_refuse() -> None:
 async def test_a_scan_of_a_table_with_a_numeric_partition_key_is_forwarded_without_a_limit() -> None:
     numeric = {**TABLE, "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "N"}]}
     answer = response(200, b'{"Items":[]}')
-    async with gate_before(numeric, otherwise=answer, limits=PartitionLimits(now=Clock())) as (gate, _):
+    async with gate_before(numeric, otherwise=answer, limits=PartitionLimits(now=ManualClock())) as (gate, _):
         reply = await unfenced(gate).call("Scan", b'{"TableName":"keyfence"}')
     assert (reply.status, reply.content) == (200, {"Items": []})

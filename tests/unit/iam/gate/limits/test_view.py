@@ -13,9 +13,8 @@ from botocore.credentials import ReadOnlyCredentials
 
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from tests.fakes.clock import ManualClock
 from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, Caller, Reply, exchange, gate_before, process, tenant
-
-from .clock import Clock
 
 ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator")
 
@@ -38,7 +37,7 @@ async def look(caller: Caller, service: str = "dynamodb") -> Reply:
 
 
 async def test_the_provisioner_sees_what_was_used() -> None:
-    async with limited(PartitionLimits(now=Clock())) as gate:
+    async with limited(PartitionLimits(now=ManualClock())) as gate:
         assert (await tenant(gate).call("GetItem", GET)).status == 200
         reply = await look(process(gate, "provisioner"))
     assert reply.status == 200
@@ -48,14 +47,14 @@ async def test_the_provisioner_sees_what_was_used() -> None:
 
 
 async def test_a_tenant_and_the_roles_of_the_service_do_not() -> None:
-    async with limited(PartitionLimits(now=Clock())) as gate:
+    async with limited(PartitionLimits(now=ManualClock())) as gate:
         callers = [tenant(gate), tenant(gate, role="tenant-read"), *(process(gate, role) for role in ROLES)]
         replies = [await look(caller) for caller in callers]
     assert {(reply.status, reply.error) for reply in replies} == {(400, "AccessDeniedException")}
 
 
 async def test_a_restricted_session_of_the_provisioner_does_not() -> None:
-    async with limited(PartitionLimits(now=Clock())) as gate:
+    async with limited(PartitionLimits(now=ManualClock())) as gate:
         grant = gate.sessions.issue_service_session("provisioner").session.grant
         policy = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
         restricted = gate.sessions.begin(replace(grant, policy=policy)).credentials
@@ -63,7 +62,7 @@ async def test_a_restricted_session_of_the_provisioner_does_not() -> None:
 
 
 async def test_nobody_does_without_a_good_signature() -> None:
-    async with limited(PartitionLimits(now=Clock())) as gate:
+    async with limited(PartitionLimits(now=ManualClock())) as gate:
         provisioner = process(gate, "provisioner")
         forged = Caller(gate, replace(provisioner.credentials, secret_key="x"))
         unsigned = await exchange(gate.url, b"GET /traffic HTTP/1.1\r\nhost: x\r\n\r\n")
@@ -82,7 +81,7 @@ async def test_a_gate_without_limits_has_none_to_show() -> None:
 async def test_who_asks_what_it_consumed_gets_the_engines_own_bytes(asked: dict[str, Any]) -> None:
     body = b'{ "Item":{},"ConsumedCapacity":{"CapacityUnits":0.5}}'
     answer = b"HTTP/1.1 200 OK\r\nx-amz-crc32: 1\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
-    async with gate_before(otherwise=answer, limits=PartitionLimits(now=Clock())) as (gate, engine):
+    async with gate_before(otherwise=answer, limits=PartitionLimits(now=ManualClock())) as (gate, engine):
         reply = await tenant(gate).call("GetItem", json.dumps({**json.loads(GET), **asked}).encode())
     assert (reply.body == body) == bool(asked)
     assert json.loads(engine.requests[-1][1])["ReturnConsumedCapacity"] == "TOTAL"
@@ -98,7 +97,7 @@ async def test_a_gate_without_limits_forwards_byte_for_byte_and_asks_nothing_of_
 
 
 async def test_a_call_that_the_engine_never_answered_is_not_charged() -> None:
-    async with gate_before(otherwise=None, limits=PartitionLimits(now=Clock())) as (gate, _):
+    async with gate_before(otherwise=None, limits=PartitionLimits(now=ManualClock())) as (gate, _):
         assert (await tenant(gate).call("GetItem", GET)).status == 500
         assert gate.limits is not None
         assert gate.limits.seen()["partitions"] == []

@@ -1,0 +1,1 @@
+"""Stand-ins that need no network: clocks, DynamoDB in memory, STS, identity providers."""
