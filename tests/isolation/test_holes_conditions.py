@@ -36,7 +36,7 @@ def ours_open(call: Call, tenant: str | None = "a1") -> list[str]:
 
 
 def names(policy: Policy) -> set[tuple[str, str]]:
-    return {(finding.hole, finding.name) for finding in lint(policy)}
+    return {(finding.code, finding.name) for finding in lint(policy)}
 
 
 @pytest.mark.parametrize("call", [SCAN, DESCRIBE, DELETE_TABLE, PARTIQL_SCAN], ids=lambda call: str(call[0]))

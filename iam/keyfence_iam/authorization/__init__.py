@@ -1,7 +1,12 @@
 """Calls to DynamoDB as the questions that they put to IAM."""
 
 from keyfence_iam.authorization.arns import ArnScope
-from keyfence_iam.authorization.expansion import SUPPORTED_OPERATIONS, UnknownTable, authorizations_for, tables_needed
+from keyfence_iam.authorization.authorizations import (
+    SUPPORTED_OPERATIONS,
+    UnknownTable,
+    authorizations_for,
+    tables_needed,
+)
 from keyfence_iam.dynamodb.index_keys import index_keys_written
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 from keyfence_iam.dynamodb.table_schema import TableSchema

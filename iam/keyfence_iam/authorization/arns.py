@@ -81,19 +81,19 @@ class NamedTable:
     """A named table; without `keys` nothing is known of what leads its items."""
 
     arn: str
-    keys: TableSchema | None
+    schema: TableSchema | None
 
     def resource(self, index: str | None) -> str:
         return self.arn if index is None else index_arn(self.arn, index)
 
-    def led_by(self, items: Iterable[Mapping[str, Any]]) -> dict[str, ContextValue]:
-        if self.keys is None:
+    def leading_keys(self, items: Iterable[Mapping[str, Any]]) -> dict[str, ContextValue]:
+        if self.schema is None:
             return {}
-        return leading_keys([[key_string(_required(item, self.keys.partition_key)) for item in items]])
+        return leading_keys([[key_string(_required(item, self.schema.partition_key)) for item in items]])
 
-    def keep(self, changed: Iterable[str]) -> None:
+    def reject_key_update(self, changed: Iterable[str]) -> None:
         """DynamoDB refuses to move an item; an engine that does would move it past these questions."""
-        if self.keys is not None and self.keys.partition_key in changed:
+        if self.schema is not None and self.schema.partition_key in changed:
             raise UnsupportedRequest("an update that changes the partition key")
 
 
@@ -107,17 +107,17 @@ def _required(item: Mapping[str, Any], partition: str) -> object:
 class NamedTables:
     """The tables of a place, and which of those that were named and must be known are not."""
 
-    place: ArnScope
-    keys: Mapping[str, TableSchema]
+    scope: ArnScope
+    schemas: Mapping[str, TableSchema]
     unknown: set[str] = field(default_factory=set)
 
     def resource(self, named: str) -> str:
         """The table's ARN, where its keys do not matter."""
-        return self.place.locate(named).arn
+        return self.scope.locate(named).arn
 
-    def named(self, named: str) -> NamedTable:
-        location = self.place.locate(named)
-        keys = None if location.name is None else self.keys.get(location.name)
+    def get(self, named: str) -> NamedTable:
+        location = self.scope.locate(named)
+        keys = None if location.name is None else self.schemas.get(location.name)
         if keys is None:
             self.unknown.add(location.name or location.arn)
         return NamedTable(location.arn, keys)

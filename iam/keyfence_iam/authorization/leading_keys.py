@@ -49,10 +49,10 @@ def _only(compared: list[Equality], attribute: str) -> str:
 
 
 def _expressed(call: Parameters) -> Iterator[Equality]:
-    for term in parse_condition(string(call, "KeyConditionExpression")).terms:
-        if not term.compares:
+    for term in parse_condition(string(call, "KeyConditionExpression")).conjuncts:
+        if not term.is_key_comparison:
             raise UnsupportedRequest("a key condition compares attributes with values")
-        yield resolve(term.roots[0], call), ... if term.equals is None else _given(term.equals, call)
+        yield resolve(term.attributes[0], call), ... if term.equal_to is None else _given(term.equal_to, call)
 
 
 def _given(placeholder: str, call: Parameters) -> object:

@@ -14,14 +14,14 @@ from keyfence_iam.dynamodb.parameters import (
     optional_attributes,
     optional_mapping,
     string,
-    texts,
+    strings,
 )
 
 _EXPRESSIONS: Mapping[str, Callable[[str], Iterable[str]]] = {
-    "KeyConditionExpression": lambda written: parse_condition(written).roots,
-    "FilterExpression": lambda written: parse_condition(written).roots,
-    "ConditionExpression": lambda written: parse_condition(written).roots,
-    "UpdateExpression": lambda written: parse_update(written).roots,
+    "KeyConditionExpression": lambda written: parse_condition(written).attributes,
+    "FilterExpression": lambda written: parse_condition(written).attributes,
+    "ConditionExpression": lambda written: parse_condition(written).attributes,
+    "UpdateExpression": lambda written: parse_update(written).attributes,
     "ProjectionExpression": parse_projection,
 }
 _LEGACY_MAPS = ("KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates")
@@ -48,7 +48,7 @@ def changed_attributes(call: Parameters) -> set[str]:
     """The attributes that an update changes, in either form."""
     found = set(optional_mapping(call, "AttributeUpdates"))
     if call.get("UpdateExpression") is not None:
-        found.update(resolve(root, call) for root in parse_update(string(call, "UpdateExpression")).targets)
+        found.update(resolve(root, call) for root in parse_update(string(call, "UpdateExpression")).changed)
     return found
 
 
@@ -83,7 +83,7 @@ def _check_placeholders(call: Parameters) -> None:
 
 def _legacy(call: Parameters, name: str) -> Iterable[str]:
     if name == "AttributesToGet":
-        return texts(call, name)
+        return strings(call, name)
     if name == "ConditionalOperator":
         return ()
     found = mapping(call, name)
@@ -118,9 +118,9 @@ def apply_changes(item: Item, changed: tuple[AttributeChange, ...]) -> Item:
 
 def _expressed(call: Parameters) -> Iterator[AttributeChange]:
     values, read = optional_mapping(call, "ExpressionAttributeValues"), parse_update(string(call, "UpdateExpression"))
-    stored = {one.root: values.get(one.value, ...) if one.value else ... for one in read.assignments}
+    stored = {one.attribute: values.get(one.placeholder, ...) if one.placeholder else ... for one in read.assignments}
     gone = dict.fromkeys(read.removed)
-    for root in dict.fromkeys(read.targets):
+    for root in dict.fromkeys(read.changed):
         yield AttributeChange(resolve(root, call), stored[root] if root in stored else gone.get(root, ...))
 
 

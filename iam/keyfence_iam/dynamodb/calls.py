@@ -9,7 +9,7 @@ from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.attributes import attribute_changes
 from keyfence_iam.dynamodb.capacity import TRANSACTION_FACTOR, Partition
 from keyfence_iam.dynamodb.costs import ItemKey, ItemRead, ItemWrite, WriteKind, returns_whole_items
-from keyfence_iam.dynamodb.expressions.grammar import Literal, Node, Parameter
+from keyfence_iam.dynamodb.expressions.grammar import LiteralValue, Node, Parameter
 from keyfence_iam.dynamodb.expressions.partiql import PartiQLStatement, parse_statement
 from keyfence_iam.dynamodb.parameters import (
     Parameters,
@@ -34,29 +34,29 @@ class StatementCall:
     parameters: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def of(cls, call: Parameters) -> "StatementCall":
+    def parse(cls, call: Parameters) -> "StatementCall":
         given = [] if call.get("Parameters") is None else array(call, "Parameters")
         found = cls(
             parse_statement(string(call, "Statement")), tuple(attribute_value(one, "Parameters") for one in given)
         )
-        if len(given) != found.statement.parameters:
+        if len(given) != found.statement.parameter_count:
             raise UnsupportedRequest("the statement has another number of parameters")
         return found
 
-    def text_of(self, node: Node) -> str:
+    def key_string(self, node: Node) -> str:
         """The value of a partition key."""
         if isinstance(node, Parameter):
             return key_string(self.parameters[node.position])
-        return key_string({"S": node.text} if isinstance(node, Literal) else {"M": {}})
+        return key_string({"S": node.text} if isinstance(node, LiteralValue) else {"M": {}})
 
 
 def statement_calls(call: Parameters, name: str, known: frozenset[str]) -> Iterator[StatementCall]:
     for one in array(call, name):
         reject_unknown(as_mapping(one, name), known, name)
-        yield StatementCall.of(one)
+        yield StatementCall.parse(one)
 
 
-def transacted(call: Parameters) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def transaction_writes(call: Parameters) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The kind and the parameters of every write, each of exactly one kind."""
     for one in array(call, "TransactItems"):
         write = as_mapping(one, "TransactItems")
@@ -67,7 +67,7 @@ def transacted(call: Parameters) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield kind, write[kind]
 
 
-def written(requests: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def batch_writes(requests: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """`Item` or `Key`, and its attributes, of every request in a batch."""
     for request in requests:
         match as_mapping(request, "a write request"):
@@ -178,13 +178,13 @@ def _single(verb: WriteKind) -> Callable[[Parameters, TableSchemas], Iterator[It
 
 def _batch_write(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
     for named, requests in call["RequestItems"].items():
-        for kind, item in written(requests):
+        for kind, item in batch_writes(requests):
             verb: WriteKind = "Put" if kind == "Item" else "Delete"
             yield _write(verb, {"TableName": named, kind: item}, schemas)
 
 
 def _transact_write(call: Parameters, schemas: TableSchemas) -> Iterator[ItemWrite]:
-    for kind, write in transacted(call):
+    for kind, write in transaction_writes(call):
         yield _write(_VERBS[kind], write, schemas, factor=TRANSACTION_FACTOR)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.attributes import resolve
-from keyfence_iam.dynamodb.calls import StatementCall, statement_calls, transacted, written
+from keyfence_iam.dynamodb.calls import StatementCall, batch_writes, statement_calls, transaction_writes
 from keyfence_iam.dynamodb.expressions.expression import parse_update
-from keyfence_iam.dynamodb.expressions.grammar import Literal, Node, Parameter
+from keyfence_iam.dynamodb.expressions.grammar import LiteralValue, Node, Parameter
 from keyfence_iam.dynamodb.parameters import (
     Parameters,
     UnsupportedRequest,
@@ -20,7 +20,7 @@ from keyfence_iam.dynamodb.parameters import (
 )
 from keyfence_iam.dynamodb.table_schema import TableSchema
 
-Stored = tuple[str, str | None]
+WrittenKey = tuple[str, str | None]
 """An attribute and its new value: None where it is not a text, or is not known before it is stored."""
 
 Known = Callable[[str], frozenset[str]]
@@ -29,7 +29,7 @@ Known = Callable[[str], frozenset[str]]
 
 def index_keys_written(
     operation: str, parameters: Mapping[str, Any], keys: Mapping[str, TableSchema]
-) -> Iterator[Stored]:
+) -> Iterator[WrittenKey]:
     """Of every form of write; calls that write nothing yield nothing."""
     writer = _WRITERS.get(operation)
     return iter(()) if writer is None else writer(parameters, _known(keys))
@@ -45,15 +45,15 @@ def _known(keys: Mapping[str, TableSchema]) -> Known:
     return known
 
 
-def _put(call: Parameters, known: Known) -> Iterator[Stored]:
+def _put(call: Parameters, known: Known) -> Iterator[WrittenKey]:
     return _item(attributes(call, "Item"), known(string(call, "TableName")))
 
 
-def _item(item: Mapping[str, Any], watched: frozenset[str]) -> Iterator[Stored]:
+def _item(item: Mapping[str, Any], watched: frozenset[str]) -> Iterator[WrittenKey]:
     return ((name, _text(item[name])) for name in item if name in watched)
 
 
-def _update(call: Parameters, known: Known) -> Iterator[Stored]:
+def _update(call: Parameters, known: Known) -> Iterator[WrittenKey]:
     watched = known(string(call, "TableName"))
     if call.get("UpdateExpression") is not None:
         yield from (stored for stored in _expressed(call) if stored[0] in watched)
@@ -62,48 +62,48 @@ def _update(call: Parameters, known: Known) -> Iterator[Stored]:
             yield name, _text(change.get("Value")) if change.get("Action", "PUT") == "PUT" else None
 
 
-def _expressed(call: Parameters) -> Iterator[Stored]:
+def _expressed(call: Parameters) -> Iterator[WrittenKey]:
     values = optional_mapping(call, "ExpressionAttributeValues")
     for one in parse_update(string(call, "UpdateExpression")).assignments:
-        yield resolve(one.root, call), _text(values.get(one.value)) if one.value else None
+        yield resolve(one.attribute, call), _text(values.get(one.placeholder)) if one.placeholder else None
 
 
-def _batch(call: Parameters, known: Known) -> Iterator[Stored]:
+def _batch(call: Parameters, known: Known) -> Iterator[WrittenKey]:
     for named in mapping(call, "RequestItems"):
-        for kind, item in written(array(mapping(call, "RequestItems"), named)):
+        for kind, item in batch_writes(array(mapping(call, "RequestItems"), named)):
             if kind == "Item":
                 yield from _item(item, known(named))
 
 
-def _transaction(call: Parameters, known: Known) -> Iterator[Stored]:
-    for kind, write in transacted(call):
+def _transaction(call: Parameters, known: Known) -> Iterator[WrittenKey]:
+    for kind, write in transaction_writes(call):
         if kind in {"Put", "Update"}:
             yield from (_put if kind == "Put" else _update)(write, known)
 
 
-def _statement(call: Parameters, known: Known) -> Iterator[Stored]:
-    return _executed(StatementCall.of(call), known)
+def _statement(call: Parameters, known: Known) -> Iterator[WrittenKey]:
+    return _executed(StatementCall.parse(call), known)
 
 
-def _statements(name: str, allowed: frozenset[str]) -> Callable[[Parameters, Known], Iterator[Stored]]:
-    def read(call: Parameters, known: Known) -> Iterator[Stored]:
+def _statements(name: str, allowed: frozenset[str]) -> Callable[[Parameters, Known], Iterator[WrittenKey]]:
+    def read(call: Parameters, known: Known) -> Iterator[WrittenKey]:
         for execution in statement_calls(call, name, allowed):
             yield from _executed(execution, known)
 
     return read
 
 
-def _executed(execution: StatementCall, known: Known) -> Iterator[Stored]:
+def _executed(execution: StatementCall, known: Known) -> Iterator[WrittenKey]:
     watched = known(execution.statement.table)
-    for path, value in execution.statement.assigned:
-        if path.root in watched:
-            yield path.root, None if path.nested else _literal(execution, value)
+    for path, value in execution.statement.assignments:
+        if path.attribute in watched:
+            yield path.attribute, None if path.nested else _literal(execution, value)
 
 
 def _literal(execution: StatementCall, value: Node) -> str | None:
     if isinstance(value, Parameter):
         return _text(execution.parameters[value.position])
-    return value.text if isinstance(value, Literal) else None
+    return value.text if isinstance(value, LiteralValue) else None
 
 
 def _text(value: object) -> str | None:
@@ -111,7 +111,7 @@ def _text(value: object) -> str | None:
     return found if isinstance(found, str) else None
 
 
-_WRITERS: Mapping[str, Callable[[Parameters, Known], Iterator[Stored]]] = {
+_WRITERS: Mapping[str, Callable[[Parameters, Known], Iterator[WrittenKey]]] = {
     "PutItem": _put,
     "UpdateItem": _update,
     "BatchWriteItem": _batch,

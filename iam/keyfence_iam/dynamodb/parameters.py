@@ -13,7 +13,7 @@ ATTRIBUTE_TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", 
 Parameters = Mapping[str, Any]
 
 
-def optional_text(holder: Parameters, name: str) -> str | None:
+def optional_string(holder: Parameters, name: str) -> str | None:
     value = holder.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -48,7 +48,7 @@ def array(holder: Parameters, name: str) -> list[Any]:
     raise UnsupportedRequest(f"{name} is not a list")
 
 
-def texts(holder: Parameters, name: str) -> list[str]:
+def strings(holder: Parameters, name: str) -> list[str]:
     found = array(holder, name)
     if not all(isinstance(one, str) for one in found):
         raise UnsupportedRequest(f"{name} holds something that is not a text")

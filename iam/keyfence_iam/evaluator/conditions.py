@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from keyfence_iam.evaluator.assumptions import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
 from keyfence_iam.evaluator.matching import (
     ARN_SEGMENTS,
-    Comparand,
-    Filled,
+    CompiledValue,
     Matcher,
+    ResolvedPattern,
     arn_matcher,
     compile_pattern,
     pattern_text,
     string_matcher,
     substitute,
 )
-from keyfence_iam.evaluator.request import Context, ContextValue
+from keyfence_iam.evaluator.request import ConditionValues, ContextValue
+from keyfence_iam.evaluator.undocumented_behavior import ABSENT_KEY_SATISFIES_FOR_ANY_VALUE_IF_EXISTS
 from keyfence_iam.policy import Condition
 from keyfence_iam.policy import values as scalar
 from keyfence_iam.policy.operators import ConditionOperator, OperatorType, Relation, parse_operator
@@ -26,45 +26,47 @@ from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, parse_pa
 from keyfence_iam.policy.values import boolean
 
 RELATIONS: Mapping[Relation, Callable[[Any, Any], bool]] = {
-    "equal": relations.eq,
-    "less": relations.lt,
-    "at most": relations.le,
-    "more": relations.gt,
-    "at least": relations.ge,
+    "==": relations.eq,
+    "<": relations.lt,
+    "<=": relations.le,
+    ">": relations.gt,
+    ">=": relations.ge,
 }
 
 
-def compile_values(operator: ConditionOperator, values: tuple[str, ...], *, variables: bool) -> tuple[Comparand, ...]:
-    make = _MAKERS[operator.family]
-    return tuple(make(value, operator, variables and operator.takes_variables) for value in values)
+def compile_values(
+    operator: ConditionOperator, values: tuple[str, ...], *, replace_variables: bool
+) -> tuple[CompiledValue, ...]:
+    make = _MAKERS[operator.type]
+    return tuple(make(value, operator, replace_variables and operator.takes_variables) for value in values)
 
 
-def _text(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+def _text(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
     return compile_pattern(
         parse_pattern(value, variables=variables, wildcards=False), lambda atoms: pattern_text(atoms).__eq__
     )
 
 
-def _folded(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+def _folded(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
     return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _ignoring_case)
 
 
-def _ignoring_case(atoms: Filled) -> Matcher:
+def _ignoring_case(atoms: ResolvedPattern) -> Matcher:
     wanted = pattern_text(atoms).lower()
     return lambda found: found.lower() == wanted
 
 
-def _like(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+def _like(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
     return compile_pattern(parse_pattern(value, variables=variables), string_matcher)
 
 
-def _arn(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+def _arn(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
     segments = _segments(parse_pattern(value, variables=variables))
     if not any(isinstance(atom, Variable) for segment in segments for atom in segment):
         ready = arn_matcher([made for segment in segments if (made := substitute(segment, {})) is not None])
         return lambda _: ready
 
-    def in_context(context: Context) -> Matcher | None:
+    def in_context(context: ConditionValues) -> Matcher | None:
         made = [part for segment in segments if (part := substitute(segment, context)) is not None]
         return arn_matcher(made) if len(made) == len(segments) else None
 
@@ -84,47 +86,47 @@ def _segments(atoms: Pattern) -> list[list[PatternPart]]:
     return segments
 
 
-def _boolean(value: str, _: ConditionOperator, variables: bool) -> Comparand:
+def _boolean(value: str, _: ConditionOperator, variables: bool) -> CompiledValue:
     return compile_pattern(parse_pattern(value, variables=variables, wildcards=False), _same_truth)
 
 
-def _same_truth(atoms: Filled) -> Matcher:
+def _same_truth(atoms: ResolvedPattern) -> Matcher:
     wanted = pattern_text(atoms).lower()
     return lambda found: ("true" if scalar.boolean(found) else "false") == wanted
 
 
-def _ordered(read: Callable[[str], Decimal]) -> Callable[[str, ConditionOperator, bool], Comparand]:
-    def made(value: str, operator: ConditionOperator, _: bool) -> Comparand:
+def _ordered(read: Callable[[str], Decimal]) -> Callable[[str, ConditionOperator, bool], CompiledValue]:
+    def made(value: str, operator: ConditionOperator, _: bool) -> CompiledValue:
         relation, wanted = RELATIONS[operator.relation], read(value)
         return _always(lambda found: relation(read(found), wanted))
 
     return made
 
 
-def _binary(value: str, _: ConditionOperator, __: bool) -> Comparand:
+def _binary(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
     wanted = scalar.binary(value)
     return _always(lambda found: scalar.binary(found) == wanted)
 
 
-def _address(value: str, _: ConditionOperator, __: bool) -> Comparand:
+def _address(value: str, _: ConditionOperator, __: bool) -> CompiledValue:
     wanted = scalar.network(value)
     return _always(lambda found: scalar.address(found) in wanted)
 
 
-def _always(matcher: Matcher) -> Comparand:
+def _always(matcher: Matcher) -> CompiledValue:
     return lambda _: matcher
 
 
-_MAKERS: Mapping[OperatorType, Callable[[str, ConditionOperator, bool], Comparand]] = {
-    "text": _text,
-    "folded": _folded,
-    "like": _like,
+_MAKERS: Mapping[OperatorType, Callable[[str, ConditionOperator, bool], CompiledValue]] = {
+    "string": _text,
+    "string_ignore_case": _folded,
+    "string_like": _like,
     "arn": _arn,
-    "boolean": _boolean,
-    "number": _ordered(scalar.number),
-    "moment": _ordered(scalar.date),
+    "bool": _boolean,
+    "numeric": _ordered(scalar.number),
+    "date": _ordered(scalar.date),
     "binary": _binary,
-    "address": _address,
+    "ip_address": _address,
 }
 
 
@@ -135,9 +137,9 @@ class Comparison:
     condition: Condition
     operator: ConditionOperator
     key: str
-    comparands: tuple[Comparand, ...]
+    values: tuple[CompiledValue, ...]
 
-    def holds(self, context: Context) -> bool:
+    def holds(self, context: ConditionValues) -> bool:
         value = context.get(self.key)
         return self._without_value() if value is None else self._with_value(value, self._matchers(context))
 
@@ -160,9 +162,9 @@ class Comparison:
     def _one(self, value: str, matchers: list[Matcher]) -> bool:
         return any(matches(value) for matches in matchers) != self.operator.negated
 
-    def _matchers(self, context: Context) -> list[Matcher]:
+    def _matchers(self, context: ConditionValues) -> list[Matcher]:
         """Of the policy's values, those whose variables all have a value: the others match nothing."""
-        return [matcher for comparand in self.comparands if (matcher := comparand(context)) is not None]
+        return [matcher for comparand in self.values if (matcher := comparand(context)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,20 +173,22 @@ class NullCheck:
 
     condition: Condition
     key: str
-    absent: frozenset[bool]
+    accepted_absence: frozenset[bool]
 
-    def holds(self, context: Context) -> bool:
-        return (self.key not in context) in self.absent
+    def holds(self, context: ConditionValues) -> bool:
+        return (self.key not in context) in self.accepted_absence
 
 
 CompiledCondition = Comparison | NullCheck
 
 
-def compile_condition(condition: Condition, *, variables: bool) -> CompiledCondition:
+def compile_condition(condition: Condition, *, replace_variables: bool) -> CompiledCondition:
     operator = parse_operator(condition.operator)
     if operator is None:
         raise ValueError(f"{condition.operator!r} is not an operator")
     key = condition.key.lower()
-    if operator.family == "null":
+    if operator.type == "null":
         return NullCheck(condition, key, frozenset(boolean(value) for value in condition.values))
-    return Comparison(condition, operator, key, compile_values(operator, condition.values, variables=variables))
+    return Comparison(
+        condition, operator, key, compile_values(operator, condition.values, replace_variables=replace_variables)
+    )

@@ -12,14 +12,14 @@ PolicyType = Literal["identity", "boundary", "session", "resource"]
 class StatementId:
     """A statement: the kind of policy, which policy of that kind, which statement of it."""
 
-    kind: PolicyType
+    policy_type: PolicyType
     policy: int
     statement: int
     sid: str | None = None
 
     def __str__(self) -> str:
         named = f" ({self.sid})" if self.sid else ""
-        return f"{self.kind}[{self.policy}].Statement[{self.statement}]{named}"
+        return f"{self.policy_type}[{self.policy}].Statement[{self.statement}]{named}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Allowed:
     """Every kind of policy that was asked has a statement that allows it; `by` is the one that granted."""
 
     by: StatementId
-    delegated: bool = False
+    needs_identity_policy: bool = False
     """A trust policy's: the caller's account is trusted as a whole, so that its identity policies must allow it too."""
 
 
@@ -35,7 +35,7 @@ class Allowed:
 class Denied:
     """Refused by a statement (`by`), or because no statement of this kind allows it (`by` is None)."""
 
-    kind: PolicyType
+    policy_type: PolicyType
     by: StatementId | None = None
 
     @property
@@ -62,7 +62,7 @@ def access_denied_message(decision: Denied, asked: AuthorizationRequest, session
 
 
 def denial_reason(decision: Denied, action: str) -> str:
-    name = POLICY_TYPE_NAMES[decision.kind]
+    name = POLICY_TYPE_NAMES[decision.policy_type]
     if decision.explicit:
-        return f"with an explicit deny in {ARTICLES[decision.kind]} {name}"
+        return f"with an explicit deny in {ARTICLES[decision.policy_type]} {name}"
     return f"because no {name} allows the {action} action"

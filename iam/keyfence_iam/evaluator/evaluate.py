@@ -22,20 +22,20 @@ class Policies:
     boundary: tuple[Policy, ...] | None = None
     session: tuple[Policy, ...] | None = None
     resource: tuple[Policy, ...] = ()
-    denials: tuple[CompiledStatement, ...] = field(init=False, repr=False, compare=False)
-    grants: dict[PolicyType, tuple[CompiledStatement, ...]] = field(init=False, repr=False, compare=False)
+    deny_statements: tuple[CompiledStatement, ...] = field(init=False, repr=False, compare=False)
+    allow_statements: dict[PolicyType, tuple[CompiledStatement, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        everything = tuple(self.rules())
+        everything = tuple(self.compiled_statements())
         grants: dict[PolicyType, tuple[CompiledStatement, ...]] = {
-            kind: tuple(rule for rule in everything if rule.origin.kind == kind and not rule.denies)
-            for kind, policies in self.kinds()
+            kind: tuple(rule for rule in everything if rule.id.policy_type == kind and not rule.denies)
+            for kind, policies in self.by_type()
             if policies is not None
         }
-        object.__setattr__(self, "denials", tuple(rule for rule in everything if rule.denies))
-        object.__setattr__(self, "grants", grants)
+        object.__setattr__(self, "deny_statements", tuple(rule for rule in everything if rule.denies))
+        object.__setattr__(self, "allow_statements", grants)
 
-    def kinds(self) -> tuple[tuple[PolicyType, tuple[Policy, ...] | None], ...]:
+    def by_type(self) -> tuple[tuple[PolicyType, tuple[Policy, ...] | None], ...]:
         return (
             ("identity", self.identity),
             ("boundary", self.boundary),
@@ -43,16 +43,16 @@ class Policies:
             ("resource", self.resource),
         )
 
-    def rules(self) -> Iterator[CompiledStatement]:
-        for kind, policies in self.kinds():
+    def compiled_statements(self) -> Iterator[CompiledStatement]:
+        for kind, policies in self.by_type():
             for position, policy in enumerate(policies or ()):
                 yield from compile_policy(policy, kind, position)
 
 
-def evaluate(policies: Policies, asked: AuthorizationRequest, principal: Principal | None = None) -> Decision:
+def evaluate(policies: Policies, request: AuthorizationRequest, principal: Principal | None = None) -> Decision:
     """Allowed or denied, and by what. What cannot be evaluated is denied."""
     try:
-        return _decide(policies, RequestContext.of(asked, principal))
+        return _decide(policies, RequestContext.of(request, principal))
     except Exception:
         logger.exception("an authorisation could not be evaluated, and is denied")
         return Denied("identity")
@@ -60,28 +60,28 @@ def evaluate(policies: Policies, asked: AuthorizationRequest, principal: Princip
 
 def _decide(policies: Policies, question: RequestContext) -> Decision:
     """The order of the kinds is AWS's; it decides which of several reasons is given, never what the decision is."""
-    denial = next((rule for rule in policies.denials if _concerns(rule, question)), None)
+    denial = next((rule for rule in policies.deny_statements if _concerns(rule, question)), None)
     if denial is not None:
-        return Denied(denial.origin.kind, denial.origin)
+        return Denied(denial.id.policy_type, denial.id)
     foreign = _is_foreign(question)
-    named, granted_there = _most_direct(policies.grants["resource"], question)
+    named, granted_there = _most_direct(policies.allow_statements["resource"], question)
     if granted_there is not None and named is PrincipalMatch.DIRECT and not foreign:
-        return Allowed(granted_there.origin)
-    grant = _first(policies.grants["identity"], question)
+        return Allowed(granted_there.id)
+    grant = _first(policies.allow_statements["identity"], question)
     if grant is None and named is PrincipalMatch.ROLE and not foreign:
         grant = granted_there
     if grant is None:
         return Denied("identity")
     for kind in _LIMITS:
-        if kind in policies.grants and _first(policies.grants[kind], question) is None:
+        if kind in policies.allow_statements and _first(policies.allow_statements[kind], question) is None:
             return Denied(kind)
-    return Denied("resource") if foreign and granted_there is None else Allowed(grant.origin)
+    return Denied("resource") if foreign and granted_there is None else Allowed(grant.id)
 
 
-def evaluate_trust(trust: Policy, principal: Principal, asked: AuthorizationRequest) -> Decision:
+def evaluate_trust(trust: Policy, principal: Principal, request: AuthorizationRequest) -> Decision:
     """Whether the trust policy of a role lets the caller do what it asks: assume the role, tag the session."""
     try:
-        return _decide_trust(compile_policy(trust, "resource", anywhere=True), RequestContext.of(asked, principal))
+        return _decide_trust(compile_policy(trust, "resource", anywhere=True), RequestContext.of(request, principal))
     except Exception:
         logger.exception("a trust policy could not be evaluated, and denies")
         return Denied("resource")
@@ -90,13 +90,17 @@ def evaluate_trust(trust: Policy, principal: Principal, asked: AuthorizationRequ
 def _decide_trust(trust: tuple[CompiledStatement, ...], question: RequestContext) -> Decision:
     denial = next((rule for rule in trust if rule.denies and _concerns(rule, question)), None)
     if denial is not None:
-        return Denied("resource", denial.origin)
+        return Denied("resource", denial.id)
     named, grant = _most_direct([rule for rule in trust if not rule.denies], question)
-    return Denied("resource") if grant is None else Allowed(grant.origin, delegated=named is PrincipalMatch.ACCOUNT)
+    return (
+        Denied("resource")
+        if grant is None
+        else Allowed(grant.id, needs_identity_policy=named is PrincipalMatch.ACCOUNT)
+    )
 
 
 def _concerns(rule: CompiledStatement, question: RequestContext) -> bool:
-    return rule.applies(question) and (rule.origin.kind != "resource" or rule.naming(question) is not None)
+    return rule.applies(question) and (rule.id.policy_type != "resource" or rule.principal_match(question) is not None)
 
 
 def _first(grants: Iterable[CompiledStatement], question: RequestContext) -> CompiledStatement | None:
@@ -109,7 +113,7 @@ def _most_direct(
     """Of the grants that name the caller, the one that names it most directly."""
     best: tuple[PrincipalMatch | None, CompiledStatement | None] = (None, None)
     for rule in grants:
-        named = rule.naming(question)
+        named = rule.principal_match(question)
         if named is not None and (best[0] is None or named > best[0]) and rule.applies(question):
             best = (named, rule)
     return best

@@ -4,76 +4,76 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from keyfence_iam.evaluator.request import Context
+from keyfence_iam.evaluator.request import ConditionValues
 from keyfence_iam.policy.pattern import Pattern, PatternPart, Variable, Wildcard, parse_pattern
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class FixedText:
     """A run of characters that stand for themselves."""
 
     text: str
     width: int
 
-    def stands_at(self, text: str, position: int) -> bool:
+    def matches_at(self, text: str, position: int) -> bool:
         return text.startswith(self.text, position)
 
-    def end_after(self, text: str, position: int, end: int) -> int:
+    def find_end(self, text: str, position: int, end: int) -> int:
         """Where its first occurrence ends, or -1."""
         found = text.find(self.text, position, end)
         return found if found < 0 else found + self.width
 
 
 @dataclass(frozen=True, slots=True)
-class LiteralWithGaps:
+class TextWithGaps:
     """A run with characters that may be any one."""
 
     expression: re.Pattern[str]
     width: int
 
-    def stands_at(self, text: str, position: int) -> bool:
+    def matches_at(self, text: str, position: int) -> bool:
         return self.expression.match(text, position) is not None
 
-    def end_after(self, text: str, position: int, end: int) -> int:
+    def find_end(self, text: str, position: int, end: int) -> int:
         found = self.expression.search(text, position, end)
         return -1 if found is None else found.end()
 
 
-Run = Literal | LiteralWithGaps
+GlobPart = FixedText | TextWithGaps
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
     """Runs with anything, or nothing, between them."""
 
-    first: Run
-    between: tuple[Run, ...] = ()
-    last: Run | None = None
+    first: GlobPart
+    between: tuple[GlobPart, ...] = ()
+    last: GlobPart | None = None
 
     @property
     def exact(self) -> str | None:
         """The one text that it matches, if there is but one."""
-        return self.first.text if self.last is None and isinstance(self.first, Literal) else None
+        return self.first.text if self.last is None and isinstance(self.first, FixedText) else None
 
     def matches(self, text: str) -> bool:
         """The leftmost place of each run leaves most room for the next, so nothing is tried twice."""
         position, last = self.first.width, self.last
         if last is None:
-            return len(text) == position and self.first.stands_at(text, 0)
+            return len(text) == position and self.first.matches_at(text, 0)
         end = len(text) - last.width
-        if position > end or not self.first.stands_at(text, 0) or not last.stands_at(text, end):
+        if position > end or not self.first.matches_at(text, 0) or not last.matches_at(text, end):
             return False
         for run in self.between:
-            position = run.end_after(text, position, end)
+            position = run.find_end(text, position, end)
             if position < 0:
                 return False
         return True
 
 
-def glob(atoms: Iterable[str | Wildcard]) -> Glob:
+def compile_glob(atoms: Iterable[str | Wildcard]) -> Glob:
     runs: list[list[str | Wildcard]] = [[]]
     for atom in atoms:
-        if atom is Wildcard.RUN:
+        if atom is Wildcard.ANY_TEXT:
             runs.append([])
         else:
             runs[-1].append(atom)
@@ -81,28 +81,28 @@ def glob(atoms: Iterable[str | Wildcard]) -> Glob:
     return Glob(first, tuple(rest[:-1]), rest[-1]) if rest else Glob(first)
 
 
-def _run(atoms: list[str | Wildcard]) -> Run:
+def _run(atoms: list[str | Wildcard]) -> GlobPart:
     plain = [atom for atom in atoms if isinstance(atom, str)]
     if len(plain) == len(atoms):
         text = "".join(plain)
-        return Literal(text, len(text))
+        return FixedText(text, len(text))
     expression = "".join(re.escape(atom) if isinstance(atom, str) else "." for atom in atoms)
-    return LiteralWithGaps(
+    return TextWithGaps(
         re.compile(expression, re.DOTALL), sum(len(atom) if isinstance(atom, str) else 1 for atom in atoms)
     )
 
 
 Matcher = Callable[[str], bool]
-Comparand = Callable[[Context], Matcher | None]
+CompiledValue = Callable[[ConditionValues], Matcher | None]
 """A policy's value: what it matches in this context, or None if a variable in it has no value."""
 
-Filled = list[str | Wildcard]
+ResolvedPattern = list[str | Wildcard]
 ARN_SEGMENTS = 6
 
 
-def substitute(atoms: Iterable[PatternPart], context: Context) -> Filled | None:
+def substitute(atoms: Iterable[PatternPart], context: ConditionValues) -> ResolvedPattern | None:
     """The template with its variables' values as plain text; a key of ArrayOf type has no value to put in."""
-    made: Filled = []
+    made: ResolvedPattern = []
     for atom in atoms:
         value = _value(atom, context) if isinstance(atom, Variable) else atom
         if value is None:
@@ -111,23 +111,23 @@ def substitute(atoms: Iterable[PatternPart], context: Context) -> Filled | None:
     return made
 
 
-def _value(variable: Variable, context: Context) -> str | None:
+def _value(variable: Variable, context: ConditionValues) -> str | None:
     value = context.get(variable.key)
     return value if isinstance(value, str) else variable.default
 
 
-def wildcards(text: str) -> Filled:
+def parse_wildcards(text: str) -> ResolvedPattern:
     """A text whose wildcards act and which has no variables."""
     return [atom for atom in parse_pattern(text, variables=False) if not isinstance(atom, Variable)]
 
 
-def compile_pattern(atoms: Pattern, matcher: Callable[[Filled], Matcher]) -> Comparand:
+def compile_pattern(atoms: Pattern, matcher: Callable[[ResolvedPattern], Matcher]) -> CompiledValue:
     """A value without variables is made ready once."""
     if not any(isinstance(atom, Variable) for atom in atoms):
         ready = matcher([atom for atom in atoms if not isinstance(atom, Variable)])
         return lambda _: ready
 
-    def in_context(context: Context) -> Matcher | None:
+    def in_context(context: ConditionValues) -> Matcher | None:
         made = substitute(atoms, context)
         return None if made is None else matcher(made)
 
@@ -152,16 +152,16 @@ class ArnPattern:
         return all(segment.matches(part) for segment, part in zip(self.segments, parts, strict=True))
 
 
-def string_matcher(atoms: Filled) -> Matcher:
-    pattern = glob(atoms)
+def string_matcher(atoms: ResolvedPattern) -> Matcher:
+    pattern = compile_glob(atoms)
     return pattern.matches if pattern.exact is None else pattern.exact.__eq__
 
 
-def arn_matcher(segments: Sequence[Filled]) -> Matcher:
+def arn_matcher(segments: Sequence[ResolvedPattern]) -> Matcher:
     """What has fewer than six segments is the pattern of no ARN."""
     if len(segments) < ARN_SEGMENTS:
         return _nothing
-    *head, _ = patterns = tuple(glob(segment) for segment in segments)
+    *head, _ = patterns = tuple(compile_glob(segment) for segment in segments)
     plain = [pattern.exact for pattern in head if pattern.exact is not None and ":" not in pattern.exact]
     if len(plain) < len(head):
         return ArnPattern(patterns).matches

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from keyfence_iam.evaluator.assumptions import EMPTY_LIST_IS_NO_VALUE
+from keyfence_iam.evaluator.undocumented_behavior import EMPTY_LIST_IS_NO_VALUE
 
 ContextValue = str | tuple[str, ...]
 """A tuple is the value of a key of ArrayOf type, also when it holds one text or none."""
@@ -28,7 +28,7 @@ class Principal:
     service: str = ""
 
 
-Context = Mapping[str, ContextValue]
+ConditionValues = Mapping[str, ContextValue]
 """By condition key in lower case, what the request says; a key without a value is not in it."""
 
 
@@ -42,15 +42,15 @@ class RequestContext:
 
     action: str
     resource: str
-    context: Context
+    condition_values: ConditionValues
     principal: Principal
 
     @classmethod
-    def of(cls, asked: AuthorizationRequest, principal: Principal | None) -> "RequestContext":
-        return cls(asked.action.lower(), asked.resource, fold_keys(asked.context), principal or Principal())
+    def of(cls, request: AuthorizationRequest, principal: Principal | None) -> "RequestContext":
+        return cls(request.action.lower(), request.resource, fold_keys(request.context), principal or Principal())
 
 
-def fold_keys(context: Mapping[str, ContextValue]) -> Context:
+def fold_keys(context: Mapping[str, ContextValue]) -> ConditionValues:
     named = {key.lower(): value for key, value in context.items()}
     if len(named) < len(context):
         raise AmbiguousContextKey("a condition key occurs in two spellings")

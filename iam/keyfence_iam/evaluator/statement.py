@@ -5,24 +5,24 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from keyfence_iam.evaluator.assumptions import (
+from keyfence_iam.evaluator.conditions import CompiledCondition, compile_condition
+from keyfence_iam.evaluator.decision import PolicyType, StatementId
+from keyfence_iam.evaluator.matching import (
+    ARN_SEGMENTS,
+    CompiledValue,
+    Matcher,
+    arn_matcher,
+    compile_glob,
+    compile_pattern,
+    parse_wildcards,
+)
+from keyfence_iam.evaluator.request import ConditionValues, Principal, RequestContext
+from keyfence_iam.evaluator.undocumented_behavior import (
     ANY_PRINCIPAL_IS_DIRECT,
     SHORT_ARN_IS_COMPLETED,
     UNREADABLE_VALUE_DENIES,
     UNRESOLVED_NOT_RESOURCE_APPLIES,
 )
-from keyfence_iam.evaluator.conditions import CompiledCondition, compile_condition
-from keyfence_iam.evaluator.decision import PolicyType, StatementId
-from keyfence_iam.evaluator.matching import (
-    ARN_SEGMENTS,
-    Comparand,
-    Matcher,
-    arn_matcher,
-    compile_pattern,
-    glob,
-    wildcards,
-)
-from keyfence_iam.evaluator.request import Context, Principal, RequestContext
 from keyfence_iam.policy import Policy, Statement
 from keyfence_iam.policy.parser import ANY_PRINCIPAL
 from keyfence_iam.policy.pattern import parse_pattern
@@ -73,12 +73,12 @@ _NAMES_NOTHING: Mapping[str, tuple[str, ...]] = {}
 class CompiledStatement:
     """One statement, and where it stands."""
 
-    origin: StatementId
+    id: StatementId
     statement: Statement
-    names_action: Matcher
-    names_resource: Callable[[str, Context], bool]
-    clauses: tuple[CompiledCondition, ...]
-    variables: bool = True
+    matches_action: Matcher
+    matches_resource: Callable[[str, ConditionValues], bool]
+    conditions: tuple[CompiledCondition, ...]
+    replaces_variables: bool = True
 
     @property
     def denies(self) -> bool:
@@ -87,21 +87,21 @@ class CompiledStatement:
     def applies(self, question: RequestContext) -> bool:
         """Whatever the statement says of principals: see `naming`."""
         return (
-            self.names_action(question.action)
-            and self.names_resource(question.resource, question.context)
-            and self.conditions_hold(question.context)
+            self.matches_action(question.action)
+            and self.matches_resource(question.resource, question.condition_values)
+            and self.conditions_hold(question.condition_values)
         )
 
-    def conditions_hold(self, context: Context) -> bool:
-        return all(self.holds(one, context) for one in self.clauses)
+    def conditions_hold(self, context: ConditionValues) -> bool:
+        return all(self.condition_holds(one, context) for one in self.conditions)
 
-    def holds(self, one: CompiledCondition, context: Context) -> bool:
+    def condition_holds(self, one: CompiledCondition, context: ConditionValues) -> bool:
         try:
             return one.holds(context)
         except InvalidValue:
             return self.denies and UNREADABLE_VALUE_DENIES
 
-    def naming(self, question: RequestContext) -> PrincipalMatch | None:
+    def principal_match(self, question: RequestContext) -> PrincipalMatch | None:
         """How the statement names the caller; a NotPrincipal names whoever it does not list."""
         if self.statement.not_principals is not None:
             listed = match_principal(self.statement.not_principals, question.principal)
@@ -121,14 +121,14 @@ def compile_policy(
             statement,
             _action(statement),
             _everywhere if anywhere else _resource(statement, variables=variables),
-            tuple(compile_condition(condition, variables=variables) for condition in statement.conditions),
+            tuple(compile_condition(condition, replace_variables=variables) for condition in statement.conditions),
             variables,
         )
         for index, statement in enumerate(policy.statements)
     )
 
 
-def _everywhere(_: str, __: Context) -> bool:
+def _everywhere(_: str, __: ConditionValues) -> bool:
     return True
 
 
@@ -144,18 +144,18 @@ def _action(statement: Statement) -> Matcher:
 def _one_of(actions: tuple[str, ...]) -> Matcher:
     names = [action.lower() for action in actions]
     plain = frozenset(name for name in names if not {"*", "?"} & set(name))
-    patterns = [glob(wildcards(name)) for name in names if name not in plain]
+    patterns = [compile_glob(parse_wildcards(name)) for name in names if name not in plain]
     return lambda action: action in plain or any(pattern.matches(action) for pattern in patterns)
 
 
-def _resource(statement: Statement, *, variables: bool) -> Callable[[str, Context], bool]:
+def _resource(statement: Statement, *, variables: bool) -> Callable[[str, ConditionValues], bool]:
     listed = [_arn(resource, variables=variables) for resource in statement.resources or statement.not_resources]
     excepted = bool(statement.not_resources)
 
-    def named(resource: str, context: Context) -> bool:
+    def named(resource: str, context: ConditionValues) -> bool:
         return any((matches := one(context)) is not None and matches(resource) for one in listed)
 
-    def not_named(resource: str, context: Context) -> bool:
+    def not_named(resource: str, context: ConditionValues) -> bool:
         if not UNRESOLVED_NOT_RESOURCE_APPLIES and any(one(context) is None for one in listed):
             return False
         return not named(resource, context)
@@ -163,12 +163,12 @@ def _resource(statement: Statement, *, variables: bool) -> Callable[[str, Contex
     return not_named if excepted else named
 
 
-def _arn(resource: str, *, variables: bool) -> Comparand:
+def _arn(resource: str, *, variables: bool) -> CompiledValue:
     """Variables are read in the last segment alone: a `${` before the fifth colon is plain text."""
     if resource == "*":
         return lambda _: _anything
     *head, tail = _segments(resource)
-    plain = [wildcards(segment) for segment in head]
+    plain = [parse_wildcards(segment) for segment in head]
     return compile_pattern(parse_pattern(tail, variables=variables), lambda atoms: arn_matcher([*plain, atoms]))
 
 

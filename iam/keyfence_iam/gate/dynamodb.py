@@ -85,7 +85,7 @@ class DynamoDBApi:
         try:
             await self._expand(call)
         except UnknownTable as unknown:
-            call.asked, call.missing = unknown.asked, str(unknown)
+            call.asked, call.missing = unknown.requests, str(unknown)
         except UnsupportedRequest as reason:
             asked = AuthorizationRequest(f"dynamodb:{call.operation}", self._place.table_arn("*"))
             raise self._refusal(call, asked, str(reason)) from reason

@@ -35,7 +35,7 @@ REVERSED_REVOCATION = LintRule(
 
 
 def check_conditions(subject: LintedStatement) -> Iterator[Finding]:
-    for line in subject.lines:
+    for line in subject.conditions:
         yield from _key(subject, line)
         yield from _quantifier(subject, line)
         yield from _fencing(subject, line)
@@ -43,7 +43,7 @@ def check_conditions(subject: LintedStatement) -> Iterator[Finding]:
 
 
 def _key(subject: LintedStatement, line: LintedCondition) -> Iterator[Finding]:
-    if is_known_key(line.key) or line.name.partition(":")[0] in subject.other_services:
+    if is_known_key(line.key) or line.folded_key.partition(":")[0] in subject.other_services:
         return
     meant = f" (did you mean {suggest_key(line.key)}?)" if suggest_key(line.key) else ""
     rule = BLANK_IN_KEY if any(one.isspace() for one in line.key) else UNKNOWN_KEY
@@ -51,44 +51,48 @@ def _key(subject: LintedStatement, line: LintedCondition) -> Iterator[Finding]:
 
 
 def _quantifier(subject: LintedStatement, line: LintedCondition) -> Iterator[Finding]:
-    if line.only_presence or not is_known_key(line.key):
+    if line.is_null_check or not is_known_key(line.key):
         return
     if line.operator.quantifier and not is_multivalued(line.key):
-        yield subject.finding(SINGLE_VALUED, f"{line.written} on {line.key}, which has one value")
+        yield subject.finding(SINGLE_VALUED, f"{line.operator_name} on {line.key}, which has one value")
     if not line.operator.quantifier and is_multivalued(line.key):
         effect = "the Allow grants nothing" if subject.allows else "the Deny refuses nothing"
         yield subject.finding(
-            SET_MISSING, f"{line.written} without a set operator on {line.key} never matches: {effect}"
+            SET_MISSING, f"{line.operator_name} without a set operator on {line.key} never matches: {effect}"
         )
 
 
 def _fencing(subject: LintedStatement, line: LintedCondition) -> Iterator[Finding]:
     """What fences must hold for every value, and for requests that have none."""
-    if not (line.leading or line.name in {ATTRIBUTES, TAG_KEYS}):
+    if not (line.is_leading_keys or line.folded_key in {ATTRIBUTES, TAG_KEYS}):
         return
     if not subject.allows:
-        if line.operator.quantifier == "ForAllValues" and line.name != TAG_KEYS:
+        if line.operator.quantifier == "ForAllValues" and line.folded_key != TAG_KEYS:
             yield subject.finding(ALL_IN_DENY, f"a batch that mixes keys escapes this Deny on {line.key}")
     elif line.operator.quantifier == "ForAnyValue":
         yield subject.finding(ANY_VALUE, f"one matching value of {line.key} lets all the others in")
     elif line.operator.quantifier == "ForAllValues" and not _guarded(subject, line):
-        yield subject.finding(MISSING_NULL_GUARD, f"requests without {line.key}, such as Scan, pass {line.written}")
+        yield subject.finding(
+            MISSING_NULL_GUARD, f"requests without {line.key}, such as Scan, pass {line.operator_name}"
+        )
     if subject.allows and line.operator.if_exists:
-        yield subject.finding(IF_EXISTS_IN_ALLOW, f"requests without {line.key} pass {line.written}")
+        yield subject.finding(IF_EXISTS_IN_ALLOW, f"requests without {line.key} pass {line.operator_name}")
 
 
 def _guarded(subject: LintedStatement, line: LintedCondition) -> bool:
-    if line.name == TAG_KEYS:
+    if line.folded_key == TAG_KEYS:
         return subject.requires_key(line.key) or any(
-            other.name.startswith("aws:requesttag/") for other in subject.lines
+            other.folded_key.startswith("aws:requesttag/") for other in subject.conditions
         )
-    return subject.requires_key(line.key) or (line.leading and any(subject.requires_key(key) for key in LEADING))
+    return subject.requires_key(line.key) or (
+        line.is_leading_keys and any(subject.requires_key(key) for key in LEADING)
+    )
 
 
 def _revocation(subject: LintedStatement, line: LintedCondition) -> Iterator[Finding]:
-    if line.name == "aws:tokenissuetime" and line.operator.relation.startswith(("more", "at least")) != subject.allows:
+    if line.folded_key == "aws:tokenissuetime" and line.operator.relation.startswith(">") != subject.allows:
         yield subject.finding(
-            REVERSED_REVOCATION, f"{subject.statement.effect} with {line.written} keeps the old sessions alive"
+            REVERSED_REVOCATION, f"{subject.statement.effect} with {line.operator_name} keeps the old sessions alive"
         )
 
 
@@ -116,19 +120,19 @@ TENANTS = tenant_key_prefix("").removesuffix("#")
 
 TENANT_KEY = f"aws:principaltag/{SESSION_TAG}"
 
-TEXTS = frozenset({"text", "like", "folded"})
+TEXTS = frozenset({"string", "string_like", "string_ignore_case"})
 
 
 def check_leading_keys(subject: LintedStatement) -> Iterator[Finding]:
-    for line in subject.lines:
-        if subject.allows and line.leading and line.operator.family in TEXTS and not line.operator.negated:
+    for line in subject.conditions:
+        if subject.allows and line.is_leading_keys and line.operator.type in TEXTS and not line.operator.negated:
             for value in line.values:
                 yield from _partition(subject, line, value)
 
 
 def _partition(subject: LintedStatement, line: LintedCondition, value: str) -> Iterator[Finding]:
-    if line.operator.family != "like" and re.search(r"(?<!\{)[*?]", value):
-        yield subject.finding(LITERAL_WILDCARD, f"{line.written} compares {value!r} letter by letter")
+    if line.operator.type != "string_like" and re.search(r"(?<!\{)[*?]", value):
+        yield subject.finding(LITERAL_WILDCARD, f"{line.operator_name} compares {value!r} letter by letter")
     elif found := VARIABLE.search(value):
         yield from _variable(subject, value, found)
     elif value.startswith(TENANTS):
@@ -173,7 +177,7 @@ CASE_IGNORED = LintRule("H11", "case-ignored", "Compare keys exactly: tenants ar
 def check_tags(subject: LintedStatement) -> Iterator[Finding]:
     for action in subject.granted(("iam:TagRole",)):
         yield subject.finding(ROLE_TAGGING, f"{action} can give every session of a role a tenant of its choice")
-    for line in subject.lines:
+    for line in subject.conditions:
         yield from _variables(subject, line.variables)
         yield from _polarity(subject, line)
         yield from _spelling(subject, line)
@@ -191,9 +195,9 @@ def _variables(subject: LintedStatement, variables: Iterable[re.Match[str]]) -> 
 
 
 def _polarity(subject: LintedStatement, line: LintedCondition) -> Iterator[Finding]:
-    fencing = line.leading or bool(line.variables) or line.name.startswith("aws:principaltag/")
+    fencing = line.is_leading_keys or bool(line.variables) or line.folded_key.startswith("aws:principaltag/")
     if subject.allows and line.operator.negated and fencing:
-        yield subject.finding(NEGATED, f"{line.written} on {line.key} holds when the key or the tag is missing")
+        yield subject.finding(NEGATED, f"{line.operator_name} on {line.key} holds when the key or the tag is missing")
     if not subject.allows and line.variables and not line.operator.negated:
         yield subject.finding(
             SKIPPED_DENY, f"without {line.variables[0][0]} the line does not match and nothing is denied"
@@ -201,10 +205,10 @@ def _polarity(subject: LintedStatement, line: LintedCondition) -> Iterator[Findi
 
 
 def _spelling(subject: LintedStatement, line: LintedCondition) -> Iterator[Finding]:
-    if line.leading and line.operator.family == "folded":
-        yield subject.finding(CASE_IGNORED, f"{line.written} on {line.key}")
+    if line.is_leading_keys and line.operator.type == "string_ignore_case":
+        yield subject.finding(CASE_IGNORED, f"{line.operator_name} on {line.key}")
     tags = _tags(line.key, *(found[1] for found in line.variables))
-    if line.name == TAG_KEYS and not line.only_presence:
+    if line.folded_key == TAG_KEYS and not line.is_null_check:
         tags += line.values
     yield from _spelled(subject, tags)
 

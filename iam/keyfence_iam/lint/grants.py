@@ -65,7 +65,7 @@ def _items(subject: LintedStatement) -> Iterator[Finding]:
 
 
 def _fenced(subject: LintedStatement) -> bool:
-    return any(line.leading and not line.only_presence for line in subject.lines)
+    return any(line.is_leading_keys and not line.is_null_check for line in subject.conditions)
 
 
 def _tables(subject: LintedStatement) -> Iterator[Finding]:
@@ -161,7 +161,7 @@ _REPLACING = ("dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteIte
 
 
 def check_attributes(subject: LintedStatement) -> Iterator[Finding]:
-    if not any(line.name == ATTRIBUTES and not line.only_presence for line in subject.lines):
+    if not any(line.folded_key == ATTRIBUTES and not line.is_null_check for line in subject.conditions):
         return
     if subject.granted(_RETURNING) and not _narrows(subject, "dynamodb:returnvalues", {"ALL_OLD", "ALL_NEW"}):
         yield subject.finding(RETURNED, "ReturnValues can ask for the whole item")
@@ -173,5 +173,5 @@ def check_attributes(subject: LintedStatement) -> Iterator[Finding]:
 
 
 def _narrows(subject: LintedStatement, key: str, wide: set[str]) -> bool:
-    lines = [line for line in subject.lines if line.name == key and not line.operator.negated]
+    lines = [line for line in subject.conditions if line.folded_key == key and not line.operator.negated]
     return any(not wide & set(line.values) and "*" not in "".join(line.values) for line in lines)

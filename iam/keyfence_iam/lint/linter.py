@@ -44,7 +44,7 @@ def _strange(character: str) -> bool:
 
 
 def _finding(rule: LintRule, place: str, problem: str) -> Finding:
-    return Finding(hole=rule.hole, name=rule.name, place=place, problem=problem, fix=rule.fix)
+    return Finding(code=rule.code, name=rule.name, location=place, problem=problem, fix=rule.fix)
 
 
 CHECKS: tuple[Callable[[LintedStatement], Iterator[Finding]], ...] = (
@@ -77,11 +77,11 @@ _INEXPRESSIBLE = re.compile(r"[^\t\n\r\x20-\xff]")
 def lint_text(document: str, kind: DocumentKind | None = None) -> list[Finding]:
     """Every hole of the policy that this text is; its kind is told by the text unless it is given."""
     try:
-        policy = parse_policy_text(document, where="policy", kind=kind or _kind(document))
+        policy = parse_policy_text(document, path="policy", kind=kind or _kind(document))
     except InvalidPolicy as error:
         place, _, problem = str(error).partition(": ")
         rule = NON_ASCII if _strange_character(document) else UNREADABLE
-        return [Finding(hole=rule.hole, name=rule.name, place=place, problem=problem, fix=rule.fix)]
+        return [Finding(code=rule.code, name=rule.name, location=place, problem=problem, fix=rule.fix)]
     return lint(policy, kind)
 
 

@@ -39,7 +39,9 @@ def check(subject: LintedStatement) -> Iterator[Finding]:
 
 def _people(subject: LintedStatement) -> Iterator[Finding]:
     names = [name for listed in (subject.statement.principals or {}).values() for name in listed]
-    if "*" in names and not any(line.name.startswith(("aws:principal", "aws:source")) for line in subject.lines):
+    if "*" in names and not any(
+        line.folded_key.startswith(("aws:principal", "aws:source")) for line in subject.conditions
+    ):
         yield subject.finding(ANY_PRINCIPAL, "Principal * is everybody, in every account")
     if subject.statement.not_principals:
         yield subject.finding(NOT_PRINCIPAL, "everybody but the listed ones is let in")
@@ -48,7 +50,7 @@ def _people(subject: LintedStatement) -> Iterator[Finding]:
             yield subject.finding(
                 SESSION_NAMED, f"{name} is one session: neither boundary nor session policy limits it"
             )
-    if subject.kind == "resource" and subject.lines:
+    if subject.kind == "resource" and subject.conditions:
         yield subject.finding(CONDITIONAL, "an Allow with conditions restricts nobody who is allowed elsewhere")
 
 
@@ -67,24 +69,24 @@ def _tags(subject: LintedStatement) -> Iterator[Finding]:
 
 
 def _further_tags(subject: LintedStatement) -> Iterator[Finding]:
-    if not any(_takes_the_tenant_alone(line) for line in subject.lines):
+    if not any(_takes_the_tenant_alone(line) for line in subject.conditions):
         yield subject.finding(OTHER_TAGS, f"tags besides {SESSION_TAG} are accepted too")
     if not subject.forbids_key(TRANSITIVE):
         yield subject.finding(INHERITED, "the tag can be made to follow into every role that is assumed next")
 
 
 def _takes_the_tenant_alone(line: LintedCondition) -> bool:
-    exactly = line.operator.family in {"text", "like"} and not line.operator.negated
-    every = line.name == TAG_KEYS and line.operator.quantifier == "ForAllValues"
+    exactly = line.operator.type in {"string", "string_like"} and not line.operator.negated
+    every = line.folded_key == TAG_KEYS and line.operator.quantifier == "ForAllValues"
     return every and exactly and set(line.values) <= {SESSION_TAG}
 
 
 def _values(subject: LintedStatement) -> Iterator[Finding]:
-    lines = [line for line in subject.lines if line.name == TAG.lower() and not line.forbids_key(TAG)]
+    lines = [line for line in subject.conditions if line.folded_key == TAG.lower() and not line.forbids_key(TAG)]
     if lines and all(_takes_empty(line) for line in lines):
         yield subject.finding(EMPTY_ACCEPTED, f"a tag {SESSION_TAG} without a value is accepted")
 
 
 def _takes_empty(line: LintedCondition) -> bool:
-    loose = line.only_presence or line.operator.negated or line.operator.if_exists
+    loose = line.is_null_check or line.operator.negated or line.operator.if_exists
     return loose or any(not value.strip("*") for value in line.values)

@@ -14,7 +14,7 @@ from keyfence_iam.policy.operators import ConditionOperator, parse_operator
 class LintRule:
     """A hole by its number and name, and how it is closed."""
 
-    hole: str
+    code: str
     name: str
     fix: str
 
@@ -23,9 +23,9 @@ class LintRule:
 class Finding:
     """A hole in a policy: where, what is wrong there, and the fix."""
 
-    hole: str
+    code: str
     name: str
-    place: str
+    location: str
     problem: str
     fix: str
 
@@ -42,7 +42,7 @@ class LintedCondition:
     """A condition and what its operator means."""
 
     operator: ConditionOperator
-    written: str
+    operator_name: str
     key: str
     values: tuple[str, ...]
 
@@ -54,17 +54,17 @@ class LintedCondition:
         return cls(operator, condition.operator, condition.key, condition.values)
 
     @property
-    def name(self) -> str:
+    def folded_key(self) -> str:
         """The key as it is compared: IAM does not tell capitals in keys."""
         return self.key.lower()
 
     @property
-    def leading(self) -> bool:
-        return self.name in LEADING
+    def is_leading_keys(self) -> bool:
+        return self.folded_key in LEADING
 
     @property
-    def only_presence(self) -> bool:
-        return self.operator.family == "null"
+    def is_null_check(self) -> bool:
+        return self.operator.type == "null"
 
     @property
     def variables(self) -> list[re.Match[str]]:
@@ -72,16 +72,16 @@ class LintedCondition:
 
     def requires_key(self, key: str) -> bool:
         """Whether a request without this key does not pass."""
-        if self.name != key.lower():
+        if self.folded_key != key.lower():
             return False
-        if self.only_presence:
+        if self.is_null_check:
             return self._says("false")
         operator = self.operator
         return operator.quantifier != "ForAllValues" and not operator.if_exists and not operator.negated
 
     def forbids_key(self, key: str) -> bool:
         """Whether a request that has this key does not pass."""
-        return self.only_presence and self.name == key.lower() and self._says("true")
+        return self.is_null_check and self.folded_key == key.lower() and self._says("true")
 
     def _says(self, truth: str) -> bool:
         return [value.lower() for value in self.values] == [truth]
@@ -100,7 +100,7 @@ class LintedStatement:
         return self.policy.statements[self.number]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         sid = f" ({self.statement.sid})" if self.statement.sid else ""
         return f"Statement[{self.number}]{sid}"
 
@@ -109,7 +109,7 @@ class LintedStatement:
         return self.statement.effect == "Allow"
 
     @property
-    def lines(self) -> tuple[LintedCondition, ...]:
+    def conditions(self) -> tuple[LintedCondition, ...]:
         return tuple(LintedCondition.of(condition) for condition in self.statement.conditions)
 
     @property
@@ -129,17 +129,17 @@ class LintedStatement:
         return any(other.granted(wanted) for other in others)
 
     def requires_key(self, key: str) -> bool:
-        return any(line.requires_key(key) for line in self.lines)
+        return any(line.requires_key(key) for line in self.conditions)
 
     def forbids_key(self, key: str) -> bool:
-        return any(line.forbids_key(key) for line in self.lines)
+        return any(line.forbids_key(key) for line in self.conditions)
 
     def finding(self, rule: LintRule, problem: str) -> Finding:
-        return Finding(hole=rule.hole, name=rule.name, place=self.place, problem=problem, fix=rule.fix)
+        return Finding(code=rule.code, name=rule.name, location=self.location, problem=problem, fix=rule.fix)
 
     def accepts(self, rule: LintRule) -> bool:
         """A Sid such as AcceptH1... exempts its statement, in the policy itself, where every reader sees it."""
-        return rule.hole in re.findall(r"Accept(H\d+)", self.statement.sid or "")
+        return rule.code in re.findall(r"Accept(H\d+)", self.statement.sid or "")
 
 
 def document_kind(statements: Iterable[Statement]) -> DocumentKind:

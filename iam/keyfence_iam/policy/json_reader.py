@@ -33,21 +33,22 @@ def mapping(value: object, where: str) -> Mapping[str, Any]:
     return value
 
 
-def items_with_path(value: object, where: str, *, empty: bool = False) -> list[tuple[Any, str]]:
+def items_with_path(value: object, where: str, *, allow_empty: bool = False) -> list[tuple[Any, str]]:
     """The items of a list with their places; an item that stands alone is a list of one."""
     if not isinstance(value, list | tuple):
         return [(value, where)]
-    if not value and not empty:
+    if not value and not allow_empty:
         fail(where, "the list is empty")
     return [(item, f"{where}[{index}]") for index, item in enumerate(value)]
 
 
-def strings(written: Mapping[str, Any], name: str, where: str, *, empty: bool = False) -> list[tuple[str, str]]:
+def strings(written: Mapping[str, Any], name: str, where: str, *, allow_empty: bool = False) -> list[tuple[str, str]]:
     """The texts of an element with their places; none if it is not there."""
     if name not in written:
         return []
     return [
-        (string(item, place), place) for item, place in items_with_path(written[name], f"{where}.{name}", empty=empty)
+        (string(item, place), place)
+        for item, place in items_with_path(written[name], f"{where}.{name}", allow_empty=allow_empty)
     ]
 
 

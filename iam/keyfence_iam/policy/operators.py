@@ -10,12 +10,14 @@ from keyfence_iam.policy.document import Condition
 from keyfence_iam.policy.json_reader import fail, items_with_path, json_type, mapping, printable, string
 from keyfence_iam.policy.pattern import InvalidPattern, Variable, parse_pattern
 
-OperatorType = Literal["text", "like", "folded", "number", "moment", "boolean", "binary", "address", "arn", "null"]
-Relation = Literal["equal", "less", "at most", "more", "at least"]
+OperatorType = Literal[
+    "string", "string_like", "string_ignore_case", "numeric", "date", "bool", "binary", "ip_address", "arn", "null"
+]
+Relation = Literal["==", "<", "<=", ">", ">="]
 Quantifier = Literal["", "ForAllValues", "ForAnyValue"]
 
 IF_EXISTS = "IfExists"
-WITH_VARIABLES = frozenset[OperatorType]({"text", "like", "folded", "arn", "boolean"})
+TYPES_WITH_VARIABLES = frozenset[OperatorType]({"string", "string_like", "string_ignore_case", "arn", "bool"})
 """Documented for strings and ARNs on every page, for Bool on the page of the operators alone."""
 
 
@@ -23,52 +25,52 @@ WITH_VARIABLES = frozenset[OperatorType]({"text", "like", "folded", "arn", "bool
 class ConditionOperator:
     """`ForAllValues:StringNotLikeIfExists` taken apart."""
 
-    family: OperatorType
+    type: OperatorType
     negated: bool = False
-    relation: Relation = "equal"
+    relation: Relation = "=="
     quantifier: Quantifier = ""
     if_exists: bool = False
 
     @property
     def takes_variables(self) -> bool:
-        return self.family in WITH_VARIABLES
+        return self.type in TYPES_WITH_VARIABLES
 
 
 @dataclass(frozen=True, slots=True)
-class _Plain:
-    family: OperatorType
+class _BaseOperator:
+    type: OperatorType
     negated: bool = False
-    relation: Relation = "equal"
+    relation: Relation = "=="
 
 
 OPERATORS = {
-    "StringEquals": _Plain("text"),
-    "StringNotEquals": _Plain("text", negated=True),
-    "StringEqualsIgnoreCase": _Plain("folded"),
-    "StringNotEqualsIgnoreCase": _Plain("folded", negated=True),
-    "StringLike": _Plain("like"),
-    "StringNotLike": _Plain("like", negated=True),
-    "NumericEquals": _Plain("number"),
-    "NumericNotEquals": _Plain("number", negated=True),
-    "NumericLessThan": _Plain("number", relation="less"),
-    "NumericLessThanEquals": _Plain("number", relation="at most"),
-    "NumericGreaterThan": _Plain("number", relation="more"),
-    "NumericGreaterThanEquals": _Plain("number", relation="at least"),
-    "DateEquals": _Plain("moment"),
-    "DateNotEquals": _Plain("moment", negated=True),
-    "DateLessThan": _Plain("moment", relation="less"),
-    "DateLessThanEquals": _Plain("moment", relation="at most"),
-    "DateGreaterThan": _Plain("moment", relation="more"),
-    "DateGreaterThanEquals": _Plain("moment", relation="at least"),
-    "Bool": _Plain("boolean"),
-    "BinaryEquals": _Plain("binary"),
-    "IpAddress": _Plain("address"),
-    "NotIpAddress": _Plain("address", negated=True),
-    "ArnEquals": _Plain("arn"),
-    "ArnLike": _Plain("arn"),
-    "ArnNotEquals": _Plain("arn", negated=True),
-    "ArnNotLike": _Plain("arn", negated=True),
-    "Null": _Plain("null"),
+    "StringEquals": _BaseOperator("string"),
+    "StringNotEquals": _BaseOperator("string", negated=True),
+    "StringEqualsIgnoreCase": _BaseOperator("string_ignore_case"),
+    "StringNotEqualsIgnoreCase": _BaseOperator("string_ignore_case", negated=True),
+    "StringLike": _BaseOperator("string_like"),
+    "StringNotLike": _BaseOperator("string_like", negated=True),
+    "NumericEquals": _BaseOperator("numeric"),
+    "NumericNotEquals": _BaseOperator("numeric", negated=True),
+    "NumericLessThan": _BaseOperator("numeric", relation="<"),
+    "NumericLessThanEquals": _BaseOperator("numeric", relation="<="),
+    "NumericGreaterThan": _BaseOperator("numeric", relation=">"),
+    "NumericGreaterThanEquals": _BaseOperator("numeric", relation=">="),
+    "DateEquals": _BaseOperator("date"),
+    "DateNotEquals": _BaseOperator("date", negated=True),
+    "DateLessThan": _BaseOperator("date", relation="<"),
+    "DateLessThanEquals": _BaseOperator("date", relation="<="),
+    "DateGreaterThan": _BaseOperator("date", relation=">"),
+    "DateGreaterThanEquals": _BaseOperator("date", relation=">="),
+    "Bool": _BaseOperator("bool"),
+    "BinaryEquals": _BaseOperator("binary"),
+    "IpAddress": _BaseOperator("ip_address"),
+    "NotIpAddress": _BaseOperator("ip_address", negated=True),
+    "ArnEquals": _BaseOperator("arn"),
+    "ArnLike": _BaseOperator("arn"),
+    "ArnNotEquals": _BaseOperator("arn", negated=True),
+    "ArnNotLike": _BaseOperator("arn", negated=True),
+    "Null": _BaseOperator("null"),
 }
 
 
@@ -77,10 +79,10 @@ def parse_operator(name: str) -> ConditionOperator | None:
     quantifier, plain_name = _quantified(name)
     if_exists = plain_name.endswith(IF_EXISTS)
     plain = OPERATORS.get(plain_name.removesuffix(IF_EXISTS))
-    if plain is None or quantifier is None or (if_exists and plain.family == "null"):
+    if plain is None or quantifier is None or (if_exists and plain.type == "null"):
         return None
     return ConditionOperator(
-        family=plain.family,
+        type=plain.type,
         negated=plain.negated,
         relation=plain.relation,
         quantifier=quantifier,
@@ -98,11 +100,11 @@ def _quantified(name: str) -> tuple[Quantifier | None, str]:
 
 
 VALUE_PARSERS: Mapping[OperatorType, Callable[[str], object]] = {
-    "number": scalar.number,
-    "moment": scalar.date,
-    "boolean": scalar.boolean,
+    "numeric": scalar.number,
+    "date": scalar.date,
+    "bool": scalar.boolean,
     "binary": scalar.binary,
-    "address": scalar.network,
+    "ip_address": scalar.network,
     "null": scalar.boolean,
 }
 """How a policy's value is read, by the family of the operator; texts and ARNs need no reading."""
@@ -132,7 +134,7 @@ def _condition(
 ) -> Condition:
     if not string(key, where).strip():
         fail(where, "a key is empty")
-    values = items_with_path(value, f"{where}.{printable(key)}", empty=True)
+    values = items_with_path(value, f"{where}.{printable(key)}", allow_empty=True)
     return Condition(name, key, tuple(_value(item, operator, place, variables=variables) for item, place in values))
 
 
@@ -158,6 +160,6 @@ def value_text(item: object) -> str:
 
 def _check(written: str, operator: ConditionOperator, *, variables: bool) -> None:
     atoms = parse_pattern(written, variables=variables)
-    read = VALUE_PARSERS.get(operator.family)
+    read = VALUE_PARSERS.get(operator.type)
     if read is not None and not any(isinstance(atom, Variable) for atom in atoms):
         read(written)

@@ -60,24 +60,24 @@ _ACTION = re.compile(r"\*|[A-Za-z0-9*?_.-]+:[A-Za-z0-9*?_.-]+")
 _SID = re.compile(r"[A-Za-z0-9]*")
 
 
-def parse_policy(document: object, *, where: str = "policy", kind: DocumentKind = "identity") -> Policy:
+def parse_policy(document: object, *, path: str = "policy", kind: DocumentKind = "identity") -> Policy:
     """The policy that this JSON value is. A document without a version is one of 2008-10-17."""
-    policy = known_members(document, where, _POLICY)
-    version = _version(policy.get("Version", "2008-10-17"), f"{where}.Version")
+    policy = known_members(document, path, _POLICY)
+    version = _version(policy.get("Version", "2008-10-17"), f"{path}.Version")
     return Policy(
         version=version,
-        id=string(policy["Id"], f"{where}.Id") or None if "Id" in policy else None,
-        statements=_statements(policy, where, kind, variables=version == "2012-10-17"),
+        id=string(policy["Id"], f"{path}.Id") or None if "Id" in policy else None,
+        statements=_statements(policy, path, kind, variables=version == "2012-10-17"),
     )
 
 
-def parse_policy_text(document: str | bytes, *, where: str = "policy", kind: DocumentKind = "identity") -> Policy:
+def parse_policy_text(document: str | bytes, *, path: str = "policy", kind: DocumentKind = "identity") -> Policy:
     """The policy that this JSON text is; a key that occurs twice in one object is refused too."""
     try:
         value = strict_json.parse(document)
     except strict_json.InvalidJson as error:
-        raise InvalidPolicy(f"{where}: {error}") from error
-    return parse_policy(value, where=where, kind=kind)
+        raise InvalidPolicy(f"{path}: {error}") from error
+    return parse_policy(value, path=path, kind=kind)
 
 
 def _version(value: object, where: str) -> Version:
@@ -146,7 +146,7 @@ def _sid(value: object, where: str, kind: DocumentKind) -> str | None:
 
 
 def _actions(written: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    found = strings(written, name, where, empty=name == "Action")
+    found = strings(written, name, where, allow_empty=name == "Action")
     for action, place in found:
         if not _ACTION.fullmatch(action):
             fail(place, f"{action!r} is neither '*' nor of the form service:action")
@@ -154,7 +154,7 @@ def _actions(written: Mapping[str, Any], name: str, where: str) -> tuple[str, ..
 
 
 def _resources(written: Mapping[str, Any], name: str, where: str, *, variables: bool) -> tuple[str, ...]:
-    found = strings(written, name, where, empty=name == "Resource")
+    found = strings(written, name, where, allow_empty=name == "Resource")
     for resource, place in found:
         _check_resource(resource, place, variables=variables)
     return tuple(resource for resource, _ in found)

@@ -13,8 +13,8 @@ class InvalidPattern(ValueError):
 class Wildcard(Enum):
     """A place that other characters may take."""
 
-    RUN = "*"
-    ONE = "?"
+    ANY_TEXT = "*"
+    ANY_CHARACTER = "?"
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def _print_findings(found: "dict[str, list[Finding]]") -> None:
     console = Console(soft_wrap=True, highlight=False)
     for name in found:
         for one in found[name]:
-            console.print(f"[bold]{escape(name)}[/bold] {escape(one.place)}: [red]{one.hole} {one.name}[/red]")
+            console.print(f"[bold]{escape(name)}[/bold] {escape(one.location)}: [red]{one.code} {one.name}[/red]")
             console.print(f"  {escape(one.problem)}\n  [green]Fix:[/green] {escape(one.fix)}\n")
     console.print(_sum(found))
 
@@ -185,11 +185,11 @@ def _answer(line: bytes) -> bytes:
     import orjson
 
     from keyfence_iam.evaluator.evaluate import evaluate as decide
-    from keyfence_iam.evaluator.json_lines import InvalidLine, parse_json_line
+    from keyfence_iam.evaluator.request_parser import InvalidRequestLine, parse_request_line
 
     try:
-        policies, asked = parse_json_line(line)
-    except InvalidLine as error:
+        policies, asked = parse_request_line(line)
+    except InvalidRequestLine as error:
         return orjson.dumps({"decision": "invalid", "by": str(error)})
     return orjson.dumps(shown(decide(policies, asked)))
 
@@ -201,7 +201,7 @@ def shown(decision: "Decision") -> dict[str, str]:
         return {"decision": "allowed", "by": str(decision.by)}
     if decision.by is not None:
         return {"decision": "explicit_deny", "by": str(decision.by)}
-    return {"decision": "implicit_deny", "by": f"no {POLICY_TYPE_NAMES[decision.kind]} allows it"}
+    return {"decision": "implicit_deny", "by": f"no {POLICY_TYPE_NAMES[decision.policy_type]} allows it"}
 
 
 policy = typer.Typer(

@@ -115,21 +115,21 @@ def _decided(asker: ExplainedSession, asked: AuthorizationRequest) -> tuple[Auth
 
 
 def _statement(statement: StatementExplanation) -> Iterator[str]:
-    sid = statement.origin.sid or f"Statement[{statement.origin.statement}]"
+    sid = statement.id.sid or f"Statement[{statement.id.statement}]"
     applies = f"{_YES} applies" if statement.applies else f"{_NO} does not apply"
     yield f"  {statement.effect} {escape(sid)}: {applies}"
-    yield from (_finding(finding) for finding in statement.findings)
+    yield from (_finding(finding) for finding in statement.elements)
 
 
 def _finding(finding: ElementMatch) -> str:
-    found = f"{escape(finding.element)}: {escape(_shown(finding.found))}"
+    found = f"{escape(finding.element)}: {escape(_shown(finding.actual))}"
     return f"    {_YES} {found}" if finding.matched else f"    {_NO} {found}; wanted: {escape(_wanted(finding))}"
 
 
 def _wanted(finding: ElementMatch) -> str:
     if finding.element.startswith("Null "):
-        return "a value" if finding.wanted == ("false",) else "no value"
-    first, rest = finding.wanted[:3], len(finding.wanted) - 3
+        return "a value" if finding.expected == ("false",) else "no value"
+    first, rest = finding.expected[:3], len(finding.expected) - 3
     return " or ".join(_shown(one) for one in first) + (f" or {rest} more" if rest > 0 else "")
 
 

@@ -124,8 +124,8 @@ def test_lint_reads_the_standard_input_and_answers_in_json() -> None:
     result = run("lint", "-", "--json", stdin='{"Version": "2012-10-17", "Statement": []}')
     assert result.exit_code == 1
     (finding,) = json.loads(result.stdout)
-    assert (finding["file"], finding["hole"], finding["name"]) == ("-", "invalid", "not-a-policy")
-    assert set(finding) == {"file", "hole", "name", "place", "problem", "fix"}
+    assert (finding["file"], finding["code"], finding["name"]) == ("-", "invalid", "not-a-policy")
+    assert set(finding) == {"file", "code", "name", "location", "problem", "fix"}
 
 
 def test_lint_says_in_json_that_there_is_no_hole() -> None:
@@ -165,14 +165,14 @@ def test_explain_knows_no_table_besides() -> None:
 def test_explain_tells_of_each_statement_what_did_not_match() -> None:
     (asked,) = explained("tenant-read", NEIGHBOURS, "--tenant", "acme")["authorisations"]
     first = asked["statements"][0]
-    unmatched = [finding for finding in first["findings"] if not finding["matched"]]
+    unmatched = [finding for finding in first["elements"] if not finding["matched"]]
     assert (first["applies"], len(asked["statements"])) == (False, 5)
     assert unmatched == [
         {
             "element": "ForAllValues:StringLike dynamodb:LeadingKeys",
             "matched": False,
-            "wanted": ["TENANT#acme#*"],
-            "found": ["TENANT#globex#USER#1"],
+            "expected": ["TENANT#acme#*"],
+            "actual": ["TENANT#globex#USER#1"],
         }
     ]
 

@@ -96,7 +96,7 @@ def test_principals_stand_where_they_belong(kind: DocumentKind, said: dict[str, 
 
 def test_the_place_begins_as_the_caller_says() -> None:
     with pytest.raises(InvalidPolicy, match=r"^roles/app\.json\.Statement\[1\]\.Effect: 'allow' is neither"):
-        parse_policy(document(READ, READ | {"Effect": "allow"}), where="roles/app.json")
+        parse_policy(document(READ, READ | {"Effect": "allow"}), path="roles/app.json")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def problem_of(candidate: object, kind: DocumentKind) -> str:
 @pytest.mark.parametrize(
     ("text", "atoms"),
     [
-        ("a*b?", ("a", Wildcard.RUN, "b", Wildcard.ONE)),
+        ("a*b?", ("a", Wildcard.ANY_TEXT, "b", Wildcard.ANY_CHARACTER)),
         ("${aws:PrincipalTag/Tenant}", (Variable("aws:principaltag/tenant"),)),
         ("a${x:b, 'c d'}e", ("a", Variable("x:b", "c d"), "e")),
         ("a${*}b${?}${$}", ("a*b?$",)),

@@ -7,7 +7,7 @@ from functools import lru_cache
 from keyfence_iam.dynamodb.expressions.grammar import (
     Grammar,
     Node,
-    Operation,
+    OperatorNode,
     Path,
     Placeholder,
     attribute_names,
@@ -17,7 +17,7 @@ from keyfence_iam.dynamodb.expressions.tokens import expression_tokens
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
 MAX_EXPRESSION = 4096
-REMEMBERED = 1024
+CACHE_SIZE = 1024
 """How many texts of a kind are kept with their trees: programs have few, whatever their values are."""
 
 _WORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
@@ -53,21 +53,21 @@ _COMPARING = frozenset({"=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"})
 class Conjunct:
     """One of the conditions that must hold together; `equals` is the placeholder that its one attribute is equal to."""
 
-    roots: tuple[str, ...]
-    compares: bool
+    attributes: tuple[str, ...]
+    is_key_comparison: bool
     """Whether it compares one whole attribute with values, as terms of a key condition do."""
-    equals: str | None = None
+    equal_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionExpression:
     """The attributes that a condition mentions, and its terms."""
 
-    roots: tuple[str, ...]
-    terms: tuple[Conjunct, ...]
+    attributes: tuple[str, ...]
+    conjuncts: tuple[Conjunct, ...]
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHE_SIZE)
 def parse_condition(text: str) -> ConditionExpression:
     grammar = grammar_of(text)
     node = grammar.condition()
@@ -82,7 +82,7 @@ def _term(node: Node) -> Conjunct:
 
 
 def _compares(node: Node) -> bool:
-    if not isinstance(node, Operation) or node.operator not in _COMPARING:
+    if not isinstance(node, OperatorNode) or node.operator not in _COMPARING:
         return False
     paths = [operand for operand in node.operands if not isinstance(operand, Placeholder)]
     return len(paths) == 1 and isinstance(paths[0], Path) and not paths[0].nested
@@ -91,18 +91,20 @@ def _compares(node: Node) -> bool:
 def _equality(node: Node) -> str | None:
     """A value may stand on either side."""
     match node:
-        case Operation("=", (Path(_, False), Placeholder(name))) | Operation("=", (Placeholder(name), Path(_, False))):
+        case OperatorNode("=", (Path(_, False), Placeholder(name))) | OperatorNode(
+            "=", (Placeholder(name), Path(_, False))
+        ):
             return name
     return None
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHE_SIZE)
 def parse_projection(text: str) -> tuple[str, ...]:
     """The attributes that it selects, or selects a part of."""
     grammar = grammar_of(text)
-    found = [grammar.path(*NAMES).root]
+    found = [grammar.path(*NAMES).attribute]
     while grammar.tokens.accept(","):
-        found.append(grammar.path(*NAMES).root)
+        found.append(grammar.path(*NAMES).attribute)
     grammar.tokens.expect_end()
     return tuple(dict.fromkeys(found))
 
@@ -111,21 +113,21 @@ def parse_projection(text: str) -> tuple[str, ...]:
 class Assignment:
     """What is stored in an attribute: the value of a placeholder, or (None) something that is not known here."""
 
-    root: str
-    value: str | None
+    attribute: str
+    placeholder: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateExpression:
     """The attributes that an update reads or changes, those it changes, where it stores something, what it removes."""
 
-    roots: tuple[str, ...]
-    targets: tuple[str, ...]
+    attributes: tuple[str, ...]
+    changed: tuple[str, ...]
     assignments: tuple[Assignment, ...]
     removed: tuple[str, ...] = ()
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHE_SIZE)
 def parse_update(text: str) -> UpdateExpression:
     actions = tuple(_sections(grammar_of(text)))
     assigned = tuple(_assignment(action) for action in actions if action.operator in {"SET", "ADD"})
@@ -136,28 +138,28 @@ def parse_update(text: str) -> UpdateExpression:
     )
 
 
-def _assignment(action: Operation) -> Assignment:
+def _assignment(action: OperatorNode) -> Assignment:
     match action:
-        case Operation("SET", (Path(root, False), Placeholder(name))):
+        case OperatorNode("SET", (Path(root, False), Placeholder(name))):
             return Assignment(root, name)
     return Assignment(next(attribute_names(action)), None)
 
 
-def _removed(action: Operation) -> Iterator[str]:
+def _removed(action: OperatorNode) -> Iterator[str]:
     match action:
-        case Operation("REMOVE", (Path(root, False),)):
+        case OperatorNode("REMOVE", (Path(root, False),)):
             yield root
 
 
-def _sections(grammar: Grammar) -> Iterator[Operation]:
+def _sections(grammar: Grammar) -> Iterator[OperatorNode]:
     """Each section at most once, and at least one of them."""
     left = dict(_ACTIONS)
     while True:
         word = grammar.tokens.expect_word(*left)
         action = left.pop(word)
-        yield Operation(word, action(grammar))
+        yield OperatorNode(word, action(grammar))
         while grammar.tokens.accept(","):
-            yield Operation(word, action(grammar))
+            yield OperatorNode(word, action(grammar))
         if grammar.tokens.peek().kind == "end":
             return
 

@@ -11,7 +11,7 @@ from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 class Path:
     """An attribute, or something inside it; `root` as it is written."""
 
-    root: str
+    attribute: str
     nested: bool = False
 
 
@@ -30,35 +30,35 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class LiteralValue:
     """A value written in a statement; only texts are told apart."""
 
     text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class OperatorNode:
     """An operator or function with its operands."""
 
     operator: str
     operands: tuple["Node", ...]
 
 
-Node = Path | Placeholder | Parameter | Literal | Operation
+Node = Path | Placeholder | Parameter | LiteralValue | OperatorNode
 
 
 def attribute_names(node: Node) -> Iterator[str]:
     """The attributes that the tree mentions."""
     if isinstance(node, Path):
-        yield node.root
-    elif isinstance(node, Operation):
+        yield node.attribute
+    elif isinstance(node, OperatorNode):
         for operand in node.operands:
             yield from attribute_names(operand)
 
 
 def conjuncts(node: Node) -> Iterator[Node]:
     """What must hold together: the operands of AND, however they are grouped."""
-    if isinstance(node, Operation) and node.operator == "AND":
+    if isinstance(node, OperatorNode) and node.operator == "AND":
         for operand in node.operands:
             yield from conjuncts(operand)
     else:
@@ -95,7 +95,7 @@ class Grammar:
         """What can be compared or stored: operands, functions and sums."""
         node = self._operand()
         while sign := self.tokens.accept("+", "-"):
-            node = Operation(sign, (self._plain(node), self._plain(self._operand())))
+            node = OperatorNode(sign, (self._plain(node), self._plain(self._operand())))
         return node
 
     def anything(self) -> Node:
@@ -122,7 +122,7 @@ class Grammar:
         if name.text not in self.functions:
             raise UnsupportedRequest(f"unknown function {name.text!r}")
         self.tokens.position += 2
-        return Operation(name.text, self.several(")"))
+        return OperatorNode(name.text, self.several(")"))
 
     def path(self, *kinds: str) -> Path:
         root, nested = self._name(kinds), False
@@ -141,19 +141,19 @@ class Grammar:
         parts = [part()]
         while self.tokens.accept_word(word):
             parts.append(part())
-        return Operation(word, tuple(self._truth(one) for one in parts)) if len(parts) > 1 else parts[0]
+        return OperatorNode(word, tuple(self._truth(one) for one in parts)) if len(parts) > 1 else parts[0]
 
     def _negation(self) -> Node:
         if not self.tokens.accept_word("NOT"):
             return self._comparison()
-        return Operation("NOT", (self._truth(self._comparison()),))
+        return OperatorNode("NOT", (self._truth(self._comparison()),))
 
     def _comparison(self) -> Node:
         left = self.value()
         if comparator := self.tokens.accept(*_COMPARATORS):
-            return Operation(comparator, (self._plain(left), self._plain(self.value())))
+            return OperatorNode(comparator, (self._plain(left), self._plain(self.value())))
         if word := self.tokens.accept_word("BETWEEN", "IN", "IS"):
-            return Operation(word, (self._plain(left), *self._compared(word)))
+            return OperatorNode(word, (self._plain(left), *self._compared(word)))
         return left
 
     def _compared(self, word: str) -> tuple[Node, ...]:
@@ -202,6 +202,6 @@ class Grammar:
         return node
 
     def _answers(self, node: Node) -> bool:
-        if not isinstance(node, Operation):
+        if not isinstance(node, OperatorNode):
             return False
         return node.operator in _CONNECTIVES or self.functions.get(node.operator, False)

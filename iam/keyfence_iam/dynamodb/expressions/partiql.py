@@ -6,9 +6,9 @@ from functools import lru_cache
 
 from keyfence_iam.dynamodb.expressions.grammar import (
     Grammar,
-    Literal,
+    LiteralValue,
     Node,
-    Operation,
+    OperatorNode,
     Parameter,
     Path,
     attribute_names,
@@ -21,15 +21,15 @@ from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 def possible_partitions(where: Node | None, attribute: str) -> tuple[Node, ...] | None:
     """The values that the attribute has in every item for which the clause holds; None where it may have any."""
     match where:
-        case Operation("AND", operands):
+        case OperatorNode("AND", operands):
             found = [values for one in operands if (values := possible_partitions(one, attribute)) is not None]
             return sum(found, ()) if found else None
-        case Operation("OR", operands):
+        case OperatorNode("OR", operands):
             either = [possible_partitions(one, attribute) for one in operands]
             return None if None in either else sum((values or () for values in either), ())
-        case Operation("=", (Path(root, False), value) | (value, Path(root, False))) if root == attribute:
+        case OperatorNode("=", (Path(root, False), value) | (value, Path(root, False))) if root == attribute:
             return _given((value,))
-        case Operation("IN", (Path(root, False), *values)) if root == attribute:
+        case OperatorNode("IN", (Path(root, False), *values)) if root == attribute:
             return _given(tuple(values))
     return None
 
@@ -40,11 +40,11 @@ def single_partition(where: Node | None, attribute: str) -> Node | None:
         return None
     about = [term for term in conjuncts(where) if attribute in attribute_names(term)]
     values = possible_partitions(about[0], attribute) if len(about) == 1 else None
-    return values[0] if values and isinstance(about[0], Operation) and about[0].operator == "=" else None
+    return values[0] if values and isinstance(about[0], OperatorNode) and about[0].operator == "=" else None
 
 
 def _given(values: tuple[Node, ...]) -> tuple[Node, ...] | None:
-    return values if all(isinstance(value, Literal | Parameter) for value in values) else None
+    return values if all(isinstance(value, LiteralValue | Parameter) for value in values) else None
 
 
 _REMEMBERED = 1024
@@ -56,11 +56,11 @@ class PartiQLStatement:
 
     verb: str
     table: str
-    parameters: int = 0
+    parameter_count: int = 0
     index: str | None = None
-    names: tuple[str, ...] = ()
-    everything: bool = False
-    assigned: tuple[tuple[Path, Node], ...] = ()
+    attributes: tuple[str, ...] = ()
+    selects_all: bool = False
+    assignments: tuple[tuple[Path, Node], ...] = ()
     changed: tuple[str, ...] = ()
     where: Node | None = None
     returning: str = "NONE"
@@ -74,8 +74,8 @@ def parse_statement(text: str) -> PartiQLStatement:
     grammar.tokens.expect_end()
     return replace(
         found,
-        parameters=grammar.tokens.found.count(PARAMETER),
-        names=tuple(dict.fromkeys((*found.names, *(attribute_names(found.where) if found.where else ())))),
+        parameter_count=grammar.tokens.tokens.count(PARAMETER),
+        attributes=tuple(dict.fromkeys((*found.attributes, *(attribute_names(found.where) if found.where else ())))),
     )
 
 
@@ -87,7 +87,9 @@ def _select(grammar: Grammar) -> PartiQLStatement:
     index = _table(grammar) if grammar.tokens.accept(".") else None
     where = _where(grammar)
     names = (*projected, *_ordered(grammar))
-    return PartiQLStatement(verb="SELECT", table=table, index=index, names=names, everything=everything, where=where)
+    return PartiQLStatement(
+        verb="SELECT", table=table, index=index, attributes=names, selects_all=everything, where=where
+    )
 
 
 def _insert(grammar: Grammar) -> PartiQLStatement:
@@ -96,18 +98,20 @@ def _insert(grammar: Grammar) -> PartiQLStatement:
     grammar.tokens.expect_word("VALUE")
     grammar.tokens.expect("{")
     item = tuple((Path(name), value) for name, value in map_entries(grammar))
-    return PartiQLStatement(verb="INSERT", table=table, names=tuple(path.root for path, _ in item), assigned=item)
+    return PartiQLStatement(
+        verb="INSERT", table=table, attributes=tuple(path.attribute for path, _ in item), assignments=item
+    )
 
 
 def _update(grammar: Grammar) -> PartiQLStatement:
     table, changes, where = _table(grammar), tuple(_sections(grammar)), _where(grammar)
-    changed = tuple(path.root for path, _ in changes)
+    changed = tuple(path.attribute for path, _ in changes)
     assigned = tuple((path, value) for path, value in changes if value)
     return PartiQLStatement(
         verb="UPDATE",
         table=table,
-        names=(*changed, *(root for _, value in assigned for root in attribute_names(value))),
-        assigned=assigned,
+        attributes=(*changed, *(root for _, value in assigned for root in attribute_names(value))),
+        assignments=assigned,
         changed=changed,
         where=where,
         returning=_returning(grammar),
@@ -159,7 +163,7 @@ def _ordered(grammar: Grammar) -> Iterator[str]:
         return
     grammar.tokens.expect_word("BY")
     while True:
-        yield grammar.path(*NAMES).root
+        yield grammar.path(*NAMES).attribute
         grammar.tokens.accept_word("ASC", "DESC")
         if not grammar.tokens.accept(","):
             return

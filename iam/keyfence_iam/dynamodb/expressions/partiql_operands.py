@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from keyfence_iam.dynamodb.expressions.grammar import Grammar, Literal, Node, Operation, Parameter
+from keyfence_iam.dynamodb.expressions.grammar import Grammar, LiteralValue, Node, OperatorNode, Parameter
 from keyfence_iam.dynamodb.expressions.tokens import Token, statement_tokens
 from keyfence_iam.dynamodb.parameters import UnsupportedRequest
 
@@ -39,7 +39,7 @@ def grammar_of(text: str) -> Grammar:
     if len(text) > MAX_STATEMENT:
         raise UnsupportedRequest(f"a statement of more than {MAX_STATEMENT} characters")
     tokens = statement_tokens(text)
-    tokens.found = [_lowered(*pair) for pair in pairwise([*tokens.found, _END])]
+    tokens.tokens = [_lowered(*pair) for pair in pairwise([*tokens.tokens, _END])]
     return Grammar(tokens, operand, _FUNCTIONS, WORDS)
 
 
@@ -50,9 +50,9 @@ def operand(grammar: Grammar) -> Node:
         return _OPENINGS[token.text](grammar)
     if token.kind in {"string", "number"}:
         grammar.tokens.take()
-        return Literal(token.text if token.kind == "string" else None)
+        return LiteralValue(token.text if token.kind == "string" else None)
     if grammar.tokens.accept_word(*_CONSTANTS):
-        return Literal()
+        return LiteralValue()
     return grammar.call() or grammar.path(*NAMES)
 
 
@@ -77,27 +77,27 @@ def _lowered(token: Token, following: Token) -> Token:
 
 
 def _parameter(grammar: Grammar) -> Node:
-    before = grammar.tokens.found[: grammar.tokens.position - 1]
+    before = grammar.tokens.tokens[: grammar.tokens.position - 1]
     return Parameter(before.count(PARAMETER))
 
 
 def _negative(grammar: Grammar) -> Node:
     if grammar.tokens.take().kind != "number":
         raise UnsupportedRequest("expected a number after '-'")
-    return Literal()
+    return LiteralValue()
 
 
 def _sequence(closing: str) -> Callable[[Grammar], Node]:
     def read(grammar: Grammar) -> Node:
-        return Operation("LIST", () if grammar.tokens.accept(closing) else grammar.several(closing))
+        return OperatorNode("LIST", () if grammar.tokens.accept(closing) else grammar.several(closing))
 
     return read
 
 
 def _map(grammar: Grammar) -> Node:
     if grammar.tokens.accept("}"):
-        return Operation("MAP", ())
-    return Operation("MAP", tuple(value for _, value in map_entries(grammar)))
+        return OperatorNode("MAP", ())
+    return OperatorNode("MAP", tuple(value for _, value in map_entries(grammar)))
 
 
 _OPENINGS: Mapping[str, Callable[[Grammar], Node]] = {

@@ -57,12 +57,12 @@ def _unquoted(token: Token) -> Token:
 class Tokens:
     """A place in a list of tokens."""
 
-    found: list[Token]
+    tokens: list[Token]
     position: int = 0
 
     def peek(self, ahead: int = 0) -> Token:
         place = self.position + ahead
-        return self.found[place] if place < len(self.found) else _END
+        return self.tokens[place] if place < len(self.tokens) else _END
 
     def take(self) -> Token:
         token = self.peek()

@@ -187,6 +187,6 @@ class SessionIssuer:
         """None where none was passed. One that was passed and is gone allows nothing: it still restricts."""
         if grant.policy is None and not grant.policy_arns:
             return None
-        inline = () if grant.policy is None else (parse_policy_text(grant.policy, where="session policy"),)
+        inline = () if grant.policy is None else (parse_policy_text(grant.policy, path="session policy"),)
         managed = self._account.managed_policies
         return (*inline, *(managed[arn] for arn in grant.policy_arns if arn in managed))

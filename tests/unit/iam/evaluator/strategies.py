@@ -18,12 +18,12 @@ TEXTS = ("a", "a1", "b", "A", "", "*", "a*", "?", "TENANT#a1#x", "5", "10.0.0.1"
 PATTERNS = (*TEXTS, "*a*a*b", "TENANT#*", "a?")
 WITH_VARIABLES = ("${aws:PrincipalTag/tenant}", "TENANT#${aws:PrincipalTag/tenant}#*", "${x:n, 'a'}", "${*}", "a${?}")
 TYPED = {
-    "number": ("5", "5.0", "-1"),
-    "moment": ("2026-01-01", "1767225600", "2026-01-01T00:00:00+01:00"),
-    "boolean": ("true", "false"),
+    "numeric": ("5", "5.0", "-1"),
+    "date": ("2026-01-01", "1767225600", "2026-01-01T00:00:00+01:00"),
+    "bool": ("true", "false"),
     "null": ("true", "false"),
     "binary": ("YQ==", ""),
-    "address": ("10.0.0.0/8", "::1", "10.0.0.1"),
+    "ip_address": ("10.0.0.0/8", "::1", "10.0.0.1"),
     "arn": (*RESOURCES, "arn:aws:dynamodb:*:*:table/*", "*"),
 }
 OPERATORS = tuple(
@@ -40,8 +40,8 @@ def condition(die: Random, *, variables: bool) -> Condition:
     name = die.choice(OPERATORS)
     operator = parse_operator(name)
     assert operator is not None
-    plain = TYPED.get(operator.family, PATTERNS)
-    values = (*plain, *WITH_VARIABLES) if variables and operator.family not in TYPED else plain
+    plain = TYPED.get(operator.type, PATTERNS)
+    values = (*plain, *WITH_VARIABLES) if variables and operator.type not in TYPED else plain
     return Condition(name, die.choice(KEYS), tuple(die.choices(values, k=die.randint(1, 3))))
 
 

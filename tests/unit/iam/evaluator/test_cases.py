@@ -34,8 +34,8 @@ def test_a_callers_request_is_decided(theme: str) -> None:
     for case in [case for case in REQUESTS if case.theme == theme]:
         decision = decided(case)
         wrong += mismatches(case, shown(decision))
-        if isinstance(decision, Allowed) and decision.delegated != case.said.get("delegated", False):
-            wrong.append(f"{case}: delegated is {decision.delegated}")
+        if isinstance(decision, Allowed) and decision.needs_identity_policy != case.said.get("delegated", False):
+            wrong.append(f"{case}: delegated is {decision.needs_identity_policy}")
     assert wrong == []
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from keyfence_iam.evaluator import assumptions, statement
+from keyfence_iam.evaluator import statement
+from keyfence_iam.evaluator import undocumented_behavior as assumptions
 from keyfence_iam.evaluator.conditions import compile_condition
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
 from keyfence_iam.evaluator.evaluate import Policies, evaluate
@@ -14,7 +15,7 @@ TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/app"
 
 
 def holds(operator: str, value: str, found: ContextValue | None, **context: ContextValue) -> bool:
-    held = compile_condition(Condition(operator, "x:key", (value,)), variables=True)
+    held = compile_condition(Condition(operator, "x:key", (value,)), replace_variables=True)
     return held.holds(context if found is None else {**context, "x:key": found})
 
 

@@ -38,29 +38,29 @@ def test_a_neighbours_denial_names_the_condition_that_failed() -> None:
     explanation = explained("globex")
     own, scan = explanation.statements
     assert explanation.decision == Denied("identity")
-    assert (own.origin.sid, own.applies) == ("Own", False)
-    assert [one.element for one in own.findings if not one.matched] == [LIKE]
-    assert ElementMatch(LIKE, False, ("TENANT#globex#*",), ("TENANT#acme#1",)) in own.findings
-    assert [one.element for one in scan.findings if not one.matched] == ["Action"]
+    assert (own.id.sid, own.applies) == ("Own", False)
+    assert [one.element for one in own.elements if not one.matched] == [LIKE]
+    assert ElementMatch(LIKE, False, ("TENANT#globex#*",), ("TENANT#acme#1",)) in own.elements
+    assert [one.element for one in scan.elements if not one.matched] == ["Action"]
 
 
 def test_everything_of_the_statement_that_allows_matched() -> None:
     own, scan = explained("acme").statements
     assert own.applies
-    assert [one.element for one in own.findings] == ["Action", "Resource", LIKE, "Null dynamodb:LeadingKeys"]
+    assert [one.element for one in own.elements] == ["Action", "Resource", LIKE, "Null dynamodb:LeadingKeys"]
     assert not scan.applies
 
 
 def test_a_variable_without_a_value_is_shown_as_none() -> None:
     own, _ = explained(None).statements
-    assert ElementMatch(LIKE, False, (None,), ("TENANT#acme#1",)) in own.findings
+    assert ElementMatch(LIKE, False, (None,), ("TENANT#acme#1",)) in own.elements
 
 
 def test_a_deny_that_applies_is_shown_as_such() -> None:
     explanation = explained("acme", "dynamodb:scan")
     own, scan = explanation.statements
     assert (own.applies, scan.applies, scan.effect) == (False, True, "Deny")
-    assert explanation.decision == Denied("identity", scan.origin)
+    assert explanation.decision == Denied("identity", scan.id)
 
 
 def test_a_resource_policy_shows_whom_it_names() -> None:
@@ -70,4 +70,4 @@ def test_a_resource_policy_shows_whom_it_names() -> None:
     policy = parse_policy({"Version": "2012-10-17", "Statement": said}, kind="resource")
     asked = AuthorizationRequest("dynamodb:GetItem", TABLE)
     (statement,) = explain(Policies((), resource=(policy,)), asked, principal).statements
-    assert statement.findings[0] == ElementMatch("Principal", True, (session,), session)
+    assert statement.elements[0] == ElementMatch("Principal", True, (session,), session)

@@ -7,13 +7,13 @@ from itertools import product
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keyfence_iam.evaluator.matching import glob, wildcards
+from keyfence_iam.evaluator.matching import compile_glob, parse_wildcards
 from keyfence_iam.policy.pattern import parse_pattern
 from tests.tier import examples
 
 
 def matches(pattern: str, text: str) -> bool:
-    return glob(wildcards(pattern)).matches(text)
+    return compile_glob(parse_wildcards(pattern)).matches(text)
 
 
 @cache
@@ -44,7 +44,7 @@ def words(signs: str, longest: int) -> Iterator[str]:
 def test_every_short_pattern_matches_every_short_text_as_its_definition_does() -> None:
     texts = list(words("ab", 5))
     for pattern in words("ab*?", 5):
-        made = glob(wildcards(pattern))
+        made = compile_glob(parse_wildcards(pattern))
         found = [text for text in texts if made.matches(text)]
         assert found == [text for text in texts if naively(pattern, text)], pattern
 

@@ -23,13 +23,13 @@ def found(document: dict[str, Any], kind: DocumentKind | None = None) -> list[st
 def rules() -> set[tuple[str, str]]:
     modules = [import_module(f"keyfence_iam.lint.{module.name}") for module in iter_modules(keyfence_iam.lint.__path__)]
     declared = [value for module in modules for value in vars(module).values() if isinstance(value, LintRule)]
-    return {(rule.hole, rule.name) for rule in declared}
+    return {(rule.code, rule.name) for rule in declared}
 
 
 @pytest.mark.parametrize("name", HOLES)
 def test_a_hole_is_found_by_its_number_and_name(name: str) -> None:
     hole, document = HOLES[name]
-    findings = {(finding.hole, finding.name) for finding in lint_text(json.dumps(document))}
+    findings = {(finding.code, finding.name) for finding in lint_text(json.dumps(document))}
     assert (hole, name) in findings
 
 
@@ -53,9 +53,9 @@ def test_a_finding_names_the_statement_the_problem_and_the_fix() -> None:
     bad = statement("Allow", "dynamodb:Scan") | {"Sid": "Everything"}
     (finding,) = lint_text(json.dumps(policy(GOOD["a fence"]["Statement"][0], bad)))
     assert finding == Finding(
-        hole="H1",
+        code="H1",
         name="scan-granted",
-        place="Statement[1] (Everything)",
+        location="Statement[1] (Everything)",
         problem="Scan has no leading keys: no condition on them narrows it",
         fix="Take Scan out: it returns every tenant's items.",
     )
@@ -278,7 +278,7 @@ def test_an_escaped_character_that_policies_cannot_hold_is_found() -> None:
 
 
 def test_a_letter_of_latin_1_is_found_where_it_stands() -> None:
-    assert [(one.name, one.place) for one in lint(parse_policy(fenced("TENANT#caf\u00e9#*")))] == [
+    assert [(one.name, one.location) for one in lint(parse_policy(fenced("TENANT#caf\u00e9#*")))] == [
         ("strange-character", "Statement[0]"),
         ("unclean-tenant", "Statement[0]"),
     ]

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from keyfence_iam.authorization import UnsupportedRequest
-from keyfence_iam.dynamodb.expressions.grammar import Literal
+from keyfence_iam.dynamodb.expressions.grammar import LiteralValue
 from keyfence_iam.dynamodb.expressions.partiql import parse_statement, possible_partitions
 from keyfence_iam.evaluator.request import AuthorizationRequest
 
@@ -248,4 +248,4 @@ def holds(tree: Tree, item: dict[str, str]) -> bool:
 def test_no_item_outside_the_reported_partitions_satisfies_the_clause(tree: Tree, partition: str, sort: str) -> None:
     assume(holds(tree, {"PK": partition, "SK": sort}) and len(written(tree)) < 1000)
     reported = possible_partitions(parse_statement(f"SELECT * FROM keyfence WHERE {written(tree)}").where, "PK")
-    assert reported is None or Literal(partition) in reported
+    assert reported is None or LiteralValue(partition) in reported

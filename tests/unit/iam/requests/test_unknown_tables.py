@@ -19,7 +19,7 @@ def unknown(operation: str, **parameters: Any) -> UnknownTable:
 
 def test_the_question_lacks_only_its_leading_keys() -> None:
     found = unknown("GetItem", TableName="missing", Key=KEY)
-    (asked,) = found.asked
+    (asked,) = found.requests
     assert found.tables == {"missing"}
     assert (asked.action, asked.resource) == ("dynamodb:GetItem", TABLE.replace("keyfence", "missing"))
     assert leading(asked) is None
@@ -27,13 +27,13 @@ def test_the_question_lacks_only_its_leading_keys() -> None:
 
 def test_the_known_tables_of_a_batch_keep_their_leading_keys() -> None:
     found = unknown("BatchGetItem", RequestItems={"keyfence": {"Keys": [KEY]}, "missing": {"Keys": [KEY]}})
-    assert [leading(asked) for asked in found.asked] == [(KEY["PK"]["S"],), None]
+    assert [leading(asked) for asked in found.requests] == [(KEY["PK"]["S"],), None]
 
 
 def test_a_table_of_another_account_is_asked_for_by_its_own_arn_and_is_unknown() -> None:
     found = unknown("GetItem", TableName=FOREIGN, Key=KEY)
     assert found.tables == {FOREIGN}
-    assert found.asked[0].resource == FOREIGN
+    assert found.requests[0].resource == FOREIGN
 
 
 QUERY = {"TableName": "a-table", "KeyConditionExpression": "x = :v", "ExpressionAttributeValues": {":v": s("x")}}

@@ -134,7 +134,7 @@ def test_a_boundary_and_a_resource_s_policies_come_along() -> None:
     statements = tuple(replace(one, effect="Deny", resources=("*",)) for one in trust("*", actions=("*",)).statements)
     refused = evaluate(unbounded.policies_for((Policy(statements=statements),)), READ, unbounded.principal)
     assert isinstance(refused, Denied)
-    assert refused.kind == "resource"
+    assert refused.policy_type == "resource"
 
 
 def test_a_minted_session_lives_as_long_as_its_role_says() -> None:

@@ -4,11 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from keyfence_iam.authorization.arns import NamedTables, index_arn
-from keyfence_iam.authorization.assumptions import consumed_capacity, enclosing_operation, transaction_return_values
 from keyfence_iam.authorization.leading_keys import query_partition
+from keyfence_iam.authorization.undocumented_behavior import (
+    consumed_capacity,
+    enclosing_operation,
+    transaction_return_values,
+)
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.attributes import changed_attributes, has_projection, mentioned_attributes
-from keyfence_iam.dynamodb.calls import transacted, written
+from keyfence_iam.dynamodb.calls import batch_writes, transaction_writes
 from keyfence_iam.dynamodb.parameters import (
     Parameters,
     UnsupportedRequest,
@@ -17,7 +21,7 @@ from keyfence_iam.dynamodb.parameters import (
     attributes,
     choice,
     mapping,
-    optional_text,
+    optional_string,
     reject_unknown,
     string,
 )
@@ -47,9 +51,9 @@ def returned_of(call: Parameters) -> dict[str, ContextValue]:
 
 
 def get_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    table = tables.named(string(call, "TableName"))
+    table = tables.get(string(call, "TableName"))
     context = {
-        **table.led_by([attributes(call, "Key")]),
+        **table.leading_keys([attributes(call, "Key")]),
         **attributes_of(call),
         **select_of(call),
         **consumed_capacity(call),
@@ -61,9 +65,9 @@ def batch_get_item(call: Parameters, tables: NamedTables) -> Iterator[Authorizat
     for named in mapping(call, "RequestItems"):
         entry = mapping(mapping(call, "RequestItems"), named)
         reject_unknown(entry, operations.KEYS_AND_ATTRIBUTES, "RequestItems")
-        table, keys = tables.named(named), _keys(entry)
+        table, keys = tables.get(named), _keys(entry)
         context = {
-            **table.led_by(keys),
+            **table.leading_keys(keys),
             **attributes_key(_together([*keys, dict.fromkeys(mentioned_attributes(entry))])),
             **select_of(entry),
             **consumed_capacity(call),
@@ -73,10 +77,10 @@ def batch_get_item(call: Parameters, tables: NamedTables) -> Iterator[Authorizat
 
 def query(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     """On an index it is the index alone that is asked for, and the index's own partition key."""
-    table, index = tables.named(string(call, "TableName")), optional_text(call, "IndexName")
+    table, index = tables.get(string(call, "TableName")), optional_string(call, "IndexName")
     context = {
         **attributes_of(call),
-        **(query_partition(call, table.keys.partition_attributes(index)) if table.keys else {}),
+        **(query_partition(call, table.schema.partition_attributes(index)) if table.schema else {}),
         **select_of(call, index),
         **consumed_capacity(call),
     }
@@ -85,7 +89,7 @@ def query(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationReques
 
 def scan(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     """Without leading keys: it returns items whatever leads them."""
-    arn, index = tables.resource(string(call, "TableName")), optional_text(call, "IndexName")
+    arn, index = tables.resource(string(call, "TableName")), optional_string(call, "IndexName")
     context = {**attributes_of(call), **select_of(call, index), **consumed_capacity(call)}
     yield AuthorizationRequest("dynamodb:Scan", arn if index is None else index_arn(arn, index), context)
 
@@ -103,7 +107,7 @@ def put_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationReq
 
 
 def update_item(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    tables.named(string(call, "TableName")).keep(changed_attributes(call))
+    tables.get(string(call, "TableName")).reject_key_update(changed_attributes(call))
     yield _write("UpdateItem", call, "Key", tables)
 
 
@@ -115,16 +119,16 @@ def batch_write_item(call: Parameters, tables: NamedTables) -> Iterator[Authoriz
     """One action of its own, whether items are put or deleted."""
     requests = mapping(call, "RequestItems")
     for named in requests:
-        table, items = tables.named(named), [item for _, item in written(array(requests, named))]
+        table, items = tables.get(named), [item for _, item in batch_writes(array(requests, named))]
         names = tuple(dict.fromkeys(name for item in items for name in item))
-        context = {**table.led_by(items), **attributes_key(names), **consumed_capacity(call)}
+        context = {**table.leading_keys(items), **attributes_key(names), **consumed_capacity(call)}
         yield AuthorizationRequest("dynamodb:BatchWriteItem", table.arn, context)
 
 
 def _write(action: str, call: Parameters, item: str, tables: NamedTables) -> AuthorizationRequest:
-    table = tables.named(string(call, "TableName"))
+    table = tables.get(string(call, "TableName"))
     context = {
-        **table.led_by([attributes(call, item)]),
+        **table.leading_keys([attributes(call, item)]),
         **attributes_of(call),
         **returned_of(call),
         **consumed_capacity(call),
@@ -144,18 +148,18 @@ def transact_get_items(call: Parameters, tables: NamedTables) -> Iterator[Author
     shared = {**consumed_capacity(call), **enclosing_operation("TransactGetItems")}
     for one in array(call, "TransactItems"):
         get = _get(as_mapping(one, "TransactItems"))
-        table = tables.named(string(get, "TableName"))
-        context = {**table.led_by([attributes(get, "Key")]), **attributes_of(get), **select_of(get), **shared}
+        table = tables.get(string(get, "TableName"))
+        context = {**table.leading_keys([attributes(get, "Key")]), **attributes_of(get), **select_of(get), **shared}
         yield AuthorizationRequest("dynamodb:GetItem", table.arn, context)
 
 
 def transact_write_items(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
     shared = {**consumed_capacity(call), **enclosing_operation("TransactWriteItems")}
-    for kind, item in transacted(call):
-        table = tables.named(string(item, "TableName"))
-        table.keep(changed_attributes(item))
+    for kind, item in transaction_writes(call):
+        table = tables.get(string(item, "TableName"))
+        table.reject_key_update(changed_attributes(item))
         key = attributes(item, "Item" if kind == "Put" else "Key")
-        context = {**table.led_by([key]), **attributes_of(item), **transaction_return_values(item), **shared}
+        context = {**table.leading_keys([key]), **attributes_of(item), **transaction_return_values(item), **shared}
         yield AuthorizationRequest(_ACTIONS[kind], table.arn, context)
 
 

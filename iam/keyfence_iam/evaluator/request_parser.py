@@ -19,25 +19,25 @@ _ACTION = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+")
 _RESOURCE = re.compile(r"\*|arn:(?:[^:]*:){4}.+", re.DOTALL)
 
 
-class InvalidLine(ValueError):
+class InvalidRequestLine(ValueError):
     """A line that asks nothing that could be decided; the message names the place."""
 
 
-def parse_json_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:
+def parse_request_line(line: bytes) -> tuple[Policies, AuthorizationRequest]:
     question = _object(line)
     try:
         return _policies(question), _asked(question)
     except (InvalidPolicy, AmbiguousContextKey) as error:
-        raise InvalidLine(str(error)) from error
+        raise InvalidRequestLine(str(error)) from error
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
     try:
         question = strict_json.parse(line)
     except strict_json.InvalidJson as error:
-        raise InvalidLine(f"line: {error}") from error
+        raise InvalidRequestLine(f"line: {error}") from error
     if not isinstance(question, dict):
-        raise InvalidLine("line: an object is wanted")
+        raise InvalidRequestLine("line: an object is wanted")
     _check_fields(question)
     return question
 
@@ -45,10 +45,10 @@ def _object(line: bytes) -> Mapping[str, Any]:
 def _check_fields(question: Mapping[str, Any]) -> None:
     for name in _WANTED:
         if name not in question:
-            raise InvalidLine(f"{name}: is missing")
+            raise InvalidRequestLine(f"{name}: is missing")
     for name in question:
         if name not in _FIELDS:
-            raise InvalidLine(f"{name!a}: unknown field")
+            raise InvalidRequestLine(f"{name!a}: unknown field")
 
 
 def _policies(question: Mapping[str, Any]) -> Policies:
@@ -67,7 +67,7 @@ def _limit(question: Mapping[str, Any], name: str) -> tuple[Policy, ...] | None:
 
 def _listed(value: object, where: str) -> tuple[Policy, ...]:
     if not isinstance(value, list):
-        raise InvalidLine(f"{where}: a list of policies is wanted")
+        raise InvalidRequestLine(f"{where}: a list of policies is wanted")
     return tuple(_policy(document, f"{where}[{index}]") for index, document in enumerate(value))
 
 
@@ -78,25 +78,25 @@ def _policy(document: object, where: str) -> Policy:
     try:
         return _read(orjson.dumps(document), where)
     except orjson.JSONEncodeError:
-        return parse_policy(document, where=where)
+        return parse_policy(document, path=where)
 
 
 @lru_cache(maxsize=1024)
 def _read_text(document: str, where: str) -> Policy:
-    return parse_policy_text(document, where=where)
+    return parse_policy_text(document, path=where)
 
 
 @lru_cache(maxsize=1024)
 def _read(document: bytes, where: str) -> Policy:
-    return parse_policy(orjson.loads(document), where=where)
+    return parse_policy(orjson.loads(document), path=where)
 
 
 def _asked(question: Mapping[str, Any]) -> AuthorizationRequest:
     action, resource = question["action"], question["resource"]
     if not isinstance(action, str) or not _ACTION.fullmatch(action):
-        raise InvalidLine("action: a text of the form service:Action is wanted")
+        raise InvalidRequestLine("action: a text of the form service:Action is wanted")
     if not isinstance(resource, str) or not _RESOURCE.fullmatch(resource):
-        raise InvalidLine("resource: an ARN or '*' is wanted")
+        raise InvalidRequestLine("resource: an ARN or '*' is wanted")
     return AuthorizationRequest(action, resource, _context(question.get("context")))
 
 
@@ -105,7 +105,7 @@ def _context(value: object) -> Mapping[str, ContextValue]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InvalidLine("context: an object is wanted")
+        raise InvalidRequestLine("context: an object is wanted")
     context = {key: _value(given, key) for key, given in value.items() if given is not None}
     fold_keys(context)
     return context
@@ -122,4 +122,4 @@ def _single(given: object, key: str) -> str:
         return given
     if isinstance(given, bool | int | float):
         return value_text(given)
-    raise InvalidLine(f"context.{key!a}: a text, or a list of texts, is wanted")
+    raise InvalidRequestLine(f"context.{key!a}: a text, or a list of texts, is wanted")

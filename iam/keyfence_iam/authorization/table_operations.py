@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from keyfence_iam import strict_json
 from keyfence_iam.authorization.arns import ArnScope, NamedTables, index_arn
-from keyfence_iam.authorization.assumptions import ANY_LABEL, NOT_ABOUT_A_TABLE, tables_listed
-from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, optional_text, string
+from keyfence_iam.authorization.undocumented_behavior import ANY_RESOURCE, ANY_STREAM_LABEL, list_tables_resource
+from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, optional_string, string
 from keyfence_iam.evaluator.request import AuthorizationRequest
 
 Expander = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
@@ -44,7 +44,7 @@ def _table(operation: str) -> Expander:
     def expand(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
         if any(call.get(name) is not None for name in _ELSEWHERE):
             raise UnsupportedRequest(f"{operation} in several regions")
-        arn, index = tables.resource(string(call, "TableName")), optional_text(call, "IndexName")
+        arn, index = tables.resource(string(call, "TableName")), optional_string(call, "IndexName")
         yield AuthorizationRequest(f"dynamodb:{operation}", arn if index is None else index_arn(arn, index))
         for name, action in _ALSO_ASKED.items():
             if call.get(name) is not None:
@@ -55,7 +55,7 @@ def _table(operation: str) -> Expander:
 
 def _resource(operation: str) -> Expander:
     def expand(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-        resource = tables.place.resource(string(call, "ResourceArn"), _RESOURCES)
+        resource = tables.scope.resource(string(call, "ResourceArn"), _RESOURCES)
         yield AuthorizationRequest(f"dynamodb:{operation}", resource)
 
     return expand
@@ -63,13 +63,13 @@ def _resource(operation: str) -> Expander:
 
 def _nothing(operation: str) -> Expander:
     def expand(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:  # noqa: ARG001 - the signature of an Expander
-        yield AuthorizationRequest(f"dynamodb:{operation}", NOT_ABOUT_A_TABLE)
+        yield AuthorizationRequest(f"dynamodb:{operation}", ANY_RESOURCE)
 
     return expand
 
 
 def _list_tables(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:  # noqa: ARG001 - the signature of an Expander
-    yield AuthorizationRequest("dynamodb:ListTables", tables_listed(tables.place))
+    yield AuthorizationRequest("dynamodb:ListTables", list_tables_resource(tables.scope))
 
 
 TABLE_OPERATIONS: Mapping[str, Expander] = {
@@ -85,19 +85,19 @@ _POSITION = {"table_name", "shard_id", "position"}
 
 
 def list_streams(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:  # noqa: ARG001 - the signature of an Expander
-    yield AuthorizationRequest("dynamodb:ListStreams", NOT_ABOUT_A_TABLE)
+    yield AuthorizationRequest("dynamodb:ListStreams", ANY_RESOURCE)
 
 
 def describe_stream(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    yield AuthorizationRequest("dynamodb:DescribeStream", tables.place.resource(string(call, "StreamArn"), _STREAM))
+    yield AuthorizationRequest("dynamodb:DescribeStream", tables.scope.resource(string(call, "StreamArn"), _STREAM))
 
 
 def get_shard_iterator(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    yield AuthorizationRequest("dynamodb:GetShardIterator", tables.place.resource(string(call, "StreamArn"), _STREAM))
+    yield AuthorizationRequest("dynamodb:GetShardIterator", tables.scope.resource(string(call, "StreamArn"), _STREAM))
 
 
 def get_records(call: Parameters, tables: NamedTables) -> Iterator[AuthorizationRequest]:
-    yield AuthorizationRequest("dynamodb:GetRecords", _walked(string(call, "ShardIterator"), tables.place))
+    yield AuthorizationRequest("dynamodb:GetRecords", _walked(string(call, "ShardIterator"), tables.scope))
 
 
 def _walked(iterator: str, place: ArnScope) -> str:
@@ -114,4 +114,4 @@ def _of_table(iterator: str, place: ArnScope) -> str:
     table = string(position, "table_name")
     if position.keys() != _POSITION or not string(position, "shard_id").endswith(f"-{table}"):
         raise UnsupportedRequest("an iterator that does not name its stream")
-    return f"{place.locate(table).arn}/stream/{ANY_LABEL}"
+    return f"{place.locate(table).arn}/stream/{ANY_STREAM_LABEL}"

@@ -26,15 +26,15 @@ def enclosing_operation(operation: str) -> dict[str, ContextValue]:
     return {"dynamodb:EnclosingOperation": operation}
 
 
-def tables_listed(place: ArnScope) -> str:
+def list_tables_resource(place: ArnScope) -> str:
     """Refusals of ListTables are printed with this ARN."""
     return place.table_arn("*")
 
 
-NOT_ABOUT_A_TABLE = "*"
+ANY_RESOURCE = "*"
 """The resource of ListStreams, DescribeLimits and DescribeEndpoints."""
 
-ANY_LABEL = "*"
+ANY_STREAM_LABEL = "*"
 """Stands for the label of a stream where an iterator names only its table; only a pattern that ends in * matches it."""
 
 DISCLOSURE_ORDER: Mapping[str, Mapping[str, int]] = {

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from keyfence_iam.authorization import items, statements
-from keyfence_iam.authorization import tables as tables_module
+from keyfence_iam.authorization import item_operations as items
+from keyfence_iam.authorization import partiql_operations as statements
+from keyfence_iam.authorization import table_operations as tables_module
 from keyfence_iam.authorization.arns import ArnScope, NamedTables
-from keyfence_iam.authorization.assumptions import DISCLOSURE_ORDER
+from keyfence_iam.authorization.undocumented_behavior import DISCLOSURE_ORDER
 from keyfence_iam.dynamodb import operations
 from keyfence_iam.dynamodb.parameters import Parameters, UnsupportedRequest, as_mapping, reject_unknown
 from keyfence_iam.dynamodb.table_schema import TableSchema
@@ -44,12 +45,12 @@ class UnknownTable(UnsupportedRequest):
     def __init__(self, tables: frozenset[str], asked: tuple[AuthorizationRequest, ...]) -> None:
         super().__init__(f"unknown table: {', '.join(sorted(tables))}")
         self.tables = tables
-        self.asked = asked
+        self.requests = asked
 
 
-Expander = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
+AuthorizationBuilder = Callable[[Parameters, NamedTables], Iterator[AuthorizationRequest]]
 
-_OPERATIONS: Mapping[str, Expander] = {
+_OPERATIONS: Mapping[str, AuthorizationBuilder] = {
     "GetItem": items.get_item,
     "BatchGetItem": items.batch_get_item,
     "Query": items.query,
@@ -76,12 +77,12 @@ SUPPORTED_OPERATIONS = frozenset(_OPERATIONS)
 
 
 def authorizations_for(
-    operation: str, parameters: Mapping[str, Any], place: ArnScope, keys: Mapping[str, TableSchema]
+    operation: str, parameters: Mapping[str, Any], scope: ArnScope, schemas: Mapping[str, TableSchema]
 ) -> tuple[AuthorizationRequest, ...]:
     """All of them have to be allowed. A call that would ask for nothing is not understood."""
     if operation not in _OPERATIONS:
         raise UnsupportedRequest(f"unknown operation {operation!r}")
-    tables = NamedTables(place, keys)
+    tables = NamedTables(scope, schemas)
     asked = tuple(_OPERATIONS[operation](_known(operation, parameters), tables))
     if not asked:
         raise UnsupportedRequest(f"{operation} names nothing")
