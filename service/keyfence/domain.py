@@ -9,6 +9,7 @@ from typing import Any
 
 import strawberry
 
+from keyfence.bulk.record_kind import RecordKind, RecordKinds, in_dependency_order
 from keyfence.errors import KeyfenceError
 from keyfence.graphql.schema import NodeLoader, build_schema
 from keyfence.store.entities import Entities
@@ -64,6 +65,8 @@ class Domain:
     """GraphQL types that `node(id)` returns."""
     nodes: Mapping[str, NodeLoader] = field(default_factory=dict)
     """The loader of `node(id)`, by the prefix of the ids."""
+    records: RecordKind[Any] | None = None
+    """How its records are imported and exported, if they are."""
     activity_log: Callable[[str], ActivityLog] | None = None
     """Makes the log of what one actor changes, in the one domain that keeps such a log."""
     needs: tuple[str, ...] = ()
@@ -107,6 +110,10 @@ class Domains:
             tuple(value for value in declared if isinstance(value, Query)),
         )
 
+    @cached_property
+    def record_kinds(self) -> RecordKinds:
+        return in_dependency_order(domain.records for domain in self.domains if domain.records)
+
     def activity_log(self, actor: str) -> ActivityLog | None:
         """Returns the log of what `actor` changes, or None if no domain keeps one."""
         makers = (domain.activity_log for domain in self.domains if domain.activity_log)
@@ -129,6 +136,7 @@ class Domains:
     def _repeated(self) -> Iterator[str]:
         yield from _twice("domain", (domain.name for domain in self.domains))
         yield from _twice("id prefix", (prefix for domain in self.domains for prefix in domain.nodes))
+        yield from _twice("record kind", (domain.records.name for domain in self.domains if domain.records))
         yield from _twice("stored type", (entity.type for entity in self.entities))
         yield from _twice("sharded collection", self._collections())
         yield from _twice("access pattern", (pattern.name for pattern in self.patterns))

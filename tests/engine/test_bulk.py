@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from keyfence.bulk.importer import BadLines, Importer
+from keyfence.app.domains import load_domains
+from keyfence.bulk.importer import Importer
+from keyfence.bulk.lines import BadLines
 from keyfence.bulk.record_kind import RecordWriter
 from keyfence.domains.activity.activity_log import activity_log
 from keyfence.domains.sales.sales import SalesRepository
@@ -73,7 +75,9 @@ class Counted(Pacer):
 
 async def test_every_item_counts_towards_the_rate(world: World, table: Table) -> None:
     rate = Counted()
-    await Importer(RecordWriter(replace(table, activity_log=activity_log("import")), rate)).run(BytesIO(content()))
+    await Importer(
+        RecordWriter(replace(table, activity_log=activity_log("import")), rate), load_domains().record_kinds
+    ).run(BytesIO(content()))
     sent = [call.parameters for call in world.calls() if call.operation == "TransactWriteItems"]
     assert rate.passed == sum(len(call["TransactItems"]) for call in sent[-len(SMALL) :])
 

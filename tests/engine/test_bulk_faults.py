@@ -6,6 +6,7 @@ from io import BytesIO
 
 import pytest
 
+from keyfence.app.domains import load_domains
 from keyfence.bulk.importer import Importer
 from keyfence.bulk.record_kind import RecordWriter
 from keyfence.domains.activity.activity_log import activity_log
@@ -14,7 +15,6 @@ from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.table import Table
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId
-from tests import tier
 from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
 from tests.world import World
 
@@ -35,7 +35,8 @@ def _faultless(world: World) -> Iterator[None]:
 def hasty(table: Table) -> Importer:
     """An import that dies of the first call that fails."""
     once = replace(table.caller, retry_policy=RetryPolicy(attempts=1))
-    return Importer(RecordWriter(replace(table, caller=once, activity_log=activity_log("import"))))
+    writer = RecordWriter(replace(table, caller=once, activity_log=activity_log("import")))
+    return Importer(writer, load_domains().record_kinds)
 
 
 async def dies(importer: Importer, given: bytes) -> bool:
@@ -55,7 +56,7 @@ async def same(world: World, *tenants: TenantId) -> None:
     assert all(note == notes[0] for note in notes)
 
 
-@pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
+@pytest.mark.parametrize("kind", KINDS)
 async def test_an_import_that_dies_at_any_write_is_completed_by_the_next(
     world: World, tenant: TenantId, kind: Kind
 ) -> None:
@@ -91,7 +92,7 @@ async def test_an_import_that_dies_again_and_again_loses_nothing_and_does_nothin
     await same(world, struck, tenant)
 
 
-@pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
+@pytest.mark.parametrize("kind", KINDS)
 async def test_an_import_struck_at_every_other_call_goes_on_by_itself(
     world: World, tenant: TenantId, kind: Kind
 ) -> None:

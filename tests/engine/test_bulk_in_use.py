@@ -7,9 +7,10 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from keyfence.bulk import exporter
+from keyfence.app.domains import load_domains
+from keyfence.bulk import record_kind
 from keyfence.bulk.exporter import Exporter
-from keyfence.bulk.record_kind import Line, encoded
+from keyfence.bulk.lines import Line, encoded
 from keyfence.domains.categories.access_patterns import moves
 from keyfence.domains.categories.model import CategoryMove, MoveId
 from keyfence.domains.categories.repository import CategoryRepository
@@ -45,7 +46,7 @@ async def table(world: World, tenant: TenantId) -> Table:
 async def lines(table: Table, after: int, meanwhile: Meanwhile) -> list[Line]:
     """An export during which something happens after so many lines."""
     read: list[Line] = []
-    async for line in Exporter(table).lines():
+    async for line in Exporter(table, load_domains().record_kinds).lines():
         read.append(line)
         if len(read) == after:
             await meanwhile(Trade.on(table))
@@ -95,7 +96,7 @@ async def both(trade: Trade) -> None:
 async def test_what_is_deleted_or_restored_meanwhile_is_there_once(
     table: Table, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporter, "TOGETHER", 2)
+    monkeypatch.setattr(record_kind, "LOAD_BATCH", 2)
     for line in MANY[:3]:
         await RecycleBin(Trade.on(table).orders).delete(order_id(line["id"]))
     read = await lines(table, after, both)
@@ -142,7 +143,7 @@ async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
 async def test_while_a_category_is_moved_there_is_no_export(table: Table) -> None:
     now = timestamps.utc_now()
     move = CategoryMove(id=MoveId("mov_1"), source=("office",), target=("x",), created_at=now, updated_at=now)
-    with pytest.raises(Conflict, match="was moved meanwhile"):
+    with pytest.raises(Conflict, match="was moved during the export"):
         await lines(table, 3, lambda trade: trade.table.write(put(moves, replace(move, finished_at=now))))
     await table.write(put(moves, move))
     with pytest.raises(Conflict, match="is being moved"):

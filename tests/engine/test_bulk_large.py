@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from keyfence.bulk.importer import BadLines
+from keyfence.bulk.lines import BadLines
 from keyfence.domains.orders import bulk
 from keyfence.domains.orders.repository import OrderDetails, OrderRepository, order_id
 from keyfence.domains.sales.sales import SalesRepository
@@ -44,7 +44,7 @@ async def test_what_does_not_fit_into_a_transaction_comes_back_whole(world: Worl
     table, other = world.table(tenant), world.table(await world.new_tenant())
     await imported(table, content(*BEFORE, order()))
     out = await exported(table)
-    assert orjson.loads(out.splitlines()[-1]) == bulk.RECORDS.spell(record(order()))
+    assert orjson.loads(out.splitlines()[-1]) == bulk.RECORDS.to_line(record(order()))
     assert len(await SalesRepository(table).top("2026-11", first=100)) == 90
     await imported(other, out)
     assert await exported(other) == out

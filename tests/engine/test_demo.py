@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from keyfence.bulk.pages import every
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.customers.access_patterns import newest_customers
 from keyfence.domains.groups.access_patterns import groups_of_user, members_of_group
@@ -89,12 +88,12 @@ async def test_every_list_has_what_the_orders_say(loaded: World, name: str) -> N
     table, trade = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
     made = [one.order for one in trade.orders()]
     alive = [order for order in made if is_alive(order)]
-    assert await ids(every(table, newest_customers)) == {customer.id for customer in trade.customers()}
-    assert await ids(every(table, open_orders)) == {order.id for order in alive if is_open(order)}
-    assert await ids(every(table, review_queue)) == {order.id for order in alive if order.flagged_at}
-    assert await ids(every(table, deleted_orders)) == {order.id for order in made if order.deleted_at}
+    assert await ids(table.iterate(newest_customers)) == {customer.id for customer in trade.customers()}
+    assert await ids(table.iterate(open_orders)) == {order.id for order in alive if is_open(order)}
+    assert await ids(table.iterate(review_queue)) == {order.id for order in alive if order.flagged_at}
+    assert await ids(table.iterate(deleted_orders)) == {order.id for order in made if order.deleted_at}
     for region in trade.shop.regions:
-        assert await ids(every(table, orders_of_region, region=region)) == {
+        assert await ids(table.iterate(orders_of_region, region=region)) == {
             order.id for order in alive if order.region == region
         }
 
@@ -105,7 +104,7 @@ async def test_counts_and_sales_are_the_sums_of_what_they_count(loaded: World, n
     found = await CategoryRepository(table).under()
     assert {category.path for category in found} == set(trade.shop.categories)
     for category in found:
-        inside = await ids(every(table, products_in_category, category=category.path))
+        inside = await ids(table.iterate(products_in_category, category=category.path))
         assert len(inside) == category.product_count
     sold: Counter[ProductMonth] = Counter()
     for one in trade.orders():

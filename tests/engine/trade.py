@@ -9,9 +9,11 @@ from typing import Any
 
 import orjson
 
+from keyfence.app.domains import load_domains
 from keyfence.bulk.exporter import Exporter
 from keyfence.bulk.importer import ImportCounts, Importer
-from keyfence.bulk.record_kind import encoded
+from keyfence.bulk.lines import encoded
+from keyfence.bulk.record_kind import IMPORTER
 from keyfence.domains.activity.activity_log import ActivityRepository, activity_log
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.customers.repository import CustomerRepository
@@ -99,11 +101,13 @@ class Trade:
 
 
 async def exported(table: Table) -> bytes:
-    return b"".join([encoded(line) async for line in Exporter(table).lines()])
+    return b"".join([encoded(line) async for line in Exporter(table, load_domains().record_kinds).lines()])
 
 
 async def imported(table: Table, content: bytes) -> ImportCounts:
-    return await Importer.into(table).run(BytesIO(content))
+    return await Importer.into(replace(table, activity_log=activity_log(IMPORTER)), load_domains().record_kinds).run(
+        BytesIO(content)
+    )
 
 
 def content(*lines: Any) -> bytes:

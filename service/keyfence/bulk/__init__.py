@@ -1,1 +1,1 @@
-"""Bulk: what a tenant keeps as lines of JSON, into the table and out of it."""
+"""Import and export of a tenant's records as lines of JSON."""

@@ -1,4 +1,4 @@
-"""What a line gives, taken by name; whatever cannot be used is refused by the name of its field."""
+"""`Fields`: reads the fields of one JSON object with their types, and names the field that is wrong."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from keyfence.errors import BadInput
 from keyfence.validation import checked_line
 
-NAME_LENGTH = 2_048
+MAX_ACTOR_LENGTH = 2_048
 
 _AMOUNT = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 
@@ -21,27 +21,29 @@ E = TypeVar("E", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """An object of a line; `where` leads to it, as in `items[2].`"""
+    """A JSON object, and the path that leads to it from the line, such as `items[2].`"""
 
     values: dict[str, Any]
-    where: str = ""
+    path: str = ""
 
-    def take(self, name: str, read: Callable[[Any], T]) -> T:
+    def required(self, name: str, parse: Callable[[Any], T]) -> T:
+        """Returns the parsed value. Raises BadInput if it is missing or null, or if `parse` does."""
         if self.values.get(name) is None:
             raise self.bad(name, "is missing")
         try:
-            return read(self.values[name])
-        except BadInput as refusal:
-            raise self.bad(name, refusal.message) from None
+            return parse(self.values[name])
+        except BadInput as error:
+            raise self.bad(name, error.message) from None
 
-    def maybe(self, name: str, read: Callable[[Any], T], otherwise: T) -> T:
-        return otherwise if self.values.get(name) is None else self.take(name, read)
+    def optional(self, name: str, parse: Callable[[Any], T], default: T) -> T:
+        return default if self.values.get(name) is None else self.required(name, parse)
 
-    def parts(self, name: str) -> list["Fields"]:
-        """The objects of a list, none where nothing is given."""
-        values: list[Any] = self.maybe(name, _list, [])
+    def objects(self, name: str) -> list["Fields"]:
+        """Returns the objects of a list, which is empty if the field is missing."""
+        values: list[Any] = self.optional(name, _list, [])
         return [
-            Fields(_object(self, f"{name}[{at}]", part), f"{self.where}{name}[{at}].") for at, part in enumerate(values)
+            Fields(self._object(f"{name}[{position}]", value), f"{self.path}{name}[{position}].")
+            for position, value in enumerate(values)
         ]
 
     def allow_only(self, *names: str) -> "Fields":
@@ -50,19 +52,12 @@ class Fields:
         return self
 
     def bad(self, name: str, message: str) -> BadInput:
-        return BadInput(message, field=self.where + name)
+        return BadInput(message, field=self.path + name)
 
-
-def _object(given: Fields, name: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise given.bad(name, "must be an object")
-    return value
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise BadInput("must be a list")
-    return value
+    def _object(self, name: str, value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self.bad(name, "must be an object")
+        return value
 
 
 def text(value: object) -> str:
@@ -72,22 +67,22 @@ def text(value: object) -> str:
 
 
 def actor(value: object) -> str:
-    """Who did something: the subject of a token, or any other name."""
-    return checked_line(text(value), "it", NAME_LENGTH)
+    """Parses who did something: the subject of a token, or any other name."""
+    return checked_line(text(value), "it", MAX_ACTOR_LENGTH)
 
 
-def names(value: object) -> list[str]:
-    return [text(name) for name in _list(value)]
+def texts(value: object) -> list[str]:
+    return [text(item) for item in _list(value)]
 
 
-def whole(value: object) -> int:
+def positive_integer(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise BadInput("must be a whole number from 1")
     return value
 
 
 def amount(value: object) -> Decimal:
-    """Never from a fraction that JSON holds as a number, which may have lost digits already."""
+    """Accepts text only, since a JSON number with a fraction may have lost digits already."""
     if isinstance(value, str) and _AMOUNT.fullmatch(value):
         return Decimal(value)
     raise BadInput('must be a number in quotes, like "19.90"')
@@ -103,11 +98,17 @@ def timestamp(value: object) -> datetime:
     raise BadInput("must be a time with a zone, like 2026-11-02T09:30:00Z")
 
 
-def one_of(kind: type[E]) -> Callable[[object], E]:
-    def read(value: object) -> E:
+def one_of(enum: type[E]) -> Callable[[object], E]:
+    def parse(value: object) -> E:
         try:
-            return kind(text(value))
+            return enum(text(value))
         except ValueError:
-            raise BadInput(f"must be one of {', '.join(kind)}") from None
+            raise BadInput(f"must be one of {', '.join(enum)}") from None
 
-    return read
+    return parse
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise BadInput("must be a list")
+    return value

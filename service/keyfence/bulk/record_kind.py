@@ -1,13 +1,14 @@
-"""`RecordKind` (what a noun gives to import and export), the line format, `RecordWriter`."""
+"""`RecordKind`: what a domain gives to import and export. `RecordWriter`: how records are written."""
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
-import orjson
-
 from keyfence.bulk.fields import Fields
+from keyfence.bulk.lines import Line
 from keyfence.errors import Conflict
 from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.entity import Entity, Get, Model
@@ -15,103 +16,137 @@ from keyfence.store.expressions import absent
 from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.writes import ActivityNote, Write, put
 
-Line = dict[str, Any]
 IMPORTER = "import"
-"""In whose name things are kept of which no line says who made them."""
+"""The actor of an imported record whose line does not name one."""
+LOAD_BATCH = 50
 
-
-def record_line(kind: str, **values: object) -> Line:
-    """Without what is not there."""
-    return {"type": kind, **without_nulls(**values)}
-
-
-def without_nulls(**values: object) -> Line:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def encoded(line: Line) -> bytes:
-    return orjson.dumps(line) + b"\n"
-
-
-def differing_fields(one: object, other: object, where: str = "") -> Iterator[tuple[str, object, object]]:
-    """The fields in which two lines differ, with what is there in each."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for name in _either(one, other):
-            yield from differing_fields(one.get(name), other.get(name), f"{where}.{name}" if where else name)
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for at, (left, right) in enumerate(zip(one, other, strict=True)):
-            yield from differing_fields(left, right, f"{where}[{at}]")
-    elif one != other:
-        yield where, one, other
-
-
-def _either(one: Iterable[str], other: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys((*one, *other)))
+R = TypeVar("R")
+Key = Any
+"""What identifies a record among those of its kind, such as an id. It is hashable."""
 
 
 class AlreadyExists(Conflict):
-    """It is in the table by now, and a look there tells whether it is the same."""
+    """Raised when a record that is to be written is in the table already. It may be equal or different."""
 
     def __init__(self) -> None:
-        super().__init__("parts of it are there, and they differ")
+        super().__init__("the table has parts of this record that differ from the line")
+
+
+@dataclass(slots=True)
+class RecordWriter:
+    """Writes imported records, at a limited rate."""
+
+    table: Table
+    rate: Pacer = field(default_factory=Pacer)
+    known_ids: set[str] = field(default_factory=set)
+    """Ids of referenced records that were found before. It has only ids of records that are never deleted."""
+
+    async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
+        await self.rate.wait(len(writes) + bool(note))
+        await self.table.write(*writes, note=note)
+
+    async def write_overflow(self, parts: Sequence[Write[Any]], others: int) -> Sequence[Write[Any]]:
+        """Returns the parts that fit into one transaction with `others` more writes and a note; writes the rest now.
+
+        Parts are not visible before the record that they belong to is written. Parts that an interrupted import left
+        behind are accepted if they are equal; otherwise AlreadyExists is raised."""
+        room = max(0, MAX_SPLIT_TRANSACTION_WRITES - 1 - others)
+        for start in range(room, len(parts), MAX_SPLIT_TRANSACTION_WRITES):
+            portion = parts[start : start + MAX_SPLIT_TRANSACTION_WRITES]
+            try:
+                await self.write(*portion)
+            except AlreadyExists:
+                await self._require_equal(portion)
+        return parts[:room]
+
+    async def _require_equal(self, parts: Sequence[Write[Any]]) -> None:
+        for entity, models in _by_entity(parts):
+            keys = [{name: getattr(model, name) for name in entity.keys["table"].fields} for model in models]
+            if await self.table.find_many(Get(entity), keys) != models:
+                raise AlreadyExists()
+
+
+def _no_references(_: Any) -> Iterable[tuple[str, Key]]:
+    return ()
+
+
+def _never_expires(_record: Any, _now: datetime) -> bool:
+    return False
+
+
+def _no_guard(_: Table) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordKind(Generic[R]):
+    """How records of one kind are parsed, formatted, read and written."""
+
+    name: str
+    """The `type` of its lines."""
+    plural: str
+    from_fields: Callable[[Fields], R]
+    to_line: Callable[[R], Line]
+    key: Callable[[R], Key]
+    load: Callable[[Table, Sequence[Key]], Awaitable[list[R | None]]]
+    """Returns the stored record for each key, complete with its parts, or None."""
+    load_all: Callable[[Table], AsyncIterator[R]]
+    """Yields all records of the tenant, in an order that stays the same as long as they do. May yield one twice."""
+    write: Callable[[RecordWriter, R], Awaitable[None]]
+    """Writes a record that is not stored yet. Raises AlreadyExists if it is."""
+    lock_keys: Callable[[R], Iterable[Hashable]]
+    """Records that have a lock key in common are written one after the other, all others concurrently."""
+    references: Callable[[R], Iterable[tuple[str, Key]]] = _no_references
+    """Yields the kind and the key of each record whose line must come before this record's line."""
+    depends_on: tuple[str, ...] = ()
+    """The kinds that `references` names."""
+    is_expired: Callable[[R, datetime], bool] = _never_expires
+    """Whether a record is past its time to live, so that it is neither exported nor imported."""
+    export_guard: Callable[[Table], AbstractAsyncContextManager[None]] = _no_guard
+    """Raises Conflict, on entering or leaving, if the table changes in a way that would make the export incomplete."""
+
+
+RecordKinds = Mapping[str, RecordKind[Any]]
+"""All kinds by name, each after those that it depends on."""
+
+
+def in_dependency_order(kinds: Iterable[RecordKind[Any]]) -> RecordKinds:
+    given = {kind.name: kind for kind in kinds}
+    ordered: dict[str, RecordKind[Any]] = {}
+
+    def add(kind: RecordKind[Any]) -> None:
+        for name in kind.depends_on:
+            if name not in ordered:
+                add(given[name])
+        ordered[kind.name] = kind
+
+    for kind in given.values():
+        add(kind)
+    return ordered
 
 
 def put_new(entity: Entity[Any], model: Model) -> Write[Any]:
     return put(entity, model, when=absent(), on_failure=AlreadyExists)
 
 
-@dataclass(slots=True)
-class RecordWriter:
-    """The only hand that writes lines; `known` are the ids of products that were found, which never go."""
-
-    table: Table
-    rate: Pacer = field(default_factory=Pacer)
-    known: set[str] = field(default_factory=set)
-
-    async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
-        await self.rate.wait(len(writes) + bool(note))
-        await self.table.write(*writes, note=note)
-
-    async def ahead(self, parts: Sequence[Write[Any]], beside: int) -> Sequence[Write[Any]]:
-        """The parts that fit into a transaction with so many other writes and a note; the rest are written now.
-
-        Nobody sees parts before the thing that they belong to. Those that an interrupted import left are good if they
-        are the same."""
-        room = max(0, MAX_SPLIT_TRANSACTION_WRITES - 1 - beside)
-        for start in range(room, len(parts), MAX_SPLIT_TRANSACTION_WRITES):
-            some = parts[start : start + MAX_SPLIT_TRANSACTION_WRITES]
-            try:
-                await self.write(*some)
-            except AlreadyExists:
-                await self._compare(some)
-        return parts[:room]
-
-    async def _compare(self, parts: Sequence[Write[Any]]) -> None:
-        for entity, models in _by_entity(parts):
-            keys = [{name: getattr(one, name) for name in entity.keys["table"].fields} for one in models]
-            if await self.table.find_many(Get(entity), keys) != models:
-                raise AlreadyExists()
+async def load_in_batches(
+    ids: AsyncIterator[Key], load: Callable[[Sequence[Key]], Awaitable[Sequence[R | None]]]
+) -> AsyncIterator[R]:
+    """Yields the records with these ids, without those that do not exist."""
+    batch: list[Key] = []
+    async for id in ids:
+        batch.append(id)
+        if len(batch) == LOAD_BATCH:
+            for record in await load(batch):
+                if record is not None:
+                    yield record
+            batch = []
+    for record in await load(batch) if batch else ():
+        if record is not None:
+            yield record
 
 
 def _by_entity(parts: Sequence[Write[Any]]) -> Iterator[tuple[Entity[Any], list[Any]]]:
-    for _, some in groupby(parts, key=lambda write: write.entity.type):
-        writes = list(some)
+    for _, group in groupby(parts, key=lambda write: write.entity.type):
+        writes = list(group)
         yield writes[0].entity, [write.model for write in writes]
-
-
-R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordKind(Generic[R]):
-    """How a record of this kind is read from a line and spelled in one, found in the table and written there."""
-
-    name: str
-    read: Callable[[Fields], R]
-    spell: Callable[[R], Line]
-    find: Callable[[Table, Sequence[R]], Awaitable[list[R | None]]]
-    """Those that are in the table under the same ids, whole."""
-    write: Callable[[RecordWriter, R], Awaitable[None]]
-    """In a transaction that makes it be there; There when it was."""
-    touches: Callable[[R], Iterable[Hashable]]
-    """What records of this kind may have in common, so that they are written in turn."""

@@ -14,6 +14,7 @@ from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 if TYPE_CHECKING:
     from keyfence.app.connections import AwsAccess
+    from keyfence.domain import Domains
     from keyfence.settings import Settings
     from keyfence.store.table import Table
     from keyfence.tenancy.cache import TenantCache
@@ -96,6 +97,13 @@ async def connected_table(tenant: str, data: Path, endpoint_url: str | None, *, 
         await _require_active(id, registry, settings)
         async with metered_tables(connections.tables) as metered, refreshed_location(registry, id) as location:
             yield metered.for_tenant(location, writes=writes)
+
+
+def selected_domains() -> "Domains":
+    """Returns the domains that KEYFENCE_DOMAINS selects."""
+    from keyfence.app.domains import load_domains
+
+    return load_domains(_load_settings().domains)
 
 
 def _load_settings(endpoint_url: str | None = None, **values: Any) -> "Settings":

@@ -1,4 +1,4 @@
-"""`keyfence import`, `keyfence export`: a tenant's customers, categories, products and orders as lines of JSON."""
+"""`keyfence import`, `keyfence export`: a tenant's records as lines of JSON."""
 
 import json as encoding
 import shutil
@@ -8,25 +8,27 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from keyfence.cli.connection import Data, EndpointUrl, Json, Tenant, connected_table
+from keyfence.cli.connection import Data, EndpointUrl, Json, Tenant, connected_table, selected_domains
 from keyfence.errors import BadInput, KeyfenceError
 from keyfence.local.data_directory import DEFAULT
 
 if TYPE_CHECKING:
-    from keyfence.bulk.importer import BadLines, ImportCounts
+    from keyfence.bulk.importer import ImportCounts
+    from keyfence.bulk.lines import BadLines
+    from keyfence.bulk.record_kind import RecordKinds
+    from keyfence.domain import Domains
     from keyfence.store.table import Table
 
 
 DEFAULT_RATE = 1000.0
 EXPORT_MODE = 0o666
 """The umask decides who may read an exported file, as for any other program."""
-PLURALS = {"customer": "customers", "category": "categories", "product": "products", "order": "orders"}
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="Lines as `keyfence export` writes them. - reads stdin.")]
 ItemRate = Annotated[
@@ -47,7 +49,7 @@ def import_(
     data: Data = DEFAULT,
     endpoint_url: EndpointUrl = None,
 ) -> None:
-    """Import customers, categories, products and orders into a tenant.
+    """Import records, such as customers and orders, into a tenant.
 
     All lines are checked before the first one is written. A line that the tenant has already is skipped, so after an
     interruption the same command continues. A line that differs from what the tenant has stops the import.
@@ -56,24 +58,27 @@ def import_(
 
     [bold]Example:[/bold] keyfence export --tenant acme | keyfence import - --tenant globex --rate 200
     """
-    from keyfence.bulk.importer import BadLines, ImportCounts, check_lines
+    from keyfence.bulk.importer import ImportCounts, check_lines
+    from keyfence.bulk.lines import BadLines
 
-    counts, started = ImportCounts(), time.monotonic()
+    counts, domains, started = ImportCounts(), selected_domains(), time.monotonic()
     try:
         with _open_input(file) as content:
-            lines = check_lines(content)
+            lines = check_lines(content, domains.record_kinds)
             content.seek(0)
-            _import_lines(content, lines, counts, tenant=tenant, rate=rate, data=data, endpoint_url=endpoint_url)
+            _import_lines(
+                content, lines, counts, domains, tenant=tenant, rate=rate, data=data, endpoint_url=endpoint_url
+            )
     except BadLines as bad:
-        _print_bad_lines(bad, counts, as_json=json)
+        _print_bad_lines(bad, counts, domains.record_kinds, as_json=json)
         raise typer.Exit(1) from None
-    _print_counts(counts, tenant, time.monotonic() - started, as_json=json)
+    _print_counts(counts, domains.record_kinds, tenant, time.monotonic() - started, as_json=json)
 
 
 def export(
     tenant: Tenant, out: Out = None, json: JsonSummary = False, data: Data = DEFAULT, endpoint_url: EndpointUrl = None
 ) -> None:
-    """Export a tenant's customers, categories, products and orders, one line of JSON for each.
+    """Export a tenant's records, such as customers and orders, one line of JSON for each.
 
     Two exports of an unchanged tenant are equal. `keyfence import` reads the lines.
 
@@ -86,12 +91,12 @@ def export(
     from keyfence.cli.output import progress_bar
     from keyfence.cli.process import interruptible
 
-    counts: Counter[str] = Counter()
+    counts, kinds = Counter[str](), selected_domains().record_kinds
 
     async def work(file: BinaryIO) -> None:
         async with connected_table(tenant, data, endpoint_url, writes=False) as table:
             with progress_bar(f"exporting {tenant}") as advance:
-                async for kind, line in _lines(table):
+                async for kind, line in _lines(table, kinds):
                     file.write(line)
                     counts[kind] += 1
                     advance(1)
@@ -99,7 +104,7 @@ def export(
     with interruptible(), _open_output(out) as file:
         asyncio.run(work(file))
     summary = encoding.dumps({"tenant": tenant, "exported": dict(counts)})
-    typer.echo(summary if json else f"Exported {_counts_text(counts)}.", err=True)
+    typer.echo(summary if json else f"Exported {_counts_text(counts, kinds)}.", err=True)
 
 
 @contextmanager
@@ -137,6 +142,7 @@ def _import_lines(
     content: BinaryIO,
     lines: int,
     counts: "ImportCounts",
+    domains: "Domains",
     *,
     tenant: str,
     rate: float,
@@ -145,14 +151,18 @@ def _import_lines(
 ) -> None:
     import asyncio
 
-    from keyfence.bulk.importer import BadLines, Importer
+    from keyfence.bulk.importer import Importer
+    from keyfence.bulk.lines import BadLines
+    from keyfence.bulk.record_kind import IMPORTER
     from keyfence.cli.output import progress_bar
     from keyfence.cli.process import Interrupted, interruptible
 
     async def work() -> None:
         async with connected_table(tenant, data, endpoint_url, writes=True) as table:
             with progress_bar(f"importing {lines:,} lines into {tenant}", lines) as advance:
-                await Importer.into(table, rate=rate, tally=counts, tell=advance).run(content)
+                logging = replace(table, activity_log=domains.activity_log(IMPORTER))
+                importer = Importer.into(logging, domains.record_kinds, rate=rate, counts=counts, on_progress=advance)
+                await importer.run(content)
 
     try:
         with interruptible():
@@ -165,35 +175,35 @@ def _import_lines(
         raise KeyfenceError(_how_to_continue(error.message, counts, lines)) from error
 
 
-async def _lines(table: "Table") -> AsyncIterator[tuple[str, bytes]]:
+async def _lines(table: "Table", kinds: "RecordKinds") -> AsyncIterator[tuple[str, bytes]]:
     """Yields the kind and the text of each line. Reads of the table itself are strongly consistent."""
-    from dataclasses import replace
-
     from keyfence.bulk.exporter import Exporter
-    from keyfence.bulk.record_kind import encoded
+    from keyfence.bulk.lines import encoded
 
-    async for line in Exporter(replace(table, consistent=True)).lines():
+    async for line in Exporter(replace(table, consistent=True), kinds).lines():
         yield line["type"], encoded(line)
 
 
-def _print_counts(counts: "ImportCounts", tenant: str, seconds: float, *, as_json: bool) -> None:
+def _print_counts(counts: "ImportCounts", kinds: "RecordKinds", tenant: str, seconds: float, *, as_json: bool) -> None:
     if as_json:
         typer.echo(encoding.dumps({"tenant": tenant, **_counts_json(counts), "seconds": round(seconds, 3)}))
         return
-    typer.echo(f"Imported {_counts_text(counts.written)} into {tenant} in {seconds:.1f} s.")
+    typer.echo(f"Imported {_counts_text(counts.written, kinds)} into {tenant} in {seconds:.1f} s.")
     if counts.found:
-        typer.echo(f"The tenant had already: {_counts_text(counts.found)}.")
+        typer.echo(f"The tenant had already: {_counts_text(counts.found, kinds)}.")
     if counts.expired:
-        typer.echo(f"Skipped, because their time in the recycle bin is over: {_counts_text(counts.expired)}.")
+        typer.echo(f"Skipped, because their time in the recycle bin is over: {_counts_text(counts.expired, kinds)}.")
 
 
-def _print_bad_lines(bad: "BadLines", counts: "ImportCounts", *, as_json: bool) -> None:
+def _print_bad_lines(bad: "BadLines", counts: "ImportCounts", kinds: "RecordKinds", *, as_json: bool) -> None:
     if as_json:
         problems = [asdict(problem) for problem in bad.problems]
         typer.echo(encoding.dumps({**_counts_json(counts), "errors": problems}))
         return
     typer.echo(bad.message, err=True)
-    imported = f"Imported {_counts_text(counts.written)} before that." if counts.written else "Nothing was written."
+    imported = (
+        f"Imported {_counts_text(counts.written, kinds)} before that." if counts.written else "Nothing was written."
+    )
     typer.echo(imported, err=True)
 
 
@@ -201,8 +211,12 @@ def _how_to_continue(reason: str, counts: "ImportCounts", lines: int) -> str:
     return f"{reason.rstrip('.')}. {counts.lines:,} of {lines:,} lines are done. Run the same command to continue."
 
 
-def _counts_text(counts: Mapping[str, int]) -> str:
-    parts = [f"{count:,} {kind if count == 1 else PLURALS[kind]}" for kind in PLURALS if (count := counts.get(kind, 0))]
+def _counts_text(counts: Mapping[str, int], kinds: "RecordKinds") -> str:
+    parts = [
+        f"{count:,} {kind.name if count == 1 else kind.plural}"
+        for kind in kinds.values()
+        if (count := counts.get(kind.name, 0))
+    ]
     return ", ".join(parts) or "nothing"
 
 

@@ -27,11 +27,10 @@ def patterns(form: Format = "md", json: Json = False) -> None:
     [bold]Example:[/bold] keyfence patterns --json | jq '.[0]'
     """
     from keyfence.access_patterns.report import as_markdown, as_rows
-    from keyfence.app.domains import load_domains
+    from keyfence.cli.connection import selected_domains
     from keyfence.cli.output import print_json
-    from keyfence.settings import load
 
-    domains = load_domains(load().domains)
+    domains = selected_domains()
     if json or form == "json":
         print_json(as_rows(domains))
     else:
@@ -39,10 +38,9 @@ def patterns(form: Format = "md", json: Json = False) -> None:
 
 
 def _tenant_schema() -> str:
-    from keyfence.app.domains import load_domains
-    from keyfence.settings import load
+    from keyfence.cli.connection import selected_domains
 
-    return load_domains(load().domains).schema.as_str()
+    return selected_domains().schema.as_str()
 
 
 def _admin_schema() -> str:

@@ -16,7 +16,7 @@ from keyfence.store.dynamodb.caller import DynamoDbCaller, delete_many, get_many
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.entity import Entity, Get, ItemCollection, M, P, Query
 from keyfence.store.keys import Fence, SortKeyRange, ValueRange
-from keyfence.store.pagination import Edge, Page, check_page_size
+from keyfence.store.pagination import MAX_PAGE_SIZE, Edge, Page, check_page_size
 from keyfence.store.sharded_query import BoundQuery, ShardReader, merge_moving_shards, merge_shards
 from keyfence.store.shards import ShardMap
 from keyfence.store.writes import ActivityLog, ActivityNote, Write, table_key
@@ -123,6 +123,19 @@ class Table:
         more = len(nodes) > first
         page = self.page_of(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
         return next(iter(parents), None), page
+
+    async def iterate(
+        self, pattern: Query[M], *, between: ValueRange | None = None, **values: object
+    ) -> AsyncIterator[M]:
+        """Yields all items in the order of the list, page by page. `iterate_shards` is cheaper and has no order."""
+        after: str | None = None
+        while True:
+            page = await self.page(pattern, first=MAX_PAGE_SIZE, after=after, between=between, **values)
+            for item in page.items:
+                yield item
+            if not page.has_next:
+                return
+            after = page.edges[-1].cursor()
 
     async def iterate_shards(
         self, pattern: Query[M], *, between: ValueRange | None = None, **values: object

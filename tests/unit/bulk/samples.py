@@ -5,8 +5,10 @@ from typing import Any
 
 import orjson
 
-from keyfence.bulk.importer import ParsedLine, lines
+from keyfence.app.domains import load_domains
+from keyfence.bulk.importer import ParsedLine, parse_lines
 
+KINDS = load_domains().record_kinds
 CUS, PRD, ORD = (
     f"{prefix}_01K9Z5Q3V8H6W2M4N7P1R5T9X{end}" for prefix, end in (("cus", "A"), ("prd", "B"), ("ord", "C"))
 )
@@ -43,7 +45,7 @@ def encoded(*given: object) -> BytesIO:
 
 
 def record(given: object) -> Any:
-    (line,) = lines(encoded(given))
+    (line,) = parse_lines(encoded(given), KINDS)
     assert isinstance(line, ParsedLine), line
     return line.record
 

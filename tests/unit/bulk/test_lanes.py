@@ -9,11 +9,11 @@ from keyfence.bulk.importer import KeyedLocks
 
 async def ran(at_once: int, *touches: str) -> tuple[list[str], int]:
     """The order in which these ended, and how many were at it together at most."""
-    lanes, ended, inside, most = KeyedLocks(at_once), list[str](), 0, 0
+    locks, ended, inside, most = KeyedLocks(at_once), list[str](), 0, 0
 
     async def one(at: int, touched: str) -> None:
         nonlocal inside, most
-        async with lanes.turn(touched):
+        async with locks.holding(touched):
             inside += 1
             most = max(most, inside)
             for _ in range(len(touches) - at):
@@ -46,10 +46,10 @@ async def test_no_more_than_the_given_number_go_together() -> None:
 
 
 async def test_who_fails_or_is_cancelled_lets_the_next_go_on() -> None:
-    lanes = KeyedLocks(9)
+    locks = KeyedLocks(9)
 
     async def stuck() -> None:
-        async with lanes.turn("a"):
+        async with locks.holding("a"):
             await asyncio.sleep(60)
 
     task = asyncio.create_task(stuck())
@@ -58,7 +58,7 @@ async def test_who_fails_or_is_cancelled_lets_the_next_go_on() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     with pytest.raises(ZeroDivisionError):
-        async with lanes.turn("a"):
+        async with locks.holding("a"):
             raise ZeroDivisionError
-    async with asyncio.timeout(5), lanes.turn("a"):
+    async with asyncio.timeout(5), locks.holding("a"):
         pass

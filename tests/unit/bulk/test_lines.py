@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.bulk.importer import LONGEST, MOST_PROBLEMS, BadLines, LineError, ParsedLine, check_lines, lines
+from keyfence.bulk.importer import MAX_PROBLEMS, ParsedLine, check_lines, parse_lines
+from keyfence.bulk.lines import MAX_LINE_BYTES, BadLines, LineError
 from keyfence.domains.orders.model import IN_BIN
 from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
 
-from .samples import AT, CUS, HISTORY, LINES, ORD, PRD, changed, encoded, event, record
+from .samples import AT, CUS, HISTORY, KINDS, LINES, ORD, PRD, changed, encoded, event, record
 
 FULL = "2026-11-02T09:30:00.000000Z"
 ITEM = {"productId": PRD, "sku": "PEN", "quantity": 3, "unitPrice": "1.10"}
@@ -25,9 +26,9 @@ anything = st.recursive(
 
 @pytest.mark.parametrize("kind", LINES)
 def test_what_a_line_leaves_out_is_worked_out_the_same_every_time(kind: str) -> None:
-    (line,) = lines(encoded(LINES[kind]))
+    (line,) = parse_lines(encoded(LINES[kind]), KINDS)
     assert isinstance(line, ParsedLine)
-    full = line.kind.spell(line.record)
+    full = line.kind.to_line(line.record)
     assert {name: full[name] for name in LINES[kind] if name not in {"createdAt", "events"}} == {
         name: value for name, value in LINES[kind].items() if name not in {"createdAt", "events"}
     }
@@ -118,7 +119,7 @@ BAD: dict[str, tuple[Any, str | None]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_wrong_is_named_by_line_and_field(name: str) -> None:
     bad, field = BAD[name]
-    good, problem = lines(encoded(LINES["customer"], bad))
+    good, problem = parse_lines(encoded(LINES["customer"], bad), KINDS)
     assert isinstance(good, ParsedLine)
     assert isinstance(problem, LineError)
     assert (problem.line, problem.field) == (2, field)
@@ -127,37 +128,37 @@ def test_what_is_wrong_is_named_by_line_and_field(name: str) -> None:
 
 @pytest.mark.parametrize("raw", [b"{", b"\xff\n", b'{"type": "customer"', b'{"type": NaN}', b"null\n", b"[" * 5000])
 def test_what_is_not_an_object_of_json_is_a_problem_of_its_line(raw: bytes) -> None:
-    _, problem = lines(BytesIO(encoded(LINES["customer"]).getvalue() + raw))
+    _, problem = parse_lines(BytesIO(encoded(LINES["customer"]).getvalue() + raw), KINDS)
     assert isinstance(problem, LineError)
     assert (problem.line, problem.field) == (2, None)
 
 
 def test_blank_lines_are_passed_over_and_counted() -> None:
     content = b"\n  \n" + encoded(LINES["customer"]).getvalue() + b"\n"
-    (line,) = lines(BytesIO(content))
+    (line,) = parse_lines(BytesIO(content), KINDS)
     assert isinstance(line, ParsedLine)
     assert line.number == 3
 
 
 def test_a_line_without_an_end_is_not_read_to_its_end() -> None:
-    (problem,) = lines(BytesIO(b"x" * (LONGEST + 1)))
+    (problem,) = parse_lines(BytesIO(b"x" * (MAX_LINE_BYTES + 1)), KINDS)
     assert isinstance(problem, LineError)
     assert "longer" in problem.message
 
 
 def test_a_check_counts_the_lines_or_names_the_first_problems() -> None:
-    assert check_lines(encoded(*LINES.values())) == len(LINES)
+    assert check_lines(encoded(*LINES.values()), KINDS) == len(LINES)
     with pytest.raises(BadLines) as refusal:
-        check_lines(encoded(*LINES.values(), *[{}] * 50))
-    assert [problem.line for problem in refusal.value.problems] == list(range(5, 5 + MOST_PROBLEMS))
+        check_lines(encoded(*LINES.values(), *[{}] * 50), KINDS)
+    assert [problem.line for problem in refusal.value.problems] == list(range(5, 5 + MAX_PROBLEMS))
 
 
 @given(kind=st.sampled_from(list(LINES)), data=st.data(), value=anything)
 def test_whatever_stands_in_a_field_the_line_is_read_or_refused(kind: str, data: st.DataObject, value: object) -> None:
     field = data.draw(st.sampled_from(list(LINES[kind])))
-    (line,) = lines(encoded({**LINES[kind], field: value}))
+    (line,) = parse_lines(encoded({**LINES[kind], field: value}), KINDS)
     if isinstance(line, ParsedLine):
-        full = line.kind.spell(line.record)
+        full = line.kind.to_line(line.record)
         assert record(full) == line.record
 
 
@@ -165,5 +166,5 @@ def test_whatever_stands_in_a_field_the_line_is_read_or_refused(kind: str, data:
 def test_whatever_stands_in_an_event_the_line_is_read_or_refused(value: object, at: int, data: st.DataObject) -> None:
     field = data.draw(st.sampled_from(["id", "kind", "by", "at", "from", "to", "note"]))
     events = [*HISTORY[:at], {**HISTORY[at], field: value}, *HISTORY[at + 1 :]]
-    (line,) = lines(encoded(changed("order", events=events)))
+    (line,) = parse_lines(encoded(changed("order", events=events)), KINDS)
     assert isinstance(line, (ParsedLine, LineError))

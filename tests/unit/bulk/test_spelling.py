@@ -1,6 +1,6 @@
 """Differences between lines are named by the way to them, and equal things have equal bytes."""
 
-from keyfence.bulk.record_kind import differing_fields, encoded, record_line
+from keyfence.bulk.lines import differing_fields, encoded, record_line
 
 
 def test_what_is_not_there_is_left_out() -> None:

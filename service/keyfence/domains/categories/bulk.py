@@ -1,29 +1,32 @@
-"""Categories in lines."""
+"""Import and export of categories."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 
-from keyfence.bulk.fields import Fields, names, timestamp
-from keyfence.bulk.record_kind import Line, RecordKind, RecordWriter, put_new, record_line
-from keyfence.domains.categories.access_patterns import categories, category_by_path
-from keyfence.domains.categories.model import Category
+from keyfence.bulk.fields import Fields, texts, timestamp
+from keyfence.bulk.lines import Line, record_line
+from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
+from keyfence.domains.categories.access_patterns import categories, category_by_path, category_tree, last_move
+from keyfence.domains.categories.model import Category, CategoryMove
 from keyfence.domains.categories.repository import ParentUnavailable, closed_because, require_parent
-from keyfence.store.key_template import checked_path
+from keyfence.errors import Conflict
+from keyfence.store.key_template import KeyPath, checked_path
 from keyfence.store.table import Table
 from keyfence.store.timestamps import timestamp_text
 from keyfence.store.writes import ActivityNote
 
 
-def read(given: Fields) -> Category:
-    given.allow_only("type", "path", "createdAt", "updatedAt")
-    created = given.take("createdAt", timestamp)
+def from_fields(fields: Fields) -> Category:
+    fields.allow_only("type", "path", "createdAt", "updatedAt")
+    created_at = fields.required("createdAt", timestamp)
     return Category(
-        path=given.take("path", lambda value: checked_path(names(value), "path")),
-        created_at=created,
-        updated_at=given.maybe("updatedAt", timestamp, created),
+        path=fields.required("path", lambda value: checked_path(texts(value), "path")),
+        created_at=created_at,
+        updated_at=fields.optional("updatedAt", timestamp, created_at),
     )
 
 
-def spell(category: Category) -> Line:
+def to_line(category: Category) -> Line:
     return record_line(
         "category",
         path=list(category.path),
@@ -32,8 +35,12 @@ def spell(category: Category) -> Line:
     )
 
 
-async def find(table: Table, wanted: Sequence[Category]) -> list[Category | None]:
-    return await table.find_many(category_by_path, [{"path": one.path} for one in wanted])
+async def load(table: Table, paths: Sequence[KeyPath]) -> list[Category | None]:
+    return await table.find_many(category_by_path, [{"path": path} for path in paths])
+
+
+def load_all(table: Table) -> AsyncIterator[Category]:
+    return table.iterate(category_tree)
 
 
 async def write(writer: RecordWriter, category: Category) -> None:
@@ -44,5 +51,36 @@ async def write(writer: RecordWriter, category: Category) -> None:
         raise await closed_because(writer.table, category.path, "path") from None
 
 
-RECORDS = RecordKind(name="category", read=read, spell=spell, find=find, write=write, touches=lambda _: ["the tree"])
-"""Parents come before their children, so categories are written one after the other."""
+def _parent(category: Category) -> Iterator[tuple[str, KeyPath]]:
+    if category.depth > 1:
+        yield "category", category.path[:-1]
+
+
+@asynccontextmanager
+async def _no_move(table: Table) -> AsyncIterator[None]:
+    before = await _finished_move(table)
+    yield
+    if await _finished_move(table) != before:
+        raise Conflict("a category was moved during the export; export again")
+
+
+async def _finished_move(table: Table) -> CategoryMove | None:
+    move = await table.find(last_move)
+    if move and move.under_way:
+        raise Conflict("a category is being moved; export again when the move has finished")
+    return move
+
+
+RECORDS = RecordKind(
+    name="category",
+    plural="categories",
+    from_fields=from_fields,
+    to_line=to_line,
+    key=lambda category: category.path,
+    load=load,
+    load_all=load_all,
+    write=write,
+    lock_keys=lambda _: ["the tree"],  # a child is written after its parent, so categories are written one by one
+    references=_parent,
+    export_guard=_no_move,
+)

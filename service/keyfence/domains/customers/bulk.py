@@ -1,31 +1,32 @@
-"""Customers in lines."""
+"""Import and export of customers."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
-from keyfence.bulk.fields import Fields, text, timestamp, whole
-from keyfence.bulk.record_kind import Line, RecordKind, RecordWriter, put_new, record_line
-from keyfence.domains.customers.access_patterns import customers
-from keyfence.domains.customers.model import Customer, checked_email, checked_name
+from keyfence.bulk.fields import Fields, positive_integer, text, timestamp
+from keyfence.bulk.lines import Line, record_line
+from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
+from keyfence.domains.customers.access_patterns import customers, newest_customers
+from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
 from keyfence.domains.customers.repository import CustomerRepository, customer_id
 from keyfence.store.table import Table
 from keyfence.store.timestamps import timestamp_text
 from keyfence.store.writes import ActivityNote
 
 
-def read(given: Fields) -> Customer:
-    given.allow_only("type", "id", "name", "email", "createdAt", "updatedAt", "version")
-    created = given.take("createdAt", timestamp)
+def from_fields(fields: Fields) -> Customer:
+    fields.allow_only("type", "id", "name", "email", "createdAt", "updatedAt", "version")
+    created_at = fields.required("createdAt", timestamp)
     return Customer(
-        id=given.take("id", lambda value: customer_id(text(value))),
-        name=given.take("name", lambda value: checked_name(text(value))),
-        email=given.maybe("email", lambda value: checked_email(text(value)), None),
-        created_at=created,
-        updated_at=given.maybe("updatedAt", timestamp, created),
-        version=given.maybe("version", whole, 1),
+        id=fields.required("id", lambda value: customer_id(text(value))),
+        name=fields.required("name", lambda value: checked_name(text(value))),
+        email=fields.optional("email", lambda value: checked_email(text(value)), None),
+        created_at=created_at,
+        updated_at=fields.optional("updatedAt", timestamp, created_at),
+        version=fields.optional("version", positive_integer, 1),
     )
 
 
-def spell(customer: Customer) -> Line:
+def to_line(customer: Customer) -> Line:
     return record_line(
         "customer",
         id=customer.id,
@@ -37,17 +38,28 @@ def spell(customer: Customer) -> Line:
     )
 
 
-async def find(table: Table, wanted: Sequence[Customer]) -> list[Customer | None]:
-    return await CustomerRepository(table).find_many([one.id for one in wanted])
+async def load(table: Table, ids: Sequence[CustomerId]) -> list[Customer | None]:
+    return await CustomerRepository(table).find_many(ids)
+
+
+def load_all(table: Table) -> AsyncIterator[Customer]:
+    return table.iterate(newest_customers)
 
 
 async def write(writer: RecordWriter, customer: Customer) -> None:
     after = {"name": customer.name, "email": customer.email}
-    await writer.write(
-        put_new(customers, customer), note=ActivityNote("customer.imported", customer.id, {"after": after})
-    )
+    note = ActivityNote("customer.imported", customer.id, {"after": after})
+    await writer.write(put_new(customers, customer), note=note)
 
 
 RECORDS = RecordKind(
-    name="customer", read=read, spell=spell, find=find, write=write, touches=lambda customer: [customer.id]
+    name="customer",
+    plural="customers",
+    from_fields=from_fields,
+    to_line=to_line,
+    key=lambda customer: customer.id,
+    load=load,
+    load_all=load_all,
+    write=write,
+    lock_keys=lambda customer: [customer.id],
 )

@@ -1,13 +1,23 @@
-"""Whole orders, found in the table and written there."""
+"""Import and export of orders, each with its items and its events."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from keyfence.bulk.record_kind import RecordKind, RecordWriter, put_new
-from keyfence.domains.orders import bulk_format
-from keyfence.domains.orders.access_patterns import buyers, events, items, order_by_id, orders, rows
-from keyfence.domains.orders.bulk_format import OrderRecord
-from keyfence.domains.orders.model import OrderId, is_alive, row_of
+from keyfence.bulk.record_kind import RecordKind, RecordWriter, load_in_batches, put_new
+from keyfence.domains.customers.access_patterns import newest_customers
+from keyfence.domains.orders.access_patterns import (
+    buyers,
+    deleted_orders,
+    events,
+    items,
+    order_by_id,
+    orders,
+    orders_of_customer,
+    rows,
+)
+from keyfence.domains.orders.bulk_format import OrderRecord, from_fields, to_line
+from keyfence.domains.orders.model import OrderId, is_alive, is_purged, row_of
 from keyfence.domains.orders.place_order import NO_CUSTOMER, created_note
 from keyfence.domains.orders.repository import OrderDetails
 from keyfence.domains.products.access_patterns import product_by_id
@@ -18,70 +28,92 @@ from keyfence.store.table import Table
 from keyfence.store.writes import Write, check, retry_if_stale
 
 
-async def find(table: Table, wanted: Sequence[OrderRecord]) -> list[OrderRecord | None]:
-    return await load(table, [one.order.id for one in wanted])
-
-
 async def load(table: Table, ids: Sequence[OrderId]) -> list[OrderRecord | None]:
-    """In the bin or not; with the events that made them what they were when they were found."""
-    found = await table.find_many(order_by_id, [{"id": id} for id in ids])
-    there = [order for order in found if order]
-    parts = OrderDetails(table)
-    lines, histories = await parts.items_of(there), await parts.histories_of(there)
-    whole = {
-        order.id: OrderRecord(order, tuple(some), tuple(happened[: order.version]))
-        for order, some, happened in zip(there, lines, histories, strict=True)
+    """Returns orders in the recycle bin too, each with the events up to the version that was read."""
+    loaded = await table.find_many(order_by_id, [{"id": id} for id in ids])
+    found = [order for order in loaded if order]
+    details = OrderDetails(table)
+    lines, histories = await details.items_of(found), await details.histories_of(found)
+    records = {
+        order.id: OrderRecord(order, tuple(order_lines), tuple(history[: order.version]))
+        for order, order_lines, history in zip(found, lines, histories, strict=True)
     }
-    return [whole.get(id) for id in ids]
+    return [records.get(id) for id in ids]
 
 
-async def write(writer: RecordWriter, whole: OrderRecord) -> None:
-    """With what it means for the sales of its products, which others may change at the same time."""
-    await _require_products(writer, whole)
-    head, sold = _head(whole), _sold(whole)
-    parts = await writer.ahead(_parts(whole), len(head) + len(sold))
+def load_all(table: Table) -> AsyncIterator[OrderRecord]:
+    return load_in_batches(_ids(table), partial(load, table))
+
+
+async def _ids(table: Table) -> AsyncIterator[OrderId]:
+    """Reads the recycle bin before and after the lists of customers, so that no order is missed which is deleted or
+    restored meanwhile."""
+    deleted_before = [order.id async for order in table.iterate(deleted_orders)]
+    async for customer in table.iterate(newest_customers):
+        async for row in table.iterate(orders_of_customer, customer_id=customer.id):
+            yield row.id
+    deleted_after = [order.id async for order in table.iterate(deleted_orders)]
+    for id in dict.fromkeys((*deleted_before, *deleted_after)):
+        yield id
+
+
+async def write(writer: RecordWriter, record: OrderRecord) -> None:
+    """Writes the order and adds to the sales of its products, which other writers may change at the same time."""
+    await _require_products(writer, record)
+    writes, sold = _order_writes(record), _sold(record)
+    details = await writer.write_overflow(_detail_writes(record), len(writes) + len(sold))
 
     async def attempt() -> None:
-        await writer.write(
-            *head, *await SalesRepository(writer.table).writes(sold), *parts, note=created_note("imported", whole.order)
-        )
+        sales = await SalesRepository(writer.table).writes(sold)
+        await writer.write(*writes, *sales, *details, note=created_note("imported", record.order))
 
     await retry_if_stale(attempt)
 
 
-async def _require_products(writer: RecordWriter, whole: OrderRecord) -> None:
-    wanted = [item.product_id for item in whole.items if item.product_id not in writer.known]
-    found = await writer.table.find_many(product_by_id, [{"id": id} for id in wanted])
-    writer.known.update(product.id for product in found if product)
-    for at, item in enumerate(whole.items):
-        if item.product_id not in writer.known:
-            raise BadInput("no such product", field=f"items[{at}].productId")
+async def _require_products(writer: RecordWriter, record: OrderRecord) -> None:
+    unknown = [item.product_id for item in record.items if item.product_id not in writer.known_ids]
+    found = await writer.table.find_many(product_by_id, [{"id": id} for id in unknown])
+    writer.known_ids.update(product.id for product in found if product)
+    for position, item in enumerate(record.items):
+        if item.product_id not in writer.known_ids:
+            raise BadInput("no such product", field=f"items[{position}].productId")
 
 
-def _head(whole: OrderRecord) -> list[Write[Any]]:
-    order = whole.order
+def _order_writes(record: OrderRecord) -> list[Write[Any]]:
+    order = record.order
     customer = check(buyers, {"id": order.customer_id}, when=present(), on_failure=NO_CUSTOMER)
     row = [put_new(rows, row_of(order))] if is_alive(order) else []
     return [put_new(orders, order), customer, *row]
 
 
-def _parts(whole: OrderRecord) -> list[Write[Any]]:
-    return [*(put_new(items, item) for item in whole.items), *(put_new(events, event) for event in whole.events)]
+def _detail_writes(record: OrderRecord) -> list[Write[Any]]:
+    return [*(put_new(items, item) for item in record.items), *(put_new(events, event) for event in record.events)]
 
 
-def _sold(whole: OrderRecord) -> Deltas:
-    return sales_deltas(None, whole.order, whole.items)
+def _sold(record: OrderRecord) -> Deltas:
+    return sales_deltas(None, record.order, record.items)
 
 
-def _touches(whole: OrderRecord) -> Iterable[Hashable]:
-    return whole.order.id, *_sold(whole)
+def _lock_keys(record: OrderRecord) -> Iterable[Hashable]:
+    return record.order.id, *_sold(record)
+
+
+def _references(record: OrderRecord) -> Iterator[tuple[str, str]]:
+    yield "customer", record.order.customer_id
+    yield from (("product", item.product_id) for item in record.items)
 
 
 RECORDS = RecordKind(
     name="order",
-    read=bulk_format.order_from_fields,
-    spell=bulk_format.order_to_line,
-    find=find,
+    plural="orders",
+    from_fields=from_fields,
+    to_line=to_line,
+    key=lambda record: record.order.id,
+    load=load,
+    load_all=load_all,
     write=write,
-    touches=_touches,
+    lock_keys=_lock_keys,
+    references=_references,
+    depends_on=("customer", "product"),
+    is_expired=lambda record, now: is_purged(record.order, now),
 )

@@ -2,6 +2,7 @@
 
 from keyfence.domain import Domain
 from keyfence.domains.orders import access_patterns
+from keyfence.domains.orders.bulk import RECORDS
 from keyfence.domains.orders.graphql import Order, OrderQueries, ReviewQueries, load_order
 from keyfence.domains.orders.mutations import OrderMutations
 
@@ -12,5 +13,6 @@ DOMAIN = Domain(
     mutations=(OrderMutations,),
     types=(Order,),
     nodes={"ord": load_order},
+    records=RECORDS,
     needs=("customers", "products", "sales"),
 )

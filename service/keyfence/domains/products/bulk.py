@@ -1,13 +1,21 @@
-"""Products in lines, each with everything that it ever was."""
+"""Import and export of products, each with all its revisions."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from keyfence.bulk.fields import Fields, actor, amount, names, text, timestamp, whole
-from keyfence.bulk.pages import every
-from keyfence.bulk.record_kind import IMPORTER, Line, RecordKind, RecordWriter, put_new, record_line, without_nulls
-from keyfence.domains.products.access_patterns import product_revisions, products, revisions_of_product, sku_claims
+from keyfence.bulk.fields import Fields, actor, amount, positive_integer, text, texts, timestamp
+from keyfence.bulk.lines import Line, record_line, without_nulls
+from keyfence.bulk.record_kind import IMPORTER, RecordKind, RecordWriter, load_in_batches, put_new
+from keyfence.domains.categories.access_patterns import category_tree
+from keyfence.domains.products.access_patterns import (
+    product_revisions,
+    products,
+    products_in_category,
+    revisions_of_product,
+    sku_claims,
+)
 from keyfence.domains.products.category_products import CategoryProducts
 from keyfence.domains.products.model import (
     REVISIONS,
@@ -39,52 +47,53 @@ class ProductRecord:
     revisions: tuple[ProductRevision, ...]
 
 
-def read(given: Fields) -> ProductRecord:
-    given.allow_only(
+def from_fields(fields: Fields) -> ProductRecord:
+    fields.allow_only(
         "type", "id", "sku", "name", "price", "currency", "category", "createdAt", "updatedAt", "version", "revisions"
     )  # fmt: skip
-    created, parts = given.take("createdAt", timestamp), given.parts("revisions")
+    created_at, revisions = fields.required("createdAt", timestamp), fields.objects("revisions")
     product = Product(
-        id=given.take("id", lambda value: product_id(text(value))),
-        sku=given.take("sku", lambda value: checked_sku(text(value))),
-        name=given.take("name", lambda value: checked_name(text(value))),
-        price=given.take("price", lambda value: checked_price(amount(value))),
-        currency=given.take("currency", lambda value: checked_currency(text(value))),
-        category=given.take("category", lambda value: checked_path(names(value), "category")),
-        created_at=created,
-        updated_at=given.maybe("updatedAt", timestamp, created),
-        revision=max(1, len(parts)),
-        version=given.maybe("version", whole, max(1, len(parts))),
+        id=fields.required("id", lambda value: product_id(text(value))),
+        sku=fields.required("sku", lambda value: checked_sku(text(value))),
+        name=fields.required("name", lambda value: checked_name(text(value))),
+        price=fields.required("price", lambda value: checked_price(amount(value))),
+        currency=fields.required("currency", lambda value: checked_currency(text(value))),
+        category=fields.required("category", lambda value: checked_path(texts(value), "category")),
+        created_at=created_at,
+        updated_at=fields.optional("updatedAt", timestamp, created_at),
+        revision=max(1, len(revisions)),
+        version=fields.optional("version", positive_integer, max(1, len(revisions))),
     )
-    revisions = [_revision(one, product.id, number) for number, one in enumerate(parts, start=1)]
-    return _agreeing(given, ProductRecord(product, tuple(revisions) or (revision_of(product, IMPORTER),)))
+    parsed = tuple(_revision(one, product.id, number) for number, one in enumerate(revisions, start=1))
+    record = ProductRecord(product, parsed or (revision_of(product, IMPORTER),))
+    _check_revisions(fields, record)
+    return record
 
 
-def _revision(given: Fields, id: ProductId, number: int) -> ProductRevision:
-    given.allow_only("name", "price", "by", "at")
-    at = given.take("at", timestamp)
+def _revision(fields: Fields, id: ProductId, number: int) -> ProductRevision:
+    fields.allow_only("name", "price", "by", "at")
+    created_at = fields.required("at", timestamp)
     return ProductRevision(
         product_id=id,
         revision=number,
-        name=given.take("name", lambda value: checked_name(text(value))),
-        price=given.take("price", lambda value: checked_price(amount(value))),
-        by=given.take("by", actor),
-        created_at=at,
-        updated_at=at,
+        name=fields.required("name", lambda value: checked_name(text(value))),
+        price=fields.required("price", lambda value: checked_price(amount(value))),
+        by=fields.required("by", actor),
+        created_at=created_at,
+        updated_at=created_at,
     )
 
 
-def _agreeing(given: Fields, whole: ProductRecord) -> ProductRecord:
-    product, last = whole.product, whole.revisions[-1]
+def _check_revisions(fields: Fields, record: ProductRecord) -> None:
+    product, last = record.product, record.revisions[-1]
     if (product.name, product.price) != (last.name, last.price):
-        raise given.bad("revisions", "must end with the product's own name and price")
-    if not product.revision <= min(product.version, REVISIONS):
-        raise given.bad("revisions", f"must not be more than {REVISIONS}, nor more than the product's version")
-    return whole
+        raise fields.bad("revisions", "must end with the product's own name and price")
+    if product.revision > min(product.version, REVISIONS):
+        raise fields.bad("revisions", f"must not be more than {REVISIONS}, nor more than the product's version")
 
 
-def spell(whole: ProductRecord) -> Line:
-    product = whole.product
+def to_line(record: ProductRecord) -> Line:
+    product = record.product
     return record_line(
         "product",
         id=product.id,
@@ -98,46 +107,59 @@ def spell(whole: ProductRecord) -> Line:
         version=product.version,
         revisions=[
             without_nulls(name=one.name, price=amount_text(one.price), by=one.by, at=timestamp_text(one.created_at))
-            for one in whole.revisions
+            for one in record.revisions
         ],
     )
 
 
-async def find(table: Table, wanted: Sequence[ProductRecord]) -> list[ProductRecord | None]:
-    return await load(table, [one.product.id for one in wanted])
-
-
 async def load(table: Table, ids: Sequence[ProductId]) -> list[ProductRecord | None]:
     found = await ProductRepository(table, IMPORTER).find_many(ids)
-    return list(await asyncio.gather(*(_whole(table, product) for product in found)))
+    return list(await asyncio.gather(*(_with_revisions(table, product) for product in found)))
 
 
-async def _whole(table: Table, product: Product | None) -> ProductRecord | None:
-    """As it was when it was found, also if it has been revised since."""
+async def _with_revisions(table: Table, product: Product | None) -> ProductRecord | None:
+    """Returns the product as it was read, without revisions that were made since."""
     if product is None:
         return None
-    span = ValueRange(low=1, high=product.revision)
-    newest_first = [one async for one in every(table, revisions_of_product, span=span, product_id=product.id)]
+    until_read = ValueRange(low=1, high=product.revision)
+    revisions = table.iterate(revisions_of_product, between=until_read, product_id=product.id)
+    newest_first = [revision async for revision in revisions]
     return ProductRecord(product, tuple(newest_first[::-1]))
 
 
-async def write(writer: RecordWriter, whole: ProductRecord) -> None:
-    product = whole.product
-    head = [
+def load_all(table: Table) -> AsyncIterator[ProductRecord]:
+    return load_in_batches(_ids(table), partial(load, table))
+
+
+async def _ids(table: Table) -> AsyncIterator[ProductId]:
+    async for category in table.iterate(category_tree):
+        async for product in table.iterate(products_in_category, category=category.path):
+            yield product.id
+
+
+async def write(writer: RecordWriter, record: ProductRecord) -> None:
+    product = record.product
+    writes = [
         put_new(products, product),
         put(sku_claims, claim_of(product), when=absent(), on_failure=TAKEN),
         *CategoryProducts.moved(None, product.category),
     ]
-    revisions = await writer.ahead([put_new(product_revisions, one) for one in whole.revisions], len(head))
+    revisions = [put_new(product_revisions, one) for one in record.revisions]
+    fitting = await writer.write_overflow(revisions, len(writes))
     async with CategoryProducts(writer.table).explaining_refusal(product.category):
-        await writer.write(*head, *revisions, note=created_note("imported", product))
+        await writer.write(*writes, *fitting, note=created_note("imported", product))
 
 
 RECORDS = RecordKind(
     name="product",
-    read=read,
-    spell=spell,
-    find=find,
+    plural="products",
+    from_fields=from_fields,
+    to_line=to_line,
+    key=lambda record: record.product.id,
+    load=load,
+    load_all=load_all,
     write=write,
-    touches=lambda whole: [whole.product.id, whole.product.sku, whole.product.category],
+    lock_keys=lambda record: [record.product.id, record.product.sku, record.product.category],
+    references=lambda record: [("category", record.product.category)],
+    depends_on=("category",),
 )

@@ -2,6 +2,7 @@
 
 from keyfence.domain import Domain
 from keyfence.domains.products import access_patterns
+from keyfence.domains.products.bulk import RECORDS
 from keyfence.domains.products.graphql import Product, ProductMutations, ProductQueries, load_product
 
 DOMAIN = Domain(
@@ -11,5 +12,6 @@ DOMAIN = Domain(
     mutations=(ProductMutations,),
     types=(Product,),
     nodes={"prd": load_product},
+    records=RECORDS,
     needs=("categories", "counters"),
 )
