@@ -20,7 +20,7 @@ from keyfence.cli.tenant import tenant
 from keyfence.cli.top import top
 from keyfence.errors import KeyfenceError
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 RUN, TENANTS, DATA, POLICIES, JOBS = "Run", "Tenants", "Data", "Policies", "Jobs"
 COMMANDS = {
@@ -45,6 +45,12 @@ class ErrorBoundaryGroup(TyperGroup):
         except KeyboardInterrupt:
             _print_error("INTERRUPTED", "Interrupted.", as_json=as_json)
             raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            usage_message = getattr(error, "format_message", None)  # only typer's UsageError has it, and it is private
+            if not as_json or usage_message is None:
+                raise
+            _print_error("USAGE", usage_message(), as_json=True)
+            raise typer.Exit(WRONG_USAGE) from None
 
 
 app = typer.Typer(

@@ -5,7 +5,13 @@ from typing import Annotated, Literal
 import typer
 
 from keyfence.cli.connection import Data
-from keyfence.cli.gate import DEFAULT_GATE_PORT, BurstSeconds, PartitionLimits, partition_limits, remembered_port
+from keyfence.cli.gate import (
+    DEFAULT_GATE_PORT,
+    PARTITION_LIMITS_HELP,
+    BurstSeconds,
+    partition_limits,
+    remembered_port,
+)
 from keyfence.local.data_directory import DEFAULT
 
 DEFAULT_PORT = 8000
@@ -30,6 +36,7 @@ Engine = Annotated[
         help="dynoxide keeps its data on disk, moto in memory. auto is dynoxide if it can be found or fetched."
     ),
 ]
+PartitionLimits = Annotated[bool, typer.Option("--partition-limits/--no-partition-limits", help=PARTITION_LIMITS_HELP)]
 
 
 def dev(
@@ -37,7 +44,7 @@ def dev(
     gate_port: GatePort = None,
     engine: Engine = "auto",
     data: Data = DEFAULT,
-    limited: PartitionLimits = False,
+    limited: PartitionLimits = True,
     burst_seconds: BurstSeconds = None,
 ) -> None:
     """Run the service on this machine, with a local AWS and the demo tenants acme and globex.
@@ -50,7 +57,7 @@ def dev(
 
     [bold]Example:[/bold] keyfence dev --port 8080 --gate-port 8081 --engine moto
 
-    [bold]Example:[/bold] keyfence dev --partition-limits
+    [bold]Example:[/bold] keyfence dev --no-partition-limits
     """
     import contextlib
 

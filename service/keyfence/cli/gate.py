@@ -52,13 +52,8 @@ Faults = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A JSON list of faults to inject: latency, errors, lost answers.")
 ]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print each event and each error as a line of JSON.")]
-PartitionLimits = Annotated[
-    bool,
-    typer.Option(
-        "--partition-limits",
-        help="Limit each partition to 1,000 write and 3,000 read units a second, as DynamoDB does; needed by `top`.",
-    ),
-]
+PARTITION_LIMITS_HELP = "Limit each partition to 1,000 write and 3,000 read units a second; `top` needs it."
+PartitionLimits = Annotated[bool, typer.Option("--partition-limits", help=PARTITION_LIMITS_HELP)]
 BurstSeconds = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Seconds of unused capacity that a partition may save up. Default: 1."),

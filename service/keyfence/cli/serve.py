@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 APPLICATION = "keyfence.app.production:application"
 KEEP_ALIVE_SECONDS = 75
 """Load balancers close idle connections after 60 seconds. If the server closed first, it could drop their request."""
+NO_REGION = "KEYFENCE_REGION is missing, and AWS's own configuration names no region either"
 DIFFERENCE_ADVICE = """--create creates a missing table and turns on time to live, and changes nothing else.
 Correct the table on AWS, where an index has to be created again, or name another table with KEYFENCE_TABLE."""
 ACCESS_ADVICE = """The credentials have to be those of the role `provisioner`. On a laptop, `keyfence dev` creates the
@@ -83,7 +84,7 @@ def _checked_settings() -> "Settings":
 
     settings, problems = load_and_check()
     if not _has_region(settings):
-        problems.append("KEYFENCE_REGION is missing, and AWS's own configuration names no region either")
+        problems.append(NO_REGION)
     problems = problems or _startup_problems(settings)
     if problems:
         raise BadInput("\n".join(("keyfence serve cannot start:", *(f"  {problem}" for problem in problems))))
@@ -139,6 +140,8 @@ def _table_admin() -> "TableAdmin":
     try:
         settings = load()
         options = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
+        if not _has_region(settings):
+            raise BadInput(NO_REGION)
         return TableAdmin.connect(options, settings.table, load_domains(settings.domains).entities.projections)
     except (BadSettings, *AWS_ERRORS) as error:
         raise BadInput(str(error)) from error

@@ -5,6 +5,7 @@ import shlex
 import signal
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import jwt
@@ -12,7 +13,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from keyfence.cli.dev_server import Welcome
-from keyfence.cli.process import listen
+from keyfence.cli.gate import remembered_port
+from keyfence.cli.process import PortUnusable, listen, listen_near
+from keyfence.local.data_directory import GateRecord, find_gate_record, save_gate_record
 from keyfence.local.engines import dynoxide_binary as binary
 from keyfence.local.issuer import LocalIssuer
 from tests import tier
@@ -55,6 +58,24 @@ def test_a_busy_gate_port_is_said_before_anything_is_made(run: Run, tmp_path: Pa
         said = refusal(run("dev", "--port", 0, "--gate-port", port, "--data", tmp_path / "data"))
     assert said == f"Port {port} on 127.0.0.1 is already in use: choose another one with --gate-port."
     assert not (tmp_path / "data").exists()
+
+
+def test_without_a_port_the_next_free_one_is_taken() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with listen_near("127.0.0.1", None, port, "--port") as next_free:
+            assert next_free.getsockname()[1] > port
+        with pytest.raises(PortUnusable, match=f"Port {port} on 127.0.0.1 is already in use"):
+            listen_near("127.0.0.1", port, 8000, "--port")
+
+
+def test_the_ports_of_the_last_run_are_preferred(tmp_path: Path) -> None:
+    assert remembered_port(tmp_path, "url") is None
+    record = GateRecord(url="http://127.0.0.1:18001", account="0", region="r", server_url="http://127.0.0.1:18000")
+    save_gate_record(tmp_path, record)
+    assert (remembered_port(tmp_path, "url"), remembered_port(tmp_path, "server_url")) == (18001, 18000)
+    save_gate_record(tmp_path, replace(record, url="http://127.0.0.1:port", server_url=None))
+    assert (remembered_port(tmp_path, "url"), remembered_port(tmp_path, "server_url")) == (None, None)
 
 
 def test_an_unusable_directory_is_said_in_a_sentence(run: Run, tmp_path: Path) -> None:
@@ -106,6 +127,10 @@ def test_it_serves_each_demo_tenant_and_ends_cleanly_on_ctrl_c(tmp_path: Path) -
         service.until(READY)
         curls = [line for line in service.lines if line.startswith("curl ")]
         answers = [paste(curl) for curl in curls]
+        record = find_gate_record(tmp_path)
+        assert record
+        assert any(f"Gate      {record.url}" in line for line in service.lines)
+        assert any(f"GraphiQL  {record.server_url}/graphql" in line for line in service.lines)
         code, said = service.end(signal.SIGINT)
     tokens = [jwt.decode(answer["as"].split()[1], options={"verify_signature": False}) for answer in answers]
     assert [token["tenant"] for token in tokens] == ["acme", "globex"]

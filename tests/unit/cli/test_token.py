@@ -1,5 +1,6 @@
 """keyfence token prints a token and nothing else, or says in a sentence why not."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ from keyfence.local.data_directory import data_directory
 from keyfence.local.issuer import local_issuer
 
 from .conftest import Run, refusal
+
+ISSUER = "https://id.initech.example"
 
 
 def claims(token: str, directory: Path) -> dict[str, Any]:
@@ -99,3 +102,31 @@ def test_the_command_itself_fails_without_a_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "keyfence", "token", "--data", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "Use either --tenant TENANT or --admin.\n")
+
+
+def test_a_token_can_be_printed_as_json(run: Run, tmp_path: Path) -> None:
+    printed = json.loads(run("token", "--admin", "--ttl", 5, "--json").stdout)
+    assert printed["expiresIn"] == 5
+    assert claims(printed["token"], tmp_path / ".keyfence")["aud"] == "keyfence-admin"
+
+
+def test_a_tenants_issuer_gets_a_key_and_signs_its_tokens(run: Run, tmp_path: Path) -> None:
+    key_set = json.loads(run("jwks", "--issuer", ISSUER).stdout)
+    assert json.loads(run("jwks", "--issuer", ISSUER).stdout) == key_set
+    token = run("token", "--tenant", "initech", "--issuer", ISSUER).stdout.strip()
+    (key,) = jwt.PyJWKSet.from_dict(key_set).keys
+    found = jwt.decode(token, key, algorithms=["ES256"], audience="keyfence", issuer=ISSUER)
+    assert (found["tenant"], found["iss"]) == ("initech", ISSUER)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["token", "--tenant", "initech", "--issuer", ISSUER], "The data directory .keyfence has no key of the issuer"),
+        (["token", "--admin", "--issuer", ISSUER], "--issuer needs --tenant: "),
+        (["jwks", "--issuer", "http://id.initech.example"], "--issuer 'http://id.initech.example' is not an https://"),
+    ],
+    ids=["no key", "operator", "no https"],
+)
+def test_an_issuer_that_cannot_be_used_is_an_error(run: Run, arguments: list[str], sentence: str) -> None:
+    assert refusal(run(*arguments)).startswith(sentence)

@@ -111,7 +111,11 @@ def test_a_directory_without_a_key_and_the_key_of_another_gate_are_refused(
     ],
     ids=["alone", "nothing"],
 )
-@pytest.mark.parametrize("command", [["gate", "--engine-url", "http://127.0.0.1:1"], ["dev"]], ids=["gate", "dev"])
+@pytest.mark.parametrize(
+    "command",
+    [["gate", "--engine-url", "http://127.0.0.1:1"], ["dev", "--no-partition-limits"]],
+    ids=["gate", "dev"],
+)
 def test_a_burst_that_means_nothing_is_refused(
     run: Run, command: list[str], arguments: list[str], complaint: str
 ) -> None:
