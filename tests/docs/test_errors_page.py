@@ -15,8 +15,7 @@ from keyfence.graphql.relay import DEFAULT_PAGE_SIZE
 from keyfence.http.request import BODY_LIMIT
 from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
-from keyfence.store.key_template import NAME_LENGTH as CATEGORY_NAME_LENGTH
-from keyfence.store.key_template import PATH_BYTES
+from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH
 from keyfence.store.pagination import MAX_PAGE_SIZE
 from tests.docs.pages import DOCS, blocks, prose, table
 
@@ -52,7 +51,7 @@ def test_the_sizes_of_bodies_and_pages_are_there() -> None:
 
 def test_the_longest_values_are_there() -> None:
     assert NAME_LENGTH == GROUP_NAME_LENGTH
-    assert PRODUCT_NAME_LENGTH == CATEGORY_NAME_LENGTH
+    assert PRODUCT_NAME_LENGTH == MAX_PATH_NAME_LENGTH
     assert table(PAGE, "value") == [
         ("name of a user or a group", f"{NAME_LENGTH} characters"),
         ("email", f"{EMAIL_LENGTH} characters"),
@@ -62,7 +61,7 @@ def test_the_longest_values_are_there() -> None:
         ("value of a setting", f"{SETTING_BYTES:,} bytes of JSON"),
         ("name of a product or a category", f"{PRODUCT_NAME_LENGTH} characters"),
         ("SKU", f"{SKU_LENGTH} characters"),
-        ("path of a category", f"{PATH_BYTES:,} bytes, where `#`, `%`, blanks and a few more count as three"),
+        ("path of a category", f"{MAX_PATH_BYTES:,} bytes, where `#`, `%`, blanks and a few more count as three"),
         ("price", f"{HIGHEST_PRICE:,}"),
         ("revisions of a product", f"{REVISIONS:,}"),
         ("`jti` of a session", f"{MAX_TEXT} characters"),

@@ -70,6 +70,6 @@ def users_of(world: World, tenant: TenantId) -> list[Any]:
 
 def record(world: World, tenant: TenantId) -> dict[str, Any]:
     """The newest migration of the tenant."""
-    mine = [item for item in left(world) if item.get("type") == {"S": "Migration"} and item["tenant"]["S"] == tenant]
+    mine = [item for item in left(world) if item.get("type") == {"S": "Job"} and item["tenant"]["S"] == tenant]
     newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
     return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}

@@ -105,7 +105,7 @@ async def seen(table: Table, crowd: Crowd, collection: str, first: int) -> list[
 
 def values(crowd: Crowd, collection: str) -> dict[str, Any]:
     given = {"group_id": crowd.groups[0].id, "region": REGION, "category": SHELF, "created_at": crowd.now}
-    return {name: given[name] for name in QUERIES[collection].takes}
+    return {name: given[name] for name in QUERIES[collection].key.partition.fields}
 
 
 def slots(items: list[Item], collection: str, entities: Mapping[str, Entity[Any]]) -> Counter[int]:

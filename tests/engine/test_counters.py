@@ -3,10 +3,10 @@
 import asyncio
 
 from keyfence.domains.counters.counter import Counter, CounterRepository, counter_by_name
-from keyfence.store.shards import ShardMap
 from keyfence.store.writes import ActivityNote
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId
+from tests.fakes.shard_maps import even_shards
 from tests.world import World
 
 SEEN = ActivityNote("thing.seen")
@@ -36,7 +36,7 @@ async def test_a_lost_answer_does_not_count_twice(world: World, tenant: TenantId
 
 
 async def test_a_sum_over_slots_costs_one_batch_and_misses_none(world: World, tenant: TenantId) -> None:
-    wide = CounterRepository(world.table(tenant, shards=ShardMap.even({"counters": 8})))
+    wide = CounterRepository(world.table(tenant, shards=even_shards({"counters": 8})))
     for _ in range(24):
         await wide.add("a", SEEN)
     assert len(await slots(wide, "a")) >= 4

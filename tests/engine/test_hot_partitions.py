@@ -31,6 +31,7 @@ from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
+from tests.fakes.shard_maps import even_shards
 from tests.world import World
 
 pytestmark = pytest.mark.one_engine
@@ -147,7 +148,7 @@ async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots
 async def test_what_is_asked_of_the_slots_of_a_collection_is_summed(
     world: World, tenant: TenantId, clock: ManualClock, server: Server
 ) -> None:
-    await server.open(tenant, 400, ShardMap.even({"stores": 2}))
+    await server.open(tenant, 400, even_shards({"stores": 2}))
     await server.told()
     one, other = await hottest(world, clock, tenant)
     assert one.spot.write + other.spot.write == 400 * UNITS / STEP_SECONDS

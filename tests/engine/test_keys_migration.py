@@ -24,6 +24,7 @@ from tests import tier
 from tests.engine.dying import Died
 from tests.engine.leaving import OPERATOR, Mortal, Time, clear, migrator, put, through
 from tests.engine.migrating import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys
+from tests.fakes.shard_maps import even_shards
 from tests.world import World
 
 COUNT = 30
@@ -93,7 +94,7 @@ async def test_a_type_that_was_not_asked_for_is_left_alone(world: World, by: Mig
 async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
     world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
-    eight = ShardMap.even({"users": 8})
+    eight = even_shards({"users": 8})
     right, old = right_items(tenant, 20, eight), right_items(tenant, 20)
     put(world, [*old[:10], *without_keys(right[10:])])
 
@@ -113,7 +114,7 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
 async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_page_was_read(
     world: World, by: MigratorAccess, tenant: TenantId
 ) -> None:
-    eight, asked = ShardMap.even({"users": 8}), 0
+    eight, asked = even_shards({"users": 8}), 0
     right = right_items(tenant, COUNT, eight)
     put(world, without_keys(right))
 

@@ -22,7 +22,7 @@ from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.reshard.start import with_counts
 from keyfence.store.entity import Entity
 from keyfence.store.keys import Fence
-from keyfence.store.shards import ShardCounts, ShardMap
+from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence_iam.tenant import TenantId
 from tests import tier
@@ -30,6 +30,7 @@ from tests.catalogue.crowd import Crowd
 from tests.engine.dying import Died
 from tests.engine.leaving import START, Mortal, clear, migrator, put, through
 from tests.engine.resharder import Resharder, kept, slots
+from tests.fakes.shard_maps import even_shards
 from tests.world import World
 
 pytestmark = pytest.mark.one_engine
@@ -67,7 +68,7 @@ def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None
             Part(name="door", part=f"p{at}", total=at + 1, version=1, created_at=START, updated_at=START)
             for at in range(SIZE)
         ]
-    fence, shard_map = Fence.for_tenant(tenant), ShardMap.even({collection: shards})
+    fence, shard_map = Fence.for_tenant(tenant), even_shards({collection: shards})
     items = [(own or counters).to_item(model, fence, shard_map) for model in models]
     put(world, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
 

@@ -18,6 +18,7 @@ from tests.catalogue.measuring import fill
 from tests.catalogue.ordering import REGION
 from tests.engine.leaving import migrator
 from tests.engine.resharder import Resharder, seen
+from tests.fakes.shard_maps import even_shards
 from tests.world import World
 
 CHANGES = ((4, False), (4, True), (2, False), (2, True), (1, False))
@@ -60,11 +61,11 @@ async def test_a_cursor_of_another_tenant_list_or_argument_is_refused_in_any_num
     acme, acmecorp = await world.new_tenant("acme"), await world.new_tenant("acmecorp")
     for one in (acme, acmecorp):
         await fill(world, one, crowd)
-    for shards in (ShardMap(), ShardMap.even(EVEN)):
+    for shards in (ShardMap(), even_shards(EVEN)):
         table = world.table(acme, shards=shards)
         page = await table.page(orders_of_region, first=2, region=REGION)
         cursor = page.edges[0].cursor()
-        for handle in (table, world.table(acme, shards=ShardMap.even(EVEN))):
+        for handle in (table, world.table(acme, shards=even_shards(EVEN))):
             assert await handle.page(orders_of_region, first=2, after=cursor, region=REGION)
             with pytest.raises(BadInput, match="not one of this list"):
                 await handle.page(orders_of_region, first=2, after=cursor, region="ELSEWHERE")

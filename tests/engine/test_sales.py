@@ -9,9 +9,9 @@ import pytest
 
 from keyfence.domains.sales.sales import MonthlySales, ProductMonth, SalesRepository
 from keyfence.errors import BadInput
-from keyfence.store.shards import ShardMap
 from keyfence.store.writes import ActivityNote, retry_if_stale
 from keyfence_iam.tenant import TenantId
+from tests.fakes.shard_maps import even_shards
 from tests.world import World
 
 NOVEMBER, DECEMBER = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
@@ -62,7 +62,7 @@ async def test_those_who_sell_the_same_products_at_once_are_all_counted(sales: S
 
 
 async def test_the_best_of_all_slots_are_the_best(world: World, tenant: TenantId) -> None:
-    wide = SalesRepository(world.table(tenant, shards=ShardMap.even({"top_products": 4})))
+    wide = SalesRepository(world.table(tenant, shards=even_shards({"top_products": 4})))
     numbers = {f"p{number:02}": number * 7 % 31 + 1 for number in range(30)}
     await sell(wide, {ProductMonth(NOVEMBER, product): number for product, number in numbers.items()})
     world.calls()

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keyfence.store.dynamodb.table_definition import INDEXES
-from keyfence.store.entity import key_names
+from keyfence.store.entity import INDEXES, key_names
 from keyfence_iam.authorization import ArnScope, TableSchema, authorizations_for
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.evaluator.decision import Allowed

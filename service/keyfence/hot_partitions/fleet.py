@@ -61,7 +61,7 @@ class ShardAdvice:
 
 
 server_traffic = entity(ServerTraffic, table=ControlKey("TRAFFIC", "SERVER#{server}"))
-advice = entity(ShardAdvice, type="Advised", table=ControlKey("ADVICE#{tenant}", "COLLECTION#{collection}"))
+advice = entity(ShardAdvice, table=ControlKey("ADVICE#{tenant}", "COLLECTION#{collection}"))
 
 traffic_of_servers = server_traffic.query("table", begins_with="SERVER#")
 traffic_of_server = server_traffic.get()

@@ -110,9 +110,7 @@ class ScanCheckpoint:
     """0 before it was ever kept."""
 
 
-migrations = entity(Job, type="Migration", table=ControlKey("MIGRATION#{id}", "METADATA"))
-segments = entity(
-    ScanCheckpoint, type="Segment", table=ControlKey("MIGRATION#{migration}", "SEGMENT#{name}#{number:03d}")
-)
+migrations = entity(Job, table=ControlKey("MIGRATION#{id}", "METADATA"))
+segments = entity(ScanCheckpoint, table=ControlKey("MIGRATION#{migration}", "SEGMENT#{name}#{number:03d}"))
 migration_by_id = migrations.get()
 segment_by_number = segments.get()

@@ -19,11 +19,11 @@ from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
 from keyfence.store import timestamps
 from keyfence.store.codec import Item
 from keyfence.store.entities import Entities
-from keyfence.store.entity import Entity, Index, key_names
+from keyfence.store.entity import INDEXES, Entity, Index, key_names
 from keyfence.store.keys import Fence, Key, KeyPair
 from keyfence.store.location import TenantLocation
 from keyfence.store.raw_items import Keys, update_index_keys
-from keyfence.store.scan import INDEXES, tenant_of_partition
+from keyfence.store.scan import tenant_of_partition
 from keyfence.store.shards import ShardMap, shard_suffix
 from keyfence.store.table import Table
 from keyfence_iam.sts.session_spec import TableAccess

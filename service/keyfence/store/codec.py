@@ -1,4 +1,4 @@
-"""Dataclass to item and back; amounts as text; item size; TTL."""
+"""Dataclasses to DynamoDB items and back; the key and the expiry of an item."""
 
 import time
 import types
@@ -17,19 +17,19 @@ Value = dict[str, Any]
 Item = dict[str, Value]
 M = TypeVar("M")
 
-SMALLEST, LARGEST = -130, 125
-
+TTL = "ttl"
+_MIN_EXPONENT, _MAX_EXPONENT = -130, 125
 _EXACT = Context(prec=38, Emin=-999, Emax=999, traps=[InvalidOperation, Overflow, Underflow, Inexact, Rounded])
 
 
 @cache
 def attribute_name(name: str) -> str:
-    """`created_at` is kept as `createdAt`."""
-    head, *rest = name.split("_")
-    return head + "".join(part.title() for part in rest)
+    """Returns the name of a field's attribute: `createdAt` for `created_at`."""
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
 
 
-def encode(value: object) -> Value:  # noqa: PLR0911  (one line per kind of value)
+def encode(value: object) -> Value:  # noqa: PLR0911  (one line for each type of value)
     match value:
         case None:
             return {"NULL": True}
@@ -51,11 +51,11 @@ def encode(value: object) -> Value:  # noqa: PLR0911  (one line per kind of valu
             return {"M": {str(key): encode(part) for key, part in value.items()}}
     if is_dataclass(value):
         return {"M": encode_model(value)}
-    raise TypeError(f"cannot keep a {type(value).__name__}")
+    raise TypeError(f"cannot store a {type(value).__name__}")
 
 
 def encode_model(model: object) -> Item:
-    """The attributes of a dataclass; what is None or an empty set is left out, as DynamoDB wants it."""
+    """Returns the attributes of a dataclass, without those that are None or an empty set (which DynamoDB lacks)."""
     kind: Any = type(model)
     return {
         name: encode(value)
@@ -78,13 +78,15 @@ def _names(model: Any) -> tuple[tuple[str, str], ...]:
 def _readers(model: Any) -> tuple[tuple[str, str, Callable[[Value], Any]], ...]:
     hints = get_type_hints(model)
     for field in fields(model):
-        if not _comes_back(hints[field.name], field):
-            raise TypeError(f"{model.__name__}.{field.name} may be absent and so needs a default that is empty")
-    return tuple((name, kept, _reader(hints[name])) for name, kept in _names(model))
+        if not _survives_absence(hints[field.name], field):
+            raise TypeError(
+                f"{model.__name__}.{field.name} may be absent and so needs None or an empty set as its default"
+            )
+    return tuple((name, attribute, _reader(hints[name])) for name, attribute in _names(model))
 
 
-def _comes_back(hint: Any, field: Field[Any]) -> bool:
-    """What is kept as nothing, None or an empty set, has to be what nothing is read as."""
+def _survives_absence(hint: Any, field: Field[Any]) -> bool:
+    """Whether a value that is stored as no attribute (None or an empty set) is also the default that is read back."""
     if type(None) not in get_args(hint) and get_origin(hint) is not frozenset:
         return True
     default = field.default if field.default_factory is MISSING else field.default_factory()
@@ -101,16 +103,16 @@ def _reader(hint: Any) -> Callable[[Value], Any]:
         return lambda value: frozenset(value["SS"])
     if origin is tuple:
         part = _reader(_never_none(args[0]))
-        return lambda value: tuple(part(one) for one in value["L"])
+        return lambda value: tuple(part(element) for element in value["L"])
     if origin is not None and issubclass(origin, Mapping):
-        of = _reader(_never_none(args[1]))
-        return lambda value: {key: of(one) for key, one in value["M"].items()}
+        read = _reader(_never_none(args[1]))
+        return lambda value: {key: read(element) for key, element in value["M"].items()}
     return _scalar(hint)
 
 
 def _never_none(hint: Any) -> Any:
     if type(None) in get_args(hint):
-        raise TypeError(f"a list or a map cannot hold {hint}: leave out what is not there")
+        raise TypeError(f"the elements of a list or a map cannot be None: {hint}")
     return hint
 
 
@@ -121,7 +123,7 @@ def _scalar(hint: Any) -> Callable[[Value], Any]:
         return lambda value: hint(value["S"])
     if isinstance(hint, type) and is_dataclass(hint):
         return lambda value: decode_model(hint, value["M"])
-    raise TypeError(f"cannot read a {hint} back")
+    raise TypeError(f"cannot decode a {hint}")
 
 
 def _instant(value: Value) -> datetime:
@@ -143,19 +145,21 @@ def _number(value: int | Decimal) -> str:
         exact = _EXACT.create_decimal(value)
     except DecimalException:
         exact = Decimal("NaN")
-    if not exact.is_finite() or (exact and not SMALLEST <= exact.adjusted() <= LARGEST):
+    if not exact.is_finite() or (exact and not _MIN_EXPONENT <= exact.adjusted() <= _MAX_EXPONENT):
         raise BadInput("a number may have 38 significant digits and be from 1E-130 to below 1E126") from None
     return format(exact, "f")
 
 
 def amount_text(amount: Decimal) -> str:
-    """With two decimals, or as many as it takes: equal amounts are equal texts, though DynamoDB, which keeps no
-    trailing zeros, returns 10 for 10.00."""
+    """Returns an amount with two decimals, or with more if it has more. Equal amounts have equal texts, although
+    DynamoDB stores no trailing zeros and returns 10 for 10.00."""
     whole, _, rest = format(amount, "f").partition(".")
     return f"{whole}.{rest.rstrip('0'):0<2}"
 
 
-TTL = "ttl"
+def item_key(item: Item) -> tuple[str, str]:
+    """Returns the partition key and the sort key of an item."""
+    return item["PK"]["S"], item["SK"]["S"]
 
 
 def has_expired(item: Item, clock: Callable[[], float] = time.time) -> bool:

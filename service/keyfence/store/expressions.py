@@ -1,4 +1,4 @@
-"""Condition and update expressions as values, with every name and value behind a placeholder."""
+"""Condition and update expressions as values. Every attribute name and value is passed by a placeholder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Path = tuple[str, ...]
 
 @dataclass(slots=True)
 class Placeholders:
-    """The names and values that one call's expressions share."""
+    """The names and values of one call. All expressions of the call share them."""
 
     names: dict[str, str] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
@@ -30,21 +30,21 @@ class Placeholders:
     def parameters(self) -> dict[str, Any]:
         names = {placeholder: name for name, placeholder in self.names.items()}
         maps = {"ExpressionAttributeNames": names, "ExpressionAttributeValues": self.values}
-        return {key: placed for key, placed in maps.items() if placed}
+        return {parameter: content for parameter, content in maps.items() if content}
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionTerm:
-    """One comparison: `{path}` and `{value}` in `form` are filled with placeholders."""
+    """One comparison. Placeholders replace `{path}` and `{value}` in `template`."""
 
-    form: str
+    template: str
     path: Path
     operand: object = None
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must hold for a write to happen: all of its terms."""
+    """A condition of a write: all of its terms must hold."""
 
     terms: tuple[ConditionTerm, ...]
 
@@ -56,20 +56,21 @@ class Condition:
 
 
 def _term(term: ConditionTerm, placeholders: Placeholders) -> str:
-    value = placeholders.value(term.operand) if "{value}" in term.form else ""
-    return term.form.format(path=placeholders.path(term.path), value=value)
+    value = placeholders.value(term.operand) if "{value}" in term.template else ""
+    return term.template.format(path=placeholders.path(term.path), value=value)
 
 
-def _condition(form: str, path: tuple[str, ...], operand: object = None) -> Condition:
-    return Condition((ConditionTerm(form, path, operand),))
+def _condition(template: str, path: Path, operand: object = None) -> Condition:
+    return Condition((ConditionTerm(template, path, operand),))
 
 
 def absent(*path: str) -> Condition:
-    """The attribute, or with no name the whole item, is not there."""
+    """The attribute does not exist. Without a name: the item does not exist."""
     return _condition("attribute_not_exists({path})", path or ("PK",))
 
 
 def present(*path: str) -> Condition:
+    """The attribute exists. Without a name: the item exists."""
     return _condition("attribute_exists({path})", path or ("PK",))
 
 
@@ -78,18 +79,19 @@ def equals(path: str | Path, value: object) -> Condition:
 
 
 def size_below(limit: int, name: str) -> Condition:
-    """The set or map has room for one more."""
+    """The set or map has fewer elements than the limit, or does not exist."""
     return _condition("(attribute_not_exists({path}) OR size({path}) < {value})", (name,), limit)
 
 
 def number_below(limit: int, name: str) -> Condition:
-    """The number has room for one more."""
+    """The number is below the limit, or does not exist."""
     return _condition("(attribute_not_exists({path}) OR {path} < {value})", (name,), limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateExpression:
-    """What an update does: sets, sets what is not there yet, removes, and adds to numbers and sets."""
+    """The changes of an update: it sets values, sets defaults where there is no value, removes attributes, and adds to
+    numbers and sets."""
 
     sets: Mapping[Path, object] = field(default_factory=dict)
     defaults: Mapping[Path, object] = field(default_factory=dict)
@@ -113,7 +115,7 @@ class UpdateExpression:
         adds = [f"{placeholders.path(path)} {placeholders.value(value)}" for path, value in self.adds.items()]
         removes = [placeholders.path(path) for path in self.removes]
         clauses = {"SET": sets, "ADD": adds, "REMOVE": removes}
-        return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
+        return " ".join(f"{keyword} {', '.join(parts)}" for keyword, parts in clauses.items() if parts)
 
 
 def _default(path: str, value: str) -> str:

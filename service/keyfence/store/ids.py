@@ -1,4 +1,4 @@
-"""Ids: a prefix that tells the type and a ULID that tells the time."""
+"""Ids such as usr_01M7HHHGKHN6S6V7032B0W8CKZ: a prefix for the type, and a ULID, which begins with the time."""
 
 import re
 
@@ -8,13 +8,13 @@ _SHAPE = re.compile(r"([a-z]{2,5})_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 def new_id(prefix: str) -> str:
-    from ulid import ULID  # slow to load, and commands load this file for help
+    from ulid import ULID  # slow to import, and every command imports this module
 
     return f"{prefix}_{ULID()}"
 
 
 def prefix_of(text: str) -> str | None:
-    """The type's prefix of a well-formed id, None for any other text."""
+    """Returns the prefix of an id, or None if the text is not an id."""
     match = _SHAPE.fullmatch(text)
     return match[1] if match else None
 

@@ -1,4 +1,4 @@
-"""`Fence`, `TenantKey`, `ControlKey`, `SortKeyRange`."""
+"""Keys inside a fence: `Fence`, `TenantKey`, `ControlKey`, and ranges of sort keys."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,17 +12,21 @@ from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, TenantId, parse_tenant_id,
 
 Realm = Literal["tenant", "control"]
 
+NEXT = chr(ord("#") + 1)
+"""The character after '#'. Segments of keys are joined by '#', so `text + NEXT` follows every key that continues after
+the segment `text`."""
 RESERVED_TAGS: Mapping[Realm, frozenset[str]] = {
     "tenant": frozenset({"TENANT", "CONTROL"}),
     "control": frozenset({"CONTROL"}),
 }
+"""Tags that a partition template must not begin with, because they would look like a prefix of a fence."""
 MAX_PARTITION_KEY_BYTES = 2048
 MAX_SORT_KEY_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The prefix that every partition of one tenant, or of the control plane, begins with."""
+    """The prefix of every partition key of one tenant, or of the control plane."""
 
     realm: Realm
     prefix: str
@@ -48,7 +52,7 @@ class KeyPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Key:
-    """What the two kinds of key share; which boundary they stand in is their type."""
+    """The shared part of `TenantKey` and `ControlKey`. The type of a key decides which kind of fence it belongs to."""
 
     realm: Realm
     partition: KeyTemplate
@@ -66,75 +70,73 @@ class _Key:
         when: Callable[[Any], bool] | None = None,
     ) -> None:
         object.__setattr__(self, "realm", self._realm())
-        object.__setattr__(self, "partition", _inside(self.realm, partition))
+        object.__setattr__(self, "partition", _parse_partition(self.realm, partition))
         object.__setattr__(self, "sort", KeyTemplate.parse(sort))
         object.__setattr__(self, "shard", shard)
         object.__setattr__(self, "when", when)
-        by = {shard.by} if shard else set()
-        object.__setattr__(self, "fields", frozenset({*self.partition.fields, *self.sort.fields, *by}))
+        sharded_by = {shard.by} if shard else set()
+        object.__setattr__(self, "fields", frozenset({*self.partition.fields, *self.sort.fields, *sharded_by}))
 
     @classmethod
     def _realm(cls) -> Realm:
         raise TypeError("declare a TenantKey or a ControlKey")
 
     def render(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> KeyPair:
+        """Returns the key of a new item with these values. Raises BadInput if a value does not fit into a key."""
         sort = self.sort.render(values)
         if len(sort.encode()) > MAX_SORT_KEY_BYTES:
-            raise BadInput(f"{_blame(self.sort)}: too long for a key ({MAX_SORT_KEY_BYTES} bytes when escaped)")
-        return KeyPair(self._partition(fence, values) + self._slot(shards, values), sort)
+            raise BadInput(f"{_field_names(self.sort)}: too long for a key ({MAX_SORT_KEY_BYTES} bytes when escaped)")
+        partition = self._unsharded_partition(fence, values)
+        if self.shard is not None:
+            count = shards.counts_of(self.shard.collection).write_shards
+            partition = _with_shard(partition, shard_of(str(values[self.shard.by]), count))
+        return KeyPair(partition, sort)
 
     def candidates(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[KeyPair]:
-        """Every key that an item with these values may have: one, or one for each slot that it may be in."""
-        plain, sort = self._partition(fence, values), self.sort.render(values)
+        """Returns every key that an item with these values may have: one for each shard that it may be in."""
+        partition, sort = self._unsharded_partition(fence, values), self.sort.render(values)
         if self.shard is None:
-            yield KeyPair(plain, sort)
+            yield KeyPair(partition, sort)
             return
         counts = shards.counts_of(self.shard.collection)
-        known = self.shard.by in values
-        for slot in counts.candidates(str(values[self.shard.by])) if known else range(counts.read_shards):
-            yield KeyPair(_in_slot(plain, slot), sort)
+        is_known = self.shard.by in values
+        for shard in counts.candidates(str(values[self.shard.by])) if is_known else range(counts.read_shards):
+            yield KeyPair(_with_shard(partition, shard), sort)
 
     def partitions(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[str]:
-        """Every partition in which items with these values may lie, in the order of waves."""
-        for wave in self.read_stages(fence, shards, values):
-            yield from wave
+        """Returns every partition that may contain items with these values, in the order of the read stages."""
+        for stage in self.read_stages(fence, shards, values):
+            yield from stage
 
     def read_stages(self, fence: Fence, shards: ShardMap, values: Mapping[str, object]) -> Iterator[list[str]]:
-        """The partitions in which items with these values may lie, those first that have to be read first."""
-        plain = self._partition(fence, values)
+        """Returns the partitions that may contain items with these values, in groups to be read one after the other."""
+        partition = self._unsharded_partition(fence, values)
         if self.shard is None:
-            yield [plain]
+            yield [partition]
         else:
-            for wave in shards.counts_of(self.shard.collection).read_stages():
-                yield [_in_slot(plain, slot) for slot in wave]
+            for stage in shards.counts_of(self.shard.collection).read_stages():
+                yield [_with_shard(partition, shard) for shard in stage]
 
     def is_moving(self, shards: ShardMap) -> bool:
-        """Whether items may change their slots meanwhile."""
+        """Whether a job may move items between shards during a read."""
         return self.shard is not None and shards.counts_of(self.shard.collection).move_direction is not None
 
-    def _partition(self, fence: Fence, values: Mapping[str, object]) -> str:
+    def _unsharded_partition(self, fence: Fence, values: Mapping[str, object]) -> str:
         if fence.realm != self.realm:
-            raise TypeError(f"a {self.realm} key cannot be made inside a {fence.realm} boundary")
+            raise TypeError(f"a {self.realm} key cannot be rendered inside a {fence.realm} fence")
         text = fence.prefix + self.partition.render(values)
-        if len(text.encode()) > MAX_PARTITION_KEY_BYTES - 3:
-            raise BadInput(
-                f"{_blame(self.partition)}: too long for a key ({MAX_PARTITION_KEY_BYTES} bytes when escaped)"
-            )
+        if len(text.encode()) > MAX_PARTITION_KEY_BYTES - len(_with_shard("", 0)):
+            limit = f"{MAX_PARTITION_KEY_BYTES} bytes when escaped"
+            raise BadInput(f"{_field_names(self.partition)}: too long for a key ({limit})")
         return text
-
-    def _slot(self, shards: ShardMap, values: Mapping[str, object]) -> str:
-        if self.shard is None:
-            return ""
-        count = shards.counts_of(self.shard.collection).write_shards
-        return _in_slot("", shard_of(str(values[self.shard.by]), count))
 
     def __str__(self) -> str:
         start = "TENANT#<tenant>#" if self.realm == "tenant" else CONTROL_PLANE_PREFIX
-        return f"{start}{self.partition.text}{'#<slot>' if self.shard else ''} / {self.sort.text}"
+        return f"{start}{self.partition.text}{'#<shard>' if self.shard else ''} / {self.sort.text}"
 
 
 class TenantKey(_Key):
-    """A key in the partitions of the tenant that the table at hand belongs to."""
+    """A key in the partitions of one tenant: the tenant of the `Table` that uses it."""
 
     __slots__ = ()
 
@@ -144,7 +146,7 @@ class TenantKey(_Key):
 
 
 class ControlKey(_Key):
-    """A key in the control plane's partitions."""
+    """A key in the partitions of the control plane."""
 
     __slots__ = ()
 
@@ -156,30 +158,29 @@ class ControlKey(_Key):
 Key = TenantKey | ControlKey
 
 
-def _inside(realm: Realm, text: str) -> KeyTemplate:
-    """A partition begins with a tag of its own: its boundary is added, and may not be spelled or evaded here."""
+def _parse_partition(realm: Realm, text: str) -> KeyTemplate:
+    """Raises BadTemplate unless the template begins with a tag of its own. The fence's prefix is added when the key is
+    rendered; a template can neither contain nor avoid it."""
     template = KeyTemplate.parse(text)
     first = template.segments[0]
     if not isinstance(first, str) or not first.isupper() or first in RESERVED_TAGS[realm]:
-        raise BadTemplate(f"partition {text!r} must begin with an upper-case tag; the boundary before it is added")
+        raise BadTemplate(
+            f"partition {text!r} must begin with an upper-case tag; the prefix of the fence is added before it"
+        )
     return template
 
 
-def _in_slot(plain: str, slot: int) -> str:
-    return f"{plain}#{shard_suffix(slot)}"
+def _with_shard(partition: str, shard: int) -> str:
+    return f"{partition}#{shard_suffix(shard)}"
 
 
-def _blame(template: KeyTemplate) -> str:
+def _field_names(template: KeyTemplate) -> str:
     return " and ".join(template.fields) or template.text
-
-
-NEXT = chr(ord("#") + 1)
-"""What follows every key that goes on after a rendered segment, since segments are joined by '#'."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRange:
-    """From one value to another, both included; an end that is not given is open."""
+    """Values from `low` to `high`, both included. None means no limit."""
 
     low: object = None
     high: object = None
@@ -187,7 +188,7 @@ class ValueRange:
 
 @dataclass(frozen=True, slots=True)
 class SortKeyRange:
-    """Everything that begins with a text, or lies between two texts where one of them is given."""
+    """The sort keys that a Query reads: from `low` to `high` if either is set, else those that begin with `prefix`."""
 
     prefix: str = ""
     low: str = ""
@@ -195,11 +196,11 @@ class SortKeyRange:
 
     @property
     def is_empty(self) -> bool:
-        """DynamoDB refuses a range that is the wrong way round instead of finding nothing in it."""
+        """Whether `low` is above `high`. DynamoDB returns an error for such a range instead of no items."""
         return bool(self.high) and self.low.encode() > self.high.encode()
 
     def condition(self) -> tuple[str, Mapping[str, Value]]:
-        """What is asked of the sort key `#s`, with its values; nothing where all of the partition is read."""
+        """Returns the condition on the sort key `#s` and its values. Both are empty if the whole partition is read."""
         if self.low and self.high:
             return " AND #s BETWEEN :low AND :high", {":low": {"S": self.low}, ":high": {"S": self.high}}
         if self.low:
@@ -212,5 +213,5 @@ class SortKeyRange:
 
 
 def end_of_prefix(prefix: str) -> str:
-    """The first text behind everything that begins with this prefix, which ends in '#' or is empty."""
+    """Returns the first text after everything that begins with this prefix. The prefix ends in '#', or is empty."""
     return prefix[:-1] + NEXT if prefix else ""

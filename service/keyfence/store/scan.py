@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.errors import DynamoDbError
-from keyfence.store.entity import Index, key_names
+from keyfence.store.entity import INDEXES, Index, key_names
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
-
-INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
 
 
 class ScanSegment(NamedTuple):

@@ -1,24 +1,25 @@
-"""A query with its arguments; merge of many shards."""
+"""A Query with its arguments, and the merge of several shards into one list."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil, sqrt
 from typing import Any, Generic
 
-from keyfence.store.codec import Item
+from keyfence.store.codec import Item, item_key
 from keyfence.store.cursor import CursorPosition, CursorScope
 from keyfence.store.entity import M, Query, key_names
 from keyfence.store.keys import Fence, SortKeyRange
 from keyfence.store.shards import ShardMap
 
 MAX_CONCURRENT_SHARDS = 32
-"""Slots that one list asks at the same time."""
+"""How many shards one list reads at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """The order of a list: by the texts of one attribute."""
+    """The order of a list: by the text of one attribute."""
 
     attribute: str
     newest_first: bool = False
@@ -30,99 +31,93 @@ class SortOrder:
     def sorted(self, items: Iterable[Item]) -> list[Item]:
         return sorted(items, key=self.key, reverse=self.newest_first)
 
-    def precedes(self, one: Item, other: Item) -> bool:
-        """Strictly."""
-        return self.key(one) > self.key(other) if self.newest_first else self.key(one) < self.key(other)
+    def precedes(self, item: Item, other: Item) -> bool:
+        """Whether an item comes before another one. Items with equal keys do not precede each other."""
+        return self.key(item) > self.key(other) if self.newest_first else self.key(item) < self.key(other)
 
 
 @dataclass(slots=True)
 class ShardReader:
-    """One partition of a list, read from its beginning or from a place on."""
+    """How far one shard (a partition of a list) has been read."""
 
     partition: str
     start_key: Item | None = None
-    passed: str | None = None
-    """The place of an item that was met already and may have got another key since."""
+    seen: str | None = None
+    """The sort key of an item that the client has seen already. The item may have another table key since."""
     items: list[Item] = field(default_factory=list)
     exhausted: bool = False
 
-    def new(self, items: Sequence[Item], order: SortOrder) -> Sequence[Item]:
-        return items if self.passed is None else [one for one in items if order.key(one) != self.passed]
+    def unseen(self, items: Sequence[Item], order: SortOrder) -> Sequence[Item]:
+        return items if self.seen is None else [item for item in items if order.key(item) != self.seen]
 
 
 Fetch = Callable[[ShardReader, int], Awaitable[None]]
-"""Reads so many more items into the slot, or what is left of it."""
+"""Reads this many more items into the reader, or fewer if the shard has no more."""
 
 
-async def merge_shards(slots: Sequence[ShardReader], order: SortOrder, limit: int, fetch: Fetch) -> list[Item]:
-    """The first `limit` items of all slots together, where items do not move from one slot to another.
+async def merge_shards(readers: Sequence[ShardReader], order: SortOrder, limit: int, fetch: Fetch) -> list[Item]:
+    """Returns the first `limit` items of all shards together. Items must not move between shards meanwhile.
 
-    A slot that is not read to its end hides what follows its last item: it is read on while that could still come
-    before the last item of the answer."""
+    A shard that is not exhausted may have more items after its last one. It is read further as long as such an item
+    could come before the last item of the result."""
     found: list[Item] = []
-    dry, need = list(slots), limit
-    while dry:
-        await fetch_all(fetch, dry, share(need, len(dry)))
-        found = order.sorted(item for slot in slots for item in slot.items)
+    unfinished, needed = list(readers), limit
+    while unfinished:
+        await fetch_all(fetch, unfinished, items_per_shard(needed, len(unfinished)))
+        found = order.sorted(item for reader in readers for item in reader.items)
         last = found[limit - 1] if len(found) >= limit else None
-        dry = [slot for slot in slots if not slot.exhausted and (last is None or order.precedes(slot.items[-1], last))]
-        need = limit - _sure(found[:limit], dry, order)
+        unfinished = [
+            reader
+            for reader in readers
+            if not reader.exhausted and (last is None or order.precedes(reader.items[-1], last))
+        ]
+        needed = limit - _count_final(found[:limit], unfinished, order)
     return found[:limit]
 
 
-def _sure(found: Sequence[Item], dry: Sequence[ShardReader], order: SortOrder) -> int:
-    """How many of these nothing can come before any more."""
-    ends = order.sorted(slot.items[-1] for slot in dry)
-    return sum(not order.precedes(ends[0], item) for item in found) if ends else len(found)
-
-
 async def merge_moving_shards(
-    waves: Iterable[Sequence[ShardReader]], order: SortOrder, limit: int, fetch: Fetch
+    stages: Iterable[Sequence[ShardReader]], order: SortOrder, limit: int, fetch: Fetch
 ) -> list[Item]:
-    """The same where items move from slots of earlier waves to slots of later ones.
+    """Returns the first `limit` items of all shards together, while items move from shards of earlier stages to shards
+    of later ones.
 
-    Every slot gives all that the answer could need before the next wave is asked, so that an item that has left is met
-    where it went; one that is met twice counts once."""
+    Each stage is read completely, as far as the result can need it, before the next one. An item that has left its
+    shard is then found in a later stage. An item that is found twice counts once."""
     found: dict[tuple[str, ...], Item] = {}
-    for wave in waves:
-        await fetch_all(fetch, wave, limit)
-        found |= {_identity(item, order): item for slot in wave for item in slot.items}
+    for stage in stages:
+        await fetch_all(fetch, stage, limit)
+        found |= {_identity(item, order): item for reader in stage for item in reader.items}
     return order.sorted(found.values())[:limit]
 
 
-def _identity(item: Item, order: SortOrder) -> tuple[str, ...]:
-    """The table's key, without the slot where that is what changes."""
-    return (item["SK"]["S"],) if order.attribute == "SK" else (item["PK"]["S"], item["SK"]["S"])
-
-
-def share(need: int, slots: int) -> int:
-    """What a slot probably holds of the next items, and a standard deviation more."""
-    mean = need / slots
-    return need if slots == 1 else ceil(mean + sqrt(mean))
-
-
-async def fetch_all(fetch: Fetch, slots: Sequence[ShardReader], count: int) -> None:
-    """A slot that fails fails them all; nobody waits for the others."""
-    if len(slots) == 1:
-        await fetch(slots[0], count)
+async def fetch_all(fetch: Fetch, readers: Sequence[ShardReader], count: int) -> None:
+    """Reads several shards concurrently. The first error cancels the other reads and is raised."""
+    if len(readers) == 1:
+        await fetch(readers[0], count)
         return
-    turns = asyncio.Semaphore(MAX_CONCURRENT_SHARDS)
+    slots = asyncio.Semaphore(MAX_CONCURRENT_SHARDS)
 
-    async def one(slot: ShardReader) -> None:
-        async with turns:
-            await fetch(slot, count)
+    async def fetch_one(reader: ShardReader) -> None:
+        async with slots:
+            await fetch(reader, count)
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            for slot in slots:
-                tasks.create_task(one(slot))
+            for reader in readers:
+                tasks.create_task(fetch_one(reader))
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from failures
 
 
-@dataclass(frozen=True, slots=True)
+def items_per_shard(needed: int, shards: int) -> int:
+    """Returns how many of the next items one shard probably has: the mean and one standard deviation."""
+    mean = needed / shards
+    return needed if shards == 1 else ceil(mean + sqrt(mean))
+
+
+@dataclass(frozen=True)
 class BoundQuery(Generic[M]):
-    """A pattern with its values, inside one fence; a cursor belongs to exactly one of these."""
+    """A Query pattern with its values, inside one fence. A cursor is valid for one bound query only."""
 
     pattern: Query[M]
     fence: Fence
@@ -133,27 +128,33 @@ class BoundQuery(Generic[M]):
         return self.pattern.key.partitions(self.fence, shards, self.values)
 
     def read_stages(self, shards: ShardMap, start: CursorPosition | None) -> list[list[ShardReader]]:
-        """The slots to read from this place on, those first that have to be read first."""
-        waves = self.pattern.key.read_stages(self.fence, shards, self.values)
-        passed = start.sort if start and self._changes_keys else None
-        return [[ShardReader(one, start and self.start_key(one, start), passed) for one in wave] for wave in waves]
+        """Returns a reader for each shard, from a position on, in groups to be read one after the other."""
+        stages = self.pattern.key.read_stages(self.fence, shards, self.values)
+        seen = start.sort if start and self._changes_table_keys else None
+        return [
+            [ShardReader(partition, start and self.start_key(partition, start), seen) for partition in stage]
+            for stage in stages
+        ]
 
     @property
-    def _changes_keys(self) -> bool:
-        """Whether items of this index move from slot to slot by their own keys, which decide between equal places."""
+    def _changes_table_keys(self) -> bool:
+        """Whether items of this index have a sharded table key, which a job may change. Items with equal sort keys are
+        ordered by their table keys, so a moved item could come after its own cursor."""
         return self.pattern.index != "table" and self.pattern.entity.keys["table"].shard is not None
 
     @property
     def order(self) -> SortOrder:
         return SortOrder(key_names(self.pattern.index).sort, self.pattern.newest_first)
 
+    @cached_property
     def scope(self) -> CursorScope:
-        arguments = "|".join(
-            (self.pattern.key.partition.render(self.values), self.sort_key_range.low, self.sort_key_range.high)
-        )
+        """The scope of all cursors of this query. Cached, because each item of a page has a cursor."""
+        limits = self.sort_key_range
+        arguments = "|".join((self.pattern.key.partition.render(self.values), limits.low, limits.high))
         return CursorScope(self.fence.prefix, self.pattern.identity, arguments)
 
     def parameters(self, partition: str, limit: int, start: Item | None, *, consistent: bool) -> dict[str, Any]:
+        """Returns the parameters of a Query call without the table's name."""
         names = key_names(self.pattern.index)
         condition, values = self.sort_key_range.condition()
         parameters: dict[str, Any] = {
@@ -170,16 +171,30 @@ class BoundQuery(Generic[M]):
         return parameters | ({"ExclusiveStartKey": start} if start else {})
 
     def position(self, item: Item) -> CursorPosition:
+        """Returns the position of an item in this list, from its key attributes."""
         sort = item[key_names(self.pattern.index).sort]["S"]
         if self.pattern.index == "table":
             return CursorPosition(sort)
         return CursorPosition(sort, item["PK"]["S"].removeprefix(self.fence.prefix), item["SK"]["S"])
 
     def start_key(self, partition: str, position: CursorPosition) -> Item:
-        """The place after which to go on, in any slot: order is by sort key, and the place need not exist there."""
+        """Returns the ExclusiveStartKey that continues after a position, in any shard. The key need not exist there:
+        DynamoDB continues by sort key."""
         names = key_names(self.pattern.index)
         start: Item = {names.partition: {"S": partition}, names.sort: {"S": position.sort}}
         if self.pattern.index != "table":
             start["PK"] = {"S": self.fence.prefix + position.table_partition}
             start["SK"] = {"S": position.table_sort}
         return start
+
+
+def _count_final(found: Sequence[Item], unfinished: Sequence[ShardReader], order: SortOrder) -> int:
+    """Returns how many of these items no unread item can precede."""
+    ends = order.sorted(reader.items[-1] for reader in unfinished)
+    return sum(not order.precedes(ends[0], item) for item in found) if ends else len(found)
+
+
+def _identity(item: Item, order: SortOrder) -> tuple[str, ...]:
+    """Returns the item's table key. In a list of the table itself only the sort key: the partition changes with the
+    shard."""
+    return (item["SK"]["S"],) if order.attribute == "SK" else item_key(item)

@@ -1,4 +1,4 @@
-"""Shard slots: which part of a collection's partition an item lives in."""
+"""Sharded collections: one list of items in several partitions, each with a shard number at the end of its key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,17 +16,17 @@ _WORD = 2**64
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A sharded collection, by its operators' name, and the field whose value picks the slot."""
+    """Declares that a key is sharded: the collection, by the name that operators use, and the field that is hashed."""
 
     collection: str
     by: str
-    max_shards: int = MAX_SHARDS
     summed_field: str | None = None
-    """The field of a number of which every slot has a part; parts of slots that go are added to others."""
+    """A number of which every shard stores a part. When a shard goes away, its part is added to another one."""
+    max_shards: int = MAX_SHARDS
 
 
 class MoveDirection(StrEnum):
-    """Where a mover takes items to: UP to the slots that came last, DOWN from those that are to go."""
+    """Where items move while a collection is resharded: UP into the newest shards, DOWN out of those that go away."""
 
     UP = "UP"
     DOWN = "DOWN"
@@ -34,26 +34,27 @@ class MoveDirection(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCounts:
-    """Reads look into `read_shards` slots, new items go into the first `write_shards`."""
+    """The shards of one collection. Reads cover `read_shards` shards; new items go into the first `write_shards`."""
 
     read_shards: int = 1
     write_shards: int = 1
     generation: int = 1
     former_write_shards: tuple[int, ...] = ()
-    """The earlier `write_shards`, rising, by which items may still lie where they lie."""
+    """Earlier values of `write_shards`, ascending. Items written then may still be in the shards of that time."""
     move_direction: MoveDirection | None = None
     job_id: str | None = None
-    """The migration that is changing it."""
+    """The job that changes these counts, while there is one."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.write_shards <= self.read_shards <= MAX_SHARDS:
-            raise ValueError(f"a collection can have 1 to {MAX_SHARDS} slots, and is not written where it is not read")
+            raise ValueError(f"a collection has 1 to {MAX_SHARDS} shards, and reads cover all shards that are written")
 
     def read_stages(self) -> tuple[range, ...]:
-        """All slots, in the order in which they have to be read: together, unless items move.
+        """Returns all shards, grouped into stages that must be read one after the other.
 
-        Then where they come from is read before where they go, so that none can be missed on its way. By the hash an
-        item only ever moves up into a slot that no earlier count had, and down out of one that is to go."""
+        There is one stage unless items move. Then the shards that items leave are read before the shards that items
+        enter, so that a moving item cannot be missed. The hash only moves an item up into a shard that no earlier
+        count had, or down out of a shard that goes away."""
         match self.move_direction:
             case None:
                 return (range(self.read_shards),)
@@ -64,9 +65,10 @@ class ShardCounts:
                 return range(self.write_shards, self.read_shards), range(self.write_shards)
 
     def candidates(self, value: str) -> tuple[int, ...]:
-        """The slots that an item with this value may be in: by every count that somebody may write with.
+        """Returns the shards that an item with this value may be in, for every count that some server may write with.
 
-        That need not be one that this map knows of: where slots are to go, others may know of fewer already."""
+        These are not only the counts known here: while a collection shrinks, other servers may already know a smaller
+        count."""
         return candidate_shards(value, self.read_shards)
 
 
@@ -75,14 +77,9 @@ ONE_SHARD = ShardCounts()
 
 @dataclass(frozen=True, slots=True)
 class ShardMap:
-    """The slots of each of a tenant's collections; one, where nothing is said."""
+    """The shard counts of a tenant's collections. A collection that is not listed has one shard."""
 
     counts: Mapping[str, ShardCounts] = field(default_factory=dict)
-
-    @classmethod
-    def even(cls, counts: Mapping[str, int]) -> "ShardMap":
-        """Of collections that have had so many slots from the first day."""
-        return cls({name: ShardCounts(read_shards=count, write_shards=count) for name, count in counts.items()})
 
     def counts_of(self, collection: str) -> ShardCounts:
         return self.counts.get(collection, ONE_SHARD)
@@ -121,20 +118,21 @@ class ShardedCollections:
 
 
 def shard_of(value: str, count: int) -> int:
-    """By jump consistent hashing (Lamping and Veach): with one slot more, an item stays or goes into the new one."""
+    """Returns the shard of a value by jump consistent hashing (Lamping and Veach): with one more shard, a value keeps
+    its shard or moves into the new one."""
     return 0 if count == 1 else candidate_shards(value, count)[-1]
 
 
 def candidate_shards(value: str, count: int) -> tuple[int, ...]:
-    """By each of the counts up to this one, rising: of 8 slots about 3, of 256 about 6."""
+    """Returns the shards that a value has for any count up to this one, ascending: about 3 of 8, about 6 of 256."""
     state = int.from_bytes(blake2b(value.encode(), digest_size=8).digest())
-    slots, ahead = list[int](), 0
-    while ahead < count:
-        slots.append(ahead)
+    shards, next_shard = list[int](), 0
+    while next_shard < count:
+        shards.append(next_shard)
         state = (state * _FACTOR + 1) % _WORD
-        ahead = int((ahead + 1) * (2**31 / ((state >> 33) + 1)))
-    return tuple(slots)
+        next_shard = int((next_shard + 1) * (2**31 / ((state >> 33) + 1)))
+    return tuple(shards)
 
 
-def shard_suffix(slot: int) -> str:
-    return f"{slot:02x}"
+def shard_suffix(shard: int) -> str:
+    return f"{shard:02x}"

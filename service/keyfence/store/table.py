@@ -1,4 +1,4 @@
-"""The table as one tenant, or the control plane, sees it: nothing outside its fence can be named through it."""
+"""`Table`: reads and writes inside one fence, for one tenant or for the control plane."""
 
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from keyfence.errors import Internal
-from keyfence.store.codec import Item
+from keyfence.store.codec import Item, item_key
 from keyfence.store.cursor import CursorCodec, CursorPosition
 from keyfence.store.dynamodb.caller import DynamoDbCaller, delete_many, get_many, put_many, transact_get
 from keyfence.store.dynamodb.errors import DynamoDbError
@@ -23,22 +23,27 @@ from keyfence.store.writes import ActivityLog, ActivityNote, Write, table_key
 
 MAX_TRANSACTION_WRITES = 100
 MAX_SPLIT_TRANSACTION_WRITES = 50
-"""The writes of what may be cut into several transactions: each is two where a tenant is being moved."""
+"""The size of a transaction where many writes are split into several. It is half the maximum, because each write is
+doubled while a tenant moves to another table."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Reads and writes inside one fence, on credentials that reach no further."""
+    """A handle on the table of one tenant or of the control plane. No method can name a key outside its fence, and its
+    credentials do not reach further either.
+
+    `get` patterns name one item, `query` patterns a list; the values of their key fields are keyword arguments."""
 
     fence: Fence
     caller: DynamoDbCaller
     cursors: CursorCodec
     consistent: bool = False
     on_foreign_item: Callable[[], None] = lambda: None
+    """Called when an index returns an item of another tenant."""
     activity_log: ActivityLog | None = None
-    """Where notes on writes go; without one, nobody acts in whose name they could be kept."""
+    """Turns notes into writes of the activity log. None if there is no user in whose name to log."""
 
     @property
     def shards(self) -> ShardMap:
@@ -52,35 +57,25 @@ class Table:
         answer = await self._call("GetItem", {"Key": key, "ConsistentRead": self.consistent})
         return pattern.entity.from_item(answer["Item"]) if "Item" in answer else None
 
-    async def find_many(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[M | None]:
-        """One answer for each key that was asked for, in that order, for as few calls as batches allow."""
-        keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in wanted]
-        distinct = {_address(key): key for key in keys}
-        with _meanings():
+    async def find_many(self, pattern: Get[M], keys: Sequence[Mapping[str, object]]) -> list[M | None]:
+        """Returns one result for each key, in the order of the keys. Reads in batches."""
+        table_keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in keys]
+        distinct = {item_key(key): key for key in table_keys}
+        with _keyfence_errors():
             items = await get_many(self.caller, list(distinct.values()), consistent=self.consistent)
-        found = {_address(item): pattern.entity.from_item(item) for item in items}
-        return [found.get(_address(key)) for key in keys]
+        found = {item_key(item): pattern.entity.from_item(item) for item in items}
+        return [found.get(item_key(key)) for key in table_keys]
 
-    async def find_in_all_shards(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> list[list[M]]:
-        """For each key that was asked for, what is kept under it in any slot."""
-        keys = [list(self._everywhere(pattern, values)) for values in wanted]
-        with _meanings():
-            items = await self._items(pattern, keys)
-        found = {_address(item): pattern.entity.from_item(item) for item in items}
-        return [[found[_address(key)] for key in some if _address(key) in found] for some in keys]
-
-    async def _items(self, pattern: Get[M], keys: Sequence[Sequence[Item]]) -> list[Item]:
-        """What moves between two reads would be met twice or not at all: while it may, a moment's state is read."""
-        if not pattern.entity.keys["table"].is_moving(self.shards):
-            return await get_many(self.caller, [key for some in keys for key in some], consistent=self.consistent)
-        return [item for some in keys for item in await transact_get(self.caller, some)]
-
-    def _everywhere(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:
-        for pair in pattern.entity.keys["table"].candidates(self.fence, self.shards, values):
-            yield {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
+    async def find_in_all_shards(self, pattern: Get[M], keys: Sequence[Mapping[str, object]]) -> list[list[M]]:
+        """Returns, for each key, the items that any shard has under it."""
+        candidates = [list(self._candidate_keys(pattern, values)) for values in keys]
+        with _keyfence_errors():
+            items = await self._get_candidates(pattern, candidates)
+        found = {item_key(item): pattern.entity.from_item(item) for item in items}
+        return [[found[item_key(key)] for key in keys if item_key(key) in found] for keys in candidates]
 
     async def find_first(self, pattern: Query[M], **values: object) -> M | None:
-        items = await self.read(self._reading(pattern, values), 1, None)
+        items = await self.read(self.bind(pattern, values), 1, None)
         return pattern.entity.from_item(items[0]) if items else None
 
     async def page(
@@ -92,47 +87,49 @@ class Table:
         between: ValueRange | None = None,
         **values: object,
     ) -> Page[M]:
-        """One more item than asked for is read, so that `has_next` is a fact and not a guess."""
+        """Returns a page of a list. Reads one item more than requested, to know whether there is a next page."""
         check_page_size(first)
-        reading = self._reading(pattern, values, pattern.sort_key_range(between))
-        start = None if after is None else self.cursors.decode(after, reading.scope())
-        items = [] if reading.sort_key_range.is_empty else await self.read(reading, first + 1, start)
-        edges = tuple(
-            Edge(pattern.entity.from_item(item), partial(self._cursor, reading, item)) for item in items[:first]
-        )
+        query = self.bind(pattern, values, pattern.sort_key_range(between))
+        start = None if after is None else self.cursors.decode(after, query.scope)
+        items = [] if query.sort_key_range.is_empty else await self.read(query, first + 1, start)
+        edges = tuple(self._edge(query, item) for item in items[:first])
         return Page(edges=edges, has_next=len(items) > first, has_previous=start is not None)
 
     def page_of(
-        self, pattern: Query[M], nodes: Sequence[M], *, has_next: bool, has_previous: bool, **values: object
+        self, pattern: Query[M], models: Sequence[M], *, has_next: bool, has_previous: bool, **values: object
     ) -> Page[M]:
-        """A page of items of this pattern that are already in hand."""
-        reading = self._reading(pattern, values)
-        edges = tuple(Edge(node, partial(self._cursor_of, reading, node)) for node in nodes)
+        """Returns a page of models that were not read with this pattern. Their cursors are made from the keys that the
+        models have in it."""
+        query = self.bind(pattern, values)
+
+        def cursor(model: M) -> str:
+            return self._cursor(query, pattern.entity.key_attributes(model, self.fence, self.shards))
+
+        edges = tuple(Edge(model, partial(cursor, model)) for model in models)
         return Page(edges=edges, has_next=has_next, has_previous=has_previous)
 
     async def item_collection(
         self, pattern: ItemCollection[P, M], *, first: int, **values: object
     ) -> tuple[P | None, Page[M]]:
-        """The parent and the first page of its children, for one Query."""
+        """Returns the parent and the first page of its children, with one Query."""
         check_page_size(first)
-        children, parent = pattern.children.entity, pattern.parent
-        reading = self._reading(pattern.children, values, pattern.sort_key_range())
-        items = await self.read(reading, first + 2, None)
+        children, parent = self.bind(pattern.children, values), pattern.parent
+        items = await self.read(self.bind(pattern.children, values, pattern.sort_key_range()), first + 2, None)
         parents = [parent.from_item(item) for item in items if item["type"]["S"] == parent.type]
-        nodes = [children.from_item(item) for item in items if item["type"]["S"] == children.type]
-        more = len(nodes) > first
-        page = self.page_of(pattern.children, nodes[:first], has_next=more, has_previous=False, **values)
+        found = [item for item in items if item["type"]["S"] == children.pattern.entity.type]
+        edges = tuple(self._edge(children, item) for item in found[:first])
+        page = Page(edges=edges, has_next=len(found) > first, has_previous=False)
         return next(iter(parents), None), page
 
     async def iterate(
         self, pattern: Query[M], *, between: ValueRange | None = None, **values: object
     ) -> AsyncIterator[M]:
-        """Yields all items in the order of the list, page by page. `iterate_shards` is cheaper and has no order."""
+        """Yields all items of a list in its order, page by page."""
         after: str | None = None
         while True:
             page = await self.page(pattern, first=MAX_PAGE_SIZE, after=after, between=between, **values)
-            for item in page.items:
-                yield item
+            for model in page.items:
+                yield model
             if not page.has_next:
                 return
             after = page.edges[-1].cursor()
@@ -140,95 +137,107 @@ class Table:
     async def iterate_shards(
         self, pattern: Query[M], *, between: ValueRange | None = None, **values: object
     ) -> AsyncIterator[M]:
-        """Slot by slot; an item that moved meanwhile may come twice."""
-        reading = self._reading(pattern, values, pattern.sort_key_range(between))
-        for partition in reading.partitions(self.shards):
-            slot = ShardReader(partition)
-            while not slot.exhausted:
-                slot.items.clear()
-                await self._fetch(reading, slot, 100)
-                for item in slot.items:
+        """Yields all items of a list, one shard after the other. An item that a job moves meanwhile may come twice."""
+        query = self.bind(pattern, values, pattern.sort_key_range(between))
+        for partition in query.partitions(self.shards):
+            reader = ShardReader(partition)
+            while not reader.exhausted:
+                reader.items.clear()
+                await self._fetch(query, reader, MAX_PAGE_SIZE)
+                for item in reader.items:
                     yield pattern.entity.from_item(item)
 
     async def write(self, *writes: Write[Any], note: ActivityNote | None = None) -> None:
-        """All of it and the note on it, or nothing; a retry after a lost answer does nothing twice."""
+        """Makes all writes, and the entry of the note in the activity log, in one transaction. A retry after a lost
+        answer does not write twice. Raises the `on_failure` of the first write whose condition does not hold."""
         if note and self.activity_log:
             writes = (*writes, self.activity_log(note))
         if len(writes) > MAX_TRANSACTION_WRITES:
-            raise Internal(f"a transaction takes {MAX_TRANSACTION_WRITES} writes, not {len(writes)}")
-        members = [write.render(self.caller.table, self.fence, self.shards) for write in writes]
+            raise Internal(f"a transaction can have {MAX_TRANSACTION_WRITES} writes, not {len(writes)}")
+        actions = [write.render(self.caller.table, self.fence, self.shards) for write in writes]
         token = uuid.uuid4().hex
         try:
-            await self.caller.call("TransactWriteItems", {"TransactItems": members, "ClientRequestToken": token})
-        except DynamoDbError as refusal:
-            raise _blamed(refusal, writes) from refusal
+            await self.caller.call("TransactWriteItems", {"TransactItems": actions, "ClientRequestToken": token})
+        except DynamoDbError as error:
+            raise _failure_of(error, writes) from error
 
     async def put_many(self, entity: Entity[M], models: Sequence[M]) -> None:
-        """Each for itself, whatever was there: for items that nobody else writes."""
-        with _meanings():
+        """Puts items in batches, without a transaction or a condition: for items that have no other writer."""
+        with _keyfence_errors():
             await put_many(self.caller, [entity.to_item(model, self.fence, self.shards) for model in models])
 
-    async def delete_many(self, pattern: Get[M], wanted: Sequence[Mapping[str, object]]) -> None:
-        keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in wanted]
-        with _meanings():
-            await delete_many(self.caller, list({_address(key): key for key in keys}.values()))
+    async def delete_many(self, pattern: Get[M], keys: Sequence[Mapping[str, object]]) -> None:
+        table_keys = [table_key(pattern.entity, self.fence, self.shards, values) for values in keys]
+        with _keyfence_errors():
+            await delete_many(self.caller, list({item_key(key): key for key in table_keys}.values()))
 
-    def _reading(
-        self, pattern: Query[M], values: Mapping[str, object], stretch: SortKeyRange | None = None
+    def bind(
+        self, pattern: Query[M], values: Mapping[str, object], sort_key_range: SortKeyRange | None = None
     ) -> BoundQuery[M]:
-        return BoundQuery(pattern, self.fence, values, stretch or pattern.sort_key_range())
+        return BoundQuery(pattern, self.fence, values, sort_key_range or pattern.sort_key_range())
 
-    async def read(self, reading: BoundQuery[M], limit: int, start: CursorPosition | None) -> list[Item]:
-        """The next items of every slot, merged in sort order."""
-        waves, fetch = reading.read_stages(self.shards, start), partial(self._fetch, reading)
-        if reading.pattern.key.is_moving(self.shards):
-            return await merge_moving_shards(waves, reading.order, limit, fetch)
-        return await merge_shards([slot for wave in waves for slot in wave], reading.order, limit, fetch)
+    async def read(self, query: BoundQuery[M], limit: int, start: CursorPosition | None) -> list[Item]:
+        """Returns the next items of all shards, merged in the order of the list."""
+        stages, fetch = query.read_stages(self.shards, start), partial(self._fetch, query)
+        if query.pattern.key.is_moving(self.shards):
+            return await merge_moving_shards(stages, query.order, limit, fetch)
+        return await merge_shards([reader for stage in stages for reader in stage], query.order, limit, fetch)
 
-    async def _fetch(self, reading: BoundQuery[M], slot: ShardReader, count: int) -> None:
-        """What moves is read as it is now, where that can be had: an older state might know of it in no slot."""
-        wanted, consistent = len(slot.items) + count, self.consistent or reading.pattern.key.is_moving(self.shards)
-        while not slot.exhausted and len(slot.items) < wanted:
-            asked = reading.parameters(slot.partition, wanted - len(slot.items), slot.start_key, consistent=consistent)
-            answer = await self._call("Query", asked)
-            slot.items += slot.new(self._own(answer["Items"]), reading.order)
-            slot.start_key = answer.get("LastEvaluatedKey")
-            slot.exhausted = slot.start_key is None
+    async def _fetch(self, query: BoundQuery[M], reader: ShardReader, count: int) -> None:
+        """Reads `count` more items of a shard. While items move, it reads consistently where possible: an older state
+        may show a moving item in no shard."""
+        wanted = len(reader.items) + count
+        consistent = self.consistent or query.pattern.key.is_moving(self.shards)
+        while not reader.exhausted and len(reader.items) < wanted:
+            limit = wanted - len(reader.items)
+            parameters = query.parameters(reader.partition, limit, reader.start_key, consistent=consistent)
+            answer = await self._call("Query", parameters)
+            reader.items += reader.unseen(self._without_foreign(answer["Items"]), query.order)
+            reader.start_key = answer.get("LastEvaluatedKey")
+            reader.exhausted = reader.start_key is None
 
-    def _own(self, items: Sequence[Item]) -> list[Item]:
-        """IAM fences index reads by the index key alone, and a hostile writer may have put our prefix there."""
+    def _without_foreign(self, items: Sequence[Item]) -> list[Item]:
+        """Drops items of other tenants. IAM checks index reads by the index key alone, and a malicious writer could put
+        this tenant's prefix into the index key of its own item."""
         own = [item for item in items if self.fence.contains(item["PK"]["S"])]
         for _ in range(len(items) - len(own)):
             log.error("foreign_item_in_index", fence=self.fence.prefix)
             self.on_foreign_item()
         return own
 
-    def _cursor(self, reading: BoundQuery[M], item: Item) -> str:
-        return self.cursors.encode(reading.position(item), reading.scope())
+    def _candidate_keys(self, pattern: Get[M], values: Mapping[str, object]) -> Iterator[Item]:
+        for pair in pattern.entity.keys["table"].candidates(self.fence, self.shards, values):
+            yield {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
 
-    def _cursor_of(self, reading: BoundQuery[M], node: M) -> str:
-        return self._cursor(reading, reading.pattern.entity.key_attributes(node, self.fence, self.shards))
+    async def _get_candidates(self, pattern: Get[M], keys: Sequence[Sequence[Item]]) -> list[Item]:
+        """While items move between shards, the candidates of one key are read in a transaction: separate reads could
+        find a moving item twice or not at all."""
+        if not pattern.entity.keys["table"].is_moving(self.shards):
+            flat = [key for candidates in keys for key in candidates]
+            return await get_many(self.caller, flat, consistent=self.consistent)
+        return [item for candidates in keys for item in await transact_get(self.caller, candidates)]
+
+    def _edge(self, query: BoundQuery[M], item: Item) -> Edge[M]:
+        return Edge(query.pattern.entity.from_item(item), partial(self._cursor, query, item))
+
+    def _cursor(self, query: BoundQuery[M], item: Item) -> str:
+        return self.cursors.encode(query.position(item), query.scope)
 
     async def _call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        with _meanings():
+        with _keyfence_errors():
             return await self.caller.call(operation, {"TableName": self.caller.table, **parameters})
 
 
 @contextmanager
-def _meanings() -> Iterator[None]:
+def _keyfence_errors() -> Iterator[None]:
     try:
         yield
-    except DynamoDbError as refusal:
-        raise refusal.as_keyfence_error() from refusal
+    except DynamoDbError as error:
+        raise error.as_keyfence_error() from error
 
 
-def _blamed(refusal: DynamoDbError, writes: Sequence[Write[Any]]) -> Exception:
-    """The error of the first write whose condition failed."""
-    for reason, write in zip(refusal.cancellation_reasons, writes, strict=False):
+def _failure_of(error: DynamoDbError, writes: Sequence[Write[Any]]) -> Exception:
+    for reason, write in zip(error.cancellation_reasons, writes, strict=False):
         if reason == "ConditionalCheckFailed":
             return write.on_failure()
-    return refusal.as_keyfence_error()
-
-
-def _address(item: Item) -> tuple[str, str]:
-    return item["PK"]["S"], item["SK"]["S"]
+    return error.as_keyfence_error()

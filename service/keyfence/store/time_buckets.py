@@ -1,4 +1,4 @@
-"""Lists that are kept in a partition for each day or month, read as one, newest first."""
+"""Lists that are stored in one partition for each day or month (a time bucket), and read as one list, newest first."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -29,84 +29,87 @@ async def page_over_time_buckets(
     after: str | None = None,
     **values: object,
 ) -> Page[M]:
-    """A page of what lies in the span and between `oldest` and `newest`.
+    """Returns a page of the items that are `between` two values and also from `oldest` to `newest`.
 
-    A cursor belongs to the span as it was given, since the other two move with the clock. Partitions are read a few at
-    a time, each time twice as many, so that busy days cost one Query and empty ones few rounds."""
+    A cursor is bound to `between` as the client sent it, but not to `oldest` and `newest`, which move with the clock.
+    Buckets are read in groups that double in size: if the newest ones are full, one Query is enough; if they are empty,
+    few rounds are needed."""
     check_page_size(first)
-    asked = pattern.sort_key_range(between)
-    scope = CursorScope(
-        table.fence.prefix, pattern.identity, "|".join((*map(str, values.values()), asked.low, asked.high))
-    )
+    requested = pattern.sort_key_range(between)
+    arguments = "|".join((*map(str, values.values()), requested.low, requested.high))
+    scope = CursorScope(table.fence.prefix, pattern.identity, arguments)
     start = None if after is None else table.cursors.decode(after, scope)
-    ends = (max(_or(between.low, oldest), to_utc(oldest)), min(_or(between.high, newest), to_utc(newest)))
-    readings = [
-        BoundQuery(pattern, table.fence, {**values, _bucket(pattern).name: moment}, _clipped(pattern, between, ends[0]))
-        for moment in _moments(_bucket(pattern).spec, *ends)
+    low = max(_time_or(between.low, oldest), to_utc(oldest))
+    high = min(_time_or(between.high, newest), to_utc(newest))
+    bucket = _bucket(pattern)
+    queries = [
+        table.bind(pattern, {**values, bucket.name: moment}, _clip(pattern, between, low))
+        for moment in _moments(bucket.spec, low, high)
     ]
-    found = await _filled(table, _from(readings, start), first + 1, start)
+    found = await _read(table, _remaining(queries, start), first + 1, start)
     edges = tuple(
-        Edge(pattern.entity.from_item(item), partial(table.cursors.encode, _position(reading, item), scope))
-        for reading, item in found[:first]
+        Edge(pattern.entity.from_item(item), partial(table.cursors.encode, _position(query, item), scope))
+        for query, item in found[:first]
     )
     return Page(edges=edges, has_next=len(found) > first, has_previous=start is not None)
 
 
-def _or(given: object, otherwise: datetime) -> datetime:
-    return to_utc(given if isinstance(given, datetime) else otherwise)
+def _time_or(value: object, default: datetime) -> datetime:
+    return to_utc(value if isinstance(value, datetime) else default)
 
 
-def _clipped(pattern: Query[M], span: ValueRange, low: datetime) -> SortKeyRange:
-    """Without what is too old and lies in the oldest bucket all the same, where the list is in the order of time."""
-    return pattern.sort_key_range(replace(span, low=low) if pattern.range_field else span)
+def _clip(pattern: Query[M], between: ValueRange, low: datetime) -> SortKeyRange:
+    """Limits the range by `low`, since the oldest bucket has older items too. Only for lists in the order of time."""
+    return pattern.sort_key_range(replace(between, low=low) if pattern.range_field else between)
 
 
 def _bucket(pattern: Query[M]) -> KeyField:
-    (bucket,) = (one for one in pattern.key.partition.segments if isinstance(one, KeyField) and one.spec in _STEPS)
+    segments = pattern.key.partition.segments
+    (bucket,) = (segment for segment in segments if isinstance(segment, KeyField) and segment.spec in _BUCKET_STARTS)
     return bucket
 
 
 def _moments(spec: str, oldest: datetime, newest: datetime) -> Iterator[datetime]:
-    """One moment of every bucket, newest first."""
+    """Returns one moment of each bucket, newest first."""
     moment = newest
     while moment >= oldest:
         yield moment
-        moment = _STEPS[spec](moment) - timedelta(microseconds=1)
+        moment = _BUCKET_STARTS[spec](moment) - timedelta(microseconds=1)
 
 
-def _day(moment: datetime) -> datetime:
+def _start_of_day(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _month(moment: datetime) -> datetime:
-    return _day(moment).replace(day=1)
+def _start_of_month(moment: datetime) -> datetime:
+    return _start_of_day(moment).replace(day=1)
 
 
-_STEPS = {"day": _day, "month": _month}
+_BUCKET_STARTS = {"day": _start_of_day, "month": _start_of_month}
 
 
-def _from(readings: Sequence[BoundQuery[M]], start: CursorPosition | None) -> list[BoundQuery[M]]:
-    """Without the partitions that earlier pages have read to their end, or to what has become too old since."""
+def _remaining(queries: Sequence[BoundQuery[M]], start: CursorPosition | None) -> list[BoundQuery[M]]:
+    """Returns the buckets that can have items after a position. The position itself may be too old by now."""
     if start is None:
-        return list(readings)
-    return [one for one in readings if _name(one) <= start.bucket and one.sort_key_range.low <= start.sort]
+        return list(queries)
+    return [query for query in queries if _name(query) <= start.bucket and query.sort_key_range.low <= start.sort]
 
 
-def _name(reading: BoundQuery[M]) -> str:
-    return reading.pattern.key.partition.render(reading.values)
+def _name(query: BoundQuery[M]) -> str:
+    return query.pattern.key.partition.render(query.values)
 
 
-def _position(reading: BoundQuery[M], item: Item) -> CursorPosition:
-    return reading.position(item)._replace(bucket=_name(reading))
+def _position(query: BoundQuery[M], item: Item) -> CursorPosition:
+    return query.position(item)._replace(bucket=_name(query))
 
 
-async def _filled(
-    table: Table, readings: Sequence[BoundQuery[M]], limit: int, start: CursorPosition | None
+async def _read(
+    table: Table, queries: Sequence[BoundQuery[M]], limit: int, start: CursorPosition | None
 ) -> list[tuple[BoundQuery[M], Item]]:
     found: list[tuple[BoundQuery[M], Item]] = []
-    ahead, width = iter(readings), 1
-    while len(found) < limit and (some := list(islice(ahead, width))):
-        parts = await asyncio.gather(*(table.read(one, limit, start) for one in some))
-        found += [(one, item) for one, items in zip(some, parts, strict=True) for item in items]
-        width *= 2
+    remaining, group_size = iter(queries), 1
+    while len(found) < limit and (group := list(islice(remaining, group_size))):
+        parts = await asyncio.gather(*(table.read(query, limit, start) for query in group))
+        found += [(query, item) for query, items in zip(group, parts, strict=True) for item in items]
+        group_size *= 2
     return found

@@ -1,4 +1,4 @@
-"""The time that is written into items."""
+"""The current time, and times as text in items and keys."""
 
 from datetime import UTC, datetime
 
@@ -10,15 +10,15 @@ def utc_now() -> datetime:
 
 
 def timestamp_text(moment: datetime) -> str:
-    """ISO 8601 in UTC with a fixed width, so that text order is time order."""
+    """Returns ISO 8601 in UTC with a fixed width, so that the order of the texts is the order of the times."""
     return to_utc(moment).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def to_utc(moment: datetime) -> datetime:
-    """The same moment in UTC, whose days and months are those of all keys."""
+    """Returns the same moment in UTC. The days and months in keys are those of UTC."""
     if moment.tzinfo is None:
-        raise TypeError("a time without a zone cannot be ordered")
+        raise TypeError("a time without a time zone cannot be ordered")
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise BadInput("a time must be within the years 1 to 9999 of UTC") from None
+        raise BadInput("a time must be within the years 1 to 9999 in UTC") from None

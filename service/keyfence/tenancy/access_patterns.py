@@ -10,8 +10,8 @@ _BY_STATUS = ControlKey("STATUS#{status}#{created_at:month}", "{created_at}#{id}
 _BY_AGE = ControlKey("TENANTS#{created_at:month}", "{created_at}#{id}")
 
 tenants = entity(Tenant, table=_PLACE, gsi1=_BY_STATUS, gsi2=_BY_AGE)
-listed_tenants = entity(TenantSummary, type="Listed", table=_PLACE, gsi1=_BY_STATUS, gsi2=_BY_AGE)
-identities = entity(TenantIssuer, type="Identity", table=ControlKey("ISSUER#{digest}", "CONSTRAINT"))
+listed_tenants = entity(TenantSummary, table=_PLACE, gsi1=_BY_STATUS, gsi2=_BY_AGE)
+identities = entity(TenantIssuer, table=ControlKey("ISSUER#{digest}", "CONSTRAINT"))
 events = entity(TenantEvent, table=ControlKey("TENANT#{tenant}", "EVENT#{id}"))
 
 tenant_by_id = tenants.get()

@@ -61,7 +61,7 @@ def _fits(tenants: Sequence[str]) -> bool:
     return True
 
 
-suspensions = entity(SuspensionList, type="Suspended", table=ControlKey("SUSPENSIONS", "METADATA"))
+suspensions = entity(SuspensionList, table=ControlKey("SUSPENSIONS", "METADATA"))
 suspended_tenants = suspensions.get()
 
 

@@ -7,12 +7,13 @@ import pytest
 from keyfence.domains.users.access_patterns import users
 from keyfence.jobs.rekey import UnreadableItem, differing_index_keys
 from keyfence.store.keys import Fence
-from keyfence.store.shards import UNSHARDED, ShardMap
+from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId
 from tests.engine.migrating import user
+from tests.fakes.shard_maps import even_shards
 
 FENCE = Fence.for_tenant(TenantId("acme"))
-EIGHT = ShardMap.even({"users": 8})
+EIGHT = even_shards({"users": 8})
 
 
 def test_an_item_that_was_just_made_is_right() -> None:

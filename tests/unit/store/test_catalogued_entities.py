@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from keyfence.app.domains import load_domains
 from keyfence.store.codec import attribute_name
-from keyfence.store.dynamodb.table_definition import INDEXES
-from keyfence.store.entity import Entity, Index, key_names
+from keyfence.store.entity import INDEXES, Entity, Index, key_names
 from keyfence.store.key_template import KeyField
 from keyfence.store.keys import Fence, TenantKey
-from keyfence.store.shards import ShardMap
 from keyfence_iam.tenant import TenantId
+from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
 from .models import models
@@ -27,7 +26,7 @@ READ_THROUGH = [(entity, index) for entity, index in INDEXED if (entity.type, in
 ALL_INDEXES: tuple[Index, ...] = ("table", *INDEXES)
 COLLECTIONS = load_domains().entities.collections.shards
 PROJECTED = load_domains().entities.projections
-SHARDS = ShardMap.even(dict.fromkeys(COLLECTIONS, 16))
+SHARDS = even_shards(dict.fromkeys(COLLECTIONS, 16))
 
 each_entity = pytest.mark.parametrize("entity", ENTITIES, ids=lambda entity: entity.type)
 each_indexed = pytest.mark.parametrize(("entity", "index"), INDEXED, ids=lambda part: getattr(part, "type", part))

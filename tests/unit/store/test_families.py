@@ -48,5 +48,5 @@ def test_the_parent_must_come_first_in_the_order_of_its_children() -> None:
 
 def test_a_family_shares_its_partition() -> None:
     apart = entity(Book, table=TenantKey("VOLUME#{id}", "METADATA"))
-    with pytest.raises(BadEntity, match="not kept in one partition"):
+    with pytest.raises(BadEntity, match="not stored in one partition"):
         ItemCollection(apart, book_with_chapters.children)

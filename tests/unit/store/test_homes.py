@@ -12,7 +12,6 @@ from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
 from keyfence.store.location import TenantLocation
-from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence.store.writes import put
@@ -20,6 +19,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
+from tests.fakes.shard_maps import even_shards
 
 from .bookshop import book, book_by_id, books, oldest_books
 from .scripted import table
@@ -52,7 +52,7 @@ async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> N
     shelves, clock = Shelves(), ManualClock(0.0)
     home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
     handle = held(shelves, home, clock)
-    clock.now, home.valid_until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
+    clock.now, home.valid_until, home.shards = 11.0, 20.0, even_shards({"books": 4})
     await handle.page(oldest_books, first=1)
     assert len(shelves.calls) == 4
 
@@ -65,7 +65,7 @@ async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_
     async with lane:
         writing = asyncio.ensure_future(handle.write(put(books, book("b1"))))
         await asyncio.sleep(0)
-        clock.now, home.valid_until, home.shards = 11.0, 20.0, ShardMap.even({"books": 4})
+        clock.now, home.valid_until, home.shards = 11.0, 20.0, even_shards({"books": 4})
     with pytest.raises(Throttled, match="where its items are"):
         await writing
     assert not shelves.calls

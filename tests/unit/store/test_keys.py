@@ -8,8 +8,9 @@ from keyfence.errors import BadInput
 from keyfence.store import keys
 from keyfence.store.key_template import BadTemplate
 from keyfence.store.keys import ControlKey, Fence, KeyPair, TenantKey
-from keyfence.store.shards import UNSHARDED, Shard, ShardMap
+from keyfence.store.shards import UNSHARDED, Shard
 from keyfence_iam.tenant import TENANT_ID_PATTERN, TenantId, tenant_key_prefix
+from tests.fakes.shard_maps import even_shards
 
 from .models import TEXT
 
@@ -99,7 +100,7 @@ def test_different_values_in_partition_and_sort_key_never_make_one_pair(
     one: tuple[str, str, str], other: tuple[str, str, str]
 ) -> None:
     key = TenantKey("A#{a}#{b}", "C#{c}", shard=Shard("things", by="c"))
-    shards = ShardMap.even({"things": 16})
+    shards = even_shards({"things": 16})
     pairs = [key.render(ACME, shards, dict(zip("abc", values, strict=True))) for values in (one, other)]
     assert (pairs[0] == pairs[1]) == (one == other)
 
@@ -107,7 +108,7 @@ def test_different_values_in_partition_and_sort_key_never_make_one_pair(
 @given(TEXT, st.integers(1, 256))
 def test_a_sharded_item_lies_in_one_of_the_partitions_that_are_read(id: str, count: int) -> None:
     key = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
-    shards = ShardMap.even({"users": count})
+    shards = even_shards({"users": count})
     assert key.render(ACME, shards, {"id": id}).partition in set(key.partitions(ACME, shards, {}))
 
 
@@ -144,5 +145,5 @@ def test_half_a_character_in_a_key_is_refused() -> None:
 
 
 def test_a_key_prints_as_reviewers_read_it() -> None:
-    assert str(TenantKey("USERS", "{id}", shard=Shard("users", by="id"))) == "TENANT#<tenant>#USERS#<slot> / {id}"
+    assert str(TenantKey("USERS", "{id}", shard=Shard("users", by="id"))) == "TENANT#<tenant>#USERS#<shard> / {id}"
     assert str(ControlKey("TENANT#{id}", "METADATA")) == "CONTROL#TENANT#{id} / METADATA"

@@ -7,6 +7,7 @@ import pytest
 
 from keyfence.store.shards import MoveDirection, ShardCounts, ShardMap
 from tests.benchmarks.lists import kept, walked
+from tests.fakes.shard_maps import even_shards
 
 from .bookshop import OPENING, Book, book, books, newest_books
 from .scripted import table
@@ -36,7 +37,7 @@ async def test_in_one_slot_a_page_is_one_query_that_reads_one_item_more_than_it_
 
 
 async def test_in_eight_slots_a_first_page_asks_each_for_its_share() -> None:
-    shelves, shards = Shelves(), ShardMap.even({"books": 8})
+    shelves, shards = Shelves(), even_shards({"books": 8})
     shelves.keep(books, *shelf(160), shards=shards)
     await table(shelves, shards=shards).page(newest_books, first=FIRST)
     asked = [call.parameters["Limit"] for call in shelves.calls]
@@ -45,7 +46,7 @@ async def test_in_eight_slots_a_first_page_asks_each_for_its_share() -> None:
 
 
 async def test_where_items_move_every_slot_is_asked_for_all_that_the_page_could_need() -> None:
-    shelves, shards = Shelves(), ShardMap.even({"books": 4})
+    shelves, shards = Shelves(), even_shards({"books": 4})
     shelves.keep(books, *shelf(160), shards=shards)
     moving = ShardCounts(read_shards=4, write_shards=2, move_direction=MoveDirection.DOWN)
     await table(shelves, shards=ShardMap({"books": moving})).page(newest_books, first=FIRST)

@@ -16,6 +16,7 @@ from keyfence.store.shards import MAX_SHARDS, MoveDirection, ShardCounts, ShardM
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
+from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
 from .bookshop import OPENING, Book, Count, Visit, book, books, count_by_name, counts, newest_books, oldest_books
@@ -66,7 +67,7 @@ class Restless:
 def kept_by(shelves: Shelves, entity: Any, models: list[Any], collection: str, by: list[int]) -> None:
     """Each where one of the counts that there were put it."""
     for number, model in enumerate(models):
-        shelves.keep(entity, model, shards=ShardMap.even({collection: by[number % len(by)]}))
+        shelves.keep(entity, model, shards=even_shards({collection: by[number % len(by)]}))
 
 
 SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=30)
@@ -116,7 +117,7 @@ async def test_a_map_that_does_not_know_of_the_move_would_miss_items() -> None:
     kept = [book(id) for id in IDS]
     shelves = Shelves()
     kept_by(shelves, books, kept, "books", [8])
-    handle = table(Restless(shelves, 1, MoveDirection.DOWN, [0] + [40] * 7), shards=ShardMap.even({"books": 8}))
+    handle = table(Restless(shelves, 1, MoveDirection.DOWN, [0] + [40] * 7), shards=even_shards({"books": 8}))
     page = await handle.page(oldest_books, first=len(kept))
     assert len(page.items) < len(kept)
 
@@ -163,7 +164,7 @@ async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_
     moving = ShardCounts(read_shards=4, write_shards=2, move_direction=MoveDirection.DOWN)
     for number in range(20):
         part = Count(name="door", part=f"p{number}", created_at=OPENING, updated_at=OPENING, total=1)
-        shelves.keep(counts, part, shards=ShardMap.even({"counts": 4}))
+        shelves.keep(counts, part, shards=even_shards({"counts": 4}))
     handle = table(shelves, shards=ShardMap({"counts": moving}))
     (found,) = await handle.find_in_all_shards(count_by_name, [{"name": "door"}])
     assert len(found) == 4

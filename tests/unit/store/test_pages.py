@@ -12,8 +12,8 @@ from keyfence.store.codec import Item
 from keyfence.store.entity import Query
 from keyfence.store.keys import KeyPair
 from keyfence.store.pagination import MAX_PAGE_SIZE
-from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
+from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
 from .bookshop import (
@@ -58,7 +58,7 @@ def in_order(kept: Sequence[Book], *, newest_first: bool) -> list[Book]:
 def test_pages_over_any_slots_are_the_sorted_list(
     kept: list[Book], slots: int, first: int, megabyte: int, newest_first: bool
 ) -> None:
-    shelves, shards = Shelves(page=megabyte), ShardMap.even({"books": slots})
+    shelves, shards = Shelves(page=megabyte), even_shards({"books": slots})
     shelves.keep(books, *kept, shards=shards)
     shelves.keep(books, book("b00", 1), tenant="acmecorp", shards=shards)
     pattern = newest_books if newest_first else oldest_books
@@ -72,7 +72,7 @@ def test_a_cursor_is_valid_after_slots_were_added(
     kept: list[Book], slots: int, more: int, first: int, newest_first: bool
 ) -> None:
     """Items of the old slots stay where they are, and reads widen before writes."""
-    shelves, narrow, wide = Shelves(), ShardMap.even({"books": slots}), ShardMap.even({"books": slots + more})
+    shelves, narrow, wide = Shelves(), even_shards({"books": slots}), even_shards({"books": slots + more})
     shelves.keep(books, *kept, shards=narrow)
     pattern = newest_books if newest_first else oldest_books
     found = asyncio.run(walked([table(shelves, shards=one) for one in (narrow, wide)], pattern, first))
@@ -152,7 +152,7 @@ async def test_the_first_of_nothing_is_none() -> None:
 )
 async def test_a_slot_that_fails_fails_the_page(code: str, error: type[Exception], calls: int) -> None:
     slow = "TENANT#acme#BOOKS#02"
-    shelves, shards = Shelves(refusing={slow: code}), ShardMap.even({"books": 4})
+    shelves, shards = Shelves(refusing={slow: code}), even_shards({"books": 4})
     shelves.keep(books, *(book(id) for id in IDS), shards=shards)
     with pytest.raises(error):
         await table(shelves, shards=shards).page(oldest_books, first=3)

@@ -5,19 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
-from keyfence.store.key_template import NAME_LENGTH, PATH_BYTES, KeyTemplate, checked_path, is_within
+from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH, KeyTemplate, checked_path, is_within
 from keyfence.store.keys import MAX_SORT_KEY_BYTES
 
 PATHS = st.lists(st.text("ab", min_size=1, max_size=2), min_size=1, max_size=4).map(tuple)
 PATH_KEY = KeyTemplate.parse("PATH#{path:path}")
 
 
-@pytest.mark.parametrize("name", ["a", "a#b", "100 %", "🦊" * NAME_LENGTH, "#" * NAME_LENGTH, "x" * NAME_LENGTH, "a/b"])
+@pytest.mark.parametrize(
+    "name",
+    ["a", "a#b", "100 %", "🦊" * MAX_PATH_NAME_LENGTH, "#" * MAX_PATH_NAME_LENGTH, "x" * MAX_PATH_NAME_LENGTH, "a/b"],
+)
 def test_a_name_is_accepted_exactly_as_it_is_written(name: str) -> None:
     assert checked_path([name, "b"], "path") == (name, "b")
 
 
-@pytest.mark.parametrize("names", [[], [""], ["a", " "], ["a\nb"], ["x" * (NAME_LENGTH + 1)], ["\ud800"], ["a", "\0"]])
+@pytest.mark.parametrize(
+    "names", [[], [""], ["a", " "], ["a\nb"], ["x" * (MAX_PATH_NAME_LENGTH + 1)], ["\ud800"], ["a", "\0"]]
+)
 def test_what_is_no_path_is_refused_by_the_name_of_its_field(names: list[str]) -> None:
     with pytest.raises(BadInput) as refusal:
         checked_path(names, "to")
@@ -27,7 +32,7 @@ def test_what_is_no_path_is_refused_by_the_name_of_its_field(names: list[str]) -
 @given(st.lists(st.sampled_from(["x" * 199, "é" * 99, "#" * 60, "🦊"]), min_size=1, max_size=8))
 def test_every_path_that_is_accepted_fits_a_key_and_no_other_does(names: list[str]) -> None:
     size = len(PATH_KEY.render({"path": tuple(names)}).encode())
-    if size - len("PATH#") <= PATH_BYTES:
+    if size - len("PATH#") <= MAX_PATH_BYTES:
         assert checked_path(names, "path") == tuple(names)
         assert size <= MAX_SORT_KEY_BYTES
         return

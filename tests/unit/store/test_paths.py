@@ -38,7 +38,7 @@ def test_a_path_lies_in_the_span_of_another_exactly_if_it_begins_with_it(
 
 
 def test_nothing_may_follow_a_path_in_a_template() -> None:
-    with pytest.raises(BadTemplate, match="goes on after a path"):
+    with pytest.raises(BadTemplate, match="continues after a path"):
         TenantKey("SECTIONS", "PATH#{path:path}#{id}")
 
 

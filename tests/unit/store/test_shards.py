@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.store.keys import Fence, TenantKey
-from keyfence.store.shards import MAX_SHARDS, UNSHARDED, Shard, ShardMap, candidate_shards, shard_of, shard_suffix
+from keyfence.store.shards import MAX_SHARDS, UNSHARDED, Shard, candidate_shards, shard_of, shard_suffix
 from keyfence_iam.tenant import TenantId
+from tests.fakes.shard_maps import even_shards
 
 ACME = Fence.for_tenant(TenantId("acme"))
 USERS = TenantKey("USERS", "{id}", shard=Shard("users", by="id"))
@@ -42,8 +43,8 @@ def test_slots_are_two_digits_wide_up_to_the_limit() -> None:
 
 @pytest.mark.parametrize("count", [0, -1, MAX_SHARDS + 1])
 def test_a_map_with_an_impossible_number_of_slots_is_refused(count: int) -> None:
-    with pytest.raises(ValueError, match="1 to 256 slots"):
-        ShardMap.even({"users": count})
+    with pytest.raises(ValueError, match="1 to 256 shards"):
+        even_shards({"users": count})
 
 
 def test_a_collection_of_which_nothing_is_said_has_one_slot_from_the_first_day() -> None:
@@ -52,7 +53,7 @@ def test_a_collection_of_which_nothing_is_said_has_one_slot_from_the_first_day()
 
 
 def test_every_slot_of_a_collection_is_listed_in_order() -> None:
-    partitions = list(USERS.partitions(ACME, ShardMap.even({"users": 17, "others": 3}), {}))
+    partitions = list(USERS.partitions(ACME, even_shards({"users": 17, "others": 3}), {}))
     assert len(partitions) == 17
     assert partitions[0] == "TENANT#acme#USERS#00"
     assert partitions[-1] == "TENANT#acme#USERS#10"

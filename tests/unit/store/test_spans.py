@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from keyfence.errors import BadInput
 from keyfence.store.entity import BadEntity
 from keyfence.store.keys import ValueRange
-from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
+from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
 from .bookshop import OPENING, Book, book, books, books_of_days, chapter, chapters, numbered_chapters
@@ -40,7 +40,7 @@ async def walked(handle: Table, span: ValueRange, first: int) -> list[Book]:
 def test_a_span_is_the_part_of_the_list_between_its_ends(
     kept: list[Book], low: int | None, high: int | None, slots: int, first: int
 ) -> None:
-    shards = ShardMap.even({"books": slots})
+    shards = even_shards({"books": slots})
     shelves = Shelves()
     shelves.keep(books, *kept, shards=shards)
     found = asyncio.run(walked(table(shelves, shards=shards), ValueRange(low=day(low), high=day(high)), first))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from keyfence.store.shards import ShardMap
 from keyfence.store.writes import increment
+from tests.fakes.shard_maps import even_shards
 
 from .bookshop import OPENING, Count, book, books, count_by_name, counts
 from .scripted import table
@@ -15,7 +15,7 @@ def part(name: str, number: int) -> Count:
 
 
 async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
-    shelves, shards = Shelves(), ShardMap.even({"counts": 4})
+    shelves, shards = Shelves(), even_shards({"counts": 4})
     handle = table(shelves, shards=shards)
     for number in range(40):
         await handle.write(increment(counts, part("door", number), "total", 2))

@@ -12,9 +12,9 @@ from keyfence.errors import BadInput
 from keyfence.store.entity import Query
 from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Page
-from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import page_over_time_buckets
+from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
 from .bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
@@ -64,7 +64,7 @@ async def walked(handle: Table, pattern: Query[Visit], first: int, span: ValueRa
 def test_a_timeline_is_what_happened_in_its_span_newest_first(
     hours: Sequence[int], low: datetime | None, high: datetime | None, first: int, slots: int, by_visitor: bool
 ) -> None:
-    shelves, shards = Shelves(page=3), ShardMap.even({"visits": slots})
+    shelves, shards = Shelves(page=3), even_shards({"visits": slots})
     kept = [visit(hour) for hour in hours]
     shelves.keep(visits, *kept, shards=shards)
     handle, span = table(shelves, shards=shards), ValueRange(low=low, high=high)

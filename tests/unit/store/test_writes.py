@@ -12,16 +12,16 @@ from keyfence.errors import Conflict
 from keyfence.store.codec import Item
 from keyfence.store.expressions import UpdateExpression, absent, equals
 from keyfence.store.keys import Fence
-from keyfence.store.shards import ShardMap
 from keyfence.store.writes import StaleWrite, Write, check, delete, put, update_attributes, update_model
 from keyfence_iam.tenant import TenantId
+from tests.fakes.shard_maps import even_shards
 
 from .bookshop import OPENING, Book, book, books
 from .interpreter import holds, placeholders, updated
 from .models import models
 
 ACME = Fence.for_tenant(TenantId("acme"))
-SHARDS = ShardMap.even({"books": 8})
+SHARDS = even_shards({"books": 8})
 KEY = {"PK": {"S": "TENANT#acme#BOOK#b1"}, "SK": {"S": "METADATA"}}
 RENAMED = UpdateExpression(sets={("version",): 2}, removes=(("tags",),))
 

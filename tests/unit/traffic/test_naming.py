@@ -11,8 +11,9 @@ from keyfence.hot_partitions.hottest import CollectionMatcher
 from keyfence.hot_partitions.partition_load import Partition
 from keyfence.store.entity import Entity, Index
 from keyfence.store.keys import Fence, TenantKey
-from keyfence.store.shards import MAX_SHARDS, ShardMap
+from keyfence.store.shards import MAX_SHARDS
 from keyfence_iam.tenant import TenantId
+from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 from tests.unit.store.models import models
 
@@ -27,7 +28,7 @@ KEYS = [
 each_key = pytest.mark.parametrize(
     ("entity", "index", "key"), KEYS, ids=[f"{entity.type}-{index}" for entity, index, _ in KEYS]
 )
-SHARDS = ShardMap.even(dict.fromkeys(COLLECTIONS, MAX_SHARDS))
+SHARDS = even_shards(dict.fromkeys(COLLECTIONS, MAX_SHARDS))
 ACME = TenantId("acme")
 
 

@@ -5,7 +5,7 @@ from keyfence.store.entity import entity
 from keyfence.store.keys import TenantKey
 
 categories = entity(Category, table=TenantKey("CATEGORIES", "PATH#{path:path}"))
-moves = entity(CategoryMove, type="Move", table=TenantKey("CATEGORIES", "MOVE"))
+moves = entity(CategoryMove, table=TenantKey("CATEGORIES", "MOVE"))
 
 category_by_path = categories.get()
 category_tree = categories.query("table", begins_with="PATH#", range_field="path")

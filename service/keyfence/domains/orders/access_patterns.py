@@ -24,8 +24,8 @@ rows = entity(
 )
 items = entity(LineItem, table=TenantKey("ORDER#{order_id}", "ITEM#{position:03d}"))
 events = entity(OrderEvent, table=TenantKey("ORDER#{order_id}", "EVENT#{revision:08d}"))
-order_keys = entity(IdempotencyKey, type="OrderKey", table=TenantKey("ORDERKEY#{key}", "CONSTRAINT"))
-buyers = entity(CustomerRef, type="Buyer", table=TenantKey("CUST#{id}", "PROFILE"))
+order_keys = entity(IdempotencyKey, table=TenantKey("ORDERKEY#{key}", "CONSTRAINT"))
+buyers = entity(CustomerRef, table=TenantKey("CUST#{id}", "PROFILE"))
 
 order_by_id = orders.get()
 review_queue = orders.query("gsi2")

@@ -14,7 +14,7 @@ products = entity(
 )
 sku_claims = entity(SkuClaim, table=TenantKey("SKU#{sku}", "PRODUCT"))
 product_revisions = entity(ProductRevision, table=TenantKey("PRODUCT#{product_id}", "v{revision:04d}"))
-shelves = entity(CategoryRef, type="Shelf", table=TenantKey("CATEGORIES", "PATH#{path:path}"))
+shelves = entity(CategoryRef, table=TenantKey("CATEGORIES", "PATH#{path:path}"))
 
 product_by_id = products.get()
 product_by_sku = sku_claims.get()

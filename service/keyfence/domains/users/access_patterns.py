@@ -13,7 +13,7 @@ users = entity(
 )
 email_claims = entity(EmailClaim, table=TenantKey("USEREMAIL#{email}", "CONSTRAINT"))
 settings = entity(Setting, table=TenantKey("USER#{user_id}", "SETTINGS#{name}"))
-user_tallies = entity(UserCount, type="UserTally", table=TenantKey("TALLY#USERS", "METADATA"))
+user_tallies = entity(UserCount, table=TenantKey("TALLY#USERS", "METADATA"))
 
 user_by_id = users.get()
 user_by_email = users.query("gsi1", begins_with="USER#")

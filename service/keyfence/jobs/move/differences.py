@@ -27,7 +27,7 @@ class ShadowDifference:
     version: int = 0
 
 
-differences = entity(ShadowDifference, type="Difference", table=ControlKey("MIGRATION#{migration}", "DIFFERENCES"))
+differences = entity(ShadowDifference, table=ControlKey("MIGRATION#{migration}", "DIFFERENCES"))
 difference_by_migration = differences.get()
 
 

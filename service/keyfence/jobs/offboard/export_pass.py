@@ -22,10 +22,10 @@ from keyfence.jobs.offboard.export_file import (
 from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.flow_control import Pacer
-from keyfence.store.entity import Index
+from keyfence.store.entity import INDEXES, Index
 from keyfence.store.keys import Fence
 from keyfence.store.raw_items import delete_items
-from keyfence.store.scan import INDEXES, TableScan
+from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.tenancy.tenant import Placement
 

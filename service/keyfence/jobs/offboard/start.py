@@ -84,7 +84,7 @@ def job_id(tenant: TenantId) -> JobId:
     return JobId(f"off_{tenant}")
 
 
-jobs = entity(OffboardingState, type="Job", table=ControlKey("MIGRATION#{id}", "METADATA"))
+jobs = entity(OffboardingState, table=ControlKey("MIGRATION#{id}", "METADATA"))
 offboarding_by_id = jobs.get()
 
 

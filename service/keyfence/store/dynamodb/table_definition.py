@@ -12,7 +12,7 @@ from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.entities import Projections
-from keyfence.store.entity import Index, key_names
+from keyfence.store.entity import INDEXES, Index, key_names
 from keyfence_iam.boto_session import boto_session_with, client_config
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.deployment import silo_table
@@ -28,9 +28,6 @@ AWS_ERRORS = (ClientError, BotoCoreError)
 
 class TableDiffers(KeyfenceError):
     """A table that another version made, or nobody yet; the message has a line for each difference."""
-
-
-INDEXES: tuple[Index, ...] = ("gsi1", "gsi2", "gsi3")
 
 
 def definition(table: str, projections: Projections) -> dict[str, Any]:
