@@ -14,8 +14,8 @@ from keyfence.local.issuer import LocalIssuer
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.engines import ENGINES, EngineName, Engines, dynoxide_binary, preferred_engine
+from tests.stack import Session, World
 from tests.tier import Tier
-from tests.world import Session, World
 
 ENGINE_FIXTURES = {"engine_name", "engines", "dynoxide_program"}
 """A test that uses one of these fixtures needs an engine, and gets the marker `engine`."""

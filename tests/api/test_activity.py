@@ -9,9 +9,9 @@ from keyfence.auth.principal import Role
 from keyfence.domains.activity.activity_log import RETENTION, Activity, ActivityId, activities
 from keyfence.store.ids import new_id
 from keyfence.store.writes import put
-from tests.isolation.neighbour import EVERYTHING, settled
-from tests.isolation.questions import Question, questions
-from tests.world import Session, World
+from tests.isolation.neighbour_tenant import EVERYTHING, settled
+from tests.isolation.root_fields import Question, questions
+from tests.stack import Session, World
 
 pytestmark = pytest.mark.one_engine
 """Hundreds of requests whose answers do not depend on the engine, at a tenth of what they cost on moto."""

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from keyfence.local.issuer import LocalIssuer
 from keyfence_iam.tenant import TenantId
-from tests.world import Session, World
+from tests.stack import Session, World
 
 QUERY = {"query": "{ viewer { subject } }"}
 

@@ -13,7 +13,7 @@ from keyfence.domains.groups.model import Group, GroupRole, MemberId
 from keyfence.domains.groups.repository import GroupRepository
 from keyfence.domains.users.model import User
 from keyfence.domains.users.repository import UserRepository
-from tests.world import Session, World
+from tests.stack import Session, World
 
 CROWD = 20
 MEMBERS = 3

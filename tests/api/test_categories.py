@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from keyfence_iam.gate.faults import Fault
-from tests.world import Session, World
+from tests.stack import Session, World
 
 CREATE = "mutation($path: [String!]!) { createCategory(path: $path) { path name depth } }"
 MOVE = "mutation($path: [String!]!, $to: [String!]!) { moveCategory(path: $path, to: $to) }"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from keyfence.settings import PriceSettings
-from tests.api.limited import Server
-from tests.unit.http.asking import ask
-from tests.world import Session, World
+from tests.api.quota_server import Server
+from tests.fakes.asgi_client import ask
+from tests.stack import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation { createUser(input: {email: "cost@x.example", name: "N"}) { id } }'

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.api.ordering import CUSTOMER, TRANSITION, new_customer, new_product, placed, wanted
-from tests.world import Session, World
+from tests.data.order_requests import CUSTOMER, TRANSITION, new_customer, new_product, placed, wanted
+from tests.stack import Session, World
 
 UPDATE = """mutation($id: ID!, $input: UpdateCustomerInput!, $v: Int) {
   updateCustomer(id: $id, input: $input, expectedVersion: $v) { name email version } }"""

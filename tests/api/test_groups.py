@@ -1,6 +1,6 @@
 """Groups and memberships through the API."""
 
-from tests.world import Session
+from tests.stack import Session
 
 ADD = """mutation($g: ID!, $u: ID!, $r: GroupRole) {
   addMember(groupId: $g, userId: $u, role: $r) { role joinedAt cursor node { id } } }"""

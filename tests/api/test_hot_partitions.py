@@ -17,7 +17,7 @@ from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
-from tests.world import Session, World
+from tests.stack import Session, World
 
 HOT = """query($first: Int = 20) { hotPartitions(first: $first) {
   tenant collection table index partition readUnitsPerSecond writeUnitsPerSecond throttled recommendedShards } }"""

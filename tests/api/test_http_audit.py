@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.audit.served import served
-from tests.api.audit.toolbox import HERE, toolbox
-from tests.world import Session, World
+from tests.api.audit.http_server import served
+from tests.api.audit.npm_packages import HERE, toolbox
+from tests.stack import Session, World
 
 
 @pytest.fixture(scope="session")

@@ -13,11 +13,11 @@ from keyfence.auth.egress import EgressPolicy, is_public_address
 from keyfence.auth.key_sets import JwksFetcher
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import IssuerSettings
-from tests.api.operating import ONBOARD, Newcomer, kinds
-from tests.provider import Provider
-from tests.unit.auth.certificates import Authority
-from tests.unit.auth.jwks_server import JwksServer, serving
-from tests.world import Session, World
+from tests.data.operator_requests import ONBOARD, Newcomer, kinds
+from tests.fakes.jwks_server import JwksServer, serving
+from tests.fakes.tenant_identity_provider import Provider
+from tests.fakes.tls import Authority
+from tests.stack import Session, World
 
 VIEWER = "{ viewer { subject tenant { id } } }"
 SET = """mutation($id: ID!, $jwks: JSON, $jwksUri: String) {

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.world import Session, World
+from tests.stack import Session, World
 
 QUESTIONS = ["{ __schema { types { name } } }", '{ __type(name: "User") { name } }']
 

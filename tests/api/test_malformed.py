@@ -9,8 +9,8 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from tests.api.audit.served import served
-from tests.unit.http.shop import TOKEN, shop
+from tests.api.audit.http_server import served
+from tests.unit.http.bookshop_endpoint import TOKEN, shop
 
 BODY = b'{"query": "{ __typename }"}'
 

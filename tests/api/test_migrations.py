@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from keyfence.jobs.job import JobKind, new_job
 from keyfence.jobs.lease import JobStore
 from keyfence_iam.tenant import TenantId
-from tests.world import Session, World
+from tests.stack import Session, World
 
 ASKED = """
 query($id: ID!) {

@@ -4,9 +4,19 @@ import httpx2
 import pytest
 
 from keyfence.tenancy.tenant import MovePhase, Placement
-from tests.api.ordering import CLAIM, DELETE, FLAG, RESTORE, TRANSITION, new_customer, new_product, placed, wanted
-from tests.engine.moving import Moving
-from tests.world import Session, World
+from tests.data.order_requests import (
+    CLAIM,
+    DELETE,
+    FLAG,
+    RESTORE,
+    TRANSITION,
+    new_customer,
+    new_product,
+    placed,
+    wanted,
+)
+from tests.engine.moving_tenant import Moving
+from tests.stack import Session, World
 
 USER = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
 GROUP = "mutation($n: String!) { createGroup(input: {name: $n}) { id } }"

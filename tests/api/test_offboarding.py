@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 
 from keyfence.jobs.offboard.certificate import compare_export, signer, verify_certificate
 from keyfence_iam.tenant import TenantId
-from tests.engine.leaving import fill, left, migrator, of
-from tests.world import SHORT_SETTLE, World
+from tests.engine.offboarding_run import fill, left, migrator, of
+from tests.stack import SHORT_SETTLE, World
 
 OFFBOARD = """mutation($id: ID!, $confirm: ID!) { offboardTenant(id: $id, confirm: $confirm) {
   tenant { id status name } phase exportUri itemsExported itemsPurged certificate } }"""

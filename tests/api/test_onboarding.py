@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.operating import ONBOARD, TENANT, Newcomer, kinds
-from tests.world import World
+from tests.data.operator_requests import ONBOARD, TENANT, Newcomer, kinds
+from tests.stack import World
 
 VIEWER = "{ viewer { subject tenant { id name tier } user { email role } } }"
 

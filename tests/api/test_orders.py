@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.api.ordering import DELETE, PLACE, TRANSITION, new_customer, new_product, placed, wanted
-from tests.world import Session, World
+from tests.data.order_requests import DELETE, PLACE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.stack import Session, World
 
 WHOLE = """query($id: ID!) { order(id: $id) {
   id version status region currency total flagged createdAt updatedAt customer { id name }

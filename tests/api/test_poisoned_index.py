@@ -10,7 +10,7 @@ from keyfence.domains.users.repository import UserRepository
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import parse_tenant_id
-from tests.world import World
+from tests.stack import World
 
 
 @pytest.mark.parametrize("first", [1, 20])

@@ -13,7 +13,7 @@ from keyfence.app.production import application
 from keyfence.local import gate_access
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId
-from tests.world import Session, World
+from tests.stack import Session, World
 
 ISSUER, KID = "https://id.example.com", "key-1"
 USERS = "{ users { edges { node { email } } } }"

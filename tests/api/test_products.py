@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.world import Session, World
+from tests.stack import Session, World
 
 CREATE = """mutation(
   $sku: String!, $price: Decimal! = "1.10", $category: [String!]! = ["office"], $name: String! = "Pen"

@@ -8,9 +8,9 @@ import pytest
 
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy.repository import TenantRepository
-from tests.api.limited import Server
-from tests.isolation.questions import questions
-from tests.world import Session, World
+from tests.api.quota_server import Server
+from tests.isolation.root_fields import questions
+from tests.stack import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'

@@ -3,8 +3,8 @@
 from typing import Any
 
 from keyfence.auth.principal import Role
-from tests.api.ordering import DELETE, FLAG, RESTORE, TRANSITION, new_customer, new_product, placed, wanted
-from tests.world import Session, World
+from tests.data.order_requests import DELETE, FLAG, RESTORE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.stack import Session, World
 
 EVERYWHERE = """query($id: ID!, $customer: ID!) {
   order(id: $id) { status total flagged createdAt updatedAt items { position sku } }

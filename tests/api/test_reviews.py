@@ -3,8 +3,8 @@
 import asyncio
 
 from keyfence.auth.principal import Role
-from tests.api.ordering import CLAIM, FLAG, new_customer, new_product, placed, wanted
-from tests.world import Session, World
+from tests.data.order_requests import CLAIM, FLAG, new_customer, new_product, placed, wanted
+from tests.stack import Session, World
 
 QUEUE = "{ reviewQueue { edges { node { id flagged } } } }"
 

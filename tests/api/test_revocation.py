@@ -10,7 +10,7 @@ from keyfence.auth.principal import Role
 from keyfence.domains.sessions.revocation import RevocationRepository
 from keyfence.domains.users.repository import UserRepository
 from keyfence_iam.tenant import TenantId
-from tests.world import Session, World
+from tests.stack import Session, World
 
 REVOKE = "mutation($jti: String!) { revokeSession(jti: $jti) }"
 USERS = "{ users { edges { node { email } } } }"

@@ -7,7 +7,7 @@ from graphql.type import GraphQLField
 
 from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
-from tests.world import Session, World
+from tests.stack import Session, World
 
 MUTATION_TYPE = load_domains().schema._schema.mutation_type
 MUTATIONS = dict(MUTATION_TYPE.fields) if MUTATION_TYPE else {}

@@ -5,8 +5,8 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from keyfence_iam.gate.faults import Fault
-from tests.api.ordering import TRANSITION, new_customer, new_product, placed, wanted
-from tests.world import Session, World
+from tests.data.order_requests import TRANSITION, new_customer, new_product, placed, wanted
+from tests.stack import Session, World
 
 TOP = "query($m: String!, $n: Int) { topProducts(month: $m, first: $n) { quantity product { sku } } }"
 

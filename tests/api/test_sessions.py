@@ -14,7 +14,7 @@ from keyfence_iam.sts import SessionCache
 from keyfence_iam.suspension.policy import deny_tenants_policy
 from keyfence_iam.tenant import TenantId
 from keyfence_iam.token_bucket import call_budget
-from tests.world import Session, World
+from tests.stack import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation { createUser(input: {email: "new@x.example", name: "New"}) { id } }'

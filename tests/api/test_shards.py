@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.app.local import aws_access
 from keyfence_iam.tenant import TenantId
-from tests.world import SHORT_SETTLE, Session, World
+from tests.stack import SHORT_SETTLE, Session, World
 
 pytestmark = pytest.mark.one_engine
 

@@ -8,8 +8,8 @@ import pytest
 from keyfence.app.local import aws_access
 from keyfence.app.service import Service
 from keyfence_iam.tenant import parse_tenant_id
-from tests.api.operating import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, Newcomer, kinds
-from tests.world import World
+from tests.data.operator_requests import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, Newcomer, kinds
+from tests.stack import World
 
 VIEWER = "{ viewer { tenant { name tier } } }"
 RENAME = """mutation($id: ID!, $name: String!, $v: Int) {

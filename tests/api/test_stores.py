@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.world import Session
+from tests.stack import Session
 
 CREATE = "mutation($i: CreateStoreInput!) { createStore(input: $i) { id name latitude longitude } }"
 NEAR = """query($lat: Float!, $lon: Float!, $km: Float!, $first: Int) {

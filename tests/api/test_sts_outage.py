@@ -8,7 +8,7 @@ import pytest
 from keyfence.store.dynamodb.credentials import TenantCredentials
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.sts import SessionCache
-from tests.world import Session, World
+from tests.stack import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation($email: String!) { createUser(input: {email: $email, name: "N"}) { id } }'

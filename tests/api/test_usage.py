@@ -25,8 +25,8 @@ from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageReposit
 from keyfence.usage.ledger import metered_tables
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
-from tests.api.limited import Server
-from tests.world import Session, World
+from tests.api.quota_server import Server
+from tests.stack import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
 CREATE = 'mutation($email: String!) { createUser(input: {email: $email, name: "N"}) { id } }'

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.world import Session, World
+from tests.stack import Session, World
 
 CREATE = 'mutation($e: String!, $n: String! = "N") { createUser(input: {email: $e, name: $n}) { id version role } }'
 UPDATE = """mutation($id: ID!, $input: UpdateUserInput!, $v: Int) {

@@ -15,7 +15,7 @@ from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.session_spec import SessionSpec, suspender_session
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId
-from tests.isolation.places import Caller
+from tests.isolation.partitions import Caller
 
 TABLE, ROLES = "KEYFENCE_TEST_TABLE", "KEYFENCE_TEST_ROLES"
 WHY = f"name a table that may be written to in {TABLE} and the ARN prefix of the deployed roles in {ROLES}"

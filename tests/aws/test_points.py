@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError
 
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.aws.conftest import Aws
-from tests.isolation.calls import Call, kinds
-from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
-from tests.isolation.refusals import made, refused
+from tests.isolation.catalogue_calls import Call, kinds
+from tests.isolation.denials import made, refused
+from tests.isolation.partitions import NEIGHBOUR, PLACES, TENANT, Caller
 
 CALLERS = (Caller("tenant-read", TENANT), Caller("tenant-write", TENANT), Caller("control-plane"))
 BAD_TAGS: dict[str, list[dict[str, str]]] = {

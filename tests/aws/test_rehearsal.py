@@ -9,7 +9,7 @@ import pytest
 
 from keyfence.local import gate_access
 from keyfence_iam.credentials import Credentials
-from tests.world import World
+from tests.stack import World
 
 
 @pytest.mark.one_engine

@@ -35,7 +35,7 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.location import TenantLocation
 from keyfence.tenancy.cache import TenantCache, location_of
 from keyfence.usage.ledger import UsageLedger
-from tests.world import Session, World
+from tests.stack import Session, World
 
 QUERY = """{ users(first: 20) { edges { cursor node { id email name role createdAt updatedAt version __typename } }
   pageInfo { hasNextPage endCursor } } }"""

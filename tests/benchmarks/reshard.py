@@ -42,7 +42,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
-from tests.world import World
+from tests.stack import World
 
 KILOBYTES = 19
 UNITS = 2 * (KILOBYTES + 1)

@@ -28,7 +28,7 @@ from keyfence import log
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.issuer import LocalIssuer
-from tests.world import Session, World
+from tests.stack import Session, World
 
 PACKAGES = tuple(str(Path(str(package.__file__)).parent) + "/" for package in (keyfence, keyfence_iam))
 ORDERS = 5

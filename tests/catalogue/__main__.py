@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from keyfence.access_patterns.report import FILE, Measured
 from keyfence.local.engines import dynoxide
 from keyfence.local.issuer import LocalIssuer
-from tests.catalogue.measuring import measurements, unstreamed
+from tests.catalogue.measure import measurements, unstreamed
 from tests.engines import dynoxide_binary
 
 SIZE = 10

@@ -14,8 +14,8 @@ from keyfence.domains.stores.geohash import CELLS
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.entity import ItemCollection
 from tests.catalogue.__main__ import SIZE
-from tests.catalogue.fields import MUTATIONS, QUERIES
-from tests.catalogue.measuring import measurements, unstreamed
+from tests.catalogue.field_requests import MUTATIONS, QUERIES
+from tests.catalogue.measure import measurements, unstreamed
 
 pytestmark = pytest.mark.one_engine
 

@@ -12,7 +12,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.tenant import TenantId
-from tests.world import SHORT_SETTLE, World
+from tests.stack import SHORT_SETTLE, World
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from keyfence.local.data_directory import gate_key
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId
-from tests.commands.typed import SECONDS, become, invoked, started
-from tests.engine.trade import SMALL, Trade, content, exported, kept
-from tests.world import World
+from tests.commands.command_runner import SECONDS, become, invoked, started
+from tests.data.full_tenant import SMALL, Trade, content, exported, kept
+from tests.stack import World
 
 pytestmark = pytest.mark.usefixtures("terminal")
 

@@ -11,8 +11,8 @@ from keyfence.hot_partitions.hottest import HotPartitionReport
 from keyfence.hot_partitions.partition_load import Partition, PartitionLoad, step_of
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts
 from keyfence_iam.tenant import TenantId
-from tests.commands.typed import run
-from tests.world import World
+from tests.commands.command_runner import run
+from tests.stack import World
 
 pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.one_engine]
 ACME = TenantId("acme")

@@ -6,9 +6,9 @@ import signal
 import pytest
 
 from keyfence_iam.tenant import TenantId
-from tests.commands import typed
-from tests.engine.migrating import fill_unkeyed, record, users_of
-from tests.world import World
+from tests.commands import command_runner as typed
+from tests.engine.rekey_run import fill_unkeyed, record, users_of
+from tests.stack import World
 
 pytestmark = pytest.mark.usefixtures("terminal")
 

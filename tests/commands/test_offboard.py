@@ -16,9 +16,9 @@ from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.commands import typed
-from tests.engine.leaving import fill, left, of
-from tests.world import World
+from tests.commands import command_runner as typed
+from tests.engine.offboarding_run import fill, left, of
+from tests.stack import World
 
 pytestmark = pytest.mark.usefixtures("terminal", "short_settle")
 

@@ -11,10 +11,10 @@ from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts, ShardMap
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.commands.typed import ended, run, told
-from tests.engine.leaving import left, of, put
-from tests.engine.migrating import record, right_items, users_of, without_keys
-from tests.world import World
+from tests.commands.command_runner import ended, run, told
+from tests.engine.offboarding_run import left, of, put
+from tests.engine.rekey_run import record, right_items, users_of, without_keys
+from tests.stack import World
 
 pytestmark = [pytest.mark.usefixtures("terminal", "short_settle"), pytest.mark.one_engine]
 

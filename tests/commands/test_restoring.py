@@ -14,9 +14,9 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import PROVISIONER
 from keyfence_iam.tenant import TenantId
-from tests.commands.typed import invoked
-from tests.engine.trade import Trade, kept
-from tests.world import World
+from tests.commands.command_runner import invoked
+from tests.data.full_tenant import Trade, kept
+from tests.stack import World
 
 
 def gate_of(world: World, table: str) -> Gate:

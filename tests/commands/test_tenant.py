@@ -21,10 +21,10 @@ from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageHour, U
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId, parse_tenant_id
-from tests.commands import typed
-from tests.provider import Provider
+from tests.commands import command_runner as typed
+from tests.fakes.tenant_identity_provider import Provider
+from tests.stack import Session, World
 from tests.unit.cli.tenant_changes import CHANGES
-from tests.world import Session, World
 
 pytestmark = pytest.mark.usefixtures("terminal")
 

@@ -20,9 +20,9 @@ from keyfence.store import timestamps
 from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId, parse_tenant_id
-from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
-from tests.unit.bulk.samples import CUS, HISTORY, LINES, PRD
-from tests.world import World
+from tests.data.bulk_lines import CUS, HISTORY, LINES, PRD
+from tests.data.full_tenant import SMALL, Trade, content, exported, imported, kept, noted
+from tests.stack import World
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.table import Table
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId
-from tests.engine.trade import SMALL, Trade, content, exported, imported, kept, noted
-from tests.world import World
+from tests.data.full_tenant import SMALL, Trade, content, exported, imported, kept, noted
+from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
 """It is the gate that strikes, before the engine or after it."""

@@ -28,9 +28,9 @@ from keyfence.store import timestamps
 from keyfence.store.table import Table
 from keyfence.store.writes import put
 from keyfence_iam.tenant import TenantId
-from tests.engine.trade import SMALL, Trade, content, exported, imported
-from tests.unit.bulk.samples import changed
-from tests.world import World
+from tests.data.bulk_lines import changed
+from tests.data.full_tenant import SMALL, Trade, content, exported, imported
+from tests.stack import World
 
 MANY = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(12)]
 Meanwhile = Callable[[Trade], Awaitable[object]]

@@ -13,10 +13,10 @@ from keyfence.domains.sales.sales import SalesRepository
 from keyfence.errors import Internal
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId
+from tests.data.bulk_lines import AT, HISTORY, PRD, changed, event, record
+from tests.data.full_tenant import SMALL, content, exported, imported
 from tests.engine.test_bulk_faults import hasty
-from tests.engine.trade import SMALL, content, exported, imported
-from tests.unit.bulk.samples import AT, HISTORY, PRD, changed, event, record
-from tests.world import World
+from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
 """Thousands of items, at a tenth of what they cost on moto."""

@@ -16,9 +16,9 @@ from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
 from keyfence.store.key_template import KeyPath
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.orchard import AUDIO, TREE, Orchard, moves
-from tests.engine.stopping import Lagging, Stopped, Stopping, through
-from tests.world import World
+from tests.data.category_tree import AUDIO, TREE, Orchard, moves
+from tests.failures.stopping_client import Lagging, Stopped, Stopping, through
+from tests.stack import World
 
 SOUND = ("video", "sound")
 

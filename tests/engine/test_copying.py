@@ -13,9 +13,9 @@ from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.tenancy.tenant import Placement
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
-from tests.engine.leaving import left, migrator, of, put, through
-from tests.engine.migrating import right_items
-from tests.world import Recorder, World
+from tests.engine.offboarding_run import left, migrator, of, put, through
+from tests.engine.rekey_run import right_items
+from tests.stack import Recorder, World
 
 pytestmark = pytest.mark.one_engine
 COUNT = 30

@@ -7,7 +7,7 @@ from keyfence.store.writes import ActivityNote
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId
 from tests.fakes.shard_maps import even_shards
-from tests.world import World
+from tests.stack import World
 
 SEEN = ActivityNote("thing.seen")
 

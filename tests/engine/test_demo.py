@@ -30,7 +30,7 @@ from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import parse_tenant_id
-from tests.world import World
+from tests.stack import World
 
 
 @pytest.fixture(scope="module")

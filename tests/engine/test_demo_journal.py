@@ -7,7 +7,7 @@ from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS
 from keyfence.store import timestamps
 from keyfence_iam.tenant import TenantId
-from tests.world import World
+from tests.stack import World
 
 JOURNAL = "{ activity(first: 100) { edges { node { id kind target by } } } }"
 

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId, parse_tenant_id
-from tests.world import World
+from tests.stack import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

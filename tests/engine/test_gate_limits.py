@@ -13,7 +13,7 @@ from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import parse_tenant_id
 from tests.fakes.clock import ManualClock
-from tests.world import World
+from tests.stack import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -12,8 +12,8 @@ from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
-from tests.isolation.silos import TENANT, Silos, key, silos
-from tests.world import World
+from tests.isolation.silo_sessions import TENANT, Silos, key, silos
+from tests.stack import World
 
 EXCEEDED = "ProvisionedThroughputExceededException"
 ROLES = ("service-base", "control-plane", "stream-worker", "suspender", "provisioner")

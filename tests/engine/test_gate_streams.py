@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from keyfence.local import gate_access
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import parse_tenant_id
-from tests.world import World
+from tests.stack import World
 
 
 def streams(world: World, credentials: Credentials) -> Any:

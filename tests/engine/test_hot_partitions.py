@@ -32,7 +32,7 @@ from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.fakes.shard_maps import even_shards
-from tests.world import World
+from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
 

@@ -19,8 +19,8 @@ from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId, parse_tenant_id
-from tests.provider import Provider
-from tests.world import World
+from tests.fakes.tenant_identity_provider import Provider
+from tests.stack import World
 
 _numbers = itertools.count(1)
 

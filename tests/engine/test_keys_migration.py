@@ -21,11 +21,11 @@ from keyfence.store.writes import update_model
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.dying import Died
-from tests.engine.leaving import OPERATOR, Mortal, Time, clear, migrator, put, through
-from tests.engine.migrating import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys
+from tests.engine.offboarding_run import OPERATOR, Mortal, Time, clear, migrator, put, through
+from tests.engine.rekey_run import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys
+from tests.failures.crashing_client import Died
 from tests.fakes.shard_maps import even_shards
-from tests.world import World
+from tests.stack import World
 
 COUNT = 30
 

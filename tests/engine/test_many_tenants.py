@@ -15,8 +15,8 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import parse_tenant_id
 from tests import tier
-from tests.api.operating import Newcomer
-from tests.world import Session, World
+from tests.data.operator_requests import Newcomer
+from tests.stack import Session, World
 
 MANY = tier.size(default=50, full=1_000)
 AT_ONCE = 8

@@ -16,7 +16,7 @@ from keyfence.errors import Conflict, NotFound
 from keyfence.store.embedded_edges import MAX_EMBEDDED_EDGES, EmbeddedEdges
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
-from tests.world import World
+from tests.stack import World
 
 
 @pytest.fixture

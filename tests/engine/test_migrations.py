@@ -21,9 +21,9 @@ from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.leaving import OPERATOR, Time, fill, left, migrator, of, put
-from tests.engine.migrating import means, right_items
-from tests.world import World
+from tests.engine.offboarding_run import OPERATOR, Time, fill, left, migrator, of, put
+from tests.engine.rekey_run import means, right_items
+from tests.stack import World
 
 COUNT = 40
 LEASE = timedelta(seconds=0.6)

@@ -19,10 +19,10 @@ from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.tenant import MovePhase, Placement
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.dying import Died
-from tests.engine.mover import Mover, moving_in, places, populated, without_waiting
-from tests.engine.resharder import SETTLE
-from tests.world import World
+from tests.engine.move_run import Mover, moving_in, places, populated, without_waiting
+from tests.engine.reshard_run import SETTLE
+from tests.failures.crashing_client import Died
+from tests.stack import World
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import itertools
 import pytest
 
 from keyfence.tenancy.tenant import Placement
-from tests.engine.bustle import AGES, GRACE, PAGES, Bustle
-from tests.engine.mover import moving_in, places, populated
-from tests.world import World
+from tests.engine.concurrent_load import AGES, GRACE, PAGES, Bustle
+from tests.engine.move_run import moving_in, places, populated
+from tests.stack import World
 
 LONGEST_CALL = 1.0
 

@@ -25,9 +25,9 @@ from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.sts.session_spec import TableAccess as Reach
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.engine.moving import Moving
-from tests.engine.shop import PEN, Shop
-from tests.world import World
+from tests.data.orders import PEN, Shop
+from tests.engine.moving_tenant import Moving
+from tests.stack import World
 
 POOL, SILO = (None, Placement.POOL), (None, Placement.SILO)
 DUAL, SWITCHED = (MovePhase.DUAL, Placement.POOL), (MovePhase.SWITCHED, Placement.POOL)

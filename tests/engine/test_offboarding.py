@@ -31,9 +31,22 @@ from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.roles.names import MIGRATOR
 from keyfence_iam.tenant import TenantId
-from tests.engine.leaving import KEY, OPERATOR, Time, begin, fill, left, means, migrator, of, offboard, put, through
-from tests.provider import Provider
-from tests.world import Recorder, World
+from tests.engine.offboarding_run import (
+    KEY,
+    OPERATOR,
+    Time,
+    begin,
+    fill,
+    left,
+    means,
+    migrator,
+    of,
+    offboard,
+    put,
+    through,
+)
+from tests.fakes.tenant_identity_provider import Provider
+from tests.stack import Recorder, World
 
 ISSUER = "https://id.leaving.example"
 

@@ -18,9 +18,22 @@ from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.dying import Died
-from tests.engine.leaving import KEY, Mortal, Time, begin, clear, fill, left, means, migrator, of, through, without_iam
-from tests.world import World
+from tests.engine.offboarding_run import (
+    KEY,
+    Mortal,
+    Time,
+    begin,
+    clear,
+    fill,
+    left,
+    means,
+    migrator,
+    of,
+    through,
+    without_iam,
+)
+from tests.failures.crashing_client import Died
+from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
 

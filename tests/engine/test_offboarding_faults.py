@@ -17,8 +17,8 @@ from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.leaving import KEY, Time, begin, fill, left, means, migrator, of
-from tests.world import World
+from tests.engine.offboarding_run import KEY, Time, begin, fill, left, means, migrator, of
+from tests.stack import World
 
 OPERATIONS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem")
 KINDS: tuple[Kind, ...] = ("throttle", "error", "lost_request", "lost_response")

@@ -8,8 +8,8 @@ import pytest
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from tests import tier
-from tests.engine.leaving import KEY, Time, fill, left, means, migrator, of, offboard, through
-from tests.world import Recorder, World
+from tests.engine.offboarding_run import KEY, Time, fill, left, means, migrator, of, offboard, through
+from tests.stack import Recorder, World
 
 COUNT = tier.size(default=500, full=10_000)
 

@@ -18,8 +18,7 @@ from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence.tenancy.tenant import Placement, TenantStatus
 from keyfence_iam.tenant import TenantId
-from tests.engine.dying import Died
-from tests.engine.leaving import (
+from tests.engine.offboarding_run import (
     KEY,
     Mortal,
     Time,
@@ -34,7 +33,8 @@ from tests.engine.leaving import (
     through,
     without_iam,
 )
-from tests.world import Recorder, World
+from tests.failures.crashing_client import Died
+from tests.stack import Recorder, World
 
 pytestmark = pytest.mark.one_engine
 

@@ -12,11 +12,11 @@ import pytest
 from keyfence.admin.onboarding import OnboardingResult
 from keyfence.store.tables import Tables
 from tests import tier
-from tests.engine.dying import Died, Dying, Moment
-from tests.engine.onboarding_process import application, onboarding
-from tests.faults.kept import Kept
-from tests.provider import Provider
-from tests.world import World
+from tests.failures.crashing_client import Died, Dying, Moment
+from tests.failures.onboarding_process import application, onboarding
+from tests.failures.tenant_snapshot import Kept
+from tests.fakes.tenant_identity_provider import Provider
+from tests.stack import World
 
 CALLS = 5
 """Is the id there, the claim, is the owner there, the owner, the tenant as it is now, the activation: 0 to 5."""
@@ -70,7 +70,7 @@ async def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: 
         "at": at,
         "moment": moment,
     }
-    module = "tests.engine.onboarding_process"
+    module = "tests.failures.onboarding_process"
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))
     assert await process.wait() == -signal.SIGKILL
     await onboarded(world, world.tables, id)

@@ -18,8 +18,8 @@ from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
 from keyfence.store.writes import Write
 from keyfence_iam.tenant import TenantId
-from tests.engine.shop import INK, PEN, YEN, Shop
-from tests.world import World
+from tests.data.orders import INK, PEN, YEN, Shop
+from tests.stack import World
 
 ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
 

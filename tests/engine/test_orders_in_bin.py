@@ -14,8 +14,8 @@ from keyfence.domains.orders.recycle_bin import RecycleBin
 from keyfence.errors import Conflict, KeyfenceError, NotFound
 from keyfence.store.expressions import Condition, UpdateExpression
 from keyfence_iam.tenant import TenantId
-from tests.engine.shop import PEN, Shop
-from tests.world import World
+from tests.data.orders import PEN, Shop
+from tests.stack import World
 
 A_DAY = 24 * 60 * 60
 

@@ -12,8 +12,8 @@ from keyfence.domains.orders.review_queue import ReviewQueue
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store.ids import new_id
 from keyfence_iam.tenant import TenantId
-from tests.engine.shop import Shop
-from tests.world import World
+from tests.data.orders import Shop
+from tests.stack import World
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
 from keyfence.store.writes import ActivityNote, StaleWrite, update_model
 from keyfence_iam.tenant import TenantId
-from tests.world import World
+from tests.stack import World
 
 PENS, INKS = ("office", "pens"), ("office", "inks")
 

@@ -23,11 +23,11 @@ from keyfence.store.writes import ActivityNote, put
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.catalogue.crowd import Crowd
-from tests.catalogue.measuring import fill
-from tests.engine.leaving import migrator
-from tests.engine.resharder import QUERIES, SETTLE, Resharder, kept, seen, slots
-from tests.world import World
+from tests.catalogue.large_tenant import Crowd
+from tests.catalogue.measure import fill
+from tests.engine.offboarding_run import migrator
+from tests.engine.reshard_run import QUERIES, SETTLE, Resharder, kept, seen, slots
+from tests.stack import World
 
 SMALL, LARGE = 3, 40
 COLLECTIONS = load_domains().entities.collections

@@ -12,9 +12,9 @@ from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.reshard.start import counts_of
 from keyfence.store.shards import ShardMap
 from keyfence.tenancy.cache import location_of
-from tests.engine.leaving import migrator
-from tests.engine.resharder import Resharder
-from tests.world import World
+from tests.engine.offboarding_run import migrator
+from tests.engine.reshard_run import Resharder
+from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
 

@@ -26,12 +26,12 @@ from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.catalogue.crowd import Crowd
-from tests.engine.dying import Died
-from tests.engine.leaving import START, Mortal, clear, migrator, put, through
-from tests.engine.resharder import Resharder, kept, slots
+from tests.catalogue.large_tenant import Crowd
+from tests.engine.offboarding_run import START, Mortal, clear, migrator, put, through
+from tests.engine.reshard_run import Resharder, kept, slots
+from tests.failures.crashing_client import Died
 from tests.fakes.shard_maps import even_shards
-from tests.world import World
+from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
 
@@ -169,7 +169,7 @@ async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_
         "page": PAGE,
         "at": _amid(calls.places),
     }
-    module = "tests.engine.resharding_process"
+    module = "tests.failures.resharding_process"
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))
     assert await process.wait() == -signal.SIGKILL
     assert (await resharder.counts(tenant, collection)).job_id == migration.id

@@ -13,13 +13,13 @@ from keyfence.store.entity import Query
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
-from tests.catalogue.crowd import Crowd
-from tests.catalogue.measuring import fill
-from tests.catalogue.ordering import REGION
-from tests.engine.leaving import migrator
-from tests.engine.resharder import Resharder, seen
+from tests.catalogue.large_tenant import Crowd
+from tests.catalogue.large_tenant_orders import REGION
+from tests.catalogue.measure import fill
+from tests.engine.offboarding_run import migrator
+from tests.engine.reshard_run import Resharder, seen
 from tests.fakes.shard_maps import even_shards
-from tests.world import World
+from tests.stack import World
 
 CHANGES = ((4, False), (4, True), (2, False), (2, True), (1, False))
 EVEN = dict.fromkeys(("customers", "orders_by_region", "open_orders"), 4)

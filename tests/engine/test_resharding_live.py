@@ -22,9 +22,9 @@ from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, put
 from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.tenant import TenantId
-from tests.engine.leaving import migrator
-from tests.engine.resharder import Resharder
-from tests.world import World
+from tests.engine.offboarding_run import migrator
+from tests.engine.reshard_run import Resharder
+from tests.stack import World
 
 pytestmark = [pytest.mark.one_engine, pytest.mark.full("live traffic; test_resharding_contended.py stands for it")]
 

@@ -12,7 +12,7 @@ from keyfence.errors import BadInput
 from keyfence.store.writes import ActivityNote, retry_if_stale
 from keyfence_iam.tenant import TenantId
 from tests.fakes.shard_maps import even_shards
-from tests.world import World
+from tests.stack import World
 
 NOVEMBER, DECEMBER = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from keyfence.domains.stores.geohash import CELLS, Circle
 from keyfence.domains.stores.repository import StoreRepository
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import TenantId
-from tests.world import World
+from tests.stack import World
 
 PLACES = {
     "cell border": (0.0, 0.0),

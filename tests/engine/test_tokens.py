@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from keyfence.local.engines import moto_patches
 from keyfence.local.engines.moto_patches import REMEMBERED_SECONDS, Tokens
 from keyfence_iam.tenant import TenantId
-from tests.world import World
+from tests.stack import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

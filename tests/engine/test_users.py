@@ -11,7 +11,7 @@ from keyfence.domains.users.model import SETTINGS, User, UserId
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
 from keyfence_iam.tenant import TenantId
-from tests.world import World
+from tests.stack import World
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from keyfence.domains.categories import move
 from keyfence.domains.products import category_products
 from keyfence_iam.gate.faults import Kind
 from tests.api.test_categories import MOVE, PRODUCT, grow
-from tests.faults.kept import Kept
-from tests.faults.struck import TOLD, Change, code, every_kind
-from tests.world import Session, World
+from tests.failures.faulty_change import TOLD, Change, code, every_kind
+from tests.failures.tenant_snapshot import Kept
+from tests.stack import Session, World
 
 PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"]]
 STOCK = [["a"], ["a"], ["a"], ["a", "b", "c"], ["z"]]

@@ -3,9 +3,9 @@
 import pytest
 
 from keyfence_iam.gate.faults import Kind
-from tests.api.ordering import PLACE, TRANSITION, new_customer, new_product, placed, wanted
-from tests.faults.struck import TOLD, Change, code, every_kind
-from tests.world import Session, World
+from tests.data.order_requests import PLACE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.failures.faulty_change import TOLD, Change, code, every_kind
+from tests.stack import Session, World
 
 STEPS: list[tuple[list[str], int | None]] = [
     (["CONFIRMED"], None),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.isolation.neighbour import EVERYTHING, Neighbour, settled
-from tests.isolation.questions import Question, node_types, questions
-from tests.world import Session, World
+from tests.isolation.neighbour_tenant import EVERYTHING, Neighbour, settled
+from tests.isolation.root_fields import Question, node_types, questions
+from tests.stack import Session, World
 
 pytestmark = pytest.mark.one_engine  # hundreds of requests, whose answers do not depend on the engine
 

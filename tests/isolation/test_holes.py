@@ -8,9 +8,9 @@ import pytest
 
 from keyfence_iam.policy.actions import PARTIQL, SCAN, STREAM_READS, TABLE_COPY_ACTIONS, VECTOR_SEARCH
 from keyfence_iam.roles import ROLES
-from tests.isolation.judge import DEPLOYMENT
-from tests.isolation.locks import FENCE, TABLE_WIDE, TRUST, failing
-from tests.isolation.planted import IN_THE_FENCE, IN_THE_TRUST, undenied
+from tests.isolation.policy_checks import FENCE, TABLE_WIDE, TRUST, failing
+from tests.isolation.policy_mutations import IN_THE_FENCE, IN_THE_TRUST, undenied
+from tests.isolation.session_evaluator import DEPLOYMENT
 
 each_role = pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
 

@@ -16,7 +16,7 @@ from keyfence_iam.policy import Policy
 from keyfence_iam.policy.actions import STREAM_READS, TABLE_COPY_ACTIONS
 from keyfence_iam.roles import ROLES
 from tests.docs.pages import ROOT
-from tests.isolation.asking import (
+from tests.isolation.sample_sessions import (
     LEADING,
     OWN,
     SCAN,
@@ -32,7 +32,7 @@ from tests.isolation.asking import (
     questions,
     update,
 )
-from tests.isolation.judge import DEPLOYMENT, Judge
+from tests.isolation.session_evaluator import DEPLOYMENT, Judge
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 STREAM = f"{DEPLOYMENT.table_arn}/stream/2026-11-05T12:00:00.000"

@@ -5,7 +5,7 @@ import pytest
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy, parse_policy
 from keyfence_iam.roles import ROLES
-from tests.isolation.asking import (
+from tests.isolation.sample_sessions import (
     DELETE_TABLE,
     DESCRIBE,
     LEADING,
@@ -18,7 +18,7 @@ from tests.isolation.asking import (
     fenced,
     get,
 )
-from tests.isolation.judge import DEPLOYMENT, Judge
+from tests.isolation.session_evaluator import DEPLOYMENT, Judge
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 KEYLESS = ["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DeleteTable", "dynamodb:PartiQLSelect"]

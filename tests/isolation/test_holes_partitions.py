@@ -17,9 +17,9 @@ from keyfence_iam.lint import lint
 from keyfence_iam.policy import InvalidPolicy, Policy
 from keyfence_iam.roles.statements import INDEXES
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, tenant_key_prefix
-from tests.isolation.asking import OWN, TABLE, Call, allowing, fenced, get, put, query, session
-from tests.isolation.judge import DEPLOYMENT, KEYS, Judge
-from tests.unit.store.scripted import Scripted, table
+from tests.fakes.scripted_dynamodb import Scripted, table
+from tests.isolation.sample_sessions import OWN, TABLE, Call, allowing, fenced, get, put, query, session
+from tests.isolation.session_evaluator import DEPLOYMENT, KEYS, Judge
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 

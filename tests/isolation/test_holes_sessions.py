@@ -20,8 +20,8 @@ from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import SessionScope, SessionSpec
 from keyfence_iam.suspension.policy import deny_sessions_before, deny_tenants_policy
 from keyfence_iam.tenant import TenantId
-from tests.isolation.asking import NOON, OWN, allowing, fenced, get, questions, reaches, session
-from tests.isolation.judge import DEPLOYMENT
+from tests.isolation.sample_sessions import NOON, OWN, allowing, fenced, get, questions, reaches, session
+from tests.isolation.session_evaluator import DEPLOYMENT
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 OURS = Account.of(DEPLOYMENT)

@@ -7,8 +7,8 @@ import pytest
 from keyfence.admin.schema import schema as operators
 from keyfence.auth.principal import Role
 from keyfence_iam.tenant import TenantId
-from tests.isolation.questions import Question, questions
-from tests.world import Session, World
+from tests.isolation.root_fields import Question, questions
+from tests.stack import Session, World
 
 ASKED_OF_OPERATORS = list(questions(operators._schema))
 ASKED_OF_TENANTS = list(questions())

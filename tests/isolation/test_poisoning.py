@@ -10,8 +10,8 @@ from keyfence.app.domains import load_domains
 from keyfence.store.codec import Item
 from keyfence.store.entity import Query, key_names
 from keyfence.store.keys import Fence
-from tests.isolation.calls import example_key, example_values
-from tests.world import World
+from tests.isolation.catalogue_calls import example_key, example_values
+from tests.stack import World
 
 INDEXED = {
     str(named): named.pattern

@@ -12,7 +12,7 @@ from keyfence.local import gate_access
 from keyfence_iam.policy import Policy
 from keyfence_iam.suspension.policy import deny_sessions_before, deny_tenants_policy
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.world import World
+from tests.stack import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -7,9 +7,9 @@ from keyfence_iam.roles import ROLES
 from keyfence_iam.sts.client import session_policies
 from keyfence_iam.sts.session_spec import TableAccess
 from tests import tier
-from tests.isolation.calls import calls, kinds
-from tests.isolation.judge import DEPLOYMENT, SILOS, Judge
-from tests.isolation.places import PLACES, TENANT, Caller
+from tests.isolation.catalogue_calls import calls, kinds
+from tests.isolation.partitions import PLACES, TENANT, Caller
+from tests.isolation.session_evaluator import DEPLOYMENT, SILOS, Judge
 
 SAMPLE = tuple(calls() if tier.selected() is tier.Tier.FULL else kinds())
 """Every call in the full tier, and one of each kind by default: the calls of a kind differ only in the noun."""

@@ -7,10 +7,10 @@ import pytest
 
 from keyfence.tenancy.suspensions import PublishSuspensions
 from keyfence_iam.sts.session_spec import TableAccess
-from tests.isolation.calls import kinds
-from tests.isolation.refusals import made, refused
-from tests.isolation.silos import FOREIGN, HYPHENED, LONGER, NEIGHBOURS, OWN, TENANT, Silos, key, silos
-from tests.world import World
+from tests.isolation.catalogue_calls import kinds
+from tests.isolation.denials import made, refused
+from tests.isolation.silo_sessions import FOREIGN, HYPHENED, LONGER, NEIGHBOURS, OWN, TENANT, Silos, key, silos
+from tests.stack import World
 
 CALLS = tuple(call for call in kinds() if call.realm == "tenant")
 each_placement = pytest.mark.parametrize("placement", TableAccess)

@@ -20,10 +20,10 @@ from keyfence_iam.gate.gate import Gate
 from keyfence_iam.sts.session_spec import tenant_session
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.isolation.calls import Call, kinds
-from tests.isolation.places import PLACES, Caller
-from tests.isolation.refusals import made, refused
-from tests.world import World
+from tests.isolation.catalogue_calls import Call, kinds
+from tests.isolation.denials import made, refused
+from tests.isolation.partitions import PLACES, Caller
+from tests.stack import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -7,9 +7,9 @@ import pytest
 from keyfence.store.keys import Fence
 from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import tenant_key_prefix
-from tests.isolation.calls import Call, calls
-from tests.isolation.judge import DEPLOYMENT, Judge
-from tests.isolation.places import CALLERS, NEIGHBOUR, PLACES, TENANT, Caller
+from tests.isolation.catalogue_calls import Call, calls
+from tests.isolation.partitions import CALLERS, NEIGHBOUR, PLACES, TENANT, Caller
+from tests.isolation.session_evaluator import DEPLOYMENT, Judge
 
 CALLS = tuple(calls())
 

@@ -8,10 +8,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence_iam.tenant import parse_tenant_id, tenant_key_prefix
-from tests.isolation.calls import Call, calls, kinds
-from tests.isolation.places import NEIGHBOUR, PLACES, TENANT, Caller
-from tests.isolation.refusals import made, refused
-from tests.world import World
+from tests.isolation.catalogue_calls import Call, calls, kinds
+from tests.isolation.denials import made, refused
+from tests.isolation.partitions import NEIGHBOUR, PLACES, TENANT, Caller
+from tests.stack import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.chance import drawn, examples
-from tests.model.machine import Machine
-from tests.world import World
+from tests.model.examples import drawn, examples
+from tests.model.state_machine import Machine
+from tests.stack import World
 
 ARRIVALS = 3
 """How many moves of categories arrive in an example, at least and on average."""

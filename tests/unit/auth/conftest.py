@@ -8,9 +8,8 @@ from keyfence.auth.principal import Operator, Principal
 from keyfence.auth.token import operator_from, principal_from
 from keyfence.auth.verifier import TokenVerifier
 from tests.fakes.clock import ManualClock
-
-from .identity_provider import IdentityProvider
-from .jwks_server import JwksServer, serving
+from tests.fakes.identity_provider import IdentityProvider
+from tests.fakes.jwks_server import JwksServer, serving
 
 
 @pytest.fixture

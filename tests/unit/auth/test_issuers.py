@@ -5,8 +5,7 @@ import pytest
 from keyfence.auth.issuer import issuer_of
 from keyfence.auth.verifier import operator_verifier, tenant_verifier
 from keyfence.settings import IssuerSettings, Settings
-
-from .identity_provider import URL, IdentityProvider, Json
+from tests.fakes.identity_provider import URL, IdentityProvider, Json
 
 JWKS_URI = "https://id.example/jwks"
 

@@ -11,9 +11,8 @@ from keyfence.auth.verifier import TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
 from keyfence.settings import IssuerSettings
 from tests.fakes.clock import ManualClock
-
-from .identity_provider import URL, IdentityProvider
-from .jwks_server import JwksServer
+from tests.fakes.identity_provider import URL, IdentityProvider
+from tests.fakes.jwks_server import JwksServer
 
 
 def source(server: JwksServer, bounds: FetchLimits = BOUNDS) -> JwksUrl:

@@ -9,9 +9,8 @@ from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.key_sets import FLIGHT, FetchedKeys, RefreshPolicy
 from keyfence.errors import Throttled
 from tests.fakes.clock import ManualClock
-
-from .fake_source import FakeSource
-from .identity_provider import jwk, private_key
+from tests.fakes.identity_provider import jwk, private_key
+from tests.fakes.jwks_source import FakeSource
 
 OLD = jwk(private_key("ES256", "old"), "old")
 NEW = jwk(private_key("ES256", "new"), "new")

@@ -12,10 +12,9 @@ from keyfence.auth.tenant_issuers import ABSENT_FOR, BETWEEN_EARLY_LOOKS, MAX_AG
 from keyfence.errors import Internal, Throttled
 from keyfence_iam.token_bucket import call_budget
 from tests.fakes.clock import ManualClock
-
-from .control_plane import ControlPlane, Kept, Sleeper, unpublished
-from .fake_source import FakeSource
-from .identity_provider import jwk, private_key
+from tests.fakes.identity_provider import jwk, private_key
+from tests.fakes.jwks_source import FakeSource
+from tests.fakes.tenant_issuer_register import ControlPlane, Kept, Sleeper, unpublished
 
 A1, A10 = "https://id.example/a1", "https://id.example/a10"
 OLD = jwk(private_key("ES256", "old"), "old")

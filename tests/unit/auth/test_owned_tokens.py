@@ -11,9 +11,8 @@ from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Internal, Unauthenticated
 from keyfence_iam.token_bucket import call_budget
 from tests.fakes.clock import ManualClock
-
-from .control_plane import ControlPlane, Sleeper, unpublished
-from .identity_provider import IdentityProvider
+from tests.fakes.identity_provider import IdentityProvider
+from tests.fakes.tenant_issuer_register import ControlPlane, Sleeper, unpublished
 
 A1, A10 = "https://id.example/a1", "https://id.example/a10"
 

@@ -3,8 +3,7 @@
 import pytest
 
 from keyfence.auth.jwks import MalformedJwks, UnusableKey, parse_jwk, parse_jwks_leniently, parse_jwks_strictly
-
-from .identity_provider import Json, jwk, part, private_key
+from tests.fakes.identity_provider import Json, jwk, part, private_key
 
 RSA = jwk(private_key("RS256"), "rsa")
 P256 = jwk(private_key("ES256"), "p256")

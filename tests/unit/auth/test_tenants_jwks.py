@@ -18,10 +18,9 @@ from keyfence.auth.http_get import BOUNDS, MAX_BODY, FetchLimits
 from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.key_sets import MAX_KEYS, JwksFetcher, JwksUnavailable, JwksUrl
 from keyfence.errors import Throttled
-
-from .certificates import Authority
-from .identity_provider import IdentityProvider, jwk, private_key
-from .jwks_server import JwksServer, serving
+from tests.fakes.identity_provider import IdentityProvider, jwk, private_key
+from tests.fakes.jwks_server import JwksServer, serving
+from tests.fakes.tls import Authority
 
 NAME = "id.acme.example"
 LOOPBACK = "127.0.0.1"

@@ -9,9 +9,9 @@ from keyfence.auth.token import CLOCK_SKEW, principal_from
 from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
 from tests.fakes.clock import ManualClock
+from tests.fakes.identity_provider import URL, IdentityProvider, jwk, private_key
+from tests.fakes.jwks_source import FakeSource
 
-from .fake_source import FakeSource
-from .identity_provider import URL, IdentityProvider, jwk, private_key
 from .test_tokens import refusal
 
 PACE = RefreshPolicy()

@@ -5,8 +5,8 @@ import pytest
 from keyfence.auth.principal import Principal, Role
 from keyfence.auth.token import CLOCK_SKEW, MAX_TOKEN_LIFETIME
 from keyfence.auth.verifier import TokenVerifier
+from tests.fakes.identity_provider import IdentityProvider
 
-from .identity_provider import IdentityProvider
 from .test_tokens import refusal
 
 Tenants = TokenVerifier[Principal]

@@ -12,8 +12,7 @@ from keyfence.auth.token import principal_from
 from keyfence.auth.verifier import TokenVerifier
 from keyfence.errors import Unauthenticated
 from tests.fakes.clock import ManualClock
-
-from .identity_provider import IdentityProvider, part
+from tests.fakes.identity_provider import IdentityProvider, part
 
 CLOCK = ManualClock(1_800_000_000.0)
 PROVIDERS = {name: IdentityProvider(CLOCK, algorithm=name) for name in ("RS256", "ES256", "EdDSA")}

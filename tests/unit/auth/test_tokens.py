@@ -13,8 +13,7 @@ from keyfence.errors import Unauthenticated
 from keyfence.settings import IssuerSettings, Settings
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
-
-from .identity_provider import URL, IdentityProvider, jwk, part, private_key, signed
+from tests.fakes.identity_provider import URL, IdentityProvider, jwk, part, private_key, signed
 
 Tenants = TokenVerifier[Principal]
 

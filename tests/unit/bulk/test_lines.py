@@ -11,8 +11,7 @@ from keyfence.bulk.importer import MAX_PROBLEMS, ParsedLine, check_lines, parse_
 from keyfence.bulk.lines import MAX_LINE_BYTES, BadLines, LineError
 from keyfence.domains.orders.model import IN_BIN
 from keyfence.domains.orders.recycle_bin import DETAIL_TTL_MARGIN
-
-from .samples import AT, CUS, HISTORY, KINDS, LINES, ORD, PRD, changed, encoded, event, record
+from tests.data.bulk_lines import AT, CUS, HISTORY, KINDS, LINES, ORD, PRD, changed, encoded, event, record
 
 FULL = "2026-11-02T09:30:00.000000Z"
 ITEM = {"productId": PRD, "sku": "PEN", "quantity": 3, "unitPrice": "1.10"}

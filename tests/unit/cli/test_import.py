@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.bulk.samples import LINES, encoded
+from tests.data.bulk_lines import LINES, encoded
 
 from .conftest import Run, refusal
 

@@ -16,7 +16,7 @@ from keyfence.domains.categories.model import (
     outcome,
 )
 from keyfence.errors import BadInput
-from tests.unit.store.bookshop import OPENING
+from tests.data.bookshop import OPENING
 
 PATHS = st.lists(st.sampled_from(["a", "ab", "#"]), min_size=1, max_size=4).map(tuple)
 

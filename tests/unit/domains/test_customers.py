@@ -12,7 +12,7 @@ from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId
-from tests.unit.store.bookshop import OPENING
+from tests.data.bookshop import OPENING
 
 ACME = Fence.for_tenant(TenantId("acme"))
 

@@ -22,8 +22,8 @@ from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId
-from tests.unit.store.bookshop import OPENING
-from tests.unit.store.models import models
+from tests.data.bookshop import OPENING
+from tests.data.model_strategies import models
 
 ACME = Fence.for_tenant(TenantId("acme"))
 

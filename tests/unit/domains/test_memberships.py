@@ -17,9 +17,9 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.ids import new_id
 from keyfence_iam.credentials import Credentials
-from tests.unit.store.bookshop import OPENING
-from tests.unit.store.scripted import table
-from tests.unit.store.shelves import Shelves
+from tests.data.bookshop import OPENING
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 
 GROUP, USER = GroupId(new_id("grp")), MemberId(new_id("usr"))
 

@@ -39,8 +39,8 @@ from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.writes import Write
 from keyfence_iam.tenant import TenantId
+from tests.data.bookshop import OPENING
 from tests.tier import examples
-from tests.unit.store.bookshop import OPENING
 
 ACME = Fence.for_tenant(TenantId("acme"))
 END = {OrderStatus.DELIVERED, OrderStatus.CANCELLED}

@@ -23,7 +23,7 @@ from keyfence.domains.orders.line_items import (
 )
 from keyfence.domains.orders.model import CustomerId, OrderId
 from keyfence.errors import BadInput
-from tests.unit.store.bookshop import OPENING
+from tests.data.bookshop import OPENING
 
 ANN, PEN, ID = CustomerId("cus_ann"), ProductId("prd_pen"), OrderId("ord_1")
 prices = st.decimals(0, Decimal("9999999999999.99"), places=2)

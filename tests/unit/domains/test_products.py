@@ -23,7 +23,7 @@ from keyfence.errors import BadInput
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId
-from tests.unit.store.bookshop import OPENING
+from tests.data.bookshop import OPENING
 
 ACME = Fence.for_tenant(TenantId("acme"))
 PRICES = st.decimals(0, HIGHEST_PRICE, places=2)

@@ -9,7 +9,7 @@ from keyfence.errors import BadInput
 from keyfence.graphql.query_cost import CostExpression, PageSize, check_cost, cost_of_operation
 from keyfence.graphql.query_limits import QueryLimits
 from keyfence.graphql.selections import fragments_of
-from tests.unit.graphql.bookshop import bookshop
+from tests.unit.graphql.bookshop_schema import bookshop
 
 LIMITS = QueryLimits()
 

@@ -11,7 +11,7 @@ from keyfence.graphql import document_cache as module
 from keyfence.graphql.document_cache import DocumentCache
 from keyfence.graphql.errors import InvalidRequest
 from keyfence.graphql.query_limits import QueryLimits
-from tests.unit.graphql.bookshop import bookshop
+from tests.unit.graphql.bookshop_schema import bookshop
 
 LIST = "{ books { edges { node { title } } } }"
 

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from keyfence.graphql.errors import Rendered
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
-from tests.unit.graphql.bookshop import SECRET, bookshop
+from tests.unit.graphql.bookshop_schema import SECRET, bookshop
 
 executor = GraphQLExecutor(bookshop)
 

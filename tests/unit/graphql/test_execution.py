@@ -8,7 +8,7 @@ from graphql import OperationType, get_introspection_query
 from keyfence.graphql.errors import InvalidRequest, Rendered
 from keyfence.graphql.executor import Answer, GraphQLExecutor, GraphQLRequest
 from keyfence.graphql.query_limits import QueryLimits
-from tests.unit.graphql.bookshop import bookshop
+from tests.unit.graphql.bookshop_schema import bookshop
 
 BAD = {"code": "BAD_USER_INPUT"}
 

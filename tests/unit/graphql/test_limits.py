@@ -7,7 +7,7 @@ from keyfence.errors import BadInput
 from keyfence.graphql.document_cache import DocumentCache
 from keyfence.graphql.errors import InvalidRequest
 from keyfence.graphql.query_limits import QueryLimits, check_document, check_text
-from tests.unit.graphql.bookshop import bookshop
+from tests.unit.graphql.bookshop_schema import bookshop
 
 LIMITS = QueryLimits()
 

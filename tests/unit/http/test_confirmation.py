@@ -7,8 +7,8 @@ import pytest
 
 from keyfence.errors import Internal, KeyfenceError, Throttled, Unauthenticated
 from keyfence.graphql.executor import RequestInfo
-from tests.unit.http.asking import Answered, post
-from tests.unit.http.shop import TOKEN, endpoint
+from tests.fakes.asgi_client import Answered, post
+from tests.unit.http.bookshop_endpoint import TOKEN, endpoint
 
 LIST = "{ books(first: 1) { edges { node { title } } } }"
 ADD = 'mutation { add(book: {title: "x"}) { title } }'

@@ -6,8 +6,8 @@ import pytest
 from keyfence.errors import Internal, KeyfenceError, Throttled
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.response import HttpResponse
-from tests.unit.http.asking import GRAPHQL, JSON, ask, post
-from tests.unit.http.shop import TOKEN, endpoint
+from tests.fakes.asgi_client import GRAPHQL, JSON, ask, post
+from tests.unit.http.bookshop_endpoint import TOKEN, endpoint
 
 LIST = "query Books { books(first: 2) { edges { node { title } } } }"
 ADD = 'mutation { add(book: {title: "x"}) { title } }'

@@ -8,8 +8,8 @@ from starlette.applications import Starlette
 from keyfence.http.graphiql import CONTENT_SECURITY_POLICY, graphiql_page, graphiql_routes
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
-from tests.unit.http.asking import ask
-from tests.unit.http.shop import endpoint, ready
+from tests.fakes.asgi_client import ask
+from tests.unit.http.bookshop_endpoint import endpoint, ready
 
 HTML = [("accept", "text/html,*/*;q=0.8")]
 PATHS = ("/graphql", "/admin/graphql")

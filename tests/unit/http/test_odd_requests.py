@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.http.asking import GRAPHQL, JSON, Answered, ask, post
-from tests.unit.http.shop import TOKEN, endpoint
+from tests.fakes.asgi_client import GRAPHQL, JSON, Answered, ask, post
+from tests.unit.http.bookshop_endpoint import TOKEN, endpoint
 
 app = endpoint(body_limit=200_000)
 

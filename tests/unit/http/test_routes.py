@@ -6,8 +6,8 @@ from structlog.testing import capture_logs
 
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
-from tests.unit.http.asking import ask, post
-from tests.unit.http.shop import TOKEN, ready, shop
+from tests.fakes.asgi_client import ask, post
+from tests.unit.http.bookshop_endpoint import TOKEN, ready, shop
 
 SECRET = "the password is swordfish"
 

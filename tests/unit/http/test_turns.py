@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 
 from keyfence.errors import Throttled
 from keyfence.graphql.executor import RequestInfo
-from tests.unit.http.asking import Answered, post
-from tests.unit.http.shop import TOKEN, BookshopApi, endpoint, shop
+from tests.fakes.asgi_client import Answered, post
+from tests.unit.http.bookshop_endpoint import TOKEN, BookshopApi, endpoint, shop
 
 LIST = "{ books(first: 1) { edges { node { title } } } }"
 ADD = 'mutation { add(book: {title: "x"}) { title } }'
@@ -110,7 +110,7 @@ async def test_refusals_for_speed_leave_no_line_each_and_are_counted_all_the_sam
         assert [line["event"] for line in lines] == []
         assert (await post(shop(), {"query": LIST}, authorization=TOKEN)).status == 200
     assert [line["event"] for line in lines] == ["request"]
-    from tests.unit.http.asking import ask
+    from tests.fakes.asgi_client import ask
 
     assert b'keyfence_http_requests_total{status="429"} 1' in (await ask(refusing, path="/metrics")).body
 

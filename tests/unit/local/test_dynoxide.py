@@ -10,9 +10,9 @@ import pytest
 from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide import DATABASE, Dynoxide
 from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing
+from tests.unit.local.engine_tables import create_table, tables
 
 from .conftest import Start, quiet
-from .dynamodb import create_table, tables
 
 
 def test_it_answers_and_says_that_it_keeps_data(engine: Dynoxide) -> None:

@@ -9,9 +9,9 @@ from ulid import ULID
 
 from keyfence.local.engines import moto
 from keyfence.local.engines.engine import EngineMissing
+from tests.unit.local.engine_tables import client, create_table, tables
 
 from .conftest import quiet
-from .dynamodb import client, create_table, tables
 
 pytestmark = pytest.mark.engine
 

@@ -9,7 +9,7 @@ from keyfence.jobs.rekey import UnreadableItem, differing_index_keys
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence_iam.tenant import TenantId
-from tests.engine.migrating import user
+from tests.engine.rekey_run import user
 from tests.fakes.shard_maps import even_shards
 
 FENCE = Fence.for_tenant(TenantId("acme"))

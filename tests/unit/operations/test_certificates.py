@@ -19,7 +19,7 @@ from keyfence.jobs.offboard.certificate import (
     verify_certificate,
 )
 from keyfence.local.data_directory import signing_key
-from tests.unit.operations.leaver import OTHER, SIGNER, certified
+from tests.unit.operations.sample_export import OTHER, SIGNER, certified
 
 
 @pytest.fixture

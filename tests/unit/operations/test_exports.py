@@ -23,7 +23,7 @@ from keyfence.jobs.offboard.export_file import (
     verify_line,
 )
 from keyfence.store.codec import Item
-from tests.unit.operations.leaver import EXPORT, SIGNER, certified, item, written
+from tests.unit.operations.sample_export import EXPORT, SIGNER, certified, item, written
 
 Tampering = Callable[[list[bytes]], list[bytes]]
 

@@ -7,10 +7,9 @@ import pytest
 from keyfence.errors import Forbidden, Throttled
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.errors import DynamoDbError
-
-from .bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters
-from .scripted import NAME, PATIENCE, Scripted, table
-from .shelves import Shelves
+from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import NAME, PATIENCE, Scripted, table
 
 KEYS = [{"id": f"b{number}"} for number in range(250)]
 

@@ -11,8 +11,7 @@ from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import ERROR_RULES, DynamoDbError
 from keyfence_iam.credentials import Credentials
-
-from .scripted import CREDENTIALS, NAME, PATIENCE, Scripted, credentials
+from tests.fakes.scripted_dynamodb import CREDENTIALS, NAME, PATIENCE, Scripted, credentials
 
 RETRYABLE = sorted(code for code, meaning in ERROR_RULES.items() if meaning.retryable)
 FINAL = sorted(code for code, meaning in ERROR_RULES.items() if not meaning.retryable)

@@ -14,10 +14,9 @@ from keyfence.store.entity import INDEXES, Entity, Index, key_names
 from keyfence.store.key_template import KeyField
 from keyfence.store.keys import Fence, TenantKey
 from keyfence_iam.tenant import TenantId
+from tests.data.model_strategies import models
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
-
-from .models import models
 
 ENTITIES = list(load_domains().entities)
 INDEXED = [(entity, index) for entity in ENTITIES for index in entity.keys if index != "table"]

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.store.codec import attribute_name, decode_model, encode, encode_model
-
-from .models import TEXT, TIMES, models
+from tests.data.model_strategies import TEXT, TIMES, models
 
 Sku = NewType("Sku", str)
 

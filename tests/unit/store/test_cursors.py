@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.cursor import CursorCodec, CursorPosition, CursorScope
-
-from .models import TEXT
+from tests.data.model_strategies import TEXT
 
 SCOPE = CursorScope("TENANT#acme#", "User|gsi2|asc", "{}")
 PLACE = CursorPosition("2026-11-16T00:00:00.000000Z#usr_1", "USER#usr_1", "PROFILE")

@@ -12,9 +12,8 @@ from keyfence.store.entity import BadEntity, Entity, Query, entity
 from keyfence.store.keys import ControlKey, Fence, TenantKey
 from keyfence.store.shards import UNSHARDED, Shard
 from keyfence_iam.tenant import TenantId
-
-from .bookshop import OPENING, Book, book, books, chapter, chapters
-from .models import models
+from tests.data.bookshop import OPENING, Book, book, books, chapter, chapters
+from tests.data.model_strategies import models
 
 ACME = Fence.for_tenant(TenantId("acme"))
 TABLE = TenantKey("BOOK#{id}", "METADATA")

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from keyfence.store.codec import encode
 from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals, present, size_below
-
-from .interpreter import holds, placeholders, updated
-from .models import TEXT
+from tests.data.model_strategies import TEXT
+from tests.fakes.expressions import holds, placeholders, updated
 
 PATHS = st.lists(TEXT, min_size=1, max_size=3).map(tuple)
 CONDITIONS = st.one_of(

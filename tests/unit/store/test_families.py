@@ -4,10 +4,9 @@ import pytest
 
 from keyfence.store.entity import BadEntity, ItemCollection, entity
 from keyfence.store.keys import TenantKey
-
-from .bookshop import Book, book, book_with_chapters, books, chapter, chapters, chapters_of_book
-from .scripted import table
-from .shelves import Shelves
+from tests.data.bookshop import Book, book, book_with_chapters, books, chapter, chapters, chapters_of_book
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 
 
 @pytest.mark.parametrize(("kept", "first", "more"), [(0, 2, False), (2, 2, False), (3, 2, True), (9, 2, True)])

@@ -18,12 +18,11 @@ from keyfence.store.writes import put
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
+from tests.data.bookshop import book, book_by_id, books, oldest_books
 from tests.fakes.clock import ManualClock
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
-
-from .bookshop import book, book_by_id, books, oldest_books
-from .scripted import table
-from .shelves import Shelves
 
 
 def held(shelves: Shelves, home: TenantLocation, clock: ManualClock) -> Table:

@@ -10,9 +10,8 @@ from keyfence.store.key_template import BadTemplate
 from keyfence.store.keys import ControlKey, Fence, KeyPair, TenantKey
 from keyfence.store.shards import UNSHARDED, Shard
 from keyfence_iam.tenant import TENANT_ID_PATTERN, TenantId, tenant_key_prefix
+from tests.data.model_strategies import TEXT
 from tests.fakes.shard_maps import even_shards
-
-from .models import TEXT
 
 ACME = Fence.for_tenant(TenantId("acme"))
 TENANTS = st.from_regex(TENANT_ID_PATTERN, fullmatch=True).map(TenantId)

@@ -7,11 +7,10 @@ import pytest
 
 from keyfence.store.shards import MoveDirection, ShardCounts, ShardMap
 from tests.benchmarks.lists import kept, walked
+from tests.data.bookshop import OPENING, Book, book, books, newest_books
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
-
-from .bookshop import OPENING, Book, book, books, newest_books
-from .scripted import table
-from .shelves import Shelves
 
 FIRST = 20
 

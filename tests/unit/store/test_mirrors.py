@@ -20,10 +20,9 @@ from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.tables import Tables
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from keyfence_iam.sts.session_spec import TableAccess
-
-from .bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
-from .cabinet import ACME, DUAL, POOLED, SILO, SILOED, SWITCHED, Cabinet, Open, handle
-from .scripted import KEY, NAME
+from tests.data.bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
+from tests.fakes.scripted_dynamodb import KEY, NAME
+from tests.fakes.two_table_dynamodb import ACME, DUAL, POOLED, SILO, SILOED, SWITCHED, Cabinet, Open, handle
 
 ONE = book("b1", tags=frozenset({"new"}))
 TALLIED = Count(name="door", part="p", created_at=OPENING, updated_at=OPENING)

@@ -14,10 +14,9 @@ from keyfence.store.expressions import UpdateExpression, absent, present
 from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
-
-from .bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
-from .cabinet import DUAL, POOLED, SILO, SWITCHED, Cabinet, Items, backfilled, handle
-from .scripted import NAME
+from tests.data.bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
+from tests.fakes.scripted_dynamodb import NAME
+from tests.fakes.two_table_dynamodb import DUAL, POOLED, SILO, SWITCHED, Cabinet, Items, backfilled, handle
 
 Step = tuple[str, int, int]
 KINDS = ("put", "make", "revise", "tag", "shelve", "place", "delete", "tally", "chapter", "all")

@@ -16,13 +16,24 @@ from keyfence.store.shards import MAX_SHARDS, MoveDirection, ShardCounts, ShardM
 from keyfence.store.table import Table
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
+from tests.data.bookshop import (
+    OPENING,
+    Book,
+    Count,
+    Visit,
+    book,
+    books,
+    count_by_name,
+    counts,
+    newest_books,
+    oldest_books,
+)
+from tests.data.bookshop import visits as visit_entity
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
-from .bookshop import OPENING, Book, Count, Visit, book, books, count_by_name, counts, newest_books, oldest_books
-from .bookshop import visits as visit_entity
-from .scripted import table
-from .shelves import Shelves
 from .test_pages import in_order, walked
 
 ACME = Fence.for_tenant(TenantId("acme"))

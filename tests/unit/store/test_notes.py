@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from keyfence.store.writes import ActivityNote, Write, changed_fields, put
-
-from .bookshop import Chapter, book, books, chapter, chapters
-from .scripted import table
-from .shelves import Shelves
+from tests.data.bookshop import Chapter, book, books, chapter, chapters
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 
 
 def journal(note: ActivityNote) -> Write[Chapter]:

@@ -5,10 +5,9 @@ from datetime import timedelta
 import pytest
 
 from keyfence.errors import BadInput
-
-from .bookshop import OPENING, book, books, books_of_shelf, newest_books, noted_books, oldest_books
-from .scripted import table
-from .shelves import Shelves
+from tests.data.bookshop import OPENING, book, books, books_of_shelf, newest_books, noted_books, oldest_books
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 
 
 async def test_a_list_by_month_goes_on_from_any_day_of_it() -> None:

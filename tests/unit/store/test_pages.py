@@ -13,10 +13,7 @@ from keyfence.store.entity import Query
 from keyfence.store.keys import KeyPair
 from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.store.table import Table
-from tests.fakes.shard_maps import even_shards
-from tests.tier import examples
-
-from .bookshop import (
+from tests.data.bookshop import (
     Book,
     book,
     books,
@@ -27,9 +24,11 @@ from .bookshop import (
     newest_books,
     oldest_books,
 )
-from .models import TEXT
-from .scripted import PATIENCE, table
-from .shelves import Shelves
+from tests.data.model_strategies import TEXT
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import PATIENCE, table
+from tests.fakes.shard_maps import even_shards
+from tests.tier import examples
 
 IDS = [f"b{number:02d}" for number in range(30)]
 SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=25)

@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 
 from keyfence.store.key_template import BadTemplate, KeyTemplate
 from keyfence.store.keys import TenantKey, ValueRange
-
-from .bookshop import OPENING, Section, sections, subtree
-from .models import TEXT
-from .scripted import table
-from .shelves import Shelves
+from tests.data.bookshop import OPENING, Section, sections, subtree
+from tests.data.model_strategies import TEXT
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 
 NAMES = st.lists(TEXT.filter(bool), min_size=1, max_size=4).map(tuple)
 

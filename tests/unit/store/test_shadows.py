@@ -12,10 +12,9 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.table import Table
 from keyfence.store.writes import put
-
-from .bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books
-from .cabinet import DUAL, SHADOW, SILO, Cabinet, handle
-from .scripted import NAME
+from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books
+from tests.fakes.scripted_dynamodb import NAME
+from tests.fakes.two_table_dynamodb import DUAL, SHADOW, SILO, Cabinet, handle
 
 
 class Told(list[tuple[str, str]]):

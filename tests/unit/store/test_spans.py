@@ -11,12 +11,11 @@ from keyfence.errors import BadInput
 from keyfence.store.entity import BadEntity
 from keyfence.store.keys import ValueRange
 from keyfence.store.table import Table
+from tests.data.bookshop import OPENING, Book, book, books, books_of_days, chapter, chapters, numbered_chapters
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
-
-from .bookshop import OPENING, Book, book, books, books_of_days, chapter, chapters, numbered_chapters
-from .scripted import table
-from .shelves import Shelves
 
 DAYS = st.none() | st.integers(0, 6)
 BOOKS = st.lists(st.builds(book, st.sampled_from("abcdefghij"), st.integers(0, 6)), unique_by=lambda one: one.id)

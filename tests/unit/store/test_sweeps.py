@@ -9,7 +9,7 @@ from keyfence.store.keys import Fence
 from keyfence.store.raw_items import delete_items
 from keyfence.store.scan import TableScan
 from keyfence_iam.tenant import parse_tenant_id
-from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials, table
+from tests.fakes.scripted_dynamodb import NAME, PATIENCE, Scripted, credentials, table
 
 ACME = Fence.for_tenant(parse_tenant_id("acme"))
 EMPTY = {"Items": [], "Count": 0, "ScannedCount": 3}

@@ -19,10 +19,9 @@ from keyfence.store.tables import Tables
 from keyfence.store.writes import StaleWrite, delete, put, update_attributes
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
-
-from .bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
-from .scripted import KEY, NAME, PATIENCE, Scripted, credentials, table
-from .shelves import Shelves
+from tests.data.bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import KEY, NAME, PATIENCE, Scripted, credentials, table
 
 MEMBER = (put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),)
 

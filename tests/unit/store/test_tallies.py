@@ -3,11 +3,10 @@
 import pytest
 
 from keyfence.store.writes import increment
+from tests.data.bookshop import OPENING, Count, book, books, count_by_name, counts
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
-
-from .bookshop import OPENING, Count, book, books, count_by_name, counts
-from .scripted import table
-from .shelves import Shelves
 
 
 def part(name: str, number: int) -> Count:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from keyfence.errors import BadInput
 from keyfence.store.key_template import KeyTemplate
 from keyfence.store.timestamps import timestamp_text
-
-from .models import TIMES, ZONES
+from tests.data.model_strategies import TIMES, ZONES
 
 
 def rendered(template: str, **values: object) -> str:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from keyfence.errors import BadInput
 from keyfence.store.key_template import BadTemplate, KeyTemplate
-
-from .models import TEXT, cuts
+from tests.data.model_strategies import TEXT, cuts
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -14,12 +14,11 @@ from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import page_over_time_buckets
+from tests.data.bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
-
-from .bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
-from .scripted import table
-from .shelves import Shelves
 
 ALWAYS = ValueRange()
 OLDEST, NEWEST = OPENING, OPENING + timedelta(days=70)

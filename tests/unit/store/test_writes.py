@@ -14,11 +14,10 @@ from keyfence.store.expressions import UpdateExpression, absent, equals
 from keyfence.store.keys import Fence
 from keyfence.store.writes import StaleWrite, Write, check, delete, put, update_attributes, update_model
 from keyfence_iam.tenant import TenantId
+from tests.data.bookshop import OPENING, Book, book, books
+from tests.data.model_strategies import models
+from tests.fakes.expressions import holds, placeholders, updated
 from tests.fakes.shard_maps import even_shards
-
-from .bookshop import OPENING, Book, book, books
-from .interpreter import holds, placeholders, updated
-from .models import models
 
 ACME = Fence.for_tenant(TenantId("acme"))
 SHARDS = even_shards({"books": 8})

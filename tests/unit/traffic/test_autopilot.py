@@ -27,10 +27,9 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
-from tests.unit.store.scripted import KEY, NAME, credentials
-from tests.unit.store.shelves import Shelves
-
-from .clock import ACME, START
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.scripted_dynamodb import KEY, NAME, credentials
+from tests.unit.traffic.sample_partitions import ACME, START
 
 COLLECTIONS = load_domains().entities.collections
 

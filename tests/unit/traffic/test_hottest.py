@@ -7,8 +7,7 @@ from keyfence.hot_partitions.hottest import MOST, CollectionMatcher, HotPartitio
 from keyfence.hot_partitions.partition_load import Partition, from_json, to_json
 from keyfence_iam.dynamodb.traffic_window import TrafficWindow
 from tests.fakes.clock import ManualClock
-
-from .clock import ACME, START, open_orders
+from tests.unit.traffic.sample_partitions import ACME, START, open_orders
 
 NAMING = CollectionMatcher.of(load_domains().entities)
 PRODUCT = Partition(ACME, "table", "TENANT#acme#PRODUCT#prd_1")

@@ -13,9 +13,9 @@ from keyfence.store.entity import Entity, Index
 from keyfence.store.keys import Fence, TenantKey
 from keyfence.store.shards import MAX_SHARDS
 from keyfence_iam.tenant import TenantId
+from tests.data.model_strategies import models
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
-from tests.unit.store.models import models
 
 COLLECTIONS = load_domains().entities.collections.shards
 NAMING = CollectionMatcher.of(load_domains().entities)

@@ -14,9 +14,8 @@ from keyfence.store.location import TenantLocation
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts, TrafficWindow
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
-from tests.unit.store.scripted import NAME, PATIENCE, Scripted, credentials
-
-from .clock import ACME, START, open_orders
+from tests.fakes.scripted_dynamodb import NAME, PATIENCE, Scripted, credentials
+from tests.unit.traffic.sample_partitions import ACME, START, open_orders
 
 BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
 CUSTOMER = Partition(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)

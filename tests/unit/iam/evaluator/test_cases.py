@@ -10,8 +10,7 @@ from keyfence_iam.evaluator.decision import Allowed, Decision
 from keyfence_iam.evaluator.evaluate import Policies, evaluate, evaluate_trust
 from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
 from keyfence_iam.policy import parse_policy
-
-from .cases import Case, cases
+from tests.unit.iam.evaluator.json_cases import Case, cases
 
 CASES = cases()
 LINES = [case for case in CASES if case.decided_by_line]

@@ -12,8 +12,18 @@ from keyfence_iam.lint import Finding, lint, lint_text
 from keyfence_iam.lint.statement import LintRule
 from keyfence_iam.policy import DocumentKind, parse_policy
 from keyfence_iam.tenant import tenant_key_prefix
-
-from .samples import GOOD, HOLES, OWN, TABLE, fenced, granting, policy, statement, trust, trusting
+from tests.unit.iam.lint.sample_policies import (
+    GOOD,
+    HOLES,
+    OWN,
+    TABLE,
+    fenced,
+    granting,
+    policy,
+    statement,
+    trust,
+    trusting,
+)
 
 
 def found(document: dict[str, Any], kind: DocumentKind | None = None) -> list[str]:

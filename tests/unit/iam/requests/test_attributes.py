@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from keyfence_iam.authorization import UnsupportedRequest
-
-from .asking import KEY, attributes, one, s
+from tests.unit.iam.requests.sample_table import KEY, attributes, one, s
 
 NAMES = {"#a": "alias", "#d": "dotted.name", "#s": "status"}
 VALUES = {":v": s("v"), ":w": s("w")}

@@ -8,8 +8,7 @@ import pytest
 
 from keyfence_iam.authorization import ArnScope, UnsupportedRequest, authorizations_for
 from keyfence_iam.evaluator.request import AuthorizationRequest
-
-from .asking import PLACE, STREAM, TABLE, asked
+from tests.unit.iam.requests.sample_table import PLACE, STREAM, TABLE, asked
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from keyfence_iam.authorization import UnsupportedRequest, index_keys_written
-
-from .asking import KEY, KEYS, TABLE, s
+from tests.unit.iam.requests.sample_table import KEY, KEYS, TABLE, s
 
 AT = {"TableName": "keyfence"}
 ITEM = {**KEY, "GSI1PK": s("foreign"), "country": s("NL"), "town": s("Delft"), "email": s("e")}

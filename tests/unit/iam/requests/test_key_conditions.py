@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.authorization import UnsupportedRequest
-
-from .asking import leading, one, s
+from tests.unit.iam.requests.sample_table import leading, one, s
 
 NAMES = {"#p": "PK", "#q": "PK", "#s": "SK"}
 VALUES = {

@@ -14,8 +14,7 @@ from keyfence_iam.authorization import (
     index_keys_written,
     tables_needed,
 )
-
-from .asking import KEY, KEYS, PLACE, STREAM, TABLE, s
+from tests.unit.iam.requests.sample_table import KEY, KEYS, PLACE, STREAM, TABLE, s
 
 NAMES = {"ExpressionAttributeNames": {"#p": "PK"}, "ExpressionAttributeValues": {":v": s("x")}}
 AT = {"TableName": "keyfence"}

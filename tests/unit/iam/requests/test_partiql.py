@@ -10,8 +10,7 @@ from keyfence_iam.authorization import UnsupportedRequest
 from keyfence_iam.dynamodb.expressions.grammar import LiteralValue
 from keyfence_iam.dynamodb.expressions.partiql import parse_statement, possible_partitions
 from keyfence_iam.evaluator.request import AuthorizationRequest
-
-from .asking import OTHER, TABLE, asked, attributes, leading, of, s
+from tests.unit.iam.requests.sample_table import OTHER, TABLE, asked, attributes, leading, of, s
 
 
 def execute(text: str, *parameters: Any) -> AuthorizationRequest:

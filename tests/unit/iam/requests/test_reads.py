@@ -3,8 +3,7 @@
 import pytest
 
 from keyfence_iam.authorization import UnsupportedRequest
-
-from .asking import KEY, OTHER, OWN, TABLE, asked, attributes, leading, of, one, s
+from tests.unit.iam.requests.sample_table import KEY, OTHER, OWN, TABLE, asked, attributes, leading, of, one, s
 
 EQUALS = {"KeyConditionExpression": "PK = :pk", "ExpressionAttributeValues": {":pk": s(OWN)}}
 

@@ -3,8 +3,7 @@
 import pytest
 
 from keyfence_iam.authorization import UnsupportedRequest
-
-from .asking import KEY, TABLE, asked, leading, of, one, s
+from tests.unit.iam.requests.sample_table import KEY, TABLE, asked, leading, of, one, s
 
 
 def test_indexes_is_passed_on_as_the_consumed_capacity() -> None:

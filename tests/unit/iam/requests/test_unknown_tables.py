@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from keyfence_iam.authorization import TableSchema, UnknownTable, UnsupportedRequest, authorizations_for, tables_needed
-
-from .asking import KEY, KEYS, PLACE, TABLE, leading, s
+from tests.unit.iam.requests.sample_table import KEY, KEYS, PLACE, TABLE, leading, s
 
 FOREIGN = "arn:aws:dynamodb:eu-west-1:999999999999:table/keyfence"
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from keyfence_iam.authorization import UnsupportedRequest
-
-from .asking import KEY, OTHER, OWN, TABLE, asked, attributes, leading, of, one, s
+from tests.unit.iam.requests.sample_table import KEY, OTHER, OWN, TABLE, asked, attributes, leading, of, one, s
 
 ITEM = {**KEY, "email": s("a@b"), "GSI1PK": s("TENANT#globex#EMAIL#a@b")}
 WRITES: dict[str, dict[str, Any]] = {

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .scripted import Scene, scene
+from tests.fakes.sts import Scene, scene
 
 
 @pytest.fixture

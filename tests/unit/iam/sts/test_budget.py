@@ -4,8 +4,7 @@ import pytest
 
 from keyfence_iam.sts.session_spec import SessionThrottled
 from keyfence_iam.token_bucket import call_budget
-
-from .scripted import Scene, reads, scene
+from tests.fakes.sts import Scene, reads, scene
 
 
 async def crowd(stage: Scene) -> None:

@@ -10,8 +10,7 @@ from keyfence_iam.sts.session_spec import (
     suspender_session,
 )
 from keyfence_iam.tenant import TenantId
-
-from .scripted import Scene, reads, writes
+from tests.fakes.sts import Scene, reads, writes
 
 A1 = TenantId("a1")
 

@@ -4,8 +4,7 @@ import pytest
 
 from keyfence_iam.sts.session_spec import SessionThrottled, SessionUnavailable, StsConnectionLost
 from keyfence_iam.token_bucket import call_budget
-
-from .scripted import Scene, reads, scene
+from tests.fakes.sts import Scene, reads, scene
 
 
 @pytest.mark.parametrize("begins", range(0, 900, 45))

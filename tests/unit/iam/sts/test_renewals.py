@@ -5,8 +5,7 @@ from itertools import pairwise
 import pytest
 
 from keyfence_iam.sts.refresh import RefreshSchedule
-
-from .scripted import Scene, reads, scene
+from tests.fakes.sts import Scene, reads, scene
 
 
 async def test_the_session_in_hand_goes_on_being_handed_out_while_it_is_renewed(stage: Scene) -> None:

@@ -7,8 +7,7 @@ import pytest
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import SessionThrottled
 from keyfence_iam.token_bucket import call_budget
-
-from .scripted import Scene, reads, scene, writes
+from tests.fakes.sts import Scene, reads, scene, writes
 
 ACME = reads("acme")
 

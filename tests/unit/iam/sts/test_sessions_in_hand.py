@@ -13,8 +13,7 @@ from keyfence_iam.sts.session_spec import (
     tenant_session,
 )
 from keyfence_iam.tenant import InvalidTenantId, TenantId
-
-from .scripted import Scene, reads, scene, writes
+from tests.fakes.sts import Scene, reads, scene, writes
 
 NEIGHBOURS = [
     *(want(tenant) for tenant in ("a1", "a10", "a1-0", "tenant-read", "read-only") for want in (reads, writes)),

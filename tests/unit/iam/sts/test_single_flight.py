@@ -8,8 +8,7 @@ import pytest
 
 from keyfence_iam.sts.refresh import RefreshSchedule
 from keyfence_iam.sts.session_spec import SessionUnavailable
-
-from .scripted import Scene, reads, scene, writes
+from tests.fakes.sts import Scene, reads, scene, writes
 
 
 async def waiting(stage: Scene, number: int) -> list["asyncio.Task[str]"]:

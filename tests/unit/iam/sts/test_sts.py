@@ -24,8 +24,7 @@ from keyfence_iam.sts.session_spec import (
     tenant_session,
 )
 from keyfence_iam.tenant import TenantId
-
-from .scripted import reads
+from tests.fakes.sts import reads
 
 ROLES = "arn:aws:iam::123456789012:role/keyfence-"
 ISSUED = {

@@ -13,7 +13,7 @@ from keyfence_iam.suspension import SuspensionFailed, TenantSuspension, TooManyS
 from keyfence_iam.suspension.client import POLICY_NAME
 from keyfence_iam.suspension.policy import deny_tenants_policy
 from keyfence_iam.tenant import InvalidTenantId, TenantId
-from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, gate, put, suspender
+from tests.unit.iam.gate.inline.engineless_gate import DENY, READ, WRITE, became, gate, put, suspender
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 MANY = [TenantId(f"tenant-with-a-rather-long-id-{number:03}") for number in range(1000)]

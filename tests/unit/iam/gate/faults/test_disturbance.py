@@ -4,8 +4,8 @@ import pytest
 
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.gate.gate import Gate
-from tests.unit.iam.gate.server.caller import GET, Reply, exchange, gate_before, process, tenant
-from tests.unit.iam.gate.server.engine import ScriptedEngine
+from tests.unit.iam.gate.server.raw_client import GET, Reply, exchange, gate_before, process, tenant
+from tests.unit.iam.gate.server.scripted_engine import ScriptedEngine
 
 
 def gets(engine: ScriptedEngine) -> int:

@@ -11,7 +11,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policy.document import MAX_INLINE_SIZE
-from tests.unit.iam.gate.inline.desk import DENY, READ, WRITE, became, client, gate, put, refused, suspender
+from tests.unit.iam.gate.inline.engineless_gate import DENY, READ, WRITE, became, client, gate, put, refused, suspender
 
 CALLS = ("put_role_policy", "get_role_policy", "delete_role_policy")
 

@@ -8,8 +8,8 @@ from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from tests.fakes.clock import ManualClock
-from tests.unit.iam.gate.server.caller import GET, TABLE, gate_before, tenant, unfenced
-from tests.unit.iam.gate.server.engine import ScriptedEngine, response
+from tests.unit.iam.gate.server.raw_client import GET, TABLE, gate_before, tenant, unfenced
+from tests.unit.iam.gate.server.scripted_engine import ScriptedEngine, response
 
 KEY = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 READING = PartitionUnits(Partition("keyfence", None, "TENANT#acme#A"), "read", 0.5)

@@ -14,7 +14,7 @@ from botocore.credentials import ReadOnlyCredentials
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from tests.fakes.clock import ManualClock
-from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, Caller, Reply, exchange, gate_before, process, tenant
+from tests.unit.iam.gate.server.raw_client import DEPLOYMENT, GET, Caller, Reply, exchange, gate_before, process, tenant
 
 ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrator")
 

@@ -9,7 +9,7 @@ import pytest
 
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
-from tests.unit.iam.gate.server.caller import (
+from tests.unit.iam.gate.server.raw_client import (
     DEPLOYMENT,
     GET,
     KEY,
@@ -21,7 +21,7 @@ from tests.unit.iam.gate.server.caller import (
     tenant,
     unfenced,
 )
-from tests.unit.iam.gate.server.engine import ScriptedEngine, response, scripted
+from tests.unit.iam.gate.server.scripted_engine import ScriptedEngine, response, scripted
 
 ODD_GET = b' {"TableName":"keyfence" ,\t"Key":{"SK":{"S":"\\u00e4"},"PK":{"S":"TENANT#acme#A"}}}\r\n'
 

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from keyfence_iam.gate.server import MAX_HEADER_BYTES
-from tests.unit.iam.gate.server.caller import GET, exchange, gate_before, raw, tenant
+from tests.unit.iam.gate.server.raw_client import GET, exchange, gate_before, raw, tenant
 
 BEGIN = b"POST / HTTP/1.1\r\nhost: x\r\n"
 

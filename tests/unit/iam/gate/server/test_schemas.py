@@ -8,8 +8,8 @@ import pytest
 from keyfence_iam.authorization import TableSchema, UnsupportedRequest
 from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable
 from keyfence_iam.gate.engine.reads import MAX_AGE_SECONDS, TableSchemaCache
-from tests.unit.iam.gate.server.caller import GET, TABLE, gate_before, tenant, unfenced
-from tests.unit.iam.gate.server.engine import ScriptedEngine, response, scripted, with_table
+from tests.unit.iam.gate.server.raw_client import GET, TABLE, gate_before, tenant, unfenced
+from tests.unit.iam.gate.server.scripted_engine import ScriptedEngine, response, scripted, with_table
 
 KEYS = TableSchema.from_description(TABLE)
 

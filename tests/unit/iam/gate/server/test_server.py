@@ -11,8 +11,8 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.engine.client import InvalidEngineUrl
 from keyfence_iam.gate.gate import Gate, GateStartError
 from keyfence_iam.policy import Policy, Statement
-from tests.unit.iam.gate.server.caller import DEPLOYMENT, GET, KEY, TABLE, Caller, gate_before, process, tenant
-from tests.unit.iam.gate.server.engine import response, scripted, with_table
+from tests.unit.iam.gate.server.raw_client import DEPLOYMENT, GET, KEY, TABLE, Caller, gate_before, process, tenant
+from tests.unit.iam.gate.server.scripted_engine import response, scripted, with_table
 
 NAMES = (b"acme", b"globex")
 NOTHING = Policy(statements=(Statement(effect="Deny", actions=("*",), resources=("*",)),))

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from keyfence_iam.gate.engine.client import EngineAddress, EngineClient, EngineUnreachable, InvalidEngineUrl
-from tests.unit.iam.gate.server.engine import OK, scripted
+from tests.unit.iam.gate.server.scripted_engine import OK, scripted
 
 HEADERS = [(b"content-type", b"application/x-amz-json-1.0"), (b"x-amz-target", b"DynamoDB_20120810.GetItem")]
 BODY = b' {"a" :\t"\xc3\xa4\\u00e4"}\n'

@@ -5,8 +5,7 @@ import pytest
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.sigv4 import SignatureVerifier
-
-from .signing import Times, sessions
+from tests.unit.iam.gate.signature.signed_requests import Times, sessions
 
 
 @pytest.fixture

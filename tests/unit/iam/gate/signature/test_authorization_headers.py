@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.sigv4 import SignatureVerifier
+from tests.unit.iam.gate.signature.signed_requests import (
+    NOW,
+    Times,
+    received,
+    refusal,
+    signed,
+    with_authorization,
+    with_header,
+)
 
-from .signing import NOW, Times, received, refusal, signed, with_authorization, with_header
 from .test_believed import VERIFIER
 
 

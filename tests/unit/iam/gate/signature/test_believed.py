@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.sigv4 import SignatureVerifier
-
-from .signing import NOW, TARGET, Times, sessions, signed
+from tests.unit.iam.gate.signature.signed_requests import NOW, TARGET, Times, sessions, signed
 
 SESSIONS = sessions(Times())
 CREDENTIALS = SESSIONS.issue_service_session("reader").credentials

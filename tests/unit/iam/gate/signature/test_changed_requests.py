@@ -12,8 +12,15 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.sigv4 import SignatureVerifier
 from keyfence_iam.gate.sigv4.verifier import MISMATCH
+from tests.unit.iam.gate.signature.signed_requests import (
+    TARGET,
+    refusal,
+    signed,
+    with_authorization,
+    with_header,
+    without_header,
+)
 
-from .signing import TARGET, refusal, signed, with_authorization, with_header, without_header
 from .test_believed import CREDENTIALS, VERIFIER
 
 

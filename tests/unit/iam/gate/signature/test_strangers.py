@@ -8,8 +8,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.sigv4 import SignatureVerifier
 from keyfence_iam.gate.sigv4.verifier import MISMATCH
-
-from .signing import Times, account, refusal, sessions, signed
+from tests.unit.iam.gate.signature.signed_requests import Times, account, refusal, sessions, signed
 
 INVALID = "The security token included in the request is invalid"
 

@@ -7,7 +7,7 @@ import pytest
 
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
-from tests.unit.iam.gate.server.caller import DEPLOYMENT, Caller, Reply, gate_before, tenant, unfenced
+from tests.unit.iam.gate.server.raw_client import DEPLOYMENT, Caller, Reply, gate_before, tenant, unfenced
 
 OWN, NEIGHBOUR = "TENANT#acme#INDEX", "TENANT#acmecorp#INDEX"
 

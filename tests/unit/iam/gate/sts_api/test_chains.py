@@ -3,8 +3,19 @@
 import pytest
 
 from keyfence_iam.gate.account.session import Session, SessionIssuer
-
-from .people import allow, arn, assume_role, error, new_session, parsed, porter, role, sessions, tagged, trust
+from tests.unit.iam.gate.sts_api.sample_account import (
+    allow,
+    arn,
+    assume_role,
+    error,
+    new_session,
+    parsed,
+    porter,
+    role,
+    sessions,
+    tagged,
+    trust,
+)
 
 CONFLICT = (
     "One of the specified transitive tag keys can't be set because it conflicts with "

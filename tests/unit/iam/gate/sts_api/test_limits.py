@@ -8,9 +8,20 @@ from hypothesis import strategies as st
 
 from keyfence_iam.gate import sts_api
 from keyfence_iam.gate.account.session import SessionIssuer
-
-from .broken import CASES, STATEMENT
-from .people import allow, arn, asking, assume_role, error, new_session, parsed, porter, room, sessions, tagged
+from tests.unit.iam.gate.sts_api.invalid_assume_role import CASES, STATEMENT
+from tests.unit.iam.gate.sts_api.sample_account import (
+    allow,
+    arn,
+    asking,
+    assume_role,
+    error,
+    new_session,
+    parsed,
+    porter,
+    room,
+    sessions,
+    tagged,
+)
 
 ONE = sessions(porter(allow("*")), room())
 CALLER = ONE.issue_service_session("porter").session

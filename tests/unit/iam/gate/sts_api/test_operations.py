@@ -20,8 +20,7 @@ from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import utc_now
 from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
-
-from .people import KEY, asking, parsed, porter, room, sessions
+from tests.unit.iam.gate.sts_api.sample_account import KEY, asking, parsed, porter, room, sessions
 
 if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient

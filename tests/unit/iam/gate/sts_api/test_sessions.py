@@ -13,9 +13,22 @@ from keyfence_iam.gate.account.session import Session, SessionIssuer
 from keyfence_iam.gate.account.session_token import InvalidSessionToken
 from keyfence_iam.policy import Policy
 from keyfence_iam.roles import ROLES
-
-from .people import NOW, ROOT, Times, allow, arn, assume_role, deny, new_session, porter, role, room, tagged, trust
-from .people import sessions as of_roles
+from tests.unit.iam.gate.sts_api.sample_account import (
+    NOW,
+    ROOT,
+    Times,
+    allow,
+    arn,
+    assume_role,
+    deny,
+    new_session,
+    porter,
+    role,
+    room,
+    tagged,
+    trust,
+)
+from tests.unit.iam.gate.sts_api.sample_account import sessions as of_roles
 
 READ = AuthorizationRequest("dynamodb:GetItem", "arn:aws:dynamodb:us-east-1:000000000000:table/keyfence")
 

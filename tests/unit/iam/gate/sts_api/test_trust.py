@@ -6,8 +6,7 @@ import pytest
 
 from keyfence_iam.gate.account.account import Role
 from keyfence_iam.policy import Condition, Policy, Statement
-
-from .people import (
+from tests.unit.iam.gate.sts_api.sample_account import (
     EVERYTHING,
     ROOT,
     allow,

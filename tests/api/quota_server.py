@@ -1,0 +1,72 @@
+"""A server of the test's own, whose quotas are counted by a clock that stands until it is moved."""
+
+import itertools
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.applications import Starlette
+
+from keyfence.admission.admission import Admission
+from keyfence.admission.tenant_limits import TenantLimitsCache
+from keyfence.app.service import Service
+from keyfence.store.tables import Tables
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant import Tenant, TenantStatus
+from keyfence.usage.hourly_usage import UsageRepository
+from keyfence.usage.ledger import UsageFlusher, UsageLedger
+from keyfence_iam.tenant import parse_tenant_id
+from tests.fakes.clock import ManualClock
+from tests.stack import PLENTY, Session, World
+
+_numbers = itertools.count(1)
+
+
+@dataclass(kw_only=True)
+class Server:
+    """The service in a process of its own, as far as quotas and usage go."""
+
+    world: World
+    clock: ManualClock = field(default_factory=ManualClock)
+    hour: ManualClock = field(
+        default_factory=lambda: ManualClock(datetime(2026, 5, 31, 23, 30, tzinfo=UTC).timestamp())
+    )
+    servers: int = 1
+    max_calls: int = 16
+    admission: Admission = field(init=False)
+    tables: Tables = field(init=False)
+    application: Starlette = field(init=False)
+
+    def __post_init__(self) -> None:
+        tables = self.world.tables
+        limits = TenantLimitsCache(clock=self.clock, servers=self.servers, max_calls=self.max_calls)
+        self.admission = Admission(limits=limits, ledger=UsageLedger(clock=self.hour), total=tables.meter)
+        self.tables = replace(tables, accounts=self.admission.ledger.accounts)
+        self.application = Service(replace(self.world.connections, tables=tables), admission=self.admission).app
+
+    async def tenant(self, name: str | None = None, *, stored_bytes: int = 0, **quotas: Any) -> Session:
+        id, now = parse_tenant_id(name or f"limited-{next(_numbers)}"), datetime.now(UTC)
+        made = Tenant(
+            id=id,
+            name=id.title(),
+            tier=Tier.FREE,
+            status=TenantStatus.ACTIVE,
+            overrides=replace(PLENTY, **quotas),
+            stored_bytes=stored_bytes,
+            created_at=now,
+            updated_at=now,
+        )
+        await TenantRepository(self.world.tables.for_control_plane(writes=True), "the-tests").enter(made)
+        return self.session(self.world.session(id))
+
+    def session(self, session: Session) -> Session:
+        return replace(session, application=self.application)
+
+    @property
+    def flushing(self) -> UsageFlusher:
+        return UsageFlusher(self.admission.ledger, UsageRepository(self.tables.for_control_plane(writes=True)))
+
+    @property
+    def usages(self) -> UsageRepository:
+        return UsageRepository(self.world.tables.for_control_plane(writes=False))

@@ -1,0 +1,144 @@
+"""A tenant's whole trade, made by hand: customers, categories, products and orders in every state."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+import orjson
+
+from keyfence.app.domains import load_domains
+from keyfence.bulk.exporter import Exporter
+from keyfence.bulk.importer import ImportCounts, Importer
+from keyfence.bulk.lines import encoded
+from keyfence.bulk.record_kind import IMPORTER
+from keyfence.domains.activity.activity_log import ActivityRepository, activity_log
+from keyfence.domains.categories.repository import CategoryRepository
+from keyfence.domains.customers.repository import CustomerRepository
+from keyfence.domains.orders.line_items import PricedProduct, ProductId, RequestedLine
+from keyfence.domains.orders.model import CustomerId, Order, OrderStatus
+from keyfence.domains.orders.place_order import OrderPlacement
+from keyfence.domains.orders.recycle_bin import RecycleBin
+from keyfence.domains.orders.repository import OrderRepository
+from keyfence.domains.orders.review_queue import ReviewQueue
+from keyfence.domains.products.repository import ProductRepository, product_id
+from keyfence.domains.sales.sales import SalesRepository, sales_deltas
+from keyfence.store.table import Table
+from keyfence_iam.tenant import TenantId
+from tests.data import bulk_lines as samples
+from tests.data.bulk_lines import LINES, changed
+from tests.stack import World
+
+SMALL = {
+    "customer": LINES["customer"],
+    "category": changed("category", path=["office"]),
+    "product": LINES["product"],
+    "order": LINES["order"],
+}
+"""Lines that can be imported into an empty tenant."""
+ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """Somebody who does everything that leaves something to export."""
+
+    table: Table
+    by: str = "clerk"
+
+    @classmethod
+    def on(cls, table: Table) -> "Trade":
+        return cls(replace(table, activity_log=activity_log("clerk")))
+
+    @property
+    def orders(self) -> OrderRepository:
+        return OrderRepository(self.table, self.by)
+
+    async def place(self, customer: str, *lines: RequestedLine, region: str = "north") -> Order:
+        async def prices(ids: Sequence[ProductId]) -> Sequence[PricedProduct | None]:
+            return await ProductRepository(self.table, self.by).find_many([product_id(id) for id in ids])
+
+        placing = OrderPlacement(self.table, self.by, prices)
+        return await placing.place(customer_id=CustomerId(customer), region=region, lines=lines)
+
+    async def along(self, order: Order, *steps: OrderStatus) -> Order:
+        for step in steps:
+            order = await self.orders.transition(order.id, step, note=f"to {step}", also=self._sold)
+        return order
+
+    async def _sold(self, before: Order, after: Order) -> list[Any]:
+        found = await self.orders.find_with_items(before.id)
+        assert found
+        return await SalesRepository(self.table).writes(sales_deltas(before, after, found[1]))
+
+    async def everything(self) -> None:
+        ann = await CustomerRepository(self.table).create(name="Ann", email="ann@x.example")
+        bob = await CustomerRepository(self.table).create(name="Bób #2 😀", email=None)
+        await CustomerRepository(self.table).update(bob.id, name="Bób %3")
+        for path in (["audio"], ["audio", "50% off # new"], ["audiobooks"]):
+            await CategoryRepository(self.table).create(path)
+        products = ProductRepository(self.table, self.by)
+        pen = await products.create(sku="P#1", name="Pen", price=Decimal("1.10"), currency="EUR", category=["audio"])
+        ink = await products.create(
+            sku="INK", name="Ink", price=Decimal(20), currency="EUR", category=["audio", "50% off # new"]
+        )
+        for cents in range(3):
+            await products.revise(ink.id, price=Decimal(f"21.0{cents}"), category=["audiobooks"])
+        wanted = (RequestedLine(ProductId(pen.id), 3), RequestedLine(ProductId(ink.id), 1))
+        made = [await self.place(ann.id if at % 2 else bob.id, *wanted) for at in range(9)]
+        for at, order in enumerate(made[:5]):
+            await self.along(order, *ALONG[:at])
+        await self.along(made[5], OrderStatus.CONFIRMED, OrderStatus.CANCELLED)
+        recycled, reviews = RecycleBin(self.orders), ReviewQueue(self.orders)
+        await reviews.flag(made[6].id, "looks odd")
+        await reviews.claim()
+        await reviews.flag(made[7].id, "looks odd, too")
+        for order in (made[2], made[7], made[8]):
+            await recycled.delete(order.id)
+        await recycled.restore(made[8].id)
+
+
+async def exported(table: Table) -> bytes:
+    return b"".join([encoded(line) async for line in Exporter(table, load_domains().record_kinds).lines()])
+
+
+async def imported(table: Table, content: bytes) -> ImportCounts:
+    return await Importer.into(replace(table, activity_log=activity_log(IMPORTER)), load_domains().record_kinds).run(
+        BytesIO(content)
+    )
+
+
+def content(*lines: Any) -> bytes:
+    return samples.encoded(*(lines or SMALL.values())).getvalue()
+
+
+async def noted(table: Table) -> Counter[str]:
+    """What the journal has, by kind."""
+    page = await ActivityRepository(table).latest(first=100, after=None)
+    return Counter(one.kind for one in page.items)
+
+
+Items = dict[tuple[str, str], Any]
+
+
+def kept(world: World, *tenants: TenantId) -> list[Items]:
+    """Every item of each tenant but the journal's, as the engine has it, without the tenant's name and without when its
+    sales were counted."""
+    pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table)
+    found = [item for page in pages for item in page["Items"] if item["type"]["S"] != "Activity"]
+    return [_own(found, f"TENANT#{tenant}#") for tenant in tenants]
+
+
+def _own(found: Sequence[Any], prefix: str) -> Items:
+    own = [item for item in found if item["PK"]["S"].startswith(prefix)]
+    plain = [orjson.loads(orjson.dumps(item).replace(prefix.encode(), b"")) for item in own]
+    return {
+        (item["PK"]["S"], item["SK"]["S"]): {name: item[name] for name in item if not _is_when(item, name)}
+        for item in plain
+    }
+
+
+def _is_when(item: Any, name: str) -> bool:
+    return item["type"]["S"] == "MonthlySales" and name in {"updatedAt", "version"}

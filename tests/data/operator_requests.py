@@ -1,0 +1,58 @@
+"""Newcomers and what operators ask, as tests of the operators' API need them."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+from keyfence_iam.tenant import parse_tenant_id
+from tests.fakes.tenant_identity_provider import Provider
+from tests.stack import Session, World
+
+ONBOARD = """mutation($input: OnboardTenantInput!) { onboardTenant(input: $input) {
+  created owner tenant { id name status tier placement issuer version createdAt } } }"""
+TENANT = "query($id: ID!) { tenant(id: $id) { id name status tier version reason } }"
+EVENTS = "query($id: ID!) { tenant(id: $id) { events(first: 50) { edges { node { kind by detail } } } } }"
+SUSPEND = 'mutation($id: ID!, $reason: String! = "unpaid") { suspendTenant(id: $id, reason: $reason) { status } }'
+RESUME = "mutation($id: ID!) { resumeTenant(id: $id) { status } }"
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newcomer:
+    """Somebody with an identity provider of their own who wants to become a tenant."""
+
+    id: str
+    provider: Provider
+
+    @classmethod
+    def called(cls, id: str | None = None) -> "Newcomer":
+        name = id or f"newcomer-{next(_numbers)}"
+        return cls(id=name, provider=Provider(issuer=f"https://id.{name}.example"))
+
+    def application(self, **changes: Any) -> dict[str, Any]:
+        given = {
+            "id": self.id,
+            "name": self.id.title(),
+            "tier": "PREMIUM",
+            "ownerEmail": f"owner@{self.id}.example",
+            "ownerName": "First Owner",
+            "issuer": self.provider.issuer,
+            "jwks": self.provider.jwks(),
+        }
+        return {**given, **changes}
+
+    async def onboarded(self, world: World, **changes: Any) -> dict[str, Any]:
+        answer = await world.operator().ask(ONBOARD, input=self.application(**changes))
+        onboarded: dict[str, Any] = answer["onboardTenant"]
+        return onboarded
+
+    def session(self, world: World, *, claiming: str | None = None, user: str = "somebody") -> Session:
+        tenant = claiming or self.id
+        return Session(world.application, self.provider.token(tenant=tenant, user=user), parse_tenant_id(tenant))
+
+
+async def kinds(world: World, id: str) -> list[str]:
+    """What happened to a tenant, oldest first."""
+    answer = await world.operator().ask(EVENTS, id=id)
+    return [edge["node"]["kind"] for edge in reversed(answer["tenant"]["events"]["edges"])]

@@ -1,0 +1,78 @@
+"""Tenants that go to tables of their own and come back: who carries them, and what is to be seen of it."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfence.app.local import aws_access
+from keyfence.auth.principal import Role
+from keyfence.domains.users.repository import UserRepository
+from keyfence.jobs.job import Job
+from keyfence.jobs.migrator import MigratorAccess, program_for
+from keyfence.jobs.move.start import StartMove
+from keyfence.jobs.runner import run_job
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant import Placement, Tenant
+from keyfence_iam.tenant import TenantId
+from tests.stack import World
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def without_waiting(_: float) -> None:
+    """For tests in which no server acts on an earlier state of the tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Whoever moves tenants of this world."""
+
+    migrator: MigratorAccess
+
+    @property
+    def register(self) -> TenantRepository:
+        return TenantRepository(self.migrator.control, "an-operator")
+
+    async def begin(self, tenant: TenantId, to: Placement) -> Job:
+        return await StartMove(self.register)(tenant, to)
+
+    async def carry_on(
+        self, made: Job, seam: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting
+    ) -> Job:
+        means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam, sleep=sleep)
+        return await run_job(means, made.id, program_for(made, self.migrator))
+
+    async def moved(self, tenant: TenantId, to: Placement, sleep: Sleep = without_waiting) -> Job:
+        return await self.carry_on(await self.begin(tenant, to), sleep=sleep)
+
+    async def get(self, tenant: TenantId) -> Tenant:
+        return await self.register.get(tenant)
+
+
+@contextmanager
+def moving_in(world: World, **changes: float) -> Iterator[Mover]:
+    made = aws_access(world.settings.model_copy(update=changes), world.gate.sessions).connect_migrator()
+    yield Mover(made)
+    made.close()
+
+
+def items(world: World, tenant: TenantId, table: str) -> dict[tuple[str, str], Any]:
+    client, found = world.engine_client(), list[Any]()
+    if table not in client.list_tables()["TableNames"]:
+        return {}
+    for page in client.get_paginator("scan").paginate(TableName=table):
+        found += page["Items"]
+    return {(one["PK"]["S"], one["SK"]["S"]): one for one in found if one["PK"]["S"].startswith(f"TENANT#{tenant}#")}
+
+
+def places(world: World, tenant: TenantId) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
+    pool = world.settings.table
+    return items(world, tenant, pool), items(world, tenant, f"{pool}-silo-{tenant}")
+
+
+async def populated(world: World, name: str, count: int = 12) -> TenantId:
+    tenant = await world.new_tenant(name)
+    for number in range(count):
+        await UserRepository(world.table(tenant)).create(email=f"{number}@x.example", name="A", role=Role.MEMBER)
+    return tenant

@@ -1,0 +1,87 @@
+"""A tenant that is being moved, and everything that its two tables hold, as the engine itself has it."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyfence.app.domains import load_domains
+from keyfence.local import gate_access
+from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin
+from keyfence.store.location import TenantLocation
+from keyfence.store.table import Table
+from keyfence.tenancy.cache import location_of
+from keyfence.tenancy.repository import TenantRepository
+from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant
+from keyfence_iam.deployment import silo_table
+from keyfence_iam.sts.session_spec import TableAccess as Reach
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
+from tests.stack import Session, World
+
+Items = dict[tuple[str, str], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """From the pool to the silo; `servers` are new ones, which know what was published last."""
+
+    world: World
+    tenant: TenantId
+
+    @classmethod
+    async def begun(cls, world: World) -> "Moving":
+        made = cls(world, await world.new_tenant())
+        wire = ConnectionOptions(region=world.settings.region, endpoint_url=world.settings.endpoint_url)
+        migrator = gate_access.role_session(world.gate.sessions, "migrator").credentials
+        TableAdmin.connect(wire, made.silo, load_domains().entities.projections, migrator).create()
+        return made
+
+    @property
+    def pool(self) -> str:
+        return self.world.tables.name
+
+    @property
+    def silo(self) -> str:
+        return silo_table(self.pool, self.tenant)
+
+    async def publish(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Tenant:
+        move = phase and TableMove(target=placement.other, phase=phase, migration="mig_test")
+        register = TenantRepository(self.world.tables.for_control_plane(writes=True), "the-tests")
+        return await register.change(
+            self.tenant,
+            "tenant.moved",
+            lambda tenant: replace(tenant, placement=placement, move=move or None),
+            detail={},
+        )
+
+    async def home(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> TenantLocation:
+        return location_of(await self.publish(phase, placement))
+
+    async def table(self, phase: MovePhase | None, placement: Placement = Placement.POOL) -> Table:
+        return self.world.tables.for_tenant(await self.home(phase, placement), writes=True)
+
+    def server(self) -> Session:
+        application = self.world.serve()
+        return replace(self.world.session(self.tenant), application=application)
+
+    def items(self, table: str) -> Items:
+        pages = self.world.engine_client().get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+        own = tenant_key_prefix(self.tenant)
+        found: list[Any] = [item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(own)]
+        return {(item["PK"]["S"], item["SK"]["S"]): _sorted(item) for item in found}
+
+    def both(self) -> tuple[Items, Items]:
+        return self.items(self.pool), self.items(self.silo)
+
+    async def backfill(self) -> None:
+        home = TenantLocation(tenant=self.tenant, also_write_to=Reach.SILO)
+        caller = self.world.tables.for_tenant(home, writes=True).caller
+        likeness = ItemSync(caller=caller, source=self.pool, target=self.silo)
+        for partition, sort in {key for items in self.both() for key in items}:
+            outcome = await likeness.sync({"PK": {"S": partition}, "SK": {"S": sort}})
+            assert outcome is not SyncOutcome.CONFLICT
+
+
+def _sorted(item: dict[str, Any]) -> dict[str, Any]:
+    """Sets have no order."""
+    return {name: {"SS": sorted(value["SS"])} if "SS" in value else value for name, value in item.items()}

@@ -1,0 +1,75 @@
+"""Migrations for tests: what they are run with, and tenants whose items lie in the wrong partitions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from keyfence.auth.principal import Role
+from keyfence.domains.users.access_patterns import users
+from keyfence.domains.users.model import User, UserId
+from keyfence.jobs.job import Job
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.rekey import new_rekey_job
+from keyfence.jobs.runner import JobResources, run_job
+from keyfence.store.codec import Item
+from keyfence.store.keys import Fence
+from keyfence.store.shards import UNSHARDED, ShardMap
+from keyfence_iam.tenant import TenantId
+from tests.engine.offboarding_run import OPERATOR, Time, left, of, put
+from tests.stack import World
+
+BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
+INDEXED = ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
+
+
+def means(by: MigratorAccess, time: Time, **changes: Any) -> JobResources:
+    made = by.migrations(rate=5.0)
+    records = replace(made.records, now=time.now)
+    return replace(made, **{"records": records, "sleep": time.sleep, "rate": None, **changes})
+
+
+async def rekeyed(by: MigratorAccess, means: JobResources, tenant: TenantId | None, **asked: Any) -> Job:
+    made = await means.records.add(
+        new_rekey_job(tenant, by.tables.entities, by=OPERATOR, now=means.records.now, **asked)
+    )
+    return await run_job(means, made.id, by.rekeying)
+
+
+def user(number: int) -> User:
+    return User(
+        id=UserId(f"usr_{number:026}"),
+        email=f"user{number}@example.com",
+        name=f"User {number}",
+        role=Role.MEMBER,
+        created_at=BEGAN,
+        updated_at=BEGAN,
+    )
+
+
+def right_items(tenant: TenantId, count: int, shards: ShardMap = UNSHARDED) -> list[Item]:
+    fence = Fence.for_tenant(tenant)
+    return [users.to_item(user(number), fence, shards) for number in range(count)]
+
+
+def without_keys(items: Sequence[Item]) -> list[Item]:
+    """As they were before there was an index."""
+    return [{name: value for name, value in item.items() if name not in INDEXED} for item in items]
+
+
+def fill_unkeyed(world: World, tenant: TenantId, count: int) -> list[Item]:
+    """Users who stand in no index; as they should be."""
+    right = right_items(tenant, count)
+    put(world, without_keys(right))
+    return sorted(right, key=lambda item: item["PK"]["S"])
+
+
+def users_of(world: World, tenant: TenantId) -> list[Any]:
+    return [item for item in of(left(world), tenant) if item.get("type") == {"S": "User"}]
+
+
+def record(world: World, tenant: TenantId) -> dict[str, Any]:
+    """The newest migration of the tenant."""
+    mine = [item for item in left(world) if item.get("type") == {"S": "Job"} and item["tenant"]["S"] == tenant]
+    newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
+    return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}

@@ -1,0 +1,130 @@
+"""Collections that get other slots: who wishes for it, who carries it through, and what is to be seen of it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from keyfence.app.domains import load_domains
+from keyfence.domains.counters.counter import CounterRepository
+from keyfence.domains.products.model import views_of
+from keyfence.jobs.job import Job
+from keyfence.jobs.migrator import MigratorAccess
+from keyfence.jobs.reshard.job import ReshardJob
+from keyfence.jobs.reshard.start import StartReshard, counts_of
+from keyfence.jobs.runner import JobResources, run_job
+from keyfence.settings import Settings
+from keyfence.store.codec import Item
+from keyfence.store.entity import Entity, Query, key_names
+from keyfence.store.shards import ShardCounts
+from keyfence.store.table import Table
+from keyfence.tenancy.cache import location_of
+from keyfence.tenancy.repository import TenantRepository
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
+from tests.catalogue.large_tenant import SHELF, Crowd
+from tests.catalogue.large_tenant_orders import REGION
+from tests.engine.offboarding_run import OPERATOR, Time
+from tests.stack import World
+
+SETTLE = Settings.model_construct().settle_seconds
+
+QUERIES: Mapping[str, Query[Any]] = {
+    named.pattern.key.shard.collection: named.pattern
+    for named in load_domains().patterns
+    if isinstance(named.pattern, Query) and named.pattern.key.shard
+}
+"""By the collection that they read; counters have none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resharder:
+    """Begins as an operator and goes on as the migrator, on a clock of its own."""
+
+    by: MigratorAccess
+    time: Time = field(default_factory=Time)
+
+    @property
+    def register(self) -> TenantRepository:
+        return TenantRepository(self.by.control, OPERATOR, now=self.time.now)
+
+    @property
+    def program(self) -> ReshardJob:
+        return ReshardJob(
+            register=self.register,
+            home=self.by.home,
+            as_tenant=self.by.at,
+            settle=self.by.settle,
+            entities=self.by.tables.entities,
+        )
+
+    def means(self, **changes: Any) -> JobResources:
+        made = self.by.migrations(rate=1_000_000.0)
+        records = replace(made.records, now=self.time.now)
+        return replace(made, records=records, sleep=self.time.sleep, rate=None, **changes)
+
+    async def begin(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
+        made = list[Job]()
+        reshards = StartReshard(self.register, self.by.tables.entities.collections, carry_on=made.append, segments=2)
+        await reshards(tenant, collection, shards, rebalance=rebalance)
+        (migration,) = made
+        return migration
+
+    async def carry_on(self, migration: Job, **changes: Any) -> Job:
+        return await run_job(self.means(**changes), migration.id, self.program)
+
+    async def reshard(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
+        return await self.carry_on(await self.begin(tenant, collection, shards, rebalance=rebalance))
+
+    async def a_little(self, migration: Job, *, page: int, pages: int = 2) -> Job:
+        """So many pages of every segment, and what waiting there is."""
+        asked = count()
+        return await self.carry_on(migration, page=page, stop=lambda: next(asked) > pages + int(SETTLE / 5))
+
+    async def counts(self, tenant: TenantId, collection: str) -> ShardCounts:
+        return counts_of(await self.register.get(tenant), collection)
+
+    async def table(self, world: World, tenant: TenantId) -> Table:
+        """As a server has it that has just read the map."""
+        return world.tables.for_tenant(location_of(await self.register.get(tenant)), writes=True)
+
+
+async def seen(table: Table, crowd: Crowd, collection: str, first: int) -> list[Any]:
+    """All of a collection that one can be shown, page by page."""
+    if collection == "counters":
+        return await CounterRepository(table).totals([views_of(product.id) for product in crowd.products])
+    after, found = None, list[Any]()
+    while True:
+        page = await table.page(QUERIES[collection], first=first, after=after, **values(crowd, collection))
+        assert len(page.items) == first or not page.has_next
+        found += page.items
+        if not page.has_next:
+            return found
+        after = page.edges[-1].cursor()
+
+
+def values(crowd: Crowd, collection: str) -> dict[str, Any]:
+    given = {"group_id": crowd.groups[0].id, "region": REGION, "category": SHELF, "created_at": crowd.now}
+    return {name: given[name] for name in QUERIES[collection].key.partition.fields}
+
+
+def slots(items: list[Item], collection: str, entities: Mapping[str, Entity[Any]]) -> Counter[int]:
+    """How many items lie in each slot, by what the engine has."""
+    found = Counter[int]()
+    for item in items:
+        entity = entities.get(item["type"]["S"])
+        for index, key in entity.keys.items() if entity else ():
+            partition = item.get(key_names(index).partition)
+            if partition and key.shard and key.shard.collection == collection:
+                found[int(partition["S"].rpartition("#")[2], 16)] += 1
+    return found
+
+
+def kept(world: World, tenant: TenantId) -> list[Item]:
+    """What the engine itself has of a tenant."""
+    asked: dict[str, Any] = {"TableName": world.settings.table, "ConsistentRead": True}
+    pages = world.engine_client().get_paginator("scan").paginate(**asked)
+    own: list[Any] = [
+        item for page in pages for item in page["Items"] if item["PK"]["S"].startswith(tenant_key_prefix(tenant))
+    ]
+    return sorted(own, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))

@@ -1,0 +1,1 @@
+"""Clients, changes and processes that fail on purpose."""

@@ -1,0 +1,59 @@
+"""Onboards one tenant at a gate in a process of its own, which is killed at one of its calls."""
+
+import asyncio
+import json
+import sys
+from dataclasses import replace
+from typing import Any
+
+from keyfence.admin.context import AdminContextFactory
+from keyfence.admin.onboarding import Onboarding, OnboardingRequest
+from keyfence.app.connections import Connections
+from keyfence.app.local import aws_access
+from keyfence.settings import Settings
+from keyfence.store.tables import Tables
+from keyfence.tenancy.quotas import Tier
+from keyfence.tenancy.repository import TenantRepository
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.tenant import parse_tenant_id
+from tests.failures.crashing_client import Dying, be_killed
+
+
+def application(id: str, jwks: dict[str, Any]) -> OnboardingRequest:
+    return OnboardingRequest(
+        id=parse_tenant_id(id),
+        name="A Shop",
+        tier=Tier.STANDARD,
+        owner_email=f"owner@{id}.example",
+        owner_name="First Owner",
+        issuer=f"https://id.{id}.example",
+        jwks=jwks,
+    )
+
+
+def onboarding(tables: Tables, connections: Connections) -> Onboarding:
+    factory = AdminContextFactory(
+        settings=connections.settings, tables=tables, publish_suspensions=connections.publish_suspensions
+    )
+    return factory.onboarding(TenantRepository(tables.for_control_plane(writes=True), "an-operator"))
+
+
+def main(given: dict[str, Any]) -> None:
+    settings = Settings(
+        table=given["table"],
+        region=Deployment().region,
+        endpoint_url=given["gate"],
+        sts_endpoint_url=given["gate"],
+        cursor_keys=("dev-" + "A" * 43,),
+    )
+    sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
+    connections = aws_access(settings, sessions).connect()
+    tables = connections.tables
+    killed = replace(tables, client=Dying(tables.client, given["at"], given["moment"], be_killed))
+    asyncio.run(onboarding(killed, connections)(application(given["id"], given["jwks"])))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

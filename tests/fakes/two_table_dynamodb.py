@@ -1,0 +1,136 @@
+"""A stand-in for DynamoDB that keeps two tables, and the handles on them while a tenant moves."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyfence.store.codec import Item
+from keyfence.store.cursor import CursorCodec
+from keyfence.store.dual_write.caller import OnDifference, ignore_difference
+from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome, on_table
+from keyfence.store.dynamodb.caller import CredentialSource
+from keyfence.store.dynamodb.client import Answer
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.keys import KeyPair
+from keyfence.store.location import TenantLocation
+from keyfence.store.table import Table
+from keyfence.store.tables import Tables
+from keyfence_iam.credentials import Credentials
+from keyfence_iam.sts.session_spec import TableAccess
+from keyfence_iam.tenant import TenantId
+from tests.fakes.dynamodb import Shelves
+from tests.fakes.expressions import BadExpression, holds, placeholders, updated
+from tests.fakes.scripted_dynamodb import CREDENTIALS, KEY, NAME, Call
+
+ACME = TenantId("acme")
+SILO = f"{NAME}-silo-{ACME}"
+Items = dict[KeyPair, Item]
+
+
+@dataclass
+class Cabinet:
+    """Transactions go over both tables. `refusing` has what a table's calls are refused with, and `interludes` what
+    happens right before the calls to come."""
+
+    tables: dict[str, Items] = field(default_factory=lambda: {NAME: {}, SILO: {}})
+    calls: list[Call] = field(default_factory=list)
+    refusing: dict[str, DynamoDbError] = field(default_factory=dict)
+    interludes: list[Callable[[], object] | None] = field(default_factory=list)
+
+    async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
+        await asyncio.sleep(0)
+        self.calls.append(Call(operation, parameters))
+        if self.interludes and (interlude := self.interludes.pop(0)):
+            interlude()
+        for table in _tables(operation, parameters):
+            if table in self.refusing:
+                raise self.refusing[table]
+        if operation == "TransactWriteItems":
+            return self._transact(parameters["TransactItems"])
+        (table,) = _tables(operation, parameters)
+        answer = await Shelves(self.tables[table]).call(operation, on_table(NAME, parameters), credentials)
+        if "Responses" in answer:
+            return {"Responses": {table: answer["Responses"][NAME]}}
+        return answer
+
+    def close(self) -> None: ...
+
+    def _transact(self, members: list[Any]) -> Answer:
+        pairs = [(verb, body) for member in members for verb, body in member.items()]
+        subjects = [(body["TableName"], address(body.get("Key") or body["Item"])) for _, body in pairs]
+        assert len(set(subjects)) == len(subjects) <= 100
+        ended = [self._ended(verb, body, *subject) for (verb, body), subject in zip(pairs, subjects, strict=True)]
+        if any(isinstance(one, str) for one in ended):
+            reasons = tuple(one if isinstance(one, str) else "None" for one in ended)
+            raise DynamoDbError("TransactionCanceledException", "", reasons)
+        for (table, key), item in zip(subjects, ended, strict=True):
+            self.tables[table].pop(key, None)
+            if isinstance(item, dict):
+                self.tables[table][key] = item
+        return {}
+
+    def _ended(self, verb: str, body: Mapping[str, Any], table: str, key: KeyPair) -> Item | str | None:
+        """The item afterwards, None where there is none, or why it cannot be."""
+        used, defined = placeholders(body)
+        assert used == defined
+        item = self.tables[table].get(key)
+        if not holds(body, item or {}):
+            return "ConditionalCheckFailed"
+        try:
+            after = updated(body, item or dict(body["Key"])) if verb == "Update" else item
+        except BadExpression:
+            return "ValidationError"
+        given: Item | None = {"Put": body.get("Item"), "Delete": None}.get(verb, after)
+        return given
+
+
+def address(item: Item) -> KeyPair:
+    return KeyPair(item["PK"]["S"], item["SK"]["S"])
+
+
+def _tables(operation: str, parameters: Mapping[str, Any]) -> list[str]:
+    if operation == "TransactWriteItems":
+        return [body["TableName"] for member in parameters["TransactItems"] for body in member.values()]
+    return list(parameters["RequestItems"]) if "RequestItems" in parameters else [parameters["TableName"]]
+
+
+class Open:
+    """Credentials for everybody; `asked` are the placements."""
+
+    def __init__(self) -> None:
+        self.asked: list[TableAccess] = []
+
+    def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource:
+        self.asked.append(table_access)
+        return self._given
+
+    def for_control_plane(self, *, writes: bool) -> CredentialSource:
+        return self._given
+
+    async def _given(self) -> Credentials:
+        return CREDENTIALS
+
+
+POOLED = TenantLocation(tenant=ACME)
+DUAL = TenantLocation(tenant=ACME, also_write_to=TableAccess.SILO)
+SHADOW = TenantLocation(tenant=ACME, also_write_to=TableAccess.SILO, compare_reads=True)
+SWITCHED = TenantLocation(tenant=ACME, read_from=TableAccess.SILO, also_write_to=TableAccess.POOL)
+SILOED = TenantLocation(tenant=ACME, read_from=TableAccess.SILO)
+
+
+def handle(
+    cabinet: Cabinet, home: TenantLocation, on_difference: OnDifference = ignore_difference, *, writes: bool = True
+) -> Table:
+    tables = Tables(
+        client=cabinet, name=NAME, cursors=CursorCodec([KEY]), credentials=Open(), on_difference=on_difference
+    )
+    return tables.for_tenant(home, writes=writes)
+
+
+async def backfilled(cabinet: Cabinet) -> None:
+    """Every item of either table, as the mover copies them."""
+    likeness = ItemSync(caller=handle(cabinet, DUAL).caller, source=NAME, target=SILO)
+    for key in {*cabinet.tables[NAME], *cabinet.tables[SILO]}:
+        outcome = await likeness.sync({"PK": {"S": key.partition}, "SK": {"S": key.sort}})
+        assert outcome is not SyncOutcome.CONFLICT

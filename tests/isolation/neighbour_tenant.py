@@ -1,0 +1,127 @@
+"""A tenant with something in every list, for others to try to reach."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from keyfence.auth.principal import Role
+from tests.isolation.root_fields import Question
+from tests.stack import Session, World
+
+EVERYTHING = """{
+  users(first: 20) { edges { cursor node { id email name role version settings { name value } } } }
+  groups(first: 20) { edges { cursor node {
+    id name description memberCount version members { edges { role node { id } } }
+  } } }
+  storesNear(latitude: 1.5, longitude: 1.5, radiusKm: 100) { distanceKm store { id name latitude longitude } }
+  categories { path depth }
+  productsInCategory(path: ["Hidden Shelf"]) { edges { cursor node { id sku name price currency revision views } } }
+  customers(first: 5) { edges { cursor node {
+    id name email version orders(first: 5) { edges { node { id version items { sku } } } }
+  } } }
+  ordersByRegion(region: "Hidden Region") { edges { cursor node { id status total region flagged version } } }
+  openOrders { edges { cursor node { id history { kind by note } } } }
+  reviewQueue { edges { cursor node { id customer { id } } } }
+  deletedOrders { edges { cursor node { id version } } }
+  activity(first: 20) { edges { cursor node { id kind target detail } } }
+}"""
+PLACE = """mutation($input: PlaceOrderInput!) {
+  plain: placeOrder(input: $input, idempotencyKey: "Hidden Key") { id }
+  flagged: placeOrder(input: $input) { id }
+  deleted: placeOrder(input: $input) { id }
+}"""
+SET_APART = """mutation($flagged: ID!, $deleted: ID!) {
+  flagOrder(id: $flagged, reason: "Unspoken") { id }
+  deleteOrder(id: $deleted) { id }
+}"""
+LISTS = (
+    "users", "groups", "productsInCategory", "customers", "ordersByRegion", "openOrders", "reviewQueue",
+    "deletedOrders", "activity",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A tenant with something in every list, and the values by which a stranger could try to name it."""
+
+    session: Session
+    values: Mapping[str, tuple[str, ...]]
+    secrets: tuple[str, ...]
+
+    def assignments(self, question: Question) -> Iterator[dict[str, str]]:
+        """Every way to fill the arguments with what exists here."""
+        choices = [self._choices(name) for name in question.takes]
+        for chosen in itertools.product(*choices):
+            yield dict(zip(question.takes, chosen, strict=True))
+
+    def _choices(self, name: str) -> tuple[str, ...]:
+        assert name in self.values, f"give the neighbour an example of the argument {name}"
+        return self.values[name]
+
+
+async def settled(world: World) -> Neighbour:
+    """Made through the API; a new noun of the schema gets its line here, and the test for its fields demands it."""
+    session = world.session(await world.new_tenant())
+    user = await session.ask(
+        'mutation { createUser(input: {email: "only-there@neighbour.example", name: "Secretive One"}) { id } }'
+    )
+    loner = await session.ask('mutation { createUser(input: {email: "l@neighbour.example", name: "L"}) { id } }')
+    group = await session.ask(
+        'mutation { createGroup(input: {name: "Hidden Circle", description: "Unspoken"}) { id } }'
+    )
+    ids = {"u": user["createUser"]["id"], "g": group["createGroup"]["id"]}
+    await session.ask("mutation($u: ID!, $g: ID!) { addMember(userId: $u, groupId: $g) { role } }", **ids)
+    await world.session(session.tenant, Role.MEMBER, user=ids["u"]).ask(
+        'mutation($u: ID!) { putSetting(userId: $u, name: "hue", value: "Ultraviolet") { name } }', u=ids["u"]
+    )
+    store = await session.ask(
+        'mutation { createStore(input: {name: "Secretive One", latitude: 1.5, longitude: 1.5}) { id } }'
+    )
+    await session.ask('mutation { createCategory(path: ["Hidden Shelf"]) { path } }')
+    product = await session.ask(
+        'mutation { createProduct(input: {sku: "HIDDEN-1", name: "Secretive One", price: "9.5",'
+        ' category: ["Hidden Shelf"]}) { id } }'
+    )
+    things = (ids["u"], ids["g"], loner["createUser"]["id"], store["createStore"]["id"], product["createProduct"]["id"])
+    customer, orders = await _ordered(session, things[-1])
+    shown = await session.ask(EVERYTHING)
+    return Neighbour(
+        session,
+        {
+            "id": (*things, customer, *orders),
+            "userId": things[:3],
+            "groupId": things[:2],
+            "customerId": (customer, orders[0]),
+            "productId": (things[-1], customer),
+            "region": ("Hidden Region",),
+            "idempotencyKey": ("Hidden Key", "Free Key"),
+            "note": ("Unspoken",),
+            "reason": ("Unspoken",),
+            "email": ("only-there@neighbour.example", "still-free@neighbour.example"),
+            "name": ("Secretive One", "hue"),
+            "description": ("Unspoken",),
+            "sku": ("HIDDEN-1", "FREE-1"),
+            "currency": ("EUR",),
+            "category": ("Hidden Shelf",),
+            "path": ("Hidden Shelf", "Empty Shelf"),
+            "under": ("Hidden Shelf",),
+            "to": ("Far Shelf",),
+            "month": ("2026-11",),
+            "jti": ("some-token",),
+            "after": tuple(shown[name]["edges"][0]["cursor"] for name in LISTS),
+        },
+        ("only-there", "neighbour.example", "Secretive", "Hidden", "HIDDEN", "Unspoken", "Ultraviolet", session.tenant),
+    )
+
+
+async def _ordered(session: Session, product: str) -> tuple[str, tuple[str, ...]]:
+    """A customer with an order on its way, one that waits for review, and one in the bin."""
+    made = await session.ask(
+        'mutation { createCustomer(input: {name: "Secretive One", email: "c@neighbour.example"}) { id } }'
+    )
+    customer: str = made["createCustomer"]["id"]
+    line = {"productId": product, "quantity": 1}
+    placed = await session.ask(PLACE, input={"customerId": customer, "region": "Hidden Region", "items": [line]})
+    ids = {name: order["id"] for name, order in placed.items()}
+    await session.ask(SET_APART, flagged=ids["flagged"], deleted=ids["deleted"])
+    return customer, tuple(ids.values())

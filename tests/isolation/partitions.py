@@ -1,0 +1,57 @@
+"""Whose partitions a session may be tried on, and what it may do there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from keyfence.store.keys import Fence
+from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, tenant_key_prefix
+from tests.isolation.catalogue_calls import Call
+
+TENANT, NEIGHBOUR = "a1", "a10"
+PLACES: Mapping[str, Fence] = {
+    "its own": Fence("tenant", tenant_key_prefix(TENANT)),
+    "the neighbour that a careless prefix lets in": Fence("tenant", tenant_key_prefix(NEIGHBOUR)),
+    "another tenant": Fence("tenant", tenant_key_prefix("zebra")),
+    "no tenant": Fence("tenant", ""),
+    "the empty tenant": Fence("tenant", tenant_key_prefix("")),
+    "itself in capitals": Fence("tenant", tenant_key_prefix(TENANT.upper())),
+    "a tag in small letters": Fence("tenant", tenant_key_prefix(TENANT).lower()),
+    "itself without the closing sign": Fence("tenant", tenant_key_prefix(TENANT)[:-1] + "-"),
+    "the control plane": Fence("control", CONTROL_PLANE_PREFIX),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A role and the tag of its session."""
+
+    role: str
+    tenant: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.tenant}" if self.tenant else self.role
+
+    def may(self, call: Call, place: str) -> bool:
+        """What the design promises, in three lines."""
+        if self.role == "control-plane":
+            return place == "the control plane"
+        writes = self.role in {"tenant-write", "tenant-migration"}
+        own = {TENANT: "its own", NEIGHBOUR: "the neighbour that a careless prefix lets in"}.get(self.tenant or "")
+        return place == own and (writes or (self.role == "tenant-read" and not call.writes))
+
+
+CALLERS = (
+    Caller("tenant-read", TENANT),
+    Caller("tenant-write", TENANT),
+    Caller("tenant-read", NEIGHBOUR),
+    Caller("tenant-write", NEIGHBOUR),
+    Caller("tenant-migration", TENANT),
+    Caller("tenant-migration", NEIGHBOUR),
+    Caller("tenant-write"),
+    Caller("tenant-migration"),
+    Caller("control-plane"),
+    Caller("service-base"),
+    Caller("provisioner"),
+    Caller("stream-worker"),
+    Caller("suspender"),
+)

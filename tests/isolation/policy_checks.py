@@ -1,0 +1,195 @@
+"""What a tenant role's policies must do, as checks over any policy: each is False where the fence has that hole."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
+from keyfence_iam.evaluator.evaluate import Policies, evaluate
+from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.http.query_protocol import QueryError
+from keyfence_iam.lint import lint
+from keyfence_iam.policy import Policy
+from keyfence_iam.policy.actions import READS
+from tests.isolation.sample_sessions import (
+    DELETE_TABLE,
+    DESCRIBE,
+    LEADING,
+    PARTIQL_SCAN,
+    SCAN,
+    Call,
+    allowing,
+    batch_get,
+    get,
+    query,
+    session,
+)
+from tests.isolation.session_evaluator import DEPLOYMENT, SILOS, Judge
+
+Check = Callable[[Policy], bool]
+
+A1, A10, OTHER = (f"TENANT#{tenant}#USER#1" for tenant in ("a1", "a10", "zebra"))
+NOBODYS = ("USER#1", "TENANT#USER#1", "tenant#a1#USER#1", "TENANT#A1#USER#1", "CONTROL#TENANT#a1", "TENANT#a1")
+
+TABLE_WIDE = tuple(
+    f"dynamodb:{name}"
+    for name in (
+        "Scan", "PartiQLSelect", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete", "SearchVectors",
+        "DescribeStream", "GetShardIterator", "GetRecords", "ExportTableToPointInTime", "ImportTable",
+        "CreateBackup", "RestoreTableFromBackup", "RestoreTableToPointInTime", "StartBulkPutItems",
+        "EnableKinesisStreamingDestination", "UpdateKinesisStreamingDestination",
+    )
+)  # fmt: skip
+"""Spelled here once more, so that a policy which forgets one is not believed."""
+
+
+def opens_its_own_partitions(policy: Policy) -> bool:
+    return all(_allows(policy, call) for call in (get(A1), query(A1), query(A1, "GSI1"), batch_get(A1, A1)))
+
+
+def shuts_the_neighbours(policy: Policy) -> bool:
+    foreign = [call for other in (A10, OTHER, *NOBODYS) for call in (get(other), query(other), query(other, "GSI3"))]
+    return not any(_allows(policy, call) for call in foreign)
+
+
+def opens_its_own_silo(policy: Policy) -> bool:
+    own = SILOS["a1"]
+    return all(_allows(policy, call) for call in (get(A1, TableName=own), query(A1, "GSI2", TableName=own)))
+
+
+def shuts_the_silos_of_others(policy: Policy) -> bool:
+    """Also to partitions that begin with its own name: nothing of a tenant lies in a neighbour's table."""
+    others = [table for tenant, table in SILOS.items() if tenant != "a1"]
+    calls = [call for table in others for call in (get(A1, TableName=table), query(A1, "GSI2", TableName=table))]
+    return not any(_allows(policy, call) for call in calls)
+
+
+def shuts_the_partitions_of_others_in_its_own_silo(policy: Policy) -> bool:
+    return not any(_allows(policy, get(other, TableName=SILOS["a1"])) for other in (A10, OTHER, *NOBODYS))
+
+
+def shuts_mixed_batches(policy: Policy) -> bool:
+    return not any(_allows(policy, batch_get(*keys)) for keys in ((A1, A10), (A10, A1), (A1, A1, OTHER)))
+
+
+def shuts_calls_by_the_table(policy: Policy) -> bool:
+    return not any(_allows(policy, call) for call in (SCAN, PARTIQL_SCAN, DESCRIBE, DELETE_TABLE))
+
+
+def shuts_calls_without_keys_by_its_grants_alone(policy: Policy) -> bool:
+    """The Null guard: even if nothing were denied."""
+    grants = tuple(one for one in policy.statements if one.effect == "Allow")
+    return not _allows_without_keys(replace(policy, statements=grants))
+
+
+def shuts_calls_without_keys_by_its_denials_alone(policy: Policy) -> bool:
+    """The Deny: even if everything were granted."""
+    denials = tuple(one for one in policy.statements if one.effect == "Deny")
+    return not _allows_without_keys(replace(policy, statements=(*denials, *allowing("*", None, "*").statements)))
+
+
+def shuts_table_wide_calls_by_its_denials_alone(policy: Policy) -> bool:
+    """Each is refused outright though a further policy of the role grants everything, with keys told or not."""
+    return all(isinstance(decided, Denied) and decided.explicit for decided in _table_wide(policy))
+
+
+def gives_nothing_without_a_tenant(policy: Policy) -> bool:
+    partitions = (A1, A10, "TENANT#", "TENANT##USER#1", *NOBODYS)
+    return not any(Judge.over(policy, None).allows(*get(partition)) for partition in partitions)
+
+
+def gives_no_tenant_to_an_empty_tag(policy: Policy) -> bool:
+    return not any(Judge.over(policy, "").allows(*get(partition)) for partition in (A1, A10, *NOBODYS))
+
+
+def has_no_hole_that_its_text_shows(policy: Policy) -> bool:
+    return lint(policy) == []
+
+
+FENCE: Mapping[str, Check] = {
+    check.__name__: check
+    for check in (
+        opens_its_own_partitions,
+        shuts_the_neighbours,
+        opens_its_own_silo,
+        shuts_the_silos_of_others,
+        shuts_the_partitions_of_others_in_its_own_silo,
+        shuts_mixed_batches,
+        shuts_calls_by_the_table,
+        shuts_calls_without_keys_by_its_grants_alone,
+        shuts_calls_without_keys_by_its_denials_alone,
+        shuts_table_wide_calls_by_its_denials_alone,
+        gives_nothing_without_a_tenant,
+        gives_no_tenant_to_an_empty_tag,
+        has_no_hole_that_its_text_shows,
+    )
+}
+
+
+def lets_one_tenant_in(trust: Policy) -> bool:
+    return _trusts(trust, {"tenant": "a1"})
+
+
+def demands_the_tag(trust: Policy) -> bool:
+    return not _trusts(trust, {})
+
+
+def demands_a_value(trust: Policy) -> bool:
+    return not _trusts(trust, {"tenant": ""})
+
+
+def takes_no_other_tag(trust: Policy) -> bool:
+    return not any(_trusts(trust, tags) for tags in ({"tenant": "a1", "team": "x"}, {"team": "x"}, {"Tenant": "a1"}))
+
+
+TRUST: Mapping[str, Check] = {
+    check.__name__: check
+    for check in (
+        lets_one_tenant_in,
+        demands_the_tag,
+        demands_a_value,
+        takes_no_other_tag,
+        has_no_hole_that_its_text_shows,
+    )
+}
+
+
+def failing(checks: Mapping[str, Check], policy: Policy) -> set[str]:
+    return {name for name, check in checks.items() if not check(policy)}
+
+
+def _allows(policy: Policy, call: Call) -> bool:
+    return Judge.over(policy, "a1").allows(*call)
+
+
+def _allows_without_keys(policy: Policy) -> bool:
+    """Asked as no call can ask today: an action of items about which DynamoDB would tell no key."""
+    asked = [
+        AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1"})
+        for action in READS
+        for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"))
+    ]
+    assert not any(LEADING in one.context for one in asked)
+    return any(isinstance(evaluate(Policies((policy,)), one), Allowed) for one in asked)
+
+
+def _table_wide(policy: Policy) -> Iterator[Decision]:
+    everything = Policies((policy, allowing("dynamodb:*", None, "*")))
+    told: tuple[dict[str, ContextValue], ...] = ({}, {LEADING: (A1,)})
+    for action in TABLE_WIDE:
+        for resource in (DEPLOYMENT.table_arn, DEPLOYMENT.index_arn("GSI1"), f"{DEPLOYMENT.table_arn}/stream/now"):
+            for keys in told:
+                asked = AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1", **keys})
+                yield evaluate(everything, asked)
+
+
+def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
+    """Under a service-base that may assume anything: the trust alone decides."""
+    ours = Account.of(DEPLOYMENT)
+    anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
+    account = ours.with_role(replace(ours.role("service-base"), policies=(anything,)))
+    try:
+        session("tenant-write", tags=tags, account=account.with_role(replace(ours.role("tenant-write"), trust=trust)))
+    except QueryError:
+        return False
+    return True

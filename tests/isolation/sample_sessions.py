@@ -1,0 +1,107 @@
+"""Calls on given partitions, policies as others write them, and sessions as STS gives them out."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from keyfence_iam.authorization import ArnScope, authorizations_for
+from keyfence_iam.evaluator.decision import Allowed
+from keyfence_iam.evaluator.evaluate import evaluate
+from keyfence_iam.evaluator.request import AuthorizationRequest
+from keyfence_iam.gate.account.account import Account
+from keyfence_iam.gate.account.session import Session, SessionIssuer
+from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
+from keyfence_iam.policy import Policy, parse_policy
+from tests.isolation.session_evaluator import DEPLOYMENT, KEYS
+
+Call = tuple[str, Mapping[str, Any]]
+Json = dict[str, Any]
+
+TABLE = DEPLOYMENT.table
+LEADING = "dynamodb:LeadingKeys"
+OWN = "TENANT#${aws:PrincipalTag/tenant}#*"
+ITEM_CALLS = [
+    f"dynamodb:{name}"
+    for name in ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem")
+]
+NOON = datetime(2026, 11, 5, 12, tzinfo=UTC)
+
+
+def key(partition: str, sort: str = "PROFILE") -> Json:
+    return {"PK": {"S": partition}, "SK": {"S": sort}}
+
+
+def get(partition: str, **parameters: object) -> Call:
+    return "GetItem", {"TableName": TABLE, "Key": key(partition), **parameters}
+
+
+def put(partition: str, **attributes: str) -> Call:
+    written = {name: {"S": value} for name, value in attributes.items()}
+    return "PutItem", {"TableName": TABLE, "Item": {**key(partition), **written}}
+
+
+def update(partition: str, **parameters: object) -> Call:
+    values = {"UpdateExpression": "SET nickname = :v", "ExpressionAttributeValues": {":v": {"S": "x"}}}
+    return "UpdateItem", {"TableName": TABLE, "Key": key(partition), **values, **parameters}
+
+
+def batch_get(*partitions: str) -> Call:
+    return "BatchGetItem", {"RequestItems": {TABLE: {"Keys": [key(partition) for partition in partitions]}}}
+
+
+def condition_check(partition: str) -> Call:
+    checked = {"TableName": TABLE, "Key": key(partition), "ConditionExpression": "attribute_exists(PK)"}
+    return "TransactWriteItems", {"TransactItems": [{"ConditionCheck": checked}]}
+
+
+def query(partition: str, index: str | None = None, **parameters: object) -> Call:
+    name = {"IndexName": index} if index else {}
+    condition = {
+        "KeyConditionExpression": f"{index or ''}PK = :p",
+        "ExpressionAttributeValues": {":p": {"S": partition}},
+    }
+    return "Query", {"TableName": TABLE, **name, **condition, **parameters}
+
+
+SCAN: Call = ("Scan", {"TableName": TABLE})
+DESCRIBE: Call = ("DescribeTable", {"TableName": TABLE})
+DELETE_TABLE: Call = ("DeleteTable", {"TableName": TABLE})
+PARTIQL_SCAN: Call = ("ExecuteStatement", {"Statement": f'SELECT * FROM "{TABLE}"'})
+
+
+def allowing(
+    actions: object = ITEM_CALLS,
+    condition: Mapping[str, Any] | None = None,
+    resource: object = DEPLOYMENT.table_arn,
+    version: str = "2012-10-17",
+) -> Policy:
+    """One Allow, as somebody might have written it."""
+    statement = {"Effect": "Allow", "Action": actions, "Resource": resource}
+    conditioned = statement | ({"Condition": dict(condition)} if condition else {})
+    return parse_policy({"Version": version, "Statement": [conditioned]})
+
+
+def fenced(value: object = OWN, operator: str = "ForAllValues:StringLike", **how: Any) -> Policy:
+    """Item calls under this one condition on the leading keys, without a guard."""
+    return allowing(condition={operator: {how.pop("condition_key", LEADING): value}}, **how)
+
+
+def session(
+    role: str = "tenant-write", *, tags: Mapping[str, str], account: Account | None = None, by: str = "service-base"
+) -> Session:
+    """What STS makes of it; raises Declined where it makes nothing of it."""
+    sessions = SessionIssuer(account or Account.of(DEPLOYMENT), b"k" * 32, clock=lambda: NOON)
+    assumption = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), name="tester", tags=tags)
+    return assume_role(assumption, sessions.issue_service_session(by).session, sessions).session
+
+
+def questions(call: Call) -> Iterator[AuthorizationRequest]:
+    operation, parameters = call
+    yield from authorizations_for(operation, parameters, ArnScope.of(DEPLOYMENT), {TABLE: KEYS})
+
+
+def reaches(one: Session, call: Call) -> bool:
+    """Whether the session may make the call, with all that the gate tells IAM about it."""
+    known = one.context(NOON, source_ip="127.0.0.1", secure_transport=False, region=DEPLOYMENT.region)
+    asked = [AuthorizationRequest(each.action, each.resource, {**known, **each.context}) for each in questions(call)]
+    return all(isinstance(evaluate(one.policies_for(), each, one.principal), Allowed) for each in asked)

@@ -1,0 +1,88 @@
+"""The pool, the silos of three tenants whose names begin alike, and sessions of the first as the service gets them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keyfence.app.local import aws_access
+from keyfence.local import gate_access
+from keyfence.store.dynamodb.client import ConnectionOptions
+from keyfence.store.dynamodb.table_definition import TableAdmin
+from keyfence.store.keys import Fence
+from keyfence_iam.deployment import silo_table
+from keyfence_iam.sts import SessionCache
+from keyfence_iam.sts.session_spec import SessionSpec, TableAccess, migration_session, tenant_session
+from keyfence_iam.tenant import TenantId, tenant_key_prefix
+from tests.stack import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TENANT, HYPHENED, LONGER = TenantId("acme"), TenantId("acme-1"), TenantId("acmecorp")
+NEIGHBOURS = (HYPHENED, LONGER)
+OWN, FOREIGN = (Fence("tenant", tenant_key_prefix(tenant)) for tenant in (TENANT, LONGER))
+
+
+def key(tenant: TenantId, name: str = "1") -> dict[str, Any]:
+    return {"PK": {"S": f"{tenant_key_prefix(tenant)}USER#{name}"}, "SK": {"S": "PROFILE"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Silos:
+    """Beside the pool of a world; `mover` is where the migrator gets its sessions."""
+
+    world: World
+    mover: SessionCache
+
+    @property
+    def pool(self) -> str:
+        return self.world.tables.name
+
+    def of(self, tenant: TenantId) -> str:
+        return silo_table(self.pool, tenant)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return self.pool, *(self.of(tenant) for tenant in (TENANT, *NEIGHBOURS))
+
+    def reached(self, placement: TableAccess) -> set[str]:
+        own = {TableAccess.POOL: [self.pool], TableAccess.SILO: [self.of(TENANT)]}
+        return {*own.get(placement, (self.pool, self.of(TENANT)))}
+
+    async def client(
+        self, placement: TableAccess, tenant: TenantId = TENANT, *, writes: bool = True
+    ) -> "DynamoDBClient":
+        return await self._client(self.world.vending, tenant_session(tenant, writes=writes, table_access=placement))
+
+    async def migrating(self, placement: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
+        return await self._client(self.mover, migration_session(tenant, table_access=placement))
+
+    def items(self) -> dict[str, list[dict[str, Any]]]:
+        """Everything in every table, asked of the engine itself."""
+        engine = self.world.engine_client()
+        return {table: engine.scan(TableName=table)["Items"] for table in self.tables}
+
+    def making(self, table: str, role: str = "migrator") -> TableAdmin:
+        """The table as this role makes it, through the gate."""
+        settings = self.world.settings
+        wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
+        return TableAdmin.connect(
+            wire,
+            table,
+            self.world.tables.entities.projections,
+            gate_access.role_session(self.world.gate.sessions, role).credentials,
+        )
+
+    async def _client(self, vending: SessionCache, wanted: SessionSpec) -> "DynamoDBClient":
+        return self.world.client_of(await vending.credentials(wanted))
+
+
+@contextmanager
+def silos(world: World) -> Iterator[Silos]:
+    mover = aws_access(world.settings, world.gate.sessions).open_sessions("migrator")
+    made = Silos(world, mover)
+    for tenant in (TENANT, *NEIGHBOURS):
+        made.making(made.of(tenant)).create()
+    yield made
+    mover.close()

@@ -1,0 +1,68 @@
+"""Who walks through a list meets all that was there, once, whatever is added meanwhile and however big the steps."""
+
+import asyncio
+from itertools import count
+
+import pytest
+
+from tests import tier
+from tests.lists.list_growth import GROWTHS, Growth, Shop, opened
+from tests.lists.list_walk import Walk, connections
+from tests.stack import World
+
+SIZES = {1: 15, 7: 22, 100: 101}
+"""How big the steps are, and how long the list is at least when they begin: never over with the first."""
+ADDED = 6
+SAMPLE = tier.size(default=6, full=1)
+"""Every list in the full tier, each sixth by default."""
+
+
+WALKS = [
+    pytest.param(name, growth, id="-".join((name, *growth.arguments)))
+    for name, growths in GROWTHS.items()
+    for growth in growths
+]
+
+
+def test_every_list_of_the_schema_is_walked_through() -> None:
+    assert set(connections()) == set(GROWTHS)
+
+
+async def _filled(shop: Shop, growth: Growth, numbers: "count[int]", missing: int) -> list[str]:
+    made: list[str] = []
+    while missing > len(made):
+        made += await asyncio.gather(*(growth.add(shop, next(numbers)) for _ in range(min(4, missing - len(made)))))
+    return made
+
+
+async def _walked(shop: Shop, walk: Walk, numbers: "count[int]") -> list[str]:
+    """To the end, while something is added during each of the first pages; says what."""
+    added: list[str] = []
+    while not walk.over:
+        if len(added) == ADDED:
+            await walk.on()
+        else:
+            _, new = await asyncio.gather(walk.on(), walk.growth.add(shop, next(numbers)))
+            added.append(new)
+    return added
+
+
+@pytest.mark.one_engine
+@pytest.mark.parametrize(("name", "growth"), WALKS[::SAMPLE])
+async def test_a_walk_through_a_growing_list_leaves_nothing_out_and_meets_nothing_twice(
+    world: World, name: str, growth: Growth
+) -> None:
+    numbers, shop = count(1), await opened(world)
+    there: list[str] = []
+    for size, least in SIZES.items():
+        there += await _filled(shop, growth, numbers, least - len(there))
+        walk = Walk(shop=shop, name=name, growth=growth, size=size)
+        added = await _walked(shop, walk, numbers)
+        now = await Walk(shop=shop, name=name, growth=growth, size=50).to_end()
+        assert len(set(walk.seen)) == len(walk.seen)
+        assert set(there) <= set(walk.seen) <= set(now)
+        assert walk.seen == [one for one in now if one in set(walk.seen)]
+        assert set(there + added) <= set(now)
+        if growth.at_end and size == 1:
+            assert walk.seen == now
+        there += added
