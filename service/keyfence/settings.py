@@ -73,29 +73,44 @@ class PriceSettings(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Everything the service can be told from outside."""
+    """Settings of the service, from variables KEYFENCE_NAME; see `docs/reference/configuration.md`."""
 
-    model_config = SettingsConfigDict(env_prefix="KEYFENCE_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="KEYFENCE_", frozen=True, extra="ignore", use_attribute_docstrings=True
+    )
 
     table: str = "keyfence"
+    """The DynamoDB table."""
     region: str | None = None
+    """The AWS region. Required if AWS's own configuration names none."""
     endpoint_url: str | None = None
+    """A DynamoDB endpoint other than the region's."""
     roles: str | None = None
-    """What the ARNs of the roles begin with, such as arn:aws:iam::123456789012:role/keyfence-."""
+    """Required. The first part of all role ARNs, such as `arn:aws:iam::123456789012:role/keyfence-`."""
     session_seconds: int = Field(default=900, ge=900, le=3600)
-    """STS allows no longer sessions to a caller who is a role's session itself."""
+    """How long a tenant's session is valid. It is renewed when half of the time is over. STS gives at most one hour to
+    a caller that uses a role's session itself."""
     sessions: int = Field(default=10_000, ge=1)
-    """How many tenants' sessions one process keeps."""
+    """How many tenants' sessions one process caches. The least recently used one is dropped first."""
     sts_endpoint_url: str | None = None
+    """An STS endpoint other than the region's."""
     iam_endpoint_url: str | None = None
+    """An IAM endpoint other than the partition's."""
     sts_calls_per_second: float = Field(default=50.0, gt=0)
+    """How often one process may call STS. All processes share the account's quota."""
     issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
-    """A JSON list, such as [{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}]."""
+    """Required, unless all tenants bring their own issuer. A JSON list of identity providers, such as
+    `[{"issuer": "https://id.example.com", "jwks_uri": "https://id.example.com/keys"}]`; `jwks` gives the keys
+    themselves, and `tenant` limits an issuer to one tenant."""
     admin_issuers: Annotated[tuple[IssuerSettings, ...], NoDecode] = ()
+    """The same for operators. Without one, nobody can use the operators' API."""
     audience: str = "keyfence"
+    """The `aud` claim of tenants' tokens."""
     admin_audience: str = "keyfence-admin"
+    """The `aud` claim of operators' tokens. It has to differ from the tenants'."""
     cursor_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
-    """Newest first, each 32 bytes in URL-safe base64: the first seals, all open."""
+    """Required. Keys of pagination cursors, separated by commas, each 32 bytes in URL-safe base64. The first key
+    encrypts; all keys decrypt, so put a new key first and remove the old one a week later."""
 
     domains: Annotated[tuple[str, ...], NoDecode] = ()
     """Changes to the built-in domains, separated by commas. `package.module:NAME` adds the `keyfence.domain.Domain` of
@@ -103,46 +118,56 @@ class Settings(BaseSettings):
     `-customers,-orders` leaves out both."""
 
     exports: Path | None = None
-    """The directory where what tenants leave behind is kept."""
+    """The directory where `keyfence tenant offboard` writes a tenant's export and certificate."""
     signing_key: SecretStr | None = None
-    """Ed25519, as PEM or as 32 bytes in URL-safe base64: it signs the certificates of offboarding."""
+    """The Ed25519 key that signs certificates of offboarding, as PEM or as 32 bytes in URL-safe base64."""
     migration_units_per_second: float = Field(default=1000.0, ge=1)
-    """What may be scanned or purged in a second."""
+    """How many capacity units a job may use in a second."""
 
     tenant_cache_seconds: float = Field(default=TENANT_CACHE_SECONDS, gt=0, le=60)
     """How old a process's cached copy of a tenant, or of the issuer that a tenant owns, may be."""
     tenant_use_seconds: float = Field(default=TENANT_USE_SECONDS, gt=0, le=60)
     """How long a request may use a cached tenant after the copy has become too old for new requests."""
     issuer_lookups_per_second: float = Field(default=100.0, gt=0)
-    """Looks for issuers that a process does not know, and for keys that a known one did not have."""
+    """How often one process may look up an unknown issuer, or fetch keys for an unknown `kid`."""
 
     revocation_seconds: float = Field(default=0.0, ge=0, le=300)
-    """How long a token that was found good is believed to be; every request asks when it is 0."""
+    """How long a process caches that a token is not revoked. With 0 every request checks."""
 
     host: str = "127.0.0.1"
+    """The address to listen on."""
     port: int = Field(default=8000, ge=0, le=65535)
+    """The port to listen on."""
     workers: int = Field(default=1, ge=1)
+    """The number of processes. Each has its own caches and its own `/metrics`."""
     shutdown_seconds: int = Field(default=20, ge=1)
+    """How long running requests may take to finish when the server stops."""
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
-    """Addresses or networks whose X-Forwarded-* headers are believed; nobody's when empty."""
+    """Addresses or networks of proxies whose `X-Forwarded-*` headers are used, separated by commas."""
     data_threads: int = Field(default=32, ge=1, le=512)
-    """Concurrent DynamoDB calls of one process: threads and pooled connections alike."""
+    """How many DynamoDB calls one process makes at the same time. It sets threads and pooled connections."""
     servers: int | None = Field(default=None, ge=1)
-    """How many processes serve the table, on all machines together; the workers of this one when it is not said."""
+    """How many processes serve the table, on all machines together. Each allows its part of every quota. Default: the
+    number of workers."""
     usage_seconds: float = Field(default=10.0, gt=0)
-    """How often what tenants used is written down; a crash loses no more than this."""
+    """How often a process writes the usage of tenants. A crash loses at most this much."""
     traffic_seconds: float = Field(default=10.0, gt=0, le=30)
-    """How often hot partitions are told to the other servers and attended to."""
+    """How often a process publishes its hot partitions and reads those of the others."""
     autopilot: Literal["off", "dry-run", "on"] = "dry-run"
-    """Whether collections get more slots without an operator; in a dry run tenants' events say what would be done."""
+    """Whether collections get more shards without an operator. `dry-run` only writes an event to the tenant."""
     prices: Annotated[PriceSettings | None, NoDecode] = None
-    """As JSON, for a million units: {"region": "us-east-1", "as_of": "2024-11-01", "read": 0.125, "write": 0.625}."""
+    """Prices in US dollars for a million capacity units, as JSON:
+    `{"region": "us-east-1", "as_of": "2024-11-01", "read": 0.125, "write": 0.625}`. Default: those of us-east-1."""
     connect_timeout: float = Field(default=1.0, gt=0)
+    """Seconds to connect to DynamoDB."""
     read_timeout: float = Field(default=3.0, gt=0)
+    """Seconds without an answer after which a DynamoDB call fails."""
     introspection: bool = False
-    """True opens introspection to everyone (development); otherwise the token needs the scope `introspect`."""
+    """Whether every caller may use GraphQL introspection. Otherwise the token needs the scope `introspect`."""
     graphiql: bool = False
+    """Whether browsers that open `/graphql` get GraphiQL."""
     log_json: bool = True
+    """Whether log lines are JSON objects. Otherwise they are colored text."""
 
     @field_validator("issuers", "admin_issuers", "prices", mode="before")
     @classmethod

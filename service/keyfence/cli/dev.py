@@ -19,6 +19,7 @@ DEFAULT_PORT = 8000
 Port = Annotated[
     int | None,
     typer.Option(
+        metavar="PORT",
         min=0,
         max=65535,
         help=f"GraphQL's port on 127.0.0.1. Default: the last one, or the first free from {DEFAULT_PORT}.",
@@ -27,7 +28,10 @@ Port = Annotated[
 GatePort = Annotated[
     int | None,
     typer.Option(
-        min=0, max=65535, help=f"The gate's port. Default: the last one, or the first free from {DEFAULT_GATE_PORT}."
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help=f"The gate's port. Default: the last one, or the first free from {DEFAULT_GATE_PORT}.",
     ),
 ]
 Engine = Annotated[

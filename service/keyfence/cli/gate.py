@@ -39,7 +39,10 @@ EngineUrl = Annotated[
 Port = Annotated[
     int | None,
     typer.Option(
-        min=0, max=65535, help=f"Port on 127.0.0.1. Default: the last one, or the first free from {DEFAULT_GATE_PORT}."
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help=f"Port on 127.0.0.1. Default: the last one, or the first free from {DEFAULT_GATE_PORT}.",
     ),
 ]
 Table = Annotated[str, typer.Option(metavar="NAME", help="The table that the roles' policies name.")]
