@@ -20,10 +20,10 @@ from keyfence.local import gate_access
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import IssuerSettings, Settings
 from keyfence.store.dynamodb.client import Answer, DynamoDb
-from keyfence.store.location import TenantLocation
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.quotas import QuotaOverrides, Tier
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus

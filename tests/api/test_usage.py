@@ -17,7 +17,7 @@ from keyfence.errors import BadInput
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.expressions import UpdateExpression
-from keyfence.store.location import TenantLocation
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import update_attributes
 from keyfence.tenancy.access_patterns import tenants
 from keyfence.tenancy.cache import TenantCache

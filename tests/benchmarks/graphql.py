@@ -32,7 +32,7 @@ from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import Answer
-from keyfence.store.location import TenantLocation
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.cache import TenantCache, location_of
 from keyfence.usage.ledger import UsageLedger
 from tests.stack import Session, World

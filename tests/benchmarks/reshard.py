@@ -31,11 +31,11 @@ from keyfence.local.engines import dynoxide
 from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import TENANT_USE_SECONDS
-from keyfence.store.dynamodb.caller import RetryPolicy
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.ids import new_id
-from keyfence.store.location import LOCATION_EXPIRED
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import LOCATION_EXPIRED
 from keyfence.store.writes import put
 from keyfence.tenancy.cache import TenantCache
 from keyfence.tenancy.repository import TenantRepository

@@ -14,9 +14,9 @@ from keyfence.http import media_types
 from keyfence.http.request import BODY_LIMIT
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
 from keyfence.store.dual_write import caller
-from keyfence.store.dynamodb.caller import RetryPolicy
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.keys import MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES
-from keyfence.store.writes import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE
+from keyfence.store.writes import STALE_WRITE_RETRIES as STALE
 from keyfence.tenancy import cache
 from keyfence.usage import ledger
 from keyfence_iam.dynamodb import traffic_window
@@ -47,7 +47,8 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"{PATIENCE.attempts} rounds",
         f"{caller.MAX_ATTEMPTS} rounds, the same pauses, then THROTTLED",
         f"as the registry may remember the tenant and {TENANT_USE_SECONDS:g} s more",
-        f"{ATTEMPTS} attempts, pauses random up to {FIRST_PAUSE * 1000:g} ms doubling to {LONGEST_PAUSE:g} s",
+        f"{STALE.attempts} attempts, pauses random up to {STALE.first_pause * 1000:g} ms doubling to"
+        f" {STALE.longest_pause:g} s",
         f"`http/request.py` reads at most {BODY_LIMIT:,} bytes",
         f"A session of {SESSIONS.session_seconds} s is renewed in the background when between"
         f" {SESSIONS.earliest_refresh:.0%} and {SESSIONS.latest_refresh:.0%} of it are over".replace("%", " %"),

@@ -8,8 +8,8 @@ from keyfence.local import gate_access
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
 from keyfence.store.dynamodb.client import ConnectionOptions
 from keyfence.store.dynamodb.table_definition import TableAdmin
-from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant

@@ -21,10 +21,10 @@ from keyfence.hot_partitions.observer import PartitionObserver
 from keyfence.hot_partitions.partition_load import WINDOW
 from keyfence.hot_partitions.publisher import TrafficPublisher
 from keyfence.jobs.reshard.start import StartReshard
-from keyfence.store.dynamodb.caller import RetryPolicy
-from keyfence.store.location import TenantLocation
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficWindow

@@ -15,7 +15,7 @@ from keyfence.jobs.rekey import new_rekey_job
 from keyfence.jobs.runner import run_job
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
-from keyfence.store.raw_items import update_index_keys
+from keyfence.store.item_writes import update_index_keys
 from keyfence.store.shards import ShardMap
 from keyfence.store.writes import update_model
 from keyfence_iam.credentials import Credentials

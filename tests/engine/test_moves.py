@@ -14,7 +14,7 @@ from keyfence.jobs.job import Job
 from keyfence.jobs.migrator import program_for
 from keyfence.jobs.move.differences import ShadowDifferences
 from keyfence.jobs.runner import run_job
-from keyfence.store.location import TenantLocation
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.tenant import MovePhase, Placement
 from keyfence_iam.tenant import TenantId

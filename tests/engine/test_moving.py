@@ -16,9 +16,10 @@ from keyfence.domains.orders.line_items import RequestedLine
 from keyfence.domains.orders.model import OrderStatus
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import Forbidden, Internal, KeyfenceError, Throttled
-from keyfence.store.dynamodb.caller import CredentialSource, RetryPolicy
-from keyfence.store.location import TenantLocation
+from keyfence.store.dynamodb.caller import CredentialSource
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import ActivityNote
 from keyfence.tenancy.tenant import MovePhase, Placement
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits

@@ -22,8 +22,8 @@ from keyfence.jobs.offboard.job import OffboardResources, Worker
 from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
+from keyfence.store.item_writes import delete_items
 from keyfence.store.keys import Fence
-from keyfence.store.raw_items import delete_items
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.issuers import new_tenant_issuer
 from keyfence.tenancy.quotas import Tier

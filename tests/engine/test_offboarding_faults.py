@@ -11,7 +11,7 @@ from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from keyfence.jobs.offboard.job import Worker
 from keyfence.jobs.offboard.start import OffboardingPhase
-from keyfence.store.dynamodb.caller import RetryPolicy
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.gate.faults import Fault, Kind

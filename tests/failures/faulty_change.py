@@ -6,11 +6,12 @@ from typing import Any, get_args
 
 import pytest
 
-from keyfence.store.dynamodb.caller import CallLimit, RetryPolicy
+from keyfence.store.dynamodb.caller import CallLimit
 from keyfence.store.dynamodb.capacity import CapacityMeter
-from keyfence.store.location import TenantLocation
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
+from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.gate.faults import Fault, Kind
 from tests import tier
 from tests.failures.tenant_snapshot import Kept, Shelf

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyfence.store.cursor import CursorCodec
-from keyfence.store.dynamodb.caller import DynamoDbCaller, RetryPolicy
+from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.keys import Fence
-from keyfence.store.location import TenantLocation
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import parse_tenant_id
 

@@ -13,9 +13,9 @@ from keyfence.store.dynamodb.caller import CredentialSource
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.keys import KeyPair
-from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
+from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId

@@ -16,7 +16,7 @@ from keyfence.auth.principal import Principal
 from keyfence.settings import Settings
 from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.store.dynamodb.flow_control import ConcurrencyLimit
-from keyfence.store.location import TenantLocation
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.hourly_usage import UNKNOWN
 from keyfence.usage.ledger import UsageLedger

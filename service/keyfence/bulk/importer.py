@@ -14,8 +14,7 @@ from keyfence.bulk.lines import MAX_LINE_BYTES, BadLines, LineError, decoded, di
 from keyfence.bulk.record_kind import AlreadyExists, RecordKind, RecordKinds, RecordWriter
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
-from keyfence.store.dynamodb.caller import RetryPolicy
-from keyfence.store.dynamodb.flow_control import Pacer
+from keyfence.store.dynamodb.flow_control import Pacer, RetryPolicy
 from keyfence.store.table import Table
 
 GROUP_SIZE = 100

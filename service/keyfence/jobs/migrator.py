@@ -15,13 +15,14 @@ from keyfence.jobs.offboard.job import OffboardResources
 from keyfence.jobs.rekey import RekeyJob
 from keyfence.jobs.reshard.job import ReshardJob
 from keyfence.jobs.runner import JobProgram
-from keyfence.store.dynamodb.caller import CredentialSource, RetryPolicy
+from keyfence.store.dynamodb.caller import CredentialSource
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.dynamodb.table_definition import SiloTables
-from keyfence.store.location import TenantLocation
 from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.store.tables import Accounts, Tables
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.cache import TenantCache, location_of
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.suspensions import PublishSuspensions, SuspensionPublisher

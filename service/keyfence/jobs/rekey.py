@@ -20,12 +20,12 @@ from keyfence.store import timestamps
 from keyfence.store.codec import Item
 from keyfence.store.entities import Entities
 from keyfence.store.entity import INDEXES, Entity, Index, key_names
+from keyfence.store.item_writes import IndexKeys, update_index_keys
 from keyfence.store.keys import Fence, Key, KeyPair
-from keyfence.store.location import TenantLocation
-from keyfence.store.raw_items import Keys, update_index_keys
 from keyfence.store.scan import tenant_of_partition
 from keyfence.store.shards import ShardMap, shard_suffix
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 
@@ -52,7 +52,7 @@ def differing_index_keys(entity: Entity[Any], item: Item, fence: Fence, shards: 
     return {name: value for keys in wanted for name, value in keys.items() if _text(item, name) != value}
 
 
-def _wanted(entity: Entity[Any], index: Index, pair: KeyPair | None, item: Item, shards: ShardMap) -> Keys:
+def _wanted(entity: Entity[Any], index: Index, pair: KeyPair | None, item: Item, shards: ShardMap) -> IndexKeys:
     names = key_names(index)
     if pair is None:
         return {names.partition: None, names.sort: None}
@@ -148,7 +148,7 @@ class WrongKeys(NamedTuple):
 
     item: Item
     home: TenantLocation
-    keys: Keys
+    keys: IndexKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ from keyfence.jobs.scan_pass import PassResult, ScanPass, advance_checkpoint, re
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
 from keyfence.store.dynamodb.flow_control import Pacer
-from keyfence.store.location import LEASE_LOST
 from keyfence.store.scan import ScanSegment, TableScan
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import LEASE_LOST
 
 
 def never() -> bool:

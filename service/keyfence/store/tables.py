@@ -19,8 +19,8 @@ from keyfence.store.dynamodb.capacity import CapacityAccount, CapacityMeter
 from keyfence.store.dynamodb.client import DynamoDb
 from keyfence.store.entities import Entities
 from keyfence.store.keys import Fence
-from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.deployment import silo_table
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId

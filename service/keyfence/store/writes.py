@@ -1,25 +1,29 @@
-"""Writes as values, optimistic locking and its retry, `ActivityNote`."""
+"""Writes as values, with their conditions; optimistic locking and its retry; notes for the activity log."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from keyfence.errors import Conflict, KeyfenceError, Throttled
 from keyfence.store.codec import Item, attribute_name
 from keyfence.store.dynamodb.errors import RETRY_AFTER_MS
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.entity import Entity, M, Model
 from keyfence.store.expressions import Condition, Path, Placeholders, UpdateExpression, equals, present
 from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardMap
 
+STALE_WRITE_RETRIES = RetryPolicy(attempts=10, first_pause=0.005, longest_pause=0.5)
+
+T = TypeVar("T")
+
 
 class StaleWrite(Conflict):
-    """Somebody else was faster; a fresh read tells what is to be done now."""
+    """An item was changed after it was read. Read it again and decide anew."""
 
     def __init__(self) -> None:
-        super().__init__("somebody else changed this at the same time; read it again and retry")
+        super().__init__("this was changed by somebody else at the same time; read it again and retry")
 
 
 ErrorFactory = Callable[[], KeyfenceError]
@@ -27,30 +31,32 @@ ErrorFactory = Callable[[], KeyfenceError]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write(Generic[M]):
-    """One item's part in a transaction; `otherwise` is raised when its condition does not hold."""
+    """One action of a transaction. `on_failure` makes the error to raise if the condition `when` does not hold."""
 
-    action: str
+    action: Literal["Put", "Update", "Delete", "ConditionCheck"]
     entity: Entity[M]
     model: M | None = None
+    """The item of a Put. All other actions have `key`."""
     key: Mapping[str, object] = field(default_factory=dict)
     change: UpdateExpression | None = None
     states: tuple[M, M] | None = None
+    """The model before and after an update that may change index keys."""
     when: Condition | None = None
     on_failure: ErrorFactory = StaleWrite
 
     def render(self, table: str, fence: Fence, shards: ShardMap) -> dict[str, Any]:
-        """The member of TransactItems that this write becomes."""
+        """Returns the element of TransactItems for this write. An update without changes becomes a ConditionCheck."""
         placeholders = Placeholders()
-        body: dict[str, Any] = {"TableName": table, **self._subject(fence, shards)}
+        body: dict[str, Any] = {"TableName": table, **self._item_or_key(fence, shards)}
         change = self._change(fence, shards)
         if change:
             body["UpdateExpression"] = change.render(placeholders)
         if self.when is not None:
             body["ConditionExpression"] = self.when.render(placeholders)
-        verb = "ConditionCheck" if self.action == "Update" and not change else self.action
-        return {verb: body | placeholders.parameters()}
+        action = "ConditionCheck" if self.action == "Update" and not change else self.action
+        return {action: body | placeholders.parameters()}
 
-    def _subject(self, fence: Fence, shards: ShardMap) -> dict[str, Item]:
+    def _item_or_key(self, fence: Fence, shards: ShardMap) -> dict[str, Item]:
         if self.model is not None:
             return {"Item": self.entity.to_item(self.model, fence, shards)}
         return {"Key": table_key(self.entity, fence, shards, self.key)}
@@ -59,11 +65,11 @@ class Write(Generic[M]):
         if self.states is None:
             return self.change
         before, after = (self.entity.key_attributes(model, fence, shards) for model in self.states)
-        moved = UpdateExpression(
+        changed_keys = UpdateExpression(
             sets={(name,): value["S"] for name, value in after.items() if before.get(name) != value},
             removes=tuple((name,) for name in before if name not in after),
         )
-        return (self.change or UpdateExpression()) | moved
+        return (self.change or UpdateExpression()) | changed_keys
 
 
 def put(
@@ -80,10 +86,9 @@ def update_attributes(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """A change of plain attributes of an item that must exist; none of them may be part of an index key.
-
-    Where there is nothing to change, what is left of it is the condition."""
-    _refuse_key_fields(entity, change)
+    """Changes attributes of an item that must exist. Raises TypeError if one of them is part of a key: `update_model`
+    changes the keys too. Without changes, only the condition is checked."""
+    _reject_key_fields(entity, change)
     condition = present() & when if when else present()
     return Write(action="Update", entity=entity, key=key, change=change, when=condition, on_failure=on_failure)
 
@@ -97,18 +102,17 @@ def increment(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """Add to a number of an item, which is made from `model` where it is not there yet."""
+    """Adds to a number of an item. If the item does not exist, it is created from `model`."""
     if set(entity.keys) != {"table"}:
-        raise TypeError(f"{entity.type} stands in an index, whose keys a tally would not keep")
-    constant = [one.name for one in fields(model) if one.name not in {field, "version"}]
-    given: dict[Path, object] = {
+        raise TypeError(f"{entity.type} is in an index; increment cannot set index keys")
+    constant = [each.name for each in fields(model) if each.name not in {field, "version"}]
+    defaults: dict[Path, object] = {
         (attribute_name(name),): getattr(model, name) for name in constant if getattr(model, name) is not None
     }
     adds: dict[Path, int] = {(attribute_name(field),): by, ("version",): 1}
-    made = UpdateExpression(defaults={**given, ("type",): entity.type}, adds=adds)
-    return Write(
-        action="Update", entity=entity, key=_key_of(entity, model), change=made, when=when, on_failure=on_failure
-    )
+    change = UpdateExpression(defaults={**defaults, ("type",): entity.type}, adds=adds)
+    key = _key_values(entity, model)
+    return Write(action="Update", entity=entity, key=key, change=change, when=when, on_failure=on_failure)
 
 
 def update_model(
@@ -119,16 +123,17 @@ def update_model(
     when: Condition | None = None,
     on_failure: ErrorFactory = StaleWrite,
 ) -> Write[M]:
-    """What differs between two states of one item, its index keys included, if nobody revised it in between.
+    """Changes an item from one state to another, with its index keys, if its version is still that of `before`.
 
-    Where nothing differs, what is left of it is the condition."""
-    if _key_of(entity, before) != _key_of(entity, after):
-        raise TypeError(f"a {entity.type} cannot be revised into another one")
+    If the states are equal, only the condition is checked."""
+    key = _key_values(entity, before)
+    if key != _key_values(entity, after):
+        raise TypeError(f"an update cannot change the table key of a {entity.type}")
     condition = equals("version", before.version)
     return Write(
         action="Update",
         entity=entity,
-        key=_key_of(entity, before),
+        key=key,
         change=_difference(before, after),
         states=(before, after),
         when=condition & when if when else condition,
@@ -155,34 +160,28 @@ def table_key(entity: Entity[Any], fence: Fence, shards: ShardMap, values: Mappi
     return {"PK": {"S": pair.partition}, "SK": {"S": pair.sort}}
 
 
-def _key_of(entity: Entity[M], model: M) -> dict[str, object]:
-    return {name: getattr(model, name) for name in entity.keys["table"].fields}
+def require_version(model: Model, expected: int | None, noun: str) -> None:
+    """Raises Conflict if the client expected another version. None accepts any version."""
+    if expected is not None and model.version != expected:
+        raise Conflict(f"the {noun} is at version {model.version}, not {expected}", version=model.version)
 
 
-def _difference(before: Model, after: Model) -> UpdateExpression:
-    sets: dict[Path, object] = {}
-    removes: list[Path] = []
-    for one in fields(before):
-        old, new = getattr(before, one.name), getattr(after, one.name)
-        if old == new:
-            continue
-        if new is None or new == frozenset():
-            removes.append((attribute_name(one.name),))
-        else:
-            sets[attribute_name(one.name),] = new
-    return UpdateExpression(sets=sets, removes=tuple(removes))
-
-
-def _refuse_key_fields(entity: Entity[Any], change: UpdateExpression) -> None:
-    keyed = {attribute_name(name) for key in entity.keys.values() for name in key.fields}
-    touched = {path[0] for path in (*change.sets, *change.defaults, *change.removes, *change.adds)}
-    if wrong := sorted(keyed & touched):
-        raise TypeError(f"{', '.join(wrong)} of {entity.type} is part of a key: use revise, which moves the keys too")
+async def retry_if_stale(attempt: Callable[[], Awaitable[T]], expected_version: int | None = None) -> T:
+    """Repeats an attempt that raises StaleWrite, so that it reads again and decides anew. Raises Throttled if all
+    attempts fail. If the client expects a version, there is one attempt, because a newer version is a conflict."""
+    if expected_version is not None:
+        return await attempt()
+    for number in range(STALE_WRITE_RETRIES.attempts):
+        try:
+            return await attempt()
+        except StaleWrite:
+            await asyncio.sleep(STALE_WRITE_RETRIES.backoff(number))
+    raise Throttled("others keep changing the same item; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityNote:
-    """What was done, as `noun.verb`, to which thing, with the values that changed."""
+    """An entry for the activity log: what was done (`noun.verb`), to which object, and the values that changed."""
 
     kind: str
     target: str | None = None
@@ -190,13 +189,13 @@ class ActivityNote:
 
 
 ActivityLog = Callable[[ActivityNote], Write[Any]]
-"""Turns a note into the write that keeps it, in the name of whoever acts."""
+"""Returns the write that logs a note in the name of the current user."""
 
 
-def changed_fields(before: Model, after: Model, *shown: str) -> dict[str, object]:
-    """Of these fields, what each was and is now, where that differs; no other field ever leaves the item."""
-    known = {one.name for one in fields(after)}
-    changed = [name for name in shown if name in known and getattr(before, name) != getattr(after, name)]
+def changed_fields(before: Model, after: Model, *names: str) -> dict[str, object]:
+    """Returns the values before and after for those of the named fields that differ, as the `detail` of a note."""
+    known = {each.name for each in fields(after)}
+    changed = [name for name in names if name in known and getattr(before, name) != getattr(after, name)]
     return {
         moment: {attribute_name(name): getattr(model, name) for name in changed}
         for moment, model in (("before", before), ("after", after))
@@ -204,24 +203,26 @@ def changed_fields(before: Model, after: Model, *shown: str) -> dict[str, object
     }
 
 
-T = TypeVar("T")
-ATTEMPTS = 10
-FIRST_PAUSE = 0.005
-LONGEST_PAUSE = 0.5
+def _key_values(entity: Entity[M], model: M) -> dict[str, object]:
+    return {name: getattr(model, name) for name in entity.keys["table"].fields}
 
 
-def backoff(tries: int) -> float:
-    """Seconds, left to chance up to a ceiling that doubles with every try."""
-    return random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2**tries))  # noqa: S311
+def _difference(before: Model, after: Model) -> UpdateExpression:
+    sets: dict[Path, object] = {}
+    removes: list[Path] = []
+    for each in fields(before):
+        old, new = getattr(before, each.name), getattr(after, each.name)
+        if old == new:
+            continue
+        if new is None or new == frozenset():
+            removes.append((attribute_name(each.name),))
+        else:
+            sets[attribute_name(each.name),] = new
+    return UpdateExpression(sets=sets, removes=tuple(removes))
 
 
-async def retry_if_stale(attempt: Callable[[], Awaitable[T]], expected_version: int | None = None) -> T:
-    """A caller who named a version hears of the conflict at once; for the others a fresh read decides."""
-    if expected_version is not None:
-        return await attempt()
-    for tries in range(ATTEMPTS):
-        try:
-            return await attempt()
-        except StaleWrite:
-            await asyncio.sleep(backoff(tries))
-    raise Throttled("others are changing the same thing just now; retry shortly", retryAfterMs=RETRY_AFTER_MS)
+def _reject_key_fields(entity: Entity[Any], change: UpdateExpression) -> None:
+    key_attributes = {attribute_name(name) for key in entity.keys.values() for name in key.fields}
+    changed = {path[0] for path in (*change.sets, *change.defaults, *change.removes, *change.adds)}
+    if wrong := sorted(key_attributes & changed):
+        raise TypeError(f"{', '.join(wrong)} of {entity.type} is part of a key; use update_model")

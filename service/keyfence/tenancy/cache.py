@@ -10,9 +10,9 @@ from typing import Protocol
 
 from keyfence.errors import Forbidden, KeyfenceError, Unauthenticated
 from keyfence.settings import TENANT_CACHE_SECONDS, TENANT_USE_SECONDS
-from keyfence.store.location import TenantLocation
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.access_patterns import tenant_by_id
 from keyfence.tenancy.tenant import MovePhase, Tenant, TenantStatus
 from keyfence_iam.sts.session_spec import TableAccess

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyfence.store.dynamodb.caller import DynamoDbCaller, RetryPolicy
+from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import ERROR_RULES, DynamoDbError
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence_iam.credentials import Credentials
 from tests.fakes.scripted_dynamodb import CREDENTIALS, NAME, PATIENCE, Scripted, credentials
 

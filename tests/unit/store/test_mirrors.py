@@ -12,12 +12,12 @@ from keyfence.errors import Conflict, Forbidden, KeyfenceError, NotFound, Thrott
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dual_write.caller import DualTransaction
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome
-from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.expressions import UpdateExpression, absent, equals, present
-from keyfence.store.location import TenantLocation
 from keyfence.store.table import MAX_SPLIT_TRANSACTION_WRITES, Table
 from keyfence.store.tables import Tables
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from keyfence_iam.sts.session_spec import TableAccess
 from tests.data.bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from keyfence.errors import KeyfenceError
 from keyfence.store.expressions import UpdateExpression, absent, present
-from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from tests.data.bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
 from tests.fakes.scripted_dynamodb import NAME

@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.errors import Conflict, Throttled
-from keyfence.store.writes import ATTEMPTS, StaleWrite, retry_if_stale
+from keyfence.store.writes import STALE_WRITE_RETRIES, StaleWrite, retry_if_stale
 
 
 class Attempts:
@@ -30,7 +30,7 @@ async def test_attempts_end() -> None:
     attempts = Attempts(*[StaleWrite()] * 100)
     with pytest.raises(Throttled) as refusal:
         await retry_if_stale(attempts)
-    assert attempts.made == ATTEMPTS
+    assert attempts.made == STALE_WRITE_RETRIES.attempts
     assert refusal.value.extensions["retryAfterMs"]
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from keyfence.store.dual_write.item_sync import comparable_answer, on_table
-from keyfence.store.dynamodb.caller import RetryPolicy
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.table import Table
 from keyfence.store.writes import put
 from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books

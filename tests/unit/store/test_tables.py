@@ -13,9 +13,9 @@ from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.expressions import UpdateExpression, absent, present
 from keyfence.store.keys import Fence
-from keyfence.store.location import TenantLocation
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, delete, put, update_attributes
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keyfence.store.codec import decode_model, encode_model
-from keyfence.store.location import TenantLocation
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.cache import location_of, refreshed_location
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant, TenantStatus

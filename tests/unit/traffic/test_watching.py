@@ -10,7 +10,7 @@ from keyfence.hot_partitions.partition_load import Partition
 from keyfence.store.dynamodb.caller import DynamoDbCaller, ObservedCall
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import DynamoDbError
-from keyfence.store.location import TenantLocation
+from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts, TrafficWindow
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock

@@ -8,13 +8,13 @@ from typing import Any
 
 from keyfence.domains.customers.access_patterns import customer_by_id, customers, newest_customers
 from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
-from keyfence.errors import Conflict, NotFound
+from keyfence.errors import NotFound
 from keyfence.store import timestamps
 from keyfence.store.expressions import absent
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import ActivityNote, changed_fields, put, retry_if_stale, update_model
+from keyfence.store.writes import ActivityNote, changed_fields, put, require_version, retry_if_stale, update_model
 
 MISSING = partial(NotFound, "no such customer")
 _CHECKS: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_email}
@@ -63,8 +63,7 @@ class CustomerRepository:
 
     async def _update(self, id: CustomerId, expected: int | None, changes: dict[str, Any]) -> Customer:
         before = await self.get(id)
-        if expected is not None and before.version != expected:
-            raise Conflict(f"the customer is at version {before.version}, not {expected}", version=before.version)
+        require_version(before, expected, "customer")
         after = self._changed(before, changes)
         if after != before:
             note = ActivityNote("customer.updated", id, changed_fields(before, after, "name", "email"))

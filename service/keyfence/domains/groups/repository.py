@@ -8,14 +8,23 @@ from typing import Any
 
 from keyfence.domains.groups.access_patterns import group_by_id, groups, groups_by_name
 from keyfence.domains.groups.model import Group, GroupId, checked_description, checked_name, is_alive
-from keyfence.errors import Conflict, NotFound
+from keyfence.errors import NotFound
 from keyfence.store import timestamps
 from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.expressions import absent, equals
 from keyfence.store.ids import checked_id, new_id
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import ActivityNote, StaleWrite, changed_fields, delete, put, retry_if_stale, update_model
+from keyfence.store.writes import (
+    ActivityNote,
+    StaleWrite,
+    changed_fields,
+    delete,
+    put,
+    require_version,
+    retry_if_stale,
+    update_model,
+)
 
 MISSING = partial(NotFound, "no such group")
 
@@ -66,8 +75,7 @@ class GroupRepository:
 
     async def _update(self, id: GroupId, expected: int | None, changes: dict[str, Any]) -> Group:
         before = await self.get(id)
-        if expected is not None and before.version != expected:
-            raise Conflict(f"the group is at version {before.version}, not {expected}", version=before.version)
+        require_version(before, expected, "group")
         after = self._changed(before, changes)
         if after != before:
             note = ActivityNote("group.updated", id, changed_fields(before, after, "name", "description"))

@@ -43,7 +43,16 @@ from keyfence.store.ids import checked_id
 from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import ActivityNote, Write, changed_fields, delete, put, retry_if_stale, update_model
+from keyfence.store.writes import (
+    ActivityNote,
+    Write,
+    changed_fields,
+    delete,
+    put,
+    require_version,
+    retry_if_stale,
+    update_model,
+)
 
 
 def insert_writes(order: Order, event: OrderEvent) -> list[Write[Any]]:
@@ -158,8 +167,7 @@ class OrderRepository:
         self, id: OrderId, to: OrderStatus, expected: int | None, note: str | None, also: Also
     ) -> Order:
         before = await self.get(id)
-        if expected is not None and before.version != expected:
-            raise Conflict(f"the order is at version {before.version}, not {expected}", version=before.version)
+        require_version(before, expected, "order")
         after = with_status(before, to, self.now())
         return await self.record(before, after, "transitioned", note=note, also=await also(before, after))
 

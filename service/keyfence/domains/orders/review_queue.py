@@ -11,7 +11,7 @@ from keyfence.domains.orders.model import Order, OrderId, changed, checked_reaso
 from keyfence.domains.orders.repository import OrderRepository
 from keyfence.errors import Conflict
 from keyfence.store.pagination import Page
-from keyfence.store.writes import StaleWrite, backoff, retry_if_stale
+from keyfence.store.writes import STALE_WRITE_RETRIES, StaleWrite, retry_if_stale
 
 CANDIDATES = 25
 FLAGGED = partial(Conflict, "the order is flagged already")
@@ -58,7 +58,7 @@ class ReviewQueue:
             except StaleWrite:
                 if times := next(late):
                     random.shuffle(candidates)
-                    await asyncio.sleep(backoff(times))
+                    await asyncio.sleep(STALE_WRITE_RETRIES.backoff(times))
                 continue
             if claimed:
                 return claimed

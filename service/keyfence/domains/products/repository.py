@@ -37,7 +37,7 @@ from keyfence.store.key_template import checked_path
 from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Page
 from keyfence.store.table import Table
-from keyfence.store.writes import ActivityNote, changed_fields, put, retry_if_stale, update_model
+from keyfence.store.writes import ActivityNote, changed_fields, put, require_version, retry_if_stale, update_model
 
 MISSING = partial(NotFound, "no such product")
 TAKEN = partial(Conflict, "another product has this sku", field="sku")
@@ -132,8 +132,7 @@ class ProductRepository:
 
     async def _revise(self, id: ProductId, expected: int | None, changes: dict[str, Any]) -> Product:
         before = await self.get(id)
-        if expected is not None and before.version != expected:
-            raise Conflict(f"the product is at version {before.version}, not {expected}", version=before.version)
+        require_version(before, expected, "product")
         after = self._changed(before, changes)
         if after != before:
             await self._write(before, after)

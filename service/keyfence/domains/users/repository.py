@@ -47,6 +47,7 @@ from keyfence.store.writes import (
     delete,
     increment,
     put,
+    require_version,
     retry_if_stale,
     update_attributes,
     update_model,
@@ -115,8 +116,7 @@ class UserRepository:
     ) -> User:
         before = await self.get(id)
         allowed(before)
-        if expected is not None and before.version != expected:
-            raise Conflict(f"the user is at version {before.version}, not {expected}", version=before.version)
+        require_version(before, expected, "user")
         after = self._changed(before, changes)
         if after != before:
             note = ActivityNote("user.updated", id, changed_fields(before, after, "email", "name", "role"))

@@ -12,8 +12,8 @@ from keyfence.jobs.runner import MOST_ROUNDS, JobRun
 from keyfence.jobs.scan_pass import PassResult, ScanPass
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.table_definition import SiloTables
+from keyfence.store.item_writes import delete_items
 from keyfence.store.keys import Fence
-from keyfence.store.raw_items import delete_items
 from keyfence.store.table import Table
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import MovePhase, Placement, TableMove, Tenant

@@ -23,8 +23,8 @@ from keyfence.jobs.offboard.start import OffboardingPhase, OffboardingState
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.entity import INDEXES, Index
+from keyfence.store.item_writes import delete_items
 from keyfence.store.keys import Fence
-from keyfence.store.raw_items import delete_items
 from keyfence.store.scan import TableScan
 from keyfence.store.table import Table
 from keyfence.tenancy.tenant import Placement

@@ -16,11 +16,11 @@ from keyfence.store.codec import Item, attribute_name
 from keyfence.store.dynamodb.caller import get_many
 from keyfence.store.entities import Entities
 from keyfence.store.entity import Entity, Index, key_names
+from keyfence.store.item_writes import add_and_delete, move_item, update_index_keys
 from keyfence.store.keys import Fence, Key
-from keyfence.store.location import TenantLocation
-from keyfence.store.raw_items import add_and_delete, move_item, update_index_keys
 from keyfence.store.shards import MoveDirection, Shard, ShardCounts, ShardMap, shard_of, shard_suffix
 from keyfence.store.table import Table
+from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant
 from keyfence_iam.tenant import TenantId

@@ -8,9 +8,10 @@ from enum import Enum, auto
 from typing import Any
 
 from keyfence.store.codec import Item, Value, has_expired
-from keyfence.store.dynamodb.caller import DynamoDbCaller, RetryPolicy
+from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.dynamodb.flow_control import RetryPolicy
 
 
 class SyncOutcome(Enum):

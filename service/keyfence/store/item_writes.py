@@ -1,0 +1,118 @@
+"""Writes of jobs on stored items, without their models: delete, change index keys, move to another partition."""
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from keyfence.errors import Forbidden
+from keyfence.store.codec import Item
+from keyfence.store.dynamodb.caller import MAX_BATCH_WRITES, chunks, delete_many
+from keyfence.store.dynamodb.errors import DynamoDbError
+from keyfence.store.entity import Entity
+from keyfence.store.expressions import Condition, Placeholders, UpdateExpression, absent, equals
+from keyfence.store.shards import ShardMap
+from keyfence.store.table import Table
+from keyfence.store.writes import increment
+
+IndexKeys = Mapping[str, str | None]
+"""Key attributes of indexes with their new values. None removes the attribute."""
+
+
+async def delete_items(table: Table, keys: Sequence[Item]) -> float:
+    """Deletes items and returns the write units. Raises Forbidden, before any delete, if a key is outside the fence."""
+    _require_inside(table, *(key["PK"]["S"] for key in keys))
+    before = table.caller.meter.write_units
+    try:
+        await asyncio.gather(*(delete_many(table.caller, batch) for batch in chunks(keys, MAX_BATCH_WRITES)))
+    except DynamoDbError as error:
+        raise error.as_keyfence_error() from error
+    return max(float(len(keys)), table.caller.meter.write_units - before)
+
+
+async def update_index_keys(table: Table, item: Item, keys: IndexKeys) -> bool:
+    """Changes index keys of an item. Returns False, and changes nothing, if the item has another version or other keys
+    by now.
+
+    The version stays the same, because no attribute that clients can read changes."""
+    _require_inside(table, item["PK"]["S"], *(value for name, value in keys.items() if value and name.endswith("PK")))
+    try:
+        await table.caller.call("UpdateItem", {"TableName": table.caller.table, **_update(item, keys)})
+    except DynamoDbError as error:
+        if error.code == "ConditionalCheckFailedException":
+            return False
+        raise error.as_keyfence_error() from error
+    return True
+
+
+async def move_item(table: Table, item: Item, partition: str) -> bool:
+    """Moves an item to another partition, under the same sort key. Returns False, and moves nothing, if the item has
+    another version by now or the target exists."""
+    placeholders = Placeholders()
+    put = {"Item": {**item, "PK": {"S": partition}}, "ConditionExpression": absent().render(placeholders)}
+    return await _replace(table, item, partition, {"Put": _on_table(table, put | placeholders.parameters())})
+
+
+async def add_and_delete(
+    table: Table, item: Item, partition: str, entity: Entity[Any], field: str, shards: ShardMap
+) -> bool:
+    """Adds the number in an item to the same number in another partition, and deletes the item. Returns False, and
+    changes nothing, if the item has another version by now."""
+    part = entity.from_item(item)
+    added = increment(entity, part, field, getattr(part, field)).render(table.caller.table, table.fence, shards)
+    return await _replace(table, item, partition, added)
+
+
+def _update(item: Item, keys: IndexKeys) -> dict[str, object]:
+    placeholders = Placeholders()
+    change = UpdateExpression(
+        sets={(name,): value for name, value in keys.items() if value is not None},
+        removes=tuple((name,) for name, value in keys.items() if value is None),
+    )
+    unchanged = reduce(and_, (_is_unchanged(item, name) for name in keys), _has_version_of(item))
+    return {
+        "Key": {"PK": item["PK"], "SK": item["SK"]},
+        "UpdateExpression": change.render(placeholders),
+        "ConditionExpression": unchanged.render(placeholders),
+        **placeholders.parameters(),
+    }
+
+
+def _is_unchanged(item: Item, name: str) -> Condition:
+    return equals(name, item[name]["S"]) if name in item else absent(name)
+
+
+def _has_version_of(item: Item) -> Condition:
+    return equals("version", int(item["version"]["N"]))
+
+
+async def _replace(table: Table, item: Item, partition: str, write: dict[str, Any]) -> bool:
+    """Makes a write in another partition and deletes the item, in one transaction."""
+    _require_inside(table, partition, item["PK"]["S"])
+    placeholders = Placeholders()
+    delete = {
+        "Key": {"PK": item["PK"], "SK": item["SK"]},
+        "ConditionExpression": _has_version_of(item).render(placeholders),
+        **placeholders.parameters(),
+    }
+    actions = [write, {"Delete": _on_table(table, delete)}]
+    try:
+        await table.caller.call(
+            "TransactWriteItems", {"TransactItems": actions, "ClientRequestToken": uuid.uuid4().hex}
+        )
+    except DynamoDbError as error:
+        if "ConditionalCheckFailed" in error.cancellation_reasons:
+            return False
+        raise error.as_keyfence_error() from error
+    return True
+
+
+def _on_table(table: Table, body: dict[str, Any]) -> dict[str, Any]:
+    return {"TableName": table.caller.table, **body}
+
+
+def _require_inside(table: Table, *partitions: str) -> None:
+    if not all(table.fence.contains(partition) for partition in partitions):
+        raise Forbidden("a job tried to write an item outside the tenant's fence; nothing was written")
