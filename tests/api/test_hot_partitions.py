@@ -10,8 +10,8 @@ import pytest
 
 from keyfence.app.local import aws_access
 from keyfence.app.service import Service
-from keyfence.hot_partitions.fleet import FleetTraffic
-from keyfence.hot_partitions.hottest import HotPartitionReport
+from keyfence.hot_partitions.finder import HotPartitionReport
+from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.partition_load import Partition, PartitionLoad, step_of
 from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.repository import TenantRepository
@@ -42,7 +42,7 @@ async def fleet(world: World) -> AsyncIterator[FleetTraffic]:
     made = FleetTraffic(world.tables.for_control_plane(writes=True))
     yield made
     for server in ("one", "other"):
-        await made.forget(server)
+        await made.delete(server)
 
 
 async def asked(world: World, **variables: Any) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
     world: World, tenant: TenantId, fleet: FleetTraffic
 ) -> None:
     whole = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN", "keyfence")
-    slots = [whole._replace(partition=f"{whole.partition}#{slot}") for slot in ("00", "01")]
+    slots = [whole._replace(key=f"{whole.key}#{slot}") for slot in ("00", "01")]
     product = Partition(tenant, "table", f"TENANT#{tenant}#PRODUCT#prd_1")
     await fleet.put(
         "one",
@@ -72,13 +72,13 @@ async def test_the_hottest_come_first_and_of_equals_those_that_turned_more_away(
         "collection": "open_orders",
         "table": "keyfence",
         "index": "GSI2",
-        "partition": slots[0].partition,
+        "partition": slots[0].key,
         "readUnitsPerSecond": 0.0,
         "writeUnitsPerSecond": 950.0,
         "throttled": 3,
         "recommendedShards": 2,
     }
-    assert (second["partition"], second["throttled"], second["recommendedShards"]) == (slots[1].partition, 7, 2)
+    assert (second["partition"], second["throttled"], second["recommendedShards"]) == (slots[1].key, 7, 2)
     assert (product_row["collection"], product_row["readUnitsPerSecond"]) == ("", 3_300.0)
     assert product_row["recommendedShards"] == 1
     assert await asked(world, first=1) == [product_row]
@@ -92,7 +92,7 @@ async def test_never_fewer_slots_are_recommended_than_there_are(
     register = TenantRepository(world.tables.for_control_plane(writes=True), "the-tests")
     await register.change(tenant, "tenant.tier", lambda one: replace(one, shards=counts), detail={})
     place = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#00")
-    whole = place._replace(partition=f"TENANT#{tenant}#OPEN")
+    whole = place._replace(key=f"TENANT#{tenant}#OPEN")
     await fleet.put(
         "one",
         HotPartitionReport((spot(place, "open_orders", write=900.0),), (spot(whole, "open_orders", write=900.0),)),
@@ -126,7 +126,7 @@ async def test_a_server_tells_the_others_while_it_runs_and_not_when_it_is_gone(w
     fleet = FleetTraffic(world.tables.for_control_plane(writes=False))
 
     async def seen() -> set[str]:
-        return {one.place.partition for one in (await fleet.hot()).partitions if one.place.tenant == owner.tenant}
+        return {one.partition.key for one in (await fleet.report()).partitions if one.partition.tenant == owner.tenant}
 
     async with server.router.lifespan_context(server):
         await replace(owner, application=server).ask(CREATE)

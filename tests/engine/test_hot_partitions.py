@@ -15,10 +15,10 @@ from keyfence.domains.stores.access_patterns import stores
 from keyfence.domains.stores.model import Store, StoreId
 from keyfence.errors import Throttled
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
-from keyfence.hot_partitions.fleet import FleetTraffic, HotPartition, HotPartitions
-from keyfence.hot_partitions.hottest import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.finder import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartition, HotPartitions
 from keyfence.hot_partitions.observer import PartitionObserver
-from keyfence.hot_partitions.partition_load import WINDOW
+from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
 from keyfence.hot_partitions.publisher import TrafficPublisher
 from keyfence.jobs.reshard.start import StartReshard
 from keyfence.store.dynamodb.flow_control import RetryPolicy
@@ -75,7 +75,7 @@ class Server:
                 await table.put_many(stores, some_stores(range(start, min(count, start + 25))))
 
     async def told(self) -> None:
-        await self.flushing.flush()
+        await self.flushing.publish()
 
 
 def some_stores(numbers: Sequence[int]) -> list[Store]:
@@ -115,7 +115,7 @@ def server(world: World, clock: ManualClock, limits: PartitionLimits) -> Server:
 async def hottest(world: World, clock: ManualClock, *tenants: TenantId, first: int = 100) -> list[HotPartition]:
     control = world.tables.for_control_plane(writes=False)
     found = await HotPartitions(control, FleetTraffic(control, clock.datetime), COLLECTIONS).hottest(first=first)
-    return [one for one in found if one.spot.place.tenant in tenants]
+    return [one for one in found if one.load.partition.tenant in tenants]
 
 
 def turned_away(limits: PartitionLimits, partition: str) -> int:
@@ -137,10 +137,10 @@ async def test_a_hammered_collection_shows_up_with_its_units_throttles_and_slots
     await server.open(tenant, 400)
     await server.told()
     (hot,) = await hottest(world, clock, tenant, neighbour)
-    place = hot.spot.place
-    assert (place.tenant, place.where, place.partition) == (tenant, "GSI3", f"TENANT#{tenant}#GEO#00")
-    assert (hot.spot.collection, hot.spot.write, hot.spot.read) == ("stores", 400 * UNITS / STEP_SECONDS, 0.0)
-    assert hot.spot.throttled == turned_away(limits, place.partition) > 300
+    place = hot.load.partition
+    assert (place.tenant, place.index_name, place.key) == (tenant, "GSI3", f"TENANT#{tenant}#GEO#00")
+    assert (hot.load.collection, hot.load.write, hot.load.read) == ("stores", 400 * UNITS / STEP_SECONDS, 0.0)
+    assert hot.load.throttled == turned_away(limits, place.key) > 300
     assert hot.recommended_shards == 3
     assert (await kinds(world, tenant), await kinds(world, neighbour)) == (["shards.advised"], [])
 
@@ -151,8 +151,8 @@ async def test_what_is_asked_of_the_slots_of_a_collection_is_summed(
     await server.open(tenant, 400, even_shards({"stores": 2}))
     await server.told()
     one, other = await hottest(world, clock, tenant)
-    assert one.spot.write + other.spot.write == 400 * UNITS / STEP_SECONDS
-    assert one.spot.write < 0.6 * 400 * UNITS / STEP_SECONDS
+    assert one.load.write + other.load.write == 400 * UNITS / STEP_SECONDS
+    assert one.load.write < 0.6 * 400 * UNITS / STEP_SECONDS
     assert (one.recommended_shards, other.recommended_shards) == (3, 3)
 
 
@@ -165,16 +165,16 @@ async def test_what_servers_see_is_summed_and_a_server_that_is_quiet_drops_out(
     for one in (server, other, server):
         await one.told()
     (hot,) = await hottest(world, clock, tenant)
-    assert (hot.spot.write, hot.recommended_shards) == (300 * UNITS / STEP_SECONDS, 2)
-    clock.now += WINDOW - STEP_SECONDS
+    assert (hot.load.write, hot.recommended_shards) == (300 * UNITS / STEP_SECONDS, 2)
+    clock.now += WINDOW_SECONDS - STEP_SECONDS
     await other.open(tenant, 50)
     await other.told()
     (hot,) = await hottest(world, clock, tenant)
-    assert hot.spot.write == 300 * UNITS / STEP_SECONDS, "the window still holds it"
+    assert hot.load.write == 300 * UNITS / STEP_SECONDS, "the window still holds it"
     clock.now += STEP_SECONDS
     await server.told()
     (hot,) = await hottest(world, clock, tenant)
-    assert hot.spot.write == 50 * UNITS / STEP_SECONDS
+    assert hot.load.write == 50 * UNITS / STEP_SECONDS
 
 
 async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes_no_further_than_the_tier(
@@ -188,12 +188,12 @@ async def test_switched_on_the_autopilot_begins_a_reshard_when_it_lasts_and_goes
         grow=StartReshard(register, COLLECTIONS),
         now=clock.datetime,
     )
-    for _ in range(0, WINDOW + STEP_SECONDS, STEP_SECONDS):
+    for _ in range(0, WINDOW_SECONDS + STEP_SECONDS, STEP_SECONDS):
         assert (await register.get(tenant)).shards == {}
         await server.open(tenant, 400)
         await server.told()
         clock.now += STEP_SECONDS
-    await asyncio.gather(*server.flushing.autopilot._growing)
+    await asyncio.gather(*server.flushing.autopilot._tasks)
     counts = (await register.get(tenant)).shards["stores"]
     assert (counts.read_shards, counts.write_shards) == (4, 1)
     assert counts.job_id is not None
@@ -227,6 +227,6 @@ async def test_only_the_hottest_are_told_and_in_their_order(
     await server.open(tenant, 50)
     await server.open(neighbour, 75)
     await server.told()
-    assert [one.spot.place.tenant for one in await hottest(world, clock, tenant, neighbour)] == [neighbour, tenant]
+    assert [one.load.partition.tenant for one in await hottest(world, clock, tenant, neighbour)] == [neighbour, tenant]
     (first,) = await hottest(world, clock, tenant, neighbour, first=1)
-    assert first.spot.place.tenant == neighbour
+    assert first.load.partition.tenant == neighbour

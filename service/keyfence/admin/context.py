@@ -9,7 +9,7 @@ from keyfence.admin.onboarding import Onboarding
 from keyfence.auth.principal import Operator
 from keyfence.domains.activity.activity_log import activity_log
 from keyfence.domains.users.repository import UserRepository
-from keyfence.hot_partitions.fleet import FleetTraffic, HotPartitions
+from keyfence.hot_partitions.fleet_traffic import FleetTraffic, HotPartitions
 from keyfence.jobs.job import Job
 from keyfence.jobs.lease import JobStore
 from keyfence.jobs.migrator import MigratorAccess

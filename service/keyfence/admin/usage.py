@@ -7,7 +7,7 @@ import strawberry
 
 from keyfence.admin.context import Info
 from keyfence.graphql.relay import page_size
-from keyfence.hot_partitions import fleet
+from keyfence.hot_partitions import fleet_traffic
 from keyfence.tenancy.repository import parse_tenant_id
 from keyfence.usage import hourly_usage
 from keyfence.usage.hourly_usage import CONTROL_PLANE, PriceTable, UsageCounts
@@ -104,17 +104,17 @@ class HotPartition:
     recommended_shards: int = strawberry.field(description="The fewest slots that carry the collection's peak.")
 
     @classmethod
-    def of(cls, hot: fleet.HotPartition) -> "HotPartition":
-        spot = hot.spot
+    def of(cls, hot: fleet_traffic.HotPartition) -> "HotPartition":
+        load = hot.load
         return cls(
-            tenant=strawberry.ID(spot.place.tenant),
-            collection=spot.collection,
-            table=spot.place.table,
-            index=spot.place.where,
-            partition=spot.place.partition,
-            read_units_per_second=spot.read,
-            write_units_per_second=spot.write,
-            throttled=spot.throttled,
+            tenant=strawberry.ID(load.partition.tenant),
+            collection=load.collection,
+            table=load.partition.table,
+            index=load.partition.index_name,
+            partition=load.partition.key,
+            read_units_per_second=load.read,
+            write_units_per_second=load.write,
+            throttled=load.throttled,
             recommended_shards=hot.recommended_shards,
         )
 

@@ -16,7 +16,7 @@ from keyfence.domains.sales.domain import DOMAIN as SALES
 from keyfence.domains.sessions.domain import DOMAIN as SESSIONS
 from keyfence.domains.stores.domain import DOMAIN as STORES
 from keyfence.domains.users.domain import DOMAIN as USERS
-from keyfence.hot_partitions import fleet
+from keyfence.hot_partitions import autopilot, fleet_traffic
 from keyfence.jobs import job
 from keyfence.jobs.move import differences
 from keyfence.jobs.offboard import start as offboarding
@@ -39,7 +39,7 @@ BUILT_IN = (
 )
 REQUIRED = frozenset({USERS.name, GROUPS.name, SESSIONS.name, ACTIVITY.name})
 """Domains that the service itself uses: the first user of a tenant, revoked tokens and the activity log."""
-CONTROL_PLANE = (tenancy, suspensions, offboarding, job, differences, hourly_usage, fleet)
+CONTROL_PLANE = (tenancy, suspensions, offboarding, job, differences, hourly_usage, fleet_traffic, autopilot)
 """Modules that declare the entities of the control plane."""
 
 

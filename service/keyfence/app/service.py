@@ -18,8 +18,8 @@ from keyfence.auth.verifier import operator_verifier, tenant_verifier
 from keyfence.domains.sessions.revocation import RevocationCheck
 from keyfence.graphql.executor import GraphQLExecutor
 from keyfence.hot_partitions.autopilot import NAME, Autopilot
-from keyfence.hot_partitions.fleet import FleetTraffic
-from keyfence.hot_partitions.hottest import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.finder import CollectionMatcher, HotPartitionFinder
+from keyfence.hot_partitions.fleet_traffic import FleetTraffic
 from keyfence.hot_partitions.observer import PartitionObserver
 from keyfence.hot_partitions.publisher import TrafficPublisher
 from keyfence.http.apis import OperatorApi, TenantApi

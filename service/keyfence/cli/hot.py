@@ -12,7 +12,7 @@ from keyfence.store.pagination import MAX_PAGE_SIZE
 
 if TYPE_CHECKING:
     from keyfence.admin.context import Context
-    from keyfence.hot_partitions.fleet import HotPartition
+    from keyfence.hot_partitions.fleet_traffic import HotPartition
 
 HEADINGS = ("TENANT", "COLLECTION", "READ/S", "WRITE/S", "OF LIMIT", "THROTTLED", "SHARDS", "INDEX", "PARTITION")
 NUMBERS = HEADINGS[2:7]
@@ -50,16 +50,16 @@ def hot(
 
 
 def _as_json(hot: "HotPartition") -> dict[str, Any]:
-    spot = hot.spot
+    load = hot.load
     return {
-        "tenant": spot.place.tenant,
-        "collection": spot.collection,
-        "table": spot.place.table,
-        "index": spot.place.where,
-        "partition": spot.place.partition,
-        "readUnitsPerSecond": spot.read,
-        "writeUnitsPerSecond": spot.write,
-        "throttled": spot.throttled,
+        "tenant": load.partition.tenant,
+        "collection": load.collection,
+        "table": load.partition.table,
+        "index": load.partition.index_name,
+        "partition": load.partition.key,
+        "readUnitsPerSecond": load.read,
+        "writeUnitsPerSecond": load.write,
+        "throttled": load.throttled,
         "recommendedShards": hot.recommended_shards,
     }
 
@@ -73,8 +73,8 @@ def _print(partitions: "Sequence[HotPartition]") -> None:
 def _row(hot: "HotPartition") -> tuple[str, ...]:
     from keyfence.cli.output import colored_load, escape_markup
 
-    spot = hot.spot
-    shards = str(hot.recommended_shards) if spot.collection else "-"
-    units = (f"{spot.read:,.1f}", f"{spot.write:,.1f}", colored_load(spot.share), f"{spot.throttled:,}")
-    key = escape_markup(spot.place.partition)
-    return spot.place.tenant, spot.collection or "-", *units, shards, spot.place.where, key
+    load = hot.load
+    shards = str(hot.recommended_shards) if load.collection else "-"
+    units = (f"{load.read:,.1f}", f"{load.write:,.1f}", colored_load(load.share), f"{load.throttled:,}")
+    key = escape_markup(load.partition.key)
+    return load.partition.tenant, load.collection or "-", *units, shards, load.partition.index_name, key

@@ -1,1 +1,1 @@
-"""Which partitions are hot, fleet-wide, and what that means for the slots of collections."""
+"""Finds partitions near DynamoDB's limits in the traffic of all servers, and recommends or starts a reshard."""

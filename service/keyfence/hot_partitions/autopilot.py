@@ -1,4 +1,4 @@
-"""Advice as events, automatic growth, how long advice must hold."""
+"""`Autopilot`: recommends more shards for a hot collection, and starts the reshard if the need lasts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -9,177 +9,208 @@ from typing import Any, Literal
 import structlog
 
 from keyfence.errors import Conflict, KeyfenceError
-from keyfence.hot_partitions.fleet import ShardAdvice, advice, advice_for_collection
-from keyfence.hot_partitions.hottest import HotPartitionReport
-from keyfence.hot_partitions.partition_load import WINDOW
-from keyfence.hot_partitions.recommendation import ShardNeed, capped_by_tier, needs
+from keyfence.hot_partitions.finder import HotPartitionReport
+from keyfence.hot_partitions.partition_load import WINDOW_SECONDS
+from keyfence.hot_partitions.recommendation import ShardNeed, capped_by_tier, shard_needs
 from keyfence.store import timestamps
+from keyfence.store.entity import entity
 from keyfence.store.expressions import absent
+from keyfence.store.keys import ControlKey
 from keyfence.store.shards import ONE_SHARD, ShardCounts, ShardedCollections
 from keyfence.store.writes import Write, put, update_model
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId
 
-SUSTAINED_FOR = timedelta(seconds=WINDOW)
-"""Two windows in a row that have no moment in common say the same: a burst is over by then."""
+SUSTAINED_FOR = timedelta(seconds=WINDOW_SECONDS)
+"""How long a need must last before growth. Then two windows without a common moment show it, and a burst is over."""
 
-RESET_AFTER = timedelta(seconds=WINDOW)
-"""Not seen for longer than this, it begins anew."""
+RESET_AFTER = timedelta(seconds=WINDOW_SECONDS)
+"""A need that was not seen for this long starts again."""
 
 REPEAT_AFTER = timedelta(minutes=10)
-"""The same is not told, or tried, again before."""
+"""The same advice is not repeated, and a failed reshard is not tried again, before this time."""
 
-BETWEEN = timedelta(seconds=WINDOW / 3)
-"""So often is written down that it is still true."""
+STORE_INTERVAL = timedelta(seconds=WINDOW_SECONDS / 3)
+"""How often an unchanged advice is stored, so that it does not reset."""
 
-KEPT = timedelta(days=1)
+TTL = timedelta(days=1)
+NAME = "keyfence"
+"""The author of the autopilot's events and jobs."""
+
+Mode = Literal["off", "dry-run", "on"]
+StartGrowth = Callable[[TenantId, str, int], Awaitable[object]]
+"""Starts a reshard of a tenant's collection to this number of shards."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardAdvice:
+    """Advice to give a collection more shards.
+
+    The need has lasted since `since`. It was last seen at `updated_at`, and last acted on at `grown_at`."""
+
+    tenant: TenantId
+    collection: str
+    shards: int
+    since: datetime
+    advised_at: datetime
+    ttl: int
+    created_at: datetime
+    updated_at: datetime
+    grown_at: datetime | None = None
+    version: int = 1
+
+
+advice = entity(ShardAdvice, table=ControlKey("ADVICE#{tenant}", "COLLECTION#{collection}"))
+
+advice_for_collection = advice.get()
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceUpdate:
-    """What is known after a look, and what it calls for; `worth` the writing if anything."""
+    """The advice after a review, and what follows: an event, growth, or only that the advice is stored."""
 
-    after: ShardAdvice
-    advise: bool
+    advice: ShardAdvice
+    announce: bool
     grow: bool
-    worth: bool = True
+    store: bool = True
 
 
-def first_seen(tenant: TenantId, collection: str, shards: int, now: datetime) -> AdviceUpdate:
-    made = ShardAdvice(
+def first_advice(tenant: TenantId, collection: str, shards: int, now: datetime) -> AdviceUpdate:
+    advice = ShardAdvice(
         tenant=tenant,
         collection=collection,
         shards=shards,
         since=now,
         advised_at=now,
-        ttl=int((now + KEPT).timestamp()),
+        ttl=int((now + TTL).timestamp()),
         created_at=now,
         updated_at=now,
     )
-    return AdviceUpdate(made, advise=True, grow=False)
+    return AdviceUpdate(advice, announce=True, grow=False)
 
 
-def seen_again(before: ShardAdvice, shards: int, now: datetime) -> AdviceUpdate:
-    """More than was advised is news at once; growth waits until it has lasted, whatever its size."""
+def repeated_advice(before: ShardAdvice, shards: int, now: datetime) -> AdviceUpdate:
+    """Announce a higher number immediately. Grow only if the need, whatever its size, has lasted long enough."""
     since = before.since if now - before.updated_at <= RESET_AFTER else now
-    advise = shards > before.shards or now - before.advised_at >= REPEAT_AFTER
+    announce = shards > before.shards or now - before.advised_at >= REPEAT_AFTER
     grow = now - since >= SUSTAINED_FOR and (before.grown_at is None or now - before.grown_at >= REPEAT_AFTER)
     after = replace(
         before,
-        shards=shards if advise else before.shards,
+        shards=shards if announce else before.shards,
         since=since,
-        advised_at=now if advise else before.advised_at,
+        advised_at=now if announce else before.advised_at,
         grown_at=now if grow else before.grown_at,
-        ttl=int((now + KEPT).timestamp()),
+        ttl=int((now + TTL).timestamp()),
         updated_at=now,
         version=before.version + 1,
     )
-    return AdviceUpdate(after, advise=advise, grow=grow, worth=advise or grow or now - before.updated_at >= BETWEEN)
-
-
-Mode = Literal["off", "dry-run", "on"]
-
-NAME = "keyfence"
-"""In whose name it advises and grows."""
-
-log = structlog.get_logger(__name__)
-
-
-Grow = Callable[[TenantId, str, int], Awaitable[object]]
-"""Has a collection of a tenant get so many slots."""
+    store = announce or grow or now - before.updated_at >= STORE_INTERVAL
+    return AdviceUpdate(after, announce=announce, grow=grow, store=store)
 
 
 @dataclass(slots=True, kw_only=True)
 class Autopilot:
-    """Every server looks. Of those who see the same, the one whose write of it comes first acts, and no other.
+    """Reviews hot collections. It only adds shards.
 
-    Without a way to grow, it says what it would have done. Slots never become fewer."""
+    All servers review the same traffic. The one that stores the advice first acts on it; the others get a conflict.
+    In a dry run, and without `grow`, events say what the autopilot would do."""
 
     register: TenantRepository
     collections: ShardedCollections
     mode: Mode = "dry-run"
-    grow: Grow | None = None
+    grow: StartGrowth | None = None
     now: Callable[[], datetime] = timestamps.utc_now
-    _growing: "set[asyncio.Task[None]]" = field(default_factory=set)
+    _tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
 
-    async def look(self, hot: HotPartitionReport) -> None:
-        for need in needs(hot.lists, self.collections):
-            tenant = await self._find(need)
+    async def review(self, report: HotPartitionReport) -> None:
+        for need in shard_needs(report.lists, self.collections):
+            tenant = await self._find_tenant(need)
             if tenant:
-                await self._attend(tenant, need)
+                await self._review(tenant, need)
 
     async def stop(self) -> None:
-        """What is under way can be taken up by another."""
-        for task in self._growing:
+        """Cancel reshards that this server started. Another server can continue them."""
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._growing, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _find(self, need: ShardNeed) -> Tenant | None:
-        """Nobody is asked about those whose lists are far from full with one slot."""
+    async def _find_tenant(self, need: ShardNeed) -> Tenant | None:
+        """Return the tenant if it is active. It is not read at all if one shard is enough for the need."""
         if need.recommended(1) == 1:
             return None
         tenant = await self.register.find(need.tenant)
         return tenant if tenant and tenant.status is TenantStatus.ACTIVE else None
 
-    async def _attend(self, tenant: Tenant, need: ShardNeed) -> None:
+    async def _review(self, tenant: Tenant, need: ShardNeed) -> None:
         counts = tenant.shards.get(need.collection, ONE_SHARD)
-        wanted = need.recommended(counts.read_shards)
         if counts.job_id is not None:
-            self._go_on(tenant, need.collection, counts)
-        if wanted <= counts.read_shards or counts.job_id is not None:
+            self._continue_growth(tenant, need.collection, counts)
+            return
+        shards = need.recommended(counts.read_shards)
+        if shards <= counts.read_shards:
             return
         before = await self.register.table.find(advice_for_collection, tenant=tenant.id, collection=need.collection)
-        turn = self._turn(before, need, wanted)
-        if turn.worth and await self._won(before, turn, self._events(tenant, need, counts, turn, wanted)):
-            self._act(tenant, need, counts, turn, wanted)
+        update = (
+            first_advice(need.tenant, need.collection, shards, self.now())
+            if before is None
+            else repeated_advice(before, shards, self.now())
+        )
+        if not update.store:
+            return
+        target = capped_by_tier(tenant.tier, counts.read_shards, shards)
+        events = self._events(tenant, need, update, counts.read_shards, shards, target)
+        if await self._store(before, update, events) and self._may_grow and update.grow and target > counts.read_shards:
+            self._start_growth(tenant.id, need.collection, target)
 
-    def _turn(self, before: ShardAdvice | None, need: ShardNeed, wanted: int) -> AdviceUpdate:
-        if before is None:
-            return first_seen(need.tenant, need.collection, wanted, self.now())
-        return seen_again(before, wanted, self.now())
-
-    async def _won(self, before: ShardAdvice | None, turn: AdviceUpdate, events: Sequence[Write[Any]]) -> bool:
-        kept = put(advice, turn.after, when=absent()) if before is None else update_model(advice, before, turn.after)
+    async def _store(self, before: ShardAdvice | None, update: AdviceUpdate, events: Sequence[Write[Any]]) -> bool:
+        """Store the advice with its events. Returns False if another server was first."""
+        write = (
+            put(advice, update.advice, when=absent()) if before is None else update_model(advice, before, update.advice)
+        )
         try:
-            await self.register.table.write(kept, *events)
+            await self.register.table.write(write, *events)
         except Conflict:
             return False
         return True
 
     def _events(
-        self, tenant: Tenant, need: ShardNeed, counts: ShardCounts, turn: AdviceUpdate, wanted: int
+        self, tenant: Tenant, need: ShardNeed, update: AdviceUpdate, current: int, recommended: int, target: int
     ) -> Sequence[Write[Any]]:
-        found = []
-        told = {"collection": need.collection, "from": counts.read_shards, **need.peak}
-        if turn.advise:
-            found.append(self.register.event(tenant.id, "shards.advised", {**told, "to": wanted}))
-        target = capped_by_tier(tenant.tier, counts.read_shards, wanted)
-        if turn.grow and target > counts.read_shards and self._is_dry:
-            found.append(self.register.event(tenant.id, "shards.would_grow", {**told, "to": target}))
-        return found
+        events = []
+        detail = {"collection": need.collection, "from": current, **need.peak}
+        if update.announce:
+            events.append(self.register.event(tenant.id, "shards.advised", {**detail, "to": recommended}))
+        if update.grow and target > current and self._is_dry_run:
+            events.append(self.register.event(tenant.id, "shards.would_grow", {**detail, "to": target}))
+        return events
 
     @property
-    def _is_dry(self) -> bool:
-        return self.mode == "dry-run" or (self.mode == "on" and self.grow is None)
+    def _may_grow(self) -> bool:
+        return self.mode == "on" and self.grow is not None
 
-    def _go_on(self, tenant: Tenant, collection: str, counts: ShardCounts) -> None:
-        """Growth whose server has ended waits for somebody; who is at it is not disturbed."""
-        if self.mode == "on" and self.grow and counts.move_direction is None:
-            self._start(self._grown(self.grow, tenant.id, collection, counts.read_shards))
+    @property
+    def _is_dry_run(self) -> bool:
+        return self.mode != "off" and not self._may_grow
 
-    def _start(self, growth: Coroutine[Any, Any, None]) -> None:
+    def _continue_growth(self, tenant: Tenant, collection: str, counts: ShardCounts) -> None:
+        """Continue a growth whose server may have ended. A server that still runs it keeps its lease."""
+        if self._may_grow and counts.move_direction is None:
+            self._start_growth(tenant.id, collection, counts.read_shards)
+
+    def _start_growth(self, tenant: TenantId, collection: str, shards: int) -> None:
+        """Start a task, since a reshard takes longer than the time between reviews."""
+        assert self.grow is not None
+        self._add_task(self._run_growth(self.grow, tenant, collection, shards))
+
+    def _add_task(self, growth: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(growth)
-        self._growing.add(task)
-        task.add_done_callback(self._growing.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    def _act(self, tenant: Tenant, need: ShardNeed, counts: ShardCounts, turn: AdviceUpdate, wanted: int) -> None:
-        target = capped_by_tier(tenant.tier, counts.read_shards, wanted)
-        if self.mode == "on" and self.grow and turn.grow and target > counts.read_shards:
-            self._start(self._grown(self.grow, tenant.id, need.collection, target))
-
-    async def _grown(self, grow: Grow, tenant: TenantId, collection: str, shards: int) -> None:
-        """It takes longer than from look to look, and nobody waits for it."""
+    async def _run_growth(self, grow: StartGrowth, tenant: TenantId, collection: str, shards: int) -> None:
         try:
             await grow(tenant, collection, shards)
         except KeyfenceError as error:

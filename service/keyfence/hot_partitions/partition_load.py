@@ -1,4 +1,4 @@
-"""`Partition`, `TrafficCounts`, `PartitionLoad` over the last minute."""
+"""`Partition` and `PartitionLoad`: what calls requested of a partition in the last minute."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,97 +10,97 @@ from keyfence_iam.dynamodb.capacity import partition_share
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, STEPS_PER_WINDOW, TrafficCounts
 from keyfence_iam.tenant import TenantId
 
-WINDOW = STEP_SECONDS * STEPS_PER_WINDOW
-
-
-def step_of(moment: float) -> int:
-    """Steps are the same on all servers."""
-    return int(moment // STEP_SECONDS)
-
-
+WINDOW_SECONDS = STEP_SECONDS * STEPS_PER_WINDOW
 TABLE = "table"
-
-
-class Partition(NamedTuple):
-    """One partition key value of a table, or of its index of that name; whose it is.
-
-    A tenant has two tables while it is moved from one to the other."""
-
-    tenant: TenantId
-    where: str
-    partition: str
-    table: str = ""
-
-
-def place_of(tenant: TenantId, where: str, partition: str, table: str) -> Partition:
-    """Made for every call, and in a third of the time that Place itself takes."""
-    return tuple.__new__(Partition, (tenant, where, partition, table))
-
+"""The name that stands for the table itself where an index could be named."""
 
 Steps = Mapping[int, TrafficCounts]
 
 
+class Partition(NamedTuple):
+    """A partition key value of a table or of one of its indexes, and the tenant that it belongs to.
+
+    `table` tells the two tables of a tenant apart while the tenant is moved."""
+
+    tenant: TenantId
+    index_name: str
+    key: str
+    table: str = ""
+
+
+def new_partition(tenant: TenantId, index_name: str, key: str, table: str) -> Partition:
+    """Make a Partition in a third of the time that its constructor takes. The observer makes one for every call."""
+    return tuple.__new__(Partition, (tenant, index_name, key, table))
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionLoad:
-    """`collection` is empty where there are no slots."""
+    """The traffic of a partition by time step. `collection` is empty if the partition belongs to no sharded list."""
 
-    place: Partition
+    partition: Partition
     collection: str
     steps: Steps
 
     @property
     def read(self) -> float:
-        """Units a second, in the step that had most of them."""
-        return max((one.read for one in self.steps.values()), default=0.0) / STEP_SECONDS
+        """Read units a second, in the step with the most of them."""
+        return max((counts.read for counts in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
     def write(self) -> float:
-        return max((one.write for one in self.steps.values()), default=0.0) / STEP_SECONDS
+        """Write units a second, in the step with the most of them."""
+        return max((counts.write for counts in self.steps.values()), default=0.0) / STEP_SECONDS
 
     @property
     def throttled(self) -> int:
-        return sum(one.throttled for one in self.steps.values())
+        return sum(counts.throttled for counts in self.steps.values())
 
     @property
     def units_per_read(self) -> float:
-        reads = sum(one.reads for one in self.steps.values())
-        return sum(one.read for one in self.steps.values()) / reads if reads else 0.0
+        reads = sum(counts.reads for counts in self.steps.values())
+        return sum(counts.read for counts in self.steps.values()) / reads if reads else 0.0
 
     @property
     def share(self) -> float:
-        """Of what one partition gives."""
+        """The share of a partition's limit that is requested, of reads or of writes, whichever is higher."""
         return partition_share(self.read, self.write)
 
     def since(self, step: int) -> "PartitionLoad":
-        return replace(self, steps={at: units for at, units in self.steps.items() if at >= step})
+        return replace(self, steps={number: counts for number, counts in self.steps.items() if number >= step})
 
 
-def sum_by_partition(spots: Iterable[PartitionLoad]) -> tuple[PartitionLoad, ...]:
-    """One for each place."""
-    found: dict[Partition, PartitionLoad] = {}
-    for spot in spots:
-        known = found.get(spot.place)
-        found[spot.place] = spot if known is None else replace(known, steps=added(known.steps, spot.steps))
-    return tuple(found.values())
+def step_of(seconds: float) -> int:
+    """Return the number of the time step. It is the same on all servers."""
+    return int(seconds // STEP_SECONDS)
 
 
-def added(one: Steps, other: Steps) -> Steps:
-    """Of the same moments, so that the highest sum is of what was asked at once."""
-    return {step: one.get(step, TrafficCounts()).plus(other.get(step, TrafficCounts())) for step in {**one, **other}}
+def sum_by_partition(loads: Iterable[PartitionLoad]) -> tuple[PartitionLoad, ...]:
+    """Add up the loads of different servers."""
+    sums: dict[Partition, PartitionLoad] = {}
+    for load in loads:
+        known = sums.get(load.partition)
+        sums[load.partition] = load if known is None else replace(known, steps=add_steps(known.steps, load.steps))
+    return tuple(sums.values())
 
 
-def to_json(spots: Iterable[PartitionLoad]) -> str:
-    """As JSON, in which it is small."""
-    lines = [[*spot.place, spot.collection, [[step, *units] for step, units in spot.steps.items()]] for spot in spots]
-    return orjson.dumps(lines).decode()
+def add_steps(left: Steps, right: Steps) -> Steps:
+    """Add step by step, so that the highest sum is of traffic at the same time."""
+    none = TrafficCounts()
+    return {step: left.get(step, none).plus(right.get(step, none)) for step in {**left, **right}}
+
+
+def to_json(loads: Iterable[PartitionLoad]) -> str:
+    """Render the loads as JSON lists without field names, which keeps the item small."""
+    rows = [
+        [*load.partition, load.collection, [[step, *counts] for step, counts in load.steps.items()]] for load in loads
+    ]
+    return orjson.dumps(rows).decode()
 
 
 def from_json(text: str) -> tuple[PartitionLoad, ...]:
-    return tuple(_read(*line) for line in orjson.loads(text))
+    return tuple(_load(*row) for row in orjson.loads(text))
 
 
-def _read(
-    tenant: str, where: str, partition: str, table: str, collection: str, steps: list[list[Any]]
-) -> PartitionLoad:
-    place = Partition(TenantId(tenant), where, partition, table)
-    return PartitionLoad(place, collection, {step: TrafficCounts(*units) for step, *units in steps})
+def _load(tenant: str, index_name: str, key: str, table: str, collection: str, steps: list[list[Any]]) -> PartitionLoad:
+    partition = Partition(TenantId(tenant), index_name, key, table)
+    return PartitionLoad(partition, collection, {step: TrafficCounts(*counts) for step, *counts in steps})

@@ -1,65 +1,58 @@
-"""Telling the fleet what is hot here: every few seconds, and only while anything is."""
+"""`TrafficPublisher`: the background task that publishes hot partitions and runs the autopilot."""
 
-import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import structlog
 from ulid import ULID
 
 from keyfence.errors import KeyfenceError
 from keyfence.hot_partitions.autopilot import Autopilot
-from keyfence.hot_partitions.fleet import FleetTraffic
-from keyfence.hot_partitions.hottest import HotPartitionFinder, HotPartitionReport
+from keyfence.hot_partitions.finder import HotPartitionFinder
+from keyfence.hot_partitions.fleet_traffic import FleetTraffic
+from keyfence.periodic_task import PeriodicTask
+
+PUBLISH_SECONDS = 10.0
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(slots=True)
 class TrafficPublisher:
-    """Whoever has something hot also looks at what all of them have, and has it attended to."""
+    """Publishes what is hot on this server, and only while something is.
 
-    hottest: HotPartitionFinder
-    fleet: FleetTraffic
-    autopilot: Autopilot
-    seconds: float = 10.0
-    server: str = field(default_factory=lambda: str(ULID()))
-    _told: bool = False
-    _running: "asyncio.Task[None] | None" = None
-    _one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    A server that publishes also reads what all servers published, and gives it to the autopilot."""
 
-    async def flush(self) -> None:
-        async with self._one:
-            if hot := self.hottest.now():
-                await self._tell(hot)
-
-    async def _tell(self, hot: HotPartitionReport) -> None:
-        try:
-            self._told = True
-            await self.fleet.put(self.server, hot)
-            await self.autopilot.look(await self.fleet.hot())
-        except KeyfenceError as error:
-            log.warning("traffic_publish_failed", reason=error.message)
+    def __init__(
+        self,
+        finder: HotPartitionFinder,
+        fleet: FleetTraffic,
+        autopilot: Autopilot,
+        seconds: float = PUBLISH_SECONDS,
+    ) -> None:
+        self._finder, self._fleet, self.autopilot = finder, fleet, autopilot
+        self._server = str(ULID())
+        self._has_published = False
+        self._task = PeriodicTask("traffic_publisher", self._publish, seconds)
 
     def start(self) -> None:
-        self._running = asyncio.ensure_future(self._run())
+        self._task.start()
 
     async def stop(self) -> None:
-        """What it said dies with it: its part of the traffic goes to the others.
-
-        A write that is under way is waited for: left alone, it might arrive after that."""
-        async with self._one:
-            if self._running:
-                self._running.cancel()
+        """Stop, and delete what this server published, since its traffic goes to other servers."""
+        await self._task.stop()
         await self.autopilot.stop()
-        if self._told:
+        if self._has_published:
             with suppress(KeyfenceError):
-                await self.fleet.forget(self.server)
+                await self._fleet.delete(self._server)
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self.seconds)
-            try:
-                await self.flush()
-            except Exception:
-                log.exception("background_task_failed")
+    async def publish(self) -> None:
+        await self._task.run_now()
+
+    async def _publish(self) -> None:
+        if not (report := self._finder.report()):
+            return
+        try:
+            self._has_published = True
+            await self._fleet.put(self._server, report)
+            await self.autopilot.review(await self._fleet.report())
+        except KeyfenceError as error:
+            log.warning("traffic_publish_failed", reason=error.message)

@@ -1,4 +1,4 @@
-"""How many shards a collection should have."""
+"""How many shards a collection should have for its peak traffic."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from keyfence_iam.dynamodb.capacity import PARTITION_READ_UNITS, PARTITION_WRITE
 from keyfence_iam.tenant import TenantId
 
 GROW_AT = 0.7
-"""Slots that are asked for more than this part of what they carry are too few."""
+"""A collection should grow if more than this share of its shards' limits is requested."""
 
 GROW_TO = 0.5
-"""The part that is asked of them after growth. It is less than FULL, so that the next growth is a good way off."""
+"""The share that is requested after growth. It is well below GROW_AT, so that the next growth is not soon."""
 
-LEAST_QUERY = 0.5
-"""Units that a Query costs however little it finds."""
+MIN_QUERY_UNITS = 0.5
+"""Read units that a Query costs, however few items it returns."""
 
 AUTOPILOT_MAX_SHARDS: Mapping[Tier, int] = {
     Tier.FREE: 1,
@@ -25,40 +25,41 @@ AUTOPILOT_MAX_SHARDS: Mapping[Tier, int] = {
     Tier.PREMIUM: 32,
     Tier.ENTERPRISE: MAX_SHARDS,
 }
-"""So many slots a collection may get without an operator."""
+"""The number of shards up to which a collection may grow without an operator."""
 
 
 def min_shards(peak_units_per_second: float, limit: float) -> int:
-    """The fewest slots that carry the peak, if it falls on all of them alike."""
+    """Return the fewest shards that can serve the peak, if it is spread evenly."""
     return max(1, ceil(peak_units_per_second / limit))
 
 
 def recommended_shards(peak_units_per_second: float, limit: float, current: int) -> int:
-    """As many as there are while they are not full, and never fewer.
+    """Return the current number while it is enough, otherwise a higher one, and never a lower one.
 
-    The peak is of what was asked for, also in vain: a full slot gives out its limit and no more, so that what was
-    consumed would never say that it is too little."""
+    The peak counts requested units, also those of throttled calls. A full shard consumes its limit and no more, so that
+    consumed units would never show that it is too small."""
     if peak_units_per_second <= GROW_AT * current * limit:
         return current
     return max(current, min_shards(peak_units_per_second, GROW_TO * limit))
 
 
 def recommended_for_reads(peak_units_per_second: float, limit: float, current: int, units_per_query: float) -> int:
-    """A list asks every slot for its part of a page, so that more slots help only while the parts become cheaper.
+    """As `recommended_shards`, but not more than make reads cheaper for each shard.
 
-    Else growth would feed itself: at the least that a Query costs, twice the slots are twice the units."""
-    cheaper = current * max(1, int(units_per_query / LEAST_QUERY))
-    return min(cheaper, recommended_shards(peak_units_per_second, limit, current))
+    A list queries every shard for its share of a page. At the minimum cost of a Query, twice the shards are twice the
+    units: without this bound growth would cause more growth."""
+    useful = current * max(1, int(units_per_query / MIN_QUERY_UNITS))
+    return min(useful, recommended_shards(peak_units_per_second, limit, current))
 
 
-def capped_by_tier(tier: Tier, current: int, wanted: int) -> int:
-    """What of it may be done without an operator; what an operator gave beyond the bound stays."""
-    return max(current, min(wanted, AUTOPILOT_MAX_SHARDS[tier]))
+def capped_by_tier(tier: Tier, current: int, recommended: int) -> int:
+    """Return the number of shards that the autopilot may set. It never takes shards away that an operator gave."""
+    return max(current, min(recommended, AUTOPILOT_MAX_SHARDS[tier]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardNeed:
-    """Units a second of the busiest list of a collection, all of its slots together."""
+    """The peak of a tenant's collection: units a second of its busiest list, all shards of the list together."""
 
     tenant: TenantId
     collection: str
@@ -68,18 +69,18 @@ class ShardNeed:
     max_shards: int
 
     @classmethod
-    def of(cls, spot: PartitionLoad, max_shards: int) -> "ShardNeed":
+    def of(cls, load: PartitionLoad, max_shards: int) -> "ShardNeed":
         return cls(
-            tenant=spot.place.tenant,
-            collection=spot.collection,
-            read=spot.read,
-            write=spot.write,
-            units_per_read=spot.units_per_read,
+            tenant=load.partition.tenant,
+            collection=load.collection,
+            read=load.read,
+            write=load.write,
+            units_per_read=load.units_per_read,
             max_shards=max_shards,
         )
 
-    def least(self, current: int) -> int:
-        """The fewest slots that would do, and never fewer than there are."""
+    def minimum(self, current: int) -> int:
+        """Return the fewest shards that can serve the peak, and never fewer than the current number."""
         reads = recommended_for_reads(self.read, PARTITION_READ_UNITS, current, self.units_per_read)
         return min(
             self.max_shards,
@@ -91,30 +92,30 @@ class ShardNeed:
         )
 
     def recommended(self, current: int) -> int:
-        """With room to spare, and as many as there are while they are not full."""
+        """Return the recommended number of shards, with room for growth."""
         reads = recommended_for_reads(self.read, PARTITION_READ_UNITS, current, self.units_per_read)
         return min(self.max_shards, max(recommended_shards(self.write, PARTITION_WRITE_UNITS, current), reads))
 
     @property
     def peak(self) -> dict[str, object]:
-        """What decides."""
-        written = self.write / PARTITION_WRITE_UNITS >= self.read / PARTITION_READ_UNITS
-        return {"peak": self.write if written else self.read, "units": "write" if written else "read"}
+        """The higher of both peaks, in relation to its limit, as the details of an event."""
+        is_write = self.write / PARTITION_WRITE_UNITS >= self.read / PARTITION_READ_UNITS
+        return {"peak": self.write if is_write else self.read, "units": "write" if is_write else "read"}
 
 
-def needs(lists: Iterable[PartitionLoad], collections: ShardedCollections) -> list[ShardNeed]:
-    """Slots are a collection's: it needs what that of its lists needs which needs most."""
-    found: dict[tuple[TenantId, str], ShardNeed] = {}
-    for spot in lists:
-        one = ShardNeed.of(spot, collections.max_shards(spot.collection))
-        key = (one.tenant, one.collection)
-        known = found.get(key, one)
-        found[key] = ShardNeed(
-            tenant=one.tenant,
-            collection=one.collection,
-            read=max(one.read, known.read),
-            write=max(one.write, known.write),
-            units_per_read=(one if one.read >= known.read else known).units_per_read,
-            max_shards=one.max_shards,
+def shard_needs(lists: Iterable[PartitionLoad], collections: ShardedCollections) -> list[ShardNeed]:
+    """Return one need for each collection of each tenant: the peaks of its busiest lists."""
+    needs: dict[tuple[TenantId, str], ShardNeed] = {}
+    for load in lists:
+        need = ShardNeed.of(load, collections.max_shards(load.collection))
+        key = (need.tenant, need.collection)
+        known = needs.get(key, need)
+        needs[key] = ShardNeed(
+            tenant=need.tenant,
+            collection=need.collection,
+            read=max(need.read, known.read),
+            write=max(need.write, known.write),
+            units_per_read=(need if need.read >= known.read else known).units_per_read,
+            max_shards=need.max_shards,
         )
-    return list(found.values())
+    return list(needs.values())

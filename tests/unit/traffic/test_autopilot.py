@@ -12,8 +12,8 @@ import pytest
 from keyfence.app.domains import load_domains
 from keyfence.errors import Conflict
 from keyfence.hot_partitions.autopilot import REPEAT_AFTER, Autopilot, Mode
-from keyfence.hot_partitions.hottest import HotPartitionReport
-from keyfence.hot_partitions.partition_load import WINDOW, Partition, PartitionLoad
+from keyfence.hot_partitions.finder import HotPartitionReport
+from keyfence.hot_partitions.partition_load import WINDOW_SECONDS, Partition, PartitionLoad
 from keyfence.store.cursor import CursorCodec
 from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.client import Answer
@@ -84,7 +84,7 @@ class Fleet:
     async def looked(self, server: Autopilot, units: float, seconds: int, every: int = STEP_SECONDS) -> None:
         """Looks at the same for so long."""
         for _ in range(0, seconds, every):
-            await server.look(writing(units))
+            await server.review(writing(units))
             await asyncio.sleep(0)
             self.clock.now += every
 
@@ -102,15 +102,15 @@ def fleet() -> Fleet:
 
 async def test_what_is_full_is_advised_on_at_once_and_once(fleet: Fleet) -> None:
     await fleet.tenant()
-    await fleet.looked(fleet.server("off"), 2_000, WINDOW)
+    await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS)
     told = {"collection": "open_orders", "from": 1, "to": 4, "peak": 2_000.0, "units": "write"}
     assert await fleet.events() == [("shards.advised", told)]
 
 
 async def test_what_has_room_is_not_advised_on(fleet: Fleet) -> None:
     await fleet.tenant(shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
-    await fleet.looked(fleet.server(), 2_000, WINDOW * 3)
-    await fleet.looked(fleet.server(), 700, WINDOW * 3)
+    await fleet.looked(fleet.server(), 2_000, WINDOW_SECONDS * 3)
+    await fleet.looked(fleet.server(), 700, WINDOW_SECONDS * 3)
     assert await fleet.events() == []
 
 
@@ -128,9 +128,9 @@ async def test_more_than_was_advised_is_told_and_less_or_the_same_only_after_a_w
 async def test_a_dry_run_says_what_it_would_do_once_two_windows_in_a_row_ask_for_it(fleet: Fleet) -> None:
     await fleet.tenant()
     server = fleet.server()
-    await fleet.looked(server, 2_000, WINDOW)
+    await fleet.looked(server, 2_000, WINDOW_SECONDS)
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
-    await fleet.looked(server, 2_000, WINDOW * 3)
+    await fleet.looked(server, 2_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]
     assert fleet.grown == []
 
@@ -140,16 +140,16 @@ async def test_a_burst_grows_nothing(fleet: Fleet) -> None:
     await fleet.tenant()
     server = fleet.server("on")
     for _ in range(5):
-        await fleet.looked(server, 2_000, WINDOW)
-        fleet.clock.now += WINDOW * 2
+        await fleet.looked(server, 2_000, WINDOW_SECONDS)
+        fleet.clock.now += WINDOW_SECONDS * 2
     assert fleet.grown == []
 
 
 async def test_growth_is_begun_once_by_one_of_all_servers(fleet: Fleet) -> None:
     await fleet.tenant()
     servers = [fleet.server("on") for _ in range(5)]
-    for _ in range(0, WINDOW * 3, STEP_SECONDS):
-        await asyncio.gather(*(one.look(writing(2_000)) for one in servers))
+    for _ in range(0, WINDOW_SECONDS * 3, STEP_SECONDS):
+        await asyncio.gather(*(one.review(writing(2_000)) for one in servers))
         fleet.clock.now += STEP_SECONDS
     assert fleet.grown == [(ACME, "open_orders", 4)]
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
@@ -160,14 +160,14 @@ async def test_growth_is_begun_once_by_one_of_all_servers(fleet: Fleet) -> None:
 )
 async def test_growth_stays_within_the_tier_and_the_advice_does_not(fleet: Fleet, tier: Tier, grown: list[int]) -> None:
     await fleet.tenant(tier)
-    await fleet.looked(fleet.server("on"), 5_000, WINDOW * 3)
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
     assert [shards for _, _, shards in fleet.grown] == grown
     assert [detail["to"] for _, detail in await fleet.events()] == [10]
 
 
 async def test_a_tenant_at_its_bound_is_not_said_to_grow(fleet: Fleet) -> None:
     await fleet.tenant(Tier.STANDARD, shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
-    await fleet.looked(fleet.server(), 5_000, WINDOW * 3)
+    await fleet.looked(fleet.server(), 5_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
 
 
@@ -184,22 +184,22 @@ async def test_nothing_is_done_where_a_reshard_is_under_way_or_nobody_is_served(
     fleet: Fleet, given: dict[str, Any]
 ) -> None:
     await fleet.tenant(**given)
-    await fleet.looked(fleet.server("on"), 5_000, WINDOW * 3)
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
     assert (fleet.grown, await fleet.events()) == ([], [])
 
 
 async def test_growth_that_nobody_carries_on_is_gone_on_with_and_no_other_is_begun(fleet: Fleet) -> None:
     begun = ShardCounts(read_shards=2, write_shards=1, job_id="mig_1")
     await fleet.tenant(shards={"open_orders": begun})
-    await fleet.server("dry-run").look(writing(5_000))
+    await fleet.server("dry-run").review(writing(5_000))
     assert fleet.grown == []
-    await fleet.looked(fleet.server("on"), 5_000, WINDOW * 3)
+    await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
     assert {shards for _, _, shards in fleet.grown} == {2}
     assert await fleet.events() == []
 
 
 async def test_a_tenant_that_is_not_registered_is_nobodys_concern(fleet: Fleet) -> None:
-    await fleet.server("on").look(writing(5_000, TenantId("nobody-here")))
+    await fleet.server("on").review(writing(5_000, TenantId("nobody-here")))
     assert fleet.grown == []
 
 
@@ -208,7 +208,7 @@ async def test_growth_that_fails_is_tried_again_after_a_while(fleet: Fleet, erro
     await fleet.tenant()
     fleet.failing = error
     server = fleet.server("on")
-    await fleet.looked(server, 2_000, WINDOW * 4)
+    await fleet.looked(server, 2_000, WINDOW_SECONDS * 4)
     assert len(fleet.grown) == 1
     await fleet.looked(server, 2_000, int(REPEAT_AFTER / timedelta(seconds=1)))
     assert len(fleet.grown) == 2
@@ -216,11 +216,11 @@ async def test_growth_that_fails_is_tried_again_after_a_while(fleet: Fleet, erro
 
 async def test_switched_off_it_advises_and_nothing_more(fleet: Fleet) -> None:
     await fleet.tenant()
-    await fleet.looked(fleet.server("off"), 2_000, WINDOW * 4)
+    await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS * 4)
     assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.advised"], [])
 
 
 async def test_without_a_way_to_grow_it_says_what_it_would_do(fleet: Fleet) -> None:
     await fleet.tenant()
-    await fleet.looked(fleet.server("on", wired=False), 2_000, WINDOW * 3)
+    await fleet.looked(fleet.server("on", wired=False), 2_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]

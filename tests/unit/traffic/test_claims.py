@@ -12,7 +12,7 @@ from keyfence.app.domains import load_domains
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import users
 from keyfence.domains.users.model import User, UserId
-from keyfence.hot_partitions.observer import capacity_requests, projected_attributes, throttled_members, unprocessed
+from keyfence.hot_partitions.observer import capacity_requests, projected_attributes, throttled_items, unprocessed
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.dynamodb.table_definition import definition
 from keyfence.store.expressions import UpdateExpression, present
@@ -119,7 +119,7 @@ def test_of_a_batch_what_is_left_over_was_turned_away() -> None:
     ],
 )
 def test_of_a_transaction_those_members_are_blamed_that_it_names(reasons: tuple[str, ...], numbers: list[int]) -> None:
-    assert [*throttled_members(DynamoDbError("any", "", reasons), 3)] == numbers
+    assert [*throttled_items(DynamoDbError("any", "", reasons), 3)] == numbers
 
 
 def test_a_put_stands_where_its_entity_says() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from keyfence.app.domains import load_domains
 from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
-from keyfence.hot_partitions.recommendation import needs
+from keyfence.hot_partitions.recommendation import shard_needs
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 
@@ -14,6 +14,6 @@ def test_advice_ends_where_a_reshard_would_be_refused(collection: str, most: int
     collections = load_domains().entities.collections
     partition = Partition(TenantId("acme"), "table", "TENANT#acme#X")
     load = PartitionLoad(partition, collection, {1: TrafficCounts(write=10_000_000.0 * STEP_SECONDS)})
-    (need,) = needs([load], collections)
-    assert (need.recommended(1), need.least(1)) == (most, most)
+    (need,) = shard_needs([load], collections)
+    assert (need.recommended(1), need.minimum(1)) == (most, most)
     assert collections.check_count(collection, need.recommended(1)) == most

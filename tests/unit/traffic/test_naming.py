@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.app.domains import load_domains
-from keyfence.hot_partitions.hottest import CollectionMatcher
+from keyfence.hot_partitions.finder import CollectionMatcher
 from keyfence.hot_partitions.partition_load import Partition
 from keyfence.store.entity import Entity, Index
 from keyfence.store.keys import Fence, TenantKey
@@ -45,13 +45,13 @@ def test_every_key_of_the_catalogue_has_its_collections_name_or_none(
     found = NAMING.find(place)
     assert (found.collection if found else None) == (key.shard.collection if key.shard else None)
     if found:
-        assert pair.partition.rpartition("#")[0] == found.whole.partition
-        assert place in list(found.slots())
+        assert pair.partition.rpartition("#")[0] == found.partition.key
+        assert place in list(found.shards())
 
 
 def test_the_catalogues_sharded_collections_are_known_by_their_names() -> None:
     declared = {key.shard.collection for _, _, key in KEYS if key.shard}
-    assert {shape.collection for shape in NAMING.shapes} == declared == set(COLLECTIONS)
+    assert {shape.collection for shape in NAMING.patterns} == declared == set(COLLECTIONS)
     assert len(declared) >= 12
 
 

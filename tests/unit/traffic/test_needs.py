@@ -3,7 +3,7 @@
 import pytest
 
 from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
-from keyfence.hot_partitions.recommendation import ShardNeed, needs
+from keyfence.hot_partitions.recommendation import ShardNeed, shard_needs
 from keyfence.store.shards import MAX_SHARDS, ShardedCollections
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from tests.unit.traffic.sample_partitions import ACME, GLOBEX, open_orders
@@ -27,7 +27,7 @@ def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> 
 def test_the_least_is_what_carries_the_peak_and_never_less_than_there_is(
     write: float, current: int, least: int
 ) -> None:
-    assert need(write=write).least(current) == least
+    assert need(write=write).minimum(current) == least
 
 
 def test_more_slots_are_recommended_before_the_last_unit_is_used_and_leave_room() -> None:
@@ -38,7 +38,7 @@ def test_more_slots_are_recommended_before_the_last_unit_is_used_and_leave_room(
 def test_reads_ask_for_more_slots_only_while_that_makes_pages_cheaper() -> None:
     assert need(read=6_000).recommended(1) == 4
     assert need(read=6_000, units_per_read=0.5).recommended(1) == 1
-    assert (need(read=6_000).least(1), need(read=6_000, units_per_read=0.5).least(1)) == (2, 1)
+    assert (need(read=6_000).minimum(1), need(read=6_000, units_per_read=0.5).minimum(1)) == (2, 1)
 
 
 def test_the_peak_that_decides_is_named() -> None:
@@ -54,5 +54,5 @@ def test_lists_of_one_collection_are_not_added_up_since_each_has_all_of_its_slot
         return PartitionLoad(place, "orders_by_region", {1: TrafficCounts(write=write * STEP_SECONDS)})
 
     lists = [region("north", 900.0), region("south", 1_200.0), region("north", 50.0, "globex")]
-    found = needs(lists, ShardedCollections())
+    found = shard_needs(lists, ShardedCollections())
     assert [(one.tenant, one.write) for one in found] == [(ACME, 1_200.0), (GLOBEX, 50.0)]

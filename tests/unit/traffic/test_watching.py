@@ -25,15 +25,15 @@ OPEN = open_orders()._replace(table=NAME)
 def order() -> dict[str, Any]:
     """An order's row: in its customer's partition and in the list of open orders."""
     return {
-        "PK": {"S": CUSTOMER.partition},
+        "PK": {"S": CUSTOMER.key},
         "SK": {"S": "ORDER#1"},
-        "GSI2PK": {"S": open_orders().partition},
+        "GSI2PK": {"S": open_orders().key},
         "GSI2SK": {"S": "1"},
     }
 
 
 PLACING = {"TransactItems": [{"Put": {"TableName": NAME, "Item": order()}}]}
-LIST = {"TableName": NAME, "IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": open_orders().partition}}}
+LIST = {"TableName": NAME, "IndexName": "GSI2", "ExpressionAttributeValues": {":p": {"S": open_orders().key}}}
 
 
 def away(*reasons: str) -> DynamoDbError:
@@ -128,7 +128,7 @@ async def test_a_page_in_vain_counts_as_much_as_those_that_were_given(traffic: P
 
 async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_away(traffic: PartitionObserver) -> None:
     places = [Partition(ACME, "table", f"TENANT#acme#CUST#cus_{number}", NAME) for number in range(3)]
-    keys = [{"PK": {"S": one.partition}, "SK": {"S": "PROFILE"}} for one in places]
+    keys = [{"PK": {"S": one.key}, "SK": {"S": "PROFILE"}} for one in places]
     left = {"UnprocessedKeys": {NAME: {"Keys": keys[2:]}}, "ConsumedCapacity": [{"CapacityUnits": 3.0}]}
     await called(traffic, "BatchGetItem", {"RequestItems": {NAME: {"Keys": keys}}}, left)
     assert [seen(traffic, one) for one in places] == [

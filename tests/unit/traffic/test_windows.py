@@ -23,4 +23,4 @@ def test_the_peak_of_several_servers_is_of_the_same_moment() -> None:
     elsewhere = PartitionLoad(open_orders("01"), "open_orders", {1: TrafficCounts(write=9_000.0)})
     both, alone = sum_by_partition([one, other, elsewhere])
     assert (both.write, alone.write) == (600.0, 900.0)
-    assert both.place.tenant == ACME
+    assert both.partition.tenant == ACME
