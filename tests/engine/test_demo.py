@@ -1,4 +1,4 @@
-"""The demo tenants are as true as if their users had made them, and are loaded once: whole, or not at all."""
+"""Demo tenants are loaded once and completely, with every index, count and claim that the API would have written."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from keyfence.cli.dev_server import Welcome
 from keyfence.domains.categories.repository import CategoryRepository
 from keyfence.domains.customers.access_patterns import newest_customers
 from keyfence.domains.groups.access_patterns import groups_of_user, members_of_group
@@ -22,35 +23,35 @@ from keyfence.domains.stores.repository import StoreRepository
 from keyfence.domains.users.access_patterns import user_tallies
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import KeyfenceError
-from keyfence.local.demo.load import load_demo
+from keyfence.local.demo.load import load_demo, write_shop
 from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS
 from keyfence.store import timestamps
 from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.gate.faults import Fault
-from keyfence_iam.tenant import parse_tenant_id
+from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.stack import World
 
 
 @pytest.fixture(scope="module")
 async def loaded(world: World) -> World:
-    """By the second attempt: the first one dies in the middle, and leaves a tenant that nobody can be."""
+    """Loads the demo tenants. The first attempt fails halfway and must leave no registered tenant."""
     world.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix="TENANT#acme#STORE#")]
     with pytest.raises(KeyfenceError):
         await load_demo(world.tables, lambda _: None)
     world.gate.faults = ()
     assert await TenantCache(world.tables.for_control_plane(writes=False)).find(parse_tenant_id("acme")) is None
-    said: list[str] = []
-    await load_demo(world.tables, said.append)
-    assert said == [f"loading the demo tenant {name}" for name in TENANTS]
+    progress: list[str] = []
+    await load_demo(world.tables, progress.append)
+    assert progress == [f"loading the demo tenant {name}" for name in TENANTS]
     return world
 
 
-async def test_it_is_not_loaded_again(loaded: World) -> None:
-    said: list[str] = []
-    await load_demo(loaded.tables, said.append)
-    assert said == []
+async def test_a_loaded_tenant_is_not_loaded_again(loaded: World) -> None:
+    progress: list[str] = []
+    await load_demo(loaded.tables, progress.append)
+    assert progress == []
 
 
 async def ids(found: AsyncIterator[Any]) -> set[str]:
@@ -58,7 +59,7 @@ async def ids(found: AsyncIterator[Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", TENANTS)
-async def test_heads_counts_and_claims_agree_with_the_edges(loaded: World, name: str) -> None:
+async def test_embedded_edges_counts_and_claims_agree_with_the_memberships(loaded: World, name: str) -> None:
     table, demo = loaded.table(parse_tenant_id(name)), TENANTS[name]
     found = (await GroupRepository(table).by_name(first=50, after=None)).items
     assert {group.name: group.member_count for group in found} == {
@@ -72,9 +73,9 @@ async def test_heads_counts_and_claims_agree_with_the_edges(loaded: World, name:
         assert known.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
     tallied = await table.find(user_tallies.get())
     assert tallied
-    assert tallied.total == len(demo.people)
-    for person in demo.people:
-        user = await UserRepository(table).find_by_email(demo.email(person))
+    assert tallied.total == len(demo.users)
+    for user_name in demo.users:
+        user = await UserRepository(table).find_by_email(demo.email(user_name))
         assert user
         whole = await UserRepository(table).get(user.id)
         known = await MembershipRepository(table).of_user(
@@ -84,30 +85,30 @@ async def test_heads_counts_and_claims_agree_with_the_edges(loaded: World, name:
 
 
 @pytest.mark.parametrize("name", TENANTS)
-async def test_every_list_has_what_the_orders_say(loaded: World, name: str) -> None:
-    table, trade = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
-    made = [one.order for one in trade.orders()]
+async def test_every_index_has_the_orders_that_belong_there(loaded: World, name: str) -> None:
+    table, shop = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
+    made = [one.order for one in shop.orders()]
     alive = [order for order in made if is_alive(order)]
-    assert await ids(table.iterate(newest_customers)) == {customer.id for customer in trade.customers()}
+    assert await ids(table.iterate(newest_customers)) == {customer.id for customer in shop.customers()}
     assert await ids(table.iterate(open_orders)) == {order.id for order in alive if is_open(order)}
     assert await ids(table.iterate(review_queue)) == {order.id for order in alive if order.flagged_at}
     assert await ids(table.iterate(deleted_orders)) == {order.id for order in made if order.deleted_at}
-    for region in trade.shop.regions:
+    for region in shop.shop.regions:
         assert await ids(table.iterate(orders_of_region, region=region)) == {
             order.id for order in alive if order.region == region
         }
 
 
 @pytest.mark.parametrize("name", TENANTS)
-async def test_counts_and_sales_are_the_sums_of_what_they_count(loaded: World, name: str) -> None:
-    table, trade = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
+async def test_product_counts_and_sales_are_correct_sums(loaded: World, name: str) -> None:
+    table, shop = loaded.table(parse_tenant_id(name)), ShopData(TENANTS[name], timestamps.utc_now())
     found = await CategoryRepository(table).under()
-    assert {category.path for category in found} == set(trade.shop.categories)
+    assert {category.path for category in found} == set(shop.shop.categories)
     for category in found:
         inside = await ids(table.iterate(products_in_category, category=category.path))
         assert len(inside) == category.product_count
     sold: Counter[ProductMonth] = Counter()
-    for one in trade.orders():
+    for one in shop.orders():
         sold.update(sales_deltas(None, one.order, one.items))
     for month in {moment for moment, _ in sold}:
         top = await SalesRepository(table).top(f"{month:%Y-%m}", first=100)
@@ -116,10 +117,33 @@ async def test_counts_and_sales_are_the_sums_of_what_they_count(loaded: World, n
         }
 
 
-async def test_products_are_found_by_their_sku_and_stores_by_their_place(loaded: World) -> None:
+async def test_products_are_found_by_sku_and_stores_by_location(loaded: World) -> None:
     table = loaded.table(parse_tenant_id("acme"))
     pen = await ProductRepository(table, "somebody").find_by_sku("PP-2")
     assert pen
     assert (pen.name, pen.price, pen.revision) == ("Fountain pen", Decimal(34), 2)
     near = await StoreRepository(table).near(Circle(latitude=52.52, longitude=13.41, radius_km=300), first=5)
     assert [one.store.name for one in near] == ["Berlin", "Hamburg"]
+
+
+@pytest.mark.parametrize("name", TENANTS)
+async def test_the_item_that_the_welcome_text_reads_is_there(loaded: World, name: str) -> None:
+    key = Welcome.owner_key(name, TENANTS[name])
+    client = loaded.engine_client()
+    item = client.get_item(TableName=loaded.settings.table, Key=key)["Item"]
+    assert item["email"] == {"S": TENANTS[name].email(TENANTS[name].users[0])}
+
+
+ACTIVITY = "{ activity(first: 100) { edges { node { id kind target by } } } }"
+
+
+@pytest.mark.one_engine
+async def test_the_activity_log_is_listed_newest_first(world: World, tenant: TenantId) -> None:
+    shop = ShopData(TENANTS["globex"], timestamps.utc_now())
+    await write_shop(world.table(tenant), shop)
+    listed = [edge["node"] for edge in (await world.session(tenant).ask(ACTIVITY))["activity"]["edges"]]
+    written = sorted(shop.activities(), key=lambda activity: activity.created_at, reverse=True)
+    assert written
+    assert [(node["id"], node["kind"], node["target"], node["by"]) for node in listed] == [
+        (activity.id, activity.kind, activity.target, activity.by) for activity in written
+    ]

@@ -114,15 +114,18 @@ class Welcome:
 
     def _aws(self, name: str, tenant: DemoTenant) -> str:
         """The endpoint is an option: `endpoint_url` in a profile needs aws CLI 2.13, and Debian 12 has 2.9."""
-        key = json.dumps({"PK": {"S": f"TENANT#{name}#USER#{tenant.owner}"}, "SK": {"S": "PROFILE"}})
+        key = shlex.quote(json.dumps(self.owner_key(name, tenant)))
         return (
-            f"aws --profile {name} --endpoint-url {self.gate} dynamodb get-item --table-name {self.table}"
-            f" --key {shlex.quote(key)}"
+            f"aws --profile {name} --endpoint-url {self.gate} dynamodb get-item --table-name {self.table} --key {key}"
         )
+
+    @staticmethod
+    def owner_key(name: str, tenant: DemoTenant) -> dict[str, dict[str, str]]:
+        return {"PK": {"S": f"TENANT#{name}#USER#{tenant.owner_id}"}, "SK": {"S": "PROFILE"}}
 
     def _curl(self, name: str, tenant: DemoTenant) -> str:
         token = self.issuer.token(
-            tenant=name, user=tenant.owner, role=Role.OWNER, ttl=TOKEN_SECONDS, scopes=(INTROSPECT,)
+            tenant=name, user=tenant.owner_id, role=Role.OWNER, ttl=TOKEN_SECONDS, scopes=(INTROSPECT,)
         )
         body = shlex.quote(json.dumps({"query": QUERY}))
         return (

@@ -1,4 +1,4 @@
-"""What the demo tenants have done is what an import would accept, spread over months, and of two shapes."""
+"""Demo data would pass an import, covers months of orders, and differs between the two tenants."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -20,77 +20,77 @@ from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
-TRADES = {name: ShopData(demo, NOW) for name, demo in TENANTS.items()}
+SHOPS = {name: ShopData(demo, NOW) for name, demo in TENANTS.items()}
 
 
-def content(trade: ShopData) -> bytes:
+def content(shop: ShopData) -> bytes:
     lines = (
-        *map(customers.RECORDS.to_line, trade.customers()),
-        *map(categories.RECORDS.to_line, trade.categories()),
-        *map(products.RECORDS.to_line, trade.products()),
-        *map(orders.RECORDS.to_line, trade.orders()),
+        *map(customers.RECORDS.to_line, shop.customers()),
+        *map(categories.RECORDS.to_line, shop.categories()),
+        *map(products.RECORDS.to_line, shop.products()),
+        *map(orders.RECORDS.to_line, shop.orders()),
     )
     return b"".join(map(encoded, lines))
 
 
-@pytest.mark.parametrize("name", TRADES)
-def test_every_line_of_it_is_good_and_the_same_at_any_time(name: str) -> None:
-    trade = TRADES[name]
-    assert check_lines(BytesIO(content(trade)), load_domains().record_kinds) > 40
-    assert content(trade) == content(ShopData(trade.demo, NOW))
-    later = ShopData(trade.demo, NOW + timedelta(days=1)).orders()
-    kept = [one for one in trade.orders() if one.order.deleted_at is None]
-    assert kept == [one for one in later if one.order.deleted_at is None]
+@pytest.mark.parametrize("name", SHOPS)
+def test_every_record_can_be_imported_and_is_the_same_at_any_time(name: str) -> None:
+    shop = SHOPS[name]
+    assert check_lines(BytesIO(content(shop)), load_domains().record_kinds) > 40
+    assert content(shop) == content(ShopData(shop.demo, NOW))
+    later = ShopData(shop.demo, NOW + timedelta(days=1)).orders()
+    remaining = [one for one in shop.orders() if one.order.deleted_at is None]
+    assert remaining == [one for one in later if one.order.deleted_at is None]
 
 
-@pytest.mark.parametrize("name", TRADES)
-def test_whatever_an_order_names_was_there_before_it(name: str) -> None:
-    trade = TRADES[name]
-    came = {str(customer.id): customer.created_at for customer in trade.customers()}
-    offered = {str(whole.product.id): whole for whole in trade.products()}
-    for whole in trade.orders():
-        order = whole.order
-        assert came[order.customer_id] < order.created_at
-        for item in whole.items:
-            revisions = offered[item.product_id].revisions
+@pytest.mark.parametrize("name", SHOPS)
+def test_an_order_refers_only_to_customers_and_prices_that_are_older(name: str) -> None:
+    shop = SHOPS[name]
+    joined = {str(customer.id): customer.created_at for customer in shop.customers()}
+    records = {str(record.product.id): record for record in shop.products()}
+    for record in shop.orders():
+        order = record.order
+        assert joined[order.customer_id] < order.created_at
+        for item in record.items:
+            revisions = records[item.product_id].revisions
             prices = [one.price for one in revisions if one.created_at <= order.created_at]
             assert item.unit_price == prices[-1]
 
 
-@pytest.mark.parametrize("name", TRADES)
-def test_things_happen_one_after_the_other_and_before_now(name: str) -> None:
-    for whole in TRADES[name].orders():
-        times = [event.created_at for event in whole.events]
-        assert [whole.order.created_at, *times[1:]] == times == sorted(times)
+@pytest.mark.parametrize("name", SHOPS)
+def test_events_are_in_order_and_in_the_past(name: str) -> None:
+    for record in SHOPS[name].orders():
+        times = [event.created_at for event in record.events]
+        assert [record.order.created_at, *times[1:]] == times == sorted(times)
         assert times[-1] <= NOW
-        assert [event.revision for event in whole.events] == list(range(1, whole.order.version + 1))
+        assert [event.revision for event in record.events] == list(range(1, record.order.version + 1))
 
 
-@pytest.mark.parametrize("name", TRADES)
-def test_the_journal_tells_the_latest_of_what_happened_to_the_orders(name: str) -> None:
-    happened = {
+@pytest.mark.parametrize("name", SHOPS)
+def test_the_activity_log_has_the_newest_events_of_the_orders(name: str) -> None:
+    events = {
         (event.created_at, f"order.{event.kind}", event.order_id, event.by)
-        for whole in TRADES[name].orders()
-        for event in whole.events
+        for record in SHOPS[name].orders()
+        for event in record.events
     }
-    told = TRADES[name].journal()
-    assert {(one.created_at, one.kind, one.target, one.by) for one in told} == set(sorted(happened)[-50:])
-    assert len({one.id for one in told}) == 50
-    assert all(one.ttl == int((one.created_at + timedelta(days=90)).timestamp()) for one in told)
-    assert told == ShopData(TENANTS[name], NOW).journal()
+    activities = SHOPS[name].activities()
+    assert {(one.created_at, one.kind, one.target, one.by) for one in activities} == set(sorted(events)[-50:])
+    assert len({one.id for one in activities}) == 50
+    assert all(one.ttl == int((one.created_at + timedelta(days=90)).timestamp()) for one in activities)
+    assert activities == ShopData(TENANTS[name], NOW).activities()
 
 
-def test_the_journal_tells_what_an_order_was_and_what_it_is() -> None:
-    told = {one.kind: orjson.loads(one.detail) for one in TRADES["acme"].journal()}
-    assert set(told) >= {"order.placed", "order.transitioned", "order.deleted"}
-    assert set(told["order.placed"]["after"]) >= {"customerId", "status", "total"}
-    assert told["order.transitioned"]["before"]["status"] != told["order.transitioned"]["after"]["status"]
-    assert told["order.deleted"]["before"] == {"deletedAt": None}
+def test_an_entry_of_the_activity_log_has_the_values_before_and_after() -> None:
+    activities = {one.kind: orjson.loads(one.detail) for one in SHOPS["acme"].activities()}
+    assert set(activities) >= {"order.placed", "order.transitioned", "order.deleted"}
+    assert set(activities["order.placed"]["after"]) >= {"customerId", "status", "total"}
+    assert activities["order.transitioned"]["before"]["status"] != activities["order.transitioned"]["after"]["status"]
+    assert activities["order.deleted"]["before"] == {"deletedAt": None}
 
 
-def test_what_is_older_than_ninety_days_is_not_in_the_journal() -> None:
-    told = ShopData(TENANTS["acme"], NOW + timedelta(days=365)).journal()
-    assert {one.kind for one in told} == {"order.deleted"}
+def test_the_activity_log_has_nothing_older_than_ninety_days() -> None:
+    activities = ShopData(TENANTS["acme"], NOW + timedelta(days=365)).activities()
+    assert {one.kind for one in activities} == {"order.deleted"}
 
 
 def months(made: list[OrderRecord]) -> Counter[str]:
@@ -98,7 +98,7 @@ def months(made: list[OrderRecord]) -> Counter[str]:
 
 
 def test_acme_has_a_few_hundred_orders_in_every_state_region_and_month() -> None:
-    made = TRADES["acme"].orders()
+    made = SHOPS["acme"].orders()
     assert len(made) >= 200
     assert {one.order.status for one in made} == set(OrderStatus)
     assert {one.order.region for one in made} == {"north", "east", "south", "west"}
@@ -107,14 +107,14 @@ def test_acme_has_a_few_hundred_orders_in_every_state_region_and_month() -> None
     assert sum(one.order.flagged_at is not None for one in made) >= 5
     assert sum(one.order.claimed_at is not None for one in made) >= 5
     assert sum(one.order.deleted_at is not None for one in made) >= 3
-    assert any(len(one.revisions) > 2 for one in TRADES["acme"].products())
+    assert any(len(one.revisions) > 2 for one in SHOPS["acme"].products())
 
 
-def test_globex_is_a_shop_of_another_shape() -> None:
-    acme, globex = TRADES["acme"], TRADES["globex"]
+def test_globex_has_few_customers_and_large_quantities() -> None:
+    acme, globex = SHOPS["acme"], SHOPS["globex"]
     assert (acme.shop.currency, globex.shop.currency) == ("EUR", "USD")
     assert len(globex.customers()) < len(acme.customers()) / 5
     assert len(globex.orders()) < len(acme.orders()) / 3
-    pieces = [max(item.quantity for one in trade.orders() for item in one.items) for trade in (acme, globex)]
+    pieces = [max(item.quantity for one in shop.orders() for item in one.items) for shop in (acme, globex)]
     assert pieces[1] > 10 * pieces[0]
-    assert not {whole.product.id for whole in acme.products()} & {whole.product.id for whole in globex.products()}
+    assert not {record.product.id for record in acme.products()} & {record.product.id for record in globex.products()}

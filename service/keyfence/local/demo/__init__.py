@@ -1,1 +1,1 @@
-"""Demo data."""
+"""Demo data: two tenants with users, groups, products and months of orders."""

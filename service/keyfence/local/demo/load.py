@@ -1,4 +1,4 @@
-"""Writing it all, once."""
+"""Writes the demo tenants into the table, each once."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -35,102 +35,106 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
+LOADER = "keyfence-dev"
+"""The operator in the events of the demo tenants."""
 
-async def write_shop(table: Table, trade: ShopData) -> None:
-    """Said again, it makes the same items again: what was interrupted is made whole.
 
-    What stands in no list comes first: engines are slower the more there is in their indexes. The journal comes last
-    and at once, since what is told of the bin is told anew each time."""
-    writes = sorted(_writes(trade), key=lambda write: len(write.entity.keys))
+async def load_demo(tables: Tables, on_progress: Callable[[str], None]) -> None:
+    """Writes the demo tenants that are missing.
+
+    A tenant is registered after its data is written: an interrupted load is repeated, and a complete one is not.
+    """
+    registry = TenantRepository(tables.for_control_plane(writes=True), LOADER)
+    for name, demo in TENANTS.items():
+        tenant = parse_tenant_id(name)
+        if await registry.find(tenant) is None:
+            on_progress(f"loading the demo tenant {name}")
+            table = tables.for_tenant(TenantLocation(tenant=tenant), writes=True)
+            await _write_users(table, demo)
+            await write_shop(table, ShopData(demo, timestamps.utc_now()))
+            await registry.enter(_tenant(tenant, demo))
+
+
+async def write_shop(table: Table, shop: ShopData) -> None:
+    """Writes the same items each time, so an interrupted write can be repeated.
+
+    Items with few index keys come first, because engines get slower as their indexes grow. The activity log comes
+    last and in one transaction, because its entries about deleted orders differ each time.
+    """
+    writes = sorted(_writes(shop), key=lambda write: len(write.entity.keys))
     for start in range(0, len(writes), MAX_SPLIT_TRANSACTION_WRITES):
         await table.write(*writes[start : start + MAX_SPLIT_TRANSACTION_WRITES])
-    await table.write(*(put(activities, one) for one in trade.journal()))
+    await table.write(*(put(activities, activity) for activity in shop.activities()))
 
 
-def _writes(trade: ShopData) -> Iterator[Write[Any]]:
-    yield from (put(categories, category) for category in trade.categories())
-    yield from (put(customers, customer) for customer in trade.customers())
-    yield from (put(stores, store) for store in trade.stores())
-    for product in trade.products():
-        yield from _product(product)
-    made = trade.orders()
-    for order in made:
-        yield from _order(order)
-    yield from (put(monthly_sales, sales) for sales in _sales(made))
+def _writes(shop: ShopData) -> Iterator[Write[Any]]:
+    yield from (put(categories, category) for category in shop.categories())
+    yield from (put(customers, customer) for customer in shop.customers())
+    yield from (put(stores, store) for store in shop.stores())
+    for product in shop.products():
+        yield from _product_writes(product)
+    records = shop.orders()
+    for record in records:
+        yield from _order_writes(record)
+    yield from (put(monthly_sales, sales) for sales in _sales(records))
 
 
-def _product(whole: ProductRecord) -> Iterator[Write[Any]]:
-    yield put(products, whole.product)
-    yield put(sku_claims, claim_of(whole.product))
-    yield from (put(product_revisions, revision) for revision in whole.revisions)
+def _product_writes(record: ProductRecord) -> Iterator[Write[Any]]:
+    yield put(products, record.product)
+    yield put(sku_claims, claim_of(record.product))
+    yield from (put(product_revisions, revision) for revision in record.revisions)
 
 
-def _order(whole: OrderRecord) -> Iterator[Write[Any]]:
-    yield put(orders, whole.order)
-    if is_alive(whole.order):
-        yield put(rows, row_of(whole.order))
-    yield from (put(items, item) for item in whole.items)
-    yield from (put(events, event) for event in whole.events)
+def _order_writes(record: OrderRecord) -> Iterator[Write[Any]]:
+    yield put(orders, record.order)
+    if is_alive(record.order):
+        yield put(rows, row_of(record.order))
+    yield from (put(items, item) for item in record.items)
+    yield from (put(events, event) for event in record.events)
 
 
-def _sales(made: Sequence[OrderRecord]) -> Iterator[MonthlySales]:
+def _sales(records: Sequence[OrderRecord]) -> Iterator[MonthlySales]:
     totals: Counter[ProductMonth] = Counter()
-    for whole in made:
-        totals.update(sales_deltas(None, whole.order, whole.items))
+    for record in records:
+        totals.update(sales_deltas(None, record.order, record.items))
     for (month, product), total in totals.items():
         yield MonthlySales(id=product, total=total, created_at=month, updated_at=month)
 
 
-LOADER = "keyfence-dev"
-
-
-async def load_demo(tables: Tables, tell: Callable[[str], None]) -> None:
-    """A tenant's registration comes last, so that an interrupted load is done again and a finished one never."""
-    register = TenantRepository(tables.for_control_plane(writes=True), LOADER)
-    for name, demo in TENANTS.items():
-        tenant = parse_tenant_id(name)
-        if await register.find(tenant) is None:
-            tell(f"loading the demo tenant {name}")
-            table = tables.for_tenant(TenantLocation(tenant=tenant), writes=True)
-            await _load(table, demo)
-            await write_shop(table, ShopData(demo, timestamps.utc_now()))
-            await register.enter(_tenant(tenant, demo))
-
-
-async def _load(table: Table, demo: DemoTenant) -> None:
-    edges = [_edge(demo, group, person) for group in demo.groups for person in demo.groups[group]]
-    members = [_user(demo, person, edges) for person in demo.people]
+async def _write_users(table: Table, demo: DemoTenant) -> None:
+    edges = [_membership(demo, group, user) for group in demo.groups for user in demo.groups[group]]
+    members = [_user(demo, name, edges) for name in demo.users]
     await table.write(
         *(put(users, user) for user in members),
         *(put(email_claims, _claim(user)) for user in members),
-        put(user_tallies, _tally(members)),
+        put(user_tallies, _user_count(members)),
         *(put(groups, _group(demo, name, edges)) for name in demo.groups),
         *(put(memberships, edge) for edge in edges),
     )
 
 
-def _edge(demo: DemoTenant, group: str, person: str) -> Membership:
-    joined = max(_founded(demo, group), demo.arrival(person))
-    first = demo.groups[group][0] == person
+def _membership(demo: DemoTenant, group: str, user: str) -> Membership:
+    joined = max(_founded_at(demo, group), demo.joined_at(user))
+    is_first = demo.groups[group][0] == user
     return Membership(
-        user_id=MemberId(demo.user_id(person)),
+        user_id=MemberId(demo.user_id(user)),
         group_id=_group_id(demo, group),
-        role=GroupRole.MANAGER if first else GroupRole.MEMBER,
+        role=GroupRole.MANAGER if is_first else GroupRole.MEMBER,
         created_at=joined,
         updated_at=joined,
     )
 
 
-def _user(demo: DemoTenant, person: str, edges: Sequence[Membership]) -> User:
-    id, came = demo.user_id(person), demo.arrival(person)
-    role = {0: Role.OWNER, 1: Role.ADMIN}.get(demo.people.index(person), Role.MEMBER)
+def _user(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> User:
+    id, joined = demo.user_id(name), demo.joined_at(name)
+    role = {0: Role.OWNER, 1: Role.ADMIN}.get(demo.users.index(name), Role.MEMBER)
     return User(
         id=UserId(id),
-        email=demo.email(person),
-        name=person,
+        email=demo.email(name),
+        name=name,
         role=role,
-        created_at=came,
-        updated_at=came,
+        created_at=joined,
+        updated_at=joined,
         embedded_edges=EmbeddedEdges({edge.group_id: edge.attributes for edge in edges if edge.user_id == id}),
     )
 
@@ -139,13 +143,13 @@ def _claim(user: User) -> EmailClaim:
     return EmailClaim(email=user.email, user_id=user.id, created_at=user.created_at, updated_at=user.created_at)
 
 
-def _tally(members: Sequence[User]) -> UserCount:
+def _user_count(members: Sequence[User]) -> UserCount:
     first = min(user.created_at for user in members)
     return UserCount(total=len(members), created_at=first, updated_at=first, version=len(members))
 
 
 def _group(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
-    id, founded = _group_id(demo, name), _founded(demo, name)
+    id, founded = _group_id(demo, name), _founded_at(demo, name)
     entries: dict[str, EdgeAttributes] = {edge.user_id: edge.attributes for edge in edges if edge.group_id == id}
     return Group(
         id=id,
@@ -158,22 +162,22 @@ def _group(demo: DemoTenant, name: str, edges: Sequence[Membership]) -> Group:
 
 
 def _group_id(demo: DemoTenant, name: str) -> GroupId:
-    return GroupId(demo.id_of("grp", name, _founded(demo, name)))
+    return GroupId(demo.make_id("grp", name, _founded_at(demo, name)))
 
 
-def _founded(demo: DemoTenant, name: str) -> datetime:
-    return demo.arrival(demo.people[0]) + timedelta(hours=1 + list(demo.groups).index(name))
+def _founded_at(demo: DemoTenant, name: str) -> datetime:
+    return demo.joined_at(demo.users[0]) + timedelta(hours=1 + list(demo.groups).index(name))
 
 
 def _tenant(id: TenantId, demo: DemoTenant) -> Tenant:
-    made = demo.arrival(demo.people[0])
+    created = demo.joined_at(demo.users[0])
     return Tenant(
         id=id,
         name=demo.name,
         tier=Tier(demo.tier),
         status=TenantStatus.ACTIVE,
         issuer=LOCAL_ISSUER,
-        owner_id=demo.owner,
-        created_at=made,
-        updated_at=made,
+        owner_id=demo.owner_id,
+        created_at=created,
+        updated_at=created,
     )

@@ -1,4 +1,4 @@
-"""The orders of a demo tenant's shop, each with the history that led to its state, and the journal of it."""
+"""Demo orders, each with the events that led to its status and its entries in the activity log."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from keyfence.domains.activity.activity_log import RETENTION, Activity, Activity
 from keyfence.domains.customers.model import Customer
 from keyfence.domains.orders.bulk_format import OrderRecord, with_ttl
 from keyfence.domains.orders.line_items import LineItem, RequestedLine, line_items, order_total
-from keyfence.domains.orders.line_items import ProductId as WantedId
+from keyfence.domains.orders.line_items import ProductId as OrderedProductId
 from keyfence.domains.orders.model import (
     CustomerId,
     EventId,
@@ -26,49 +26,55 @@ from keyfence.domains.orders.place_order import created_note
 from keyfence.domains.orders.repository import SHOWN
 from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import Product
-from keyfence.local.demo.tenants import FIRST_DAY, DemoTenant
+from keyfence.local.demo.tenants import FOUNDED_AT, DemoTenant
 from keyfence.store.writes import ActivityNote, changed_fields
 
-FIRST_ORDER = FIRST_DAY + timedelta(days=60)
-ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
-UNSETTLED = timedelta(days=40)
-CANCELLED = 0.08
-FLAGGED, CLAIMED, DELETED = 17, 23, 53
-"""Every so many orders, one."""
-TOLD = 50
-"""How many entries the journal has, the latest ones."""
+FIRST_ORDER_AT = FOUNDED_AT + timedelta(days=60)
+STATUS_PATH = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
+DELIVERY_TIME = timedelta(days=40)
+"""The longest time from placing an order to its last status."""
+CANCELLED_SHARE = 0.08
+FLAGGED_EVERY, CLAIMED_EVERY, DELETED_EVERY = 17, 23, 53
+"""One of so many orders is flagged for review, claimed by a reviewer, or in the recycle bin."""
+FLAG_REASON = "is this address right?"
+MAX_ACTIVITIES = 50
+"""Only the newest entries of the activity log are made."""
 
 
 @dataclass(slots=True)
 class DemoOrder:
-    """An order on its way: what it has become, and how."""
+    """An order that is built step by step. Each step adds an event and an entry of the activity log."""
 
     demo: DemoTenant
     order: Order
     items: Sequence[LineItem]
     events: list[OrderEvent] = field(default_factory=list)
-    entries: list[Activity] = field(default_factory=list)
+    activities: list[Activity] = field(default_factory=list)
 
-    def whole(self) -> OrderRecord:
+    def record(self) -> OrderRecord:
         return with_ttl(OrderRecord(self.order, tuple(self.items), tuple(self.events)))
 
-    def went(self, after: Order, kind: str, by: str, at: datetime, note: str | None = None) -> None:
+    def advance(self, after: Order, kind: str, user: str, at: datetime, note: str | None = None) -> None:
+        """Records that a user changed the order. The first step creates it."""
         before = self.order if self.events else None
-        happened = new_order_event(before, after, kind, by=self.demo.user_id(by), at=at, note=note)
-        id, actor = f"{after.id}/{after.version}", self.demo.user_id(by)
-        self.events.append(replace(happened, id=EventId(self.demo.id_of("evt", id, at))))
-        told = (
+        actor, name = self.demo.user_id(user), f"{after.id}/{after.version}"
+        event = new_order_event(before, after, kind, by=actor, at=at, note=note)
+        self.events.append(replace(event, id=EventId(self.demo.make_id("evt", name, at))))
+        activity = (
             ActivityNote(f"order.{kind}", after.id, changed_fields(before, after, *SHOWN))
             if before
             else created_note(kind, after)
         )
-        self.entries.append(new_activity(ActivityId(self.demo.id_of("act", id, at)), told, actor, at))
+        self.activities.append(new_activity(ActivityId(self.demo.make_id("act", name, at)), activity, actor, at))
         self.order = after
 
 
 @dataclass(frozen=True, slots=True)
 class DemoOrders:
-    """Chance decides, and always the same: only the bin is filled now, since it empties by itself."""
+    """All orders of a demo tenant, from a seeded random generator: they are the same on every machine.
+
+    Only orders in the recycle bin depend on `now`, since the bin empties itself.
+    """
 
     demo: DemoTenant
     customers: Sequence[Customer]
@@ -76,82 +82,85 @@ class DemoOrders:
     now: datetime
 
     def orders(self) -> list[OrderRecord]:
-        return [course.whole() for course in self._courses()]
+        return [order.record() for order in self._orders()]
 
-    def journal(self) -> list[Activity]:
-        entries = (one for course in self._courses() for one in course.entries)
-        kept = (one for one in entries if one.created_at > self.now - RETENTION)
-        return sorted(kept, key=lambda one: one.created_at)[-TOLD:]
+    def activities(self) -> list[Activity]:
+        entries = (activity for order in self._orders() for activity in order.activities)
+        retained = (activity for activity in entries if activity.created_at > self.now - RETENTION)
+        return sorted(retained, key=lambda activity: activity.created_at)[-MAX_ACTIVITIES:]
 
-    def _courses(self) -> Iterator[DemoOrder]:
-        return (self._course(number) for number in range(self.demo.shop.orders))
+    def _orders(self) -> Iterator[DemoOrder]:
+        return (self._order(number) for number in range(self.demo.shop.orders))
 
-    def _course(self, number: int) -> DemoOrder:
-        chance = Random(f"{self.demo.domain}/{number}")  # noqa: S311 - the same on every machine is what is wanted
-        order, items = self._placed(number, chance)
-        course = DemoOrder(self.demo, order, items)
-        course.went(order, "placed", self._by(0), order.created_at)
-        self._move_on(course, chance)
-        self._look_at(course, number)
-        return course
+    def _order(self, number: int) -> DemoOrder:
+        random = Random(f"{self.demo.domain}/{number}")  # noqa: S311 - it has to be the same on every machine
+        placed, items = self._place(number, random)
+        order = DemoOrder(self.demo, placed, items)
+        order.advance(placed, "placed", self._user(0), placed.created_at)
+        self._advance_status(order, random)
+        self._review(order, number)
+        return order
 
-    def _placed(self, number: int, chance: Random) -> tuple[Order, list[LineItem]]:
-        """More and more as time goes by; some customers come often, and some things sell well."""
+    def _place(self, number: int, random: Random) -> tuple[Order, list[LineItem]]:
+        """The exponents give more orders as time goes on, and frequent customers and popular products."""
         shop = self.demo.shop
-        share = ((number + chance.random()) / shop.orders) ** 0.8
-        created = (FIRST_ORDER + timedelta(days=shop.days * share)).replace(microsecond=0)
-        customer = self.customers[int(len(self.customers) * chance.random() ** 2)]
-        id = OrderId(self.demo.id_of("ord", str(number), created))
-        chosen = {int(len(self.products) * chance.random() ** 1.6) for _ in range(chance.randint(1, shop.most_lines))}
-        priced = [_then(self.products[at], created) for at in sorted(chosen)]
-        wanted = [RequestedLine(WantedId(one.id), 1 + int(shop.most_pieces * chance.random() ** 2)) for one in priced]
-        items = line_items(id, wanted, priced, created)
+        progress = ((number + random.random()) / shop.orders) ** 0.8
+        created = (FIRST_ORDER_AT + timedelta(days=shop.days * progress)).replace(microsecond=0)
+        customer = self.customers[int(len(self.customers) * random.random() ** 2)]
+        id = OrderId(self.demo.make_id("ord", str(number), created))
+        chosen = {int(len(self.products) * random.random() ** 1.6) for _ in range(random.randint(1, shop.max_lines))}
+        products = [_as_of(self.products[position], created) for position in sorted(chosen)]
+        lines = [
+            RequestedLine(OrderedProductId(product.id), 1 + int(shop.max_quantity * random.random() ** 2))
+            for product in products
+        ]
+        items = line_items(id, lines, products, created)
         order = Order(
             id=id,
             customer_id=CustomerId(customer.id),
             status=OrderStatus.PENDING,
-            region=chance.choice(shop.regions),
+            region=random.choice(shop.regions),
             bill=order_total(items, shop.currency),
             created_at=created,
             updated_at=created,
         )
         return order, items
 
-    def _move_on(self, course: DemoOrder, chance: Random) -> None:
-        """Old orders are delivered or cancelled; of the latest, each is as far as its age allows."""
-        end = FIRST_ORDER + timedelta(days=self.demo.shop.days)
-        at = course.order.created_at
-        for step, pause in self._steps(chance):
+    def _advance_status(self, order: DemoOrder, random: Random) -> None:
+        """Old orders end as delivered or cancelled. A recent one gets as far as its age allows."""
+        end = FIRST_ORDER_AT + timedelta(days=self.demo.shop.days)
+        at = order.order.created_at
+        for status, pause in self._steps(random):
             at += pause
             if at > end:
                 return
-            course.went(with_status(course.order, step, at), "transitioned", self._by(len(course.events)), at)
+            order.advance(with_status(order.order, status, at), "transitioned", self._user(len(order.events)), at)
 
-    def _steps(self, chance: Random) -> Iterator[tuple[OrderStatus, timedelta]]:
-        cancelled = chance.random() < CANCELLED
-        reached = chance.randrange(3) if cancelled else len(ALONG)
-        for step in (*ALONG[:reached], *([OrderStatus.CANCELLED] if cancelled else [])):
-            yield step, UNSETTLED / len(ALONG) * (0.1 + 0.9 * chance.random())
+    def _steps(self, random: Random) -> Iterator[tuple[OrderStatus, timedelta]]:
+        is_cancelled = random.random() < CANCELLED_SHARE
+        length = random.randrange(3) if is_cancelled else len(STATUS_PATH)
+        for status in (*STATUS_PATH[:length], *([OrderStatus.CANCELLED] if is_cancelled else [])):
+            yield status, DELIVERY_TIME / len(STATUS_PATH) * (0.1 + 0.9 * random.random())
 
-    def _look_at(self, course: DemoOrder, number: int) -> None:
-        order, reason = course.order, "is this address right?"
-        at = order.updated_at + timedelta(hours=2)
-        if number % FLAGGED == 5 or number % CLAIMED == 7:
-            flagged = changed(order, at, flagged_at=at, flag_reason=reason)
-            course.went(flagged, "flagged", self._by(1), at, reason)
-        if number % CLAIMED == 7:
-            at, by = at + timedelta(hours=3), self._by(0)
-            claimer = {"claimed_at": at, "claimed_by": self.demo.user_id(by)}
-            course.went(changed(course.order, at, flagged_at=None, flag_reason=None, **claimer), "claimed", by, at)
-        if number % DELETED == 11:
-            gone = self.now - timedelta(hours=number)
-            course.went(deleted(course.order, gone), "deleted", self._by(0), gone)
+    def _review(self, order: DemoOrder, number: int) -> None:
+        at = order.order.updated_at + timedelta(hours=2)
+        is_claimed = number % CLAIMED_EVERY == 7
+        if number % FLAGGED_EVERY == 5 or is_claimed:
+            flagged = changed(order.order, at, flagged_at=at, flag_reason=FLAG_REASON)
+            order.advance(flagged, "flagged", self._user(1), at, FLAG_REASON)
+        if is_claimed:
+            at, user = at + timedelta(hours=3), self._user(0)
+            claim = {"claimed_at": at, "claimed_by": self.demo.user_id(user)}
+            order.advance(changed(order.order, at, flagged_at=None, flag_reason=None, **claim), "claimed", user, at)
+        if number % DELETED_EVERY == 11:
+            deleted_at = self.now - timedelta(hours=number)
+            order.advance(deleted(order.order, deleted_at), "deleted", self._user(0), deleted_at)
 
-    def _by(self, at: int) -> str:
-        return self.demo.people[at % len(self.demo.people)]
+    def _user(self, number: int) -> str:
+        return self.demo.users[number % len(self.demo.users)]
 
 
-def _then(whole: ProductRecord, moment: datetime) -> Product:
-    """The product with the price that it had then."""
-    prices = [revision.price for revision in whole.revisions if revision.created_at <= moment]
-    return replace(whole.product, price=prices[-1])
+def _as_of(record: ProductRecord, at: datetime) -> Product:
+    """Returns the product with the price that it had at that time."""
+    prices = [revision.price for revision in record.revisions if revision.created_at <= at]
+    return replace(record.product, price=prices[-1])

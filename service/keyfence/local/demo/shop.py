@@ -1,4 +1,4 @@
-"""What has happened in a demo tenant's shop, the same on every machine."""
+"""The records of a demo tenant's shop, which are the same on every machine."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from keyfence.domains.orders.bulk_format import OrderRecord
 from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import Product, ProductId, revision_of
 from keyfence.domains.stores.model import Store, StoreId, new_store
-from keyfence.local.demo.orders import FIRST_ORDER, DemoOrders
-from keyfence.local.demo.tenants import FIRST_DAY, DemoProduct, DemoShop, DemoTenant
+from keyfence.local.demo.orders import FIRST_ORDER_AT, DemoOrders
+from keyfence.local.demo.tenants import FOUNDED_AT, DemoProduct, DemoShop, DemoTenant
 
-OPENING = FIRST_DAY + timedelta(days=2)
+OPENED_AT = FOUNDED_AT + timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
 class ShopData:
-    """The shop as it stands now."""
+    """The customers, categories, products, stores and orders of a demo tenant."""
 
     demo: DemoTenant
     now: datetime
@@ -30,63 +30,63 @@ class ShopData:
         return self.demo.shop
 
     def customers(self) -> list[Customer]:
-        return [self._customer(at, name) for at, name in enumerate(self.shop.customers)]
+        return [self._customer(number, name) for number, name in enumerate(self.shop.customers)]
 
-    def _customer(self, at: int, name: str) -> Customer:
-        came = OPENING + timedelta(hours=31 * at)
-        email = f"{name.split(maxsplit=1)[0].lower()}.{at}@customer.example" if at % 6 else None
-        id = CustomerId(self.demo.id_of("cus", f"{at} {name}", came))
-        return Customer(id=id, name=name, email=email, created_at=came, updated_at=came)
+    def _customer(self, number: int, name: str) -> Customer:
+        joined = OPENED_AT + timedelta(hours=31 * number)
+        email = f"{name.split(maxsplit=1)[0].lower()}.{number}@customer.example" if number % 6 else None
+        id = CustomerId(self.demo.make_id("cus", f"{number} {name}", joined))
+        return Customer(id=id, name=name, email=email, created_at=joined, updated_at=joined)
 
     def categories(self) -> list[Category]:
-        counts = Counter(ware.category for ware in self.shop.wares)
+        counts = Counter(product.category for product in self.shop.products)
         return [
-            Category(path=path, created_at=OPENING, updated_at=OPENING, product_count=counts[path])
+            Category(path=path, created_at=OPENED_AT, updated_at=OPENED_AT, product_count=counts[path])
             for path in self.shop.categories
         ]
 
     def stores(self) -> list[Store]:
         return [
             new_store(
-                id=StoreId(self.demo.id_of("sto", name, OPENING)),
+                id=StoreId(self.demo.make_id("sto", name, OPENED_AT)),
                 name=name,
                 latitude=latitude,
                 longitude=longitude,
-                now=OPENING,
+                now=OPENED_AT,
             )
             for name, (latitude, longitude) in self.shop.stores.items()
         ]
 
     def products(self) -> list[ProductRecord]:
-        return [self._product(ware) for ware in self.shop.wares]
+        return [self._product(product) for product in self.shop.products]
 
-    def _product(self, ware: DemoProduct) -> ProductRecord:
-        """Each price after the first came a quarter of the time later."""
+    def _product(self, demo: DemoProduct) -> ProductRecord:
+        """Returns a product whose price changed after each quarter of the shop's time."""
         quarter = timedelta(days=self.shop.days // 4)
-        times = [OPENING, *(FIRST_ORDER + quarter * at for at in range(1, len(ware.prices)))]
+        times = [OPENED_AT, *(FIRST_ORDER_AT + quarter * number for number in range(1, len(demo.prices)))]
         states = [
             Product(
-                id=ProductId(self.demo.id_of("prd", ware.sku, OPENING)),
-                sku=ware.sku,
-                name=ware.name,
+                id=ProductId(self.demo.make_id("prd", demo.sku, OPENED_AT)),
+                sku=demo.sku,
+                name=demo.name,
                 price=Decimal(price),
                 currency=self.shop.currency,
-                category=ware.category,
-                created_at=OPENING,
+                category=demo.category,
+                created_at=OPENED_AT,
                 updated_at=time,
                 revision=number,
                 version=number,
             )
-            for number, (price, time) in enumerate(zip(ware.prices, times, strict=True), start=1)
+            for number, (price, time) in enumerate(zip(demo.prices, times, strict=True), start=1)
         ]
-        editor = self.demo.user_id(self.demo.people[-1])
+        editor = self.demo.user_id(self.demo.users[-1])
         return ProductRecord(states[-1], tuple(revision_of(state, editor) for state in states))
 
     def orders(self) -> list[OrderRecord]:
-        return self._sold().orders()
+        return self._demo_orders().orders()
 
-    def journal(self) -> list[Activity]:
-        return self._sold().journal()
+    def activities(self) -> list[Activity]:
+        return self._demo_orders().activities()
 
-    def _sold(self) -> DemoOrders:
+    def _demo_orders(self) -> DemoOrders:
         return DemoOrders(self.demo, self.customers(), self.products(), self.now)

@@ -1,4 +1,4 @@
-"""Acme and globex: people, groups, shops."""
+"""The demo tenants acme and globex: their users, groups and shops."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class DemoProduct:
-    """A thing that is sold; the first price is that of the beginning, each other one came later."""
+    """A product and the prices that it has had, the oldest first."""
 
     sku: str
     name: str
@@ -22,22 +22,22 @@ class DemoProduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoShop:
-    """What there is, and how much of it is ordered."""
+    """What a demo tenant sells, to whom, and how much is ordered."""
 
     currency: str
     categories: tuple[Path, ...]
-    wares: tuple[DemoProduct, ...]
+    products: tuple[DemoProduct, ...]
     customers: tuple[str, ...]
     regions: tuple[str, ...]
     stores: Mapping[str, tuple[float, float]]
     orders: int
     days: int
-    most_lines: int
-    most_pieces: int
+    max_lines: int
+    max_quantity: int
 
 
-def _people(first: tuple[str, ...], last: tuple[str, ...], count: int) -> tuple[str, ...]:
-    return tuple(f"{first[at % len(first)]} {last[at * 7 % len(last)]}" for at in range(count))
+def _names(first: tuple[str, ...], last: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return tuple(f"{first[number % len(first)]} {last[number * 7 % len(last)]}" for number in range(count))
 
 
 _FIRST = ("Ada", "Bruno", "Chloé", "Dmitri", "Elif", "Farid", "Grete", "Hana", "Ines", "Jonas", "Kofi")
@@ -57,7 +57,7 @@ ACME = DemoShop(
         ("office",),
         ("office", "paper & pens"),
     ),
-    wares=(
+    products=(
         DemoProduct("HP-100", "Headphones, wired", ("audio", "headphones"), ("29.90", "24.90")),
         DemoProduct("HP-200", "Headphones, wireless", ("audio", "headphones"), ("89.00", "79.00", "84.50")),
         DemoProduct("HP-300", "Headphones, studio", ("audio", "headphones"), ("219.00",)),
@@ -83,7 +83,7 @@ ACME = DemoShop(
         DemoProduct("PP-4", "Pencils, a dozen", ("office", "paper & pens"), ("5.40",)),
         DemoProduct("PP-5", "Paper, 500 sheets", ("office", "paper & pens"), ("4.99", "5.49")),
     ),
-    customers=_people(_FIRST, _LAST, 42),
+    customers=_names(_FIRST, _LAST, 42),
     regions=("north", "east", "south", "west"),
     stores={
         "Amsterdam": (52.3731, 4.8926),
@@ -95,13 +95,13 @@ ACME = DemoShop(
     },
     orders=210,
     days=240,
-    most_lines=4,
-    most_pieces=3,
+    max_lines=4,
+    max_quantity=3,
 )
 GLOBEX = DemoShop(
     currency="USD",
     categories=(("machines",), ("parts",)),
-    wares=(
+    products=(
         DemoProduct("GX-1", "Bench lathe", ("machines",), ("4800.00", "5150.00")),
         DemoProduct("GX-2", "Drill press", ("machines",), ("1290.00",)),
         DemoProduct("GX-7", "Chuck, 125 mm", ("parts",), ("210.00",)),
@@ -113,44 +113,46 @@ GLOBEX = DemoShop(
     stores={"Portland": (45.5202, -122.6742)},
     orders=35,
     days=240,
-    most_lines=9,
-    most_pieces=250,
+    max_lines=9,
+    max_quantity=250,
 )
 
 
-FIRST_DAY = datetime(2026, 1, 5, 8, 30, tzinfo=UTC)
+FOUNDED_AT = datetime(2026, 1, 5, 8, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTenant:
-    """A tenant to look at: accounts in the order in which they came, the first of them its owner, and a shop."""
+    """A demo tenant. Its users are in the order in which they joined; the first one is the owner."""
 
     name: str
     tier: str
     domain: str
-    people: tuple[str, ...]
+    users: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
     shop: DemoShop
 
-    def arrival(self, person: str) -> datetime:
-        return FIRST_DAY + timedelta(days=3 * self.people.index(person), minutes=17 * self.people.index(person))
+    def joined_at(self, user: str) -> datetime:
+        number = self.users.index(user)
+        return FOUNDED_AT + timedelta(days=3 * number, minutes=17 * number)
 
-    def id_of(self, prefix: str, name: str, moment: datetime) -> str:
+    def make_id(self, prefix: str, name: str, created_at: datetime) -> str:
+        """Returns an id with a ULID that the name and the time determine."""
         random = sha256(f"{self.domain}/{prefix}/{name}".encode()).digest()[:10]
-        return f"{prefix}_{ULID.from_bytes(int(moment.timestamp() * 1000).to_bytes(6, 'big') + random)}"
+        return f"{prefix}_{ULID.from_bytes(int(created_at.timestamp() * 1000).to_bytes(6, 'big') + random)}"
 
-    def user_id(self, person: str) -> str:
-        return self.id_of("usr", person, self.arrival(person))
+    def user_id(self, user: str) -> str:
+        return self.make_id("usr", user, self.joined_at(user))
 
-    def email(self, person: str) -> str:
-        return f"{person.lower().replace(' ', '-')}@{self.domain}"
+    def email(self, user: str) -> str:
+        return f"{user.lower().replace(' ', '-')}@{self.domain}"
 
     @property
-    def owner(self) -> str:
-        return self.user_id(self.people[0])
+    def owner_id(self) -> str:
+        return self.user_id(self.users[0])
 
 
-_ACME = (
+_ACME_USERS = (
     "Store owner",
     "Office admin",
     "Order desk",
@@ -170,9 +172,9 @@ TENANTS: Mapping[str, DemoTenant] = {
         name="Acme Corporation",
         tier="STANDARD",
         domain="acme.example",
-        people=_ACME,
+        users=_ACME_USERS,
         groups={
-            "Everyone": _ACME,
+            "Everyone": _ACME_USERS,
             "Fulfilment": ("Warehouse north", "Warehouse south", "Courier desk", "Returns desk"),
             "Office": ("Office admin", "Billing desk", "Catalogue editor", "Auditor"),
             "Support": ("Support day shift", "Support night shift", "Order desk", "Returns desk"),
@@ -183,7 +185,7 @@ TENANTS: Mapping[str, DemoTenant] = {
         name="Globex",
         tier="FREE",
         domain="globex.example",
-        people=("Founder", "Workshop", "Front desk"),
+        users=("Founder", "Workshop", "Front desk"),
         groups={"Makers": ("Workshop", "Founder"), "Sales": ("Front desk",)},
         shop=GLOBEX,
     ),
