@@ -24,7 +24,7 @@ _numbers = itertools.count(1)
 
 
 @dataclass(kw_only=True)
-class Server:
+class QuotaServer:
     """The service in a process of its own, as far as quotas and usage go."""
 
     world: World

@@ -9,14 +9,14 @@ from keyfence.auth.principal import Role
 from keyfence.domains.activity.activity_log import RETENTION, Activity, ActivityId, activities
 from keyfence.store.ids import new_id
 from keyfence.store.writes import put
-from tests.isolation.neighbour_tenant import EVERYTHING, settled
-from tests.isolation.root_fields import Question, questions
+from tests.isolation.neighbour_tenant import EVERYTHING, create_neighbour
+from tests.isolation.root_fields import RootFieldCall, root_field_calls
 from tests.stack import Session, World
 
 pytestmark = pytest.mark.one_engine
 """Hundreds of requests whose answers do not depend on the engine, at a tenth of what they cost on moto."""
 
-MUTATIONS = tuple(question for question in questions() if question.operation == "mutation")
+MUTATIONS = tuple(question for question in root_field_calls() if question.operation == "mutation")
 READS = {"GetItem", "BatchGetItem", "Query"}
 JOURNAL = """query($first: Int, $after: String, $from: DateTime, $to: DateTime) {
   activity(first: $first, after: $after, from: $from, to: $to) {
@@ -33,8 +33,8 @@ async def entries(session: Session, **arguments: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("question", MUTATIONS, ids=str)
-async def test_every_mutation_that_changes_something_leaves_an_entry(world: World, question: Question) -> None:
-    neighbour = await settled(world)
+async def test_every_mutation_that_changes_something_leaves_an_entry(world: World, question: RootFieldCall) -> None:
+    neighbour = await create_neighbour(world)
     session = world.session(neighbour.session.tenant, Role.OWNER, user="actor")
     before = await session.ask(EVERYTHING)
     for given in neighbour.assignments(question):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from keyfence.settings import PriceSettings
-from tests.api.quota_server import Server
-from tests.fakes.asgi_client import ask
+from tests.api.quota_server import QuotaServer
+from tests.fakes.asgi_client import send_request
 from tests.stack import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
@@ -68,12 +68,12 @@ async def test_prices_are_those_of_the_settings(world: World, owner: Session) ->
 
 
 async def test_metrics_tell_units_and_refusals_by_quota_and_name_no_tenant(world: World) -> None:
-    server = Server(world=world)
+    server = QuotaServer(world=world)
     session = await server.tenant("metrics-of-nobody", requests_per_second=1)
     for _ in range(5):
         await session.answer(USERS)
     await server.flushing.flush()
-    text = (await ask(server.application, path="/metrics")).body.decode()
+    text = (await send_request(server.application, path="/metrics")).body.decode()
     assert 'keyfence_requests_over_quota_total{quota="requestsPerSecond"} 3' in text
     assert 'keyfence_usage_entries_total{outcome="written"} 2' in text
     assert f"keyfence_dynamodb_read_units_total {world.tables.meter.read_units}" in text

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.data.order_requests import CUSTOMER, TRANSITION, new_customer, new_product, placed, wanted
+from tests.data.order_requests import CUSTOMER, TRANSITION, new_customer, new_product, order_input, place_order
 from tests.stack import Session, World
 
 UPDATE = """mutation($id: ID!, $input: UpdateCustomerInput!, $v: Int) {
@@ -54,7 +54,7 @@ async def test_customers_page_newest_first(owner: Session) -> None:
 
 async def with_orders(owner: Session, count: int) -> tuple[str, list[str]]:
     customer, product = await new_customer(owner), await new_product(owner)
-    made = [(await placed(owner, wanted(customer, (product, 1))))["id"] for _ in range(count)]
+    made = [(await place_order(owner, order_input(customer, (product, 1))))["id"] for _ in range(count)]
     return customer, made[::-1]
 
 

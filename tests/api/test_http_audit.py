@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.audit.http_server import served
-from tests.api.audit.npm_packages import HERE, toolbox
+from tests.api.audit.http_server import serve
+from tests.api.audit.npm_packages import HERE, install
 from tests.stack import Session, World
 
 
 @pytest.fixture(scope="session")
 def npm_packages() -> Path:
-    return toolbox()
+    return install()
 
 
 @pytest.fixture
 def endpoint(world: World, owner: Session) -> Iterator[tuple[str, str]]:
     """The address of the whole service, and the Authorization header of a caller who may introspect."""
     token = world.session(owner.tenant, scopes=("introspect",)).token
-    with served(world.application) as address:
+    with serve(world.application) as address:
         yield f"{address}/graphql", f"Bearer {token}"
 
 

@@ -13,10 +13,10 @@ from keyfence.auth.egress import EgressPolicy, is_public_address
 from keyfence.auth.key_sets import JwksFetcher
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import IssuerSettings
-from tests.data.operator_requests import ONBOARD, Newcomer, kinds
-from tests.fakes.jwks_server import JwksServer, serving
-from tests.fakes.tenant_identity_provider import Provider
-from tests.fakes.tls import Authority
+from tests.data.operator_requests import ONBOARD, TenantApplicant, event_kinds
+from tests.fakes.jwks_server import JwksServer, running_jwks_server
+from tests.fakes.tenant_identity_provider import TenantIdentityProvider
+from tests.fakes.tls import CertificateAuthority
 from tests.stack import Session, World
 
 VIEWER = "{ viewer { subject tenant { id } } }"
@@ -31,15 +31,15 @@ def elsewhere(world: World, **changes: Any) -> World:
     return replace(world, settings=settings, application=world.serve(settings=settings))
 
 
-def rotated(provider: Provider) -> Provider:
-    return Provider(issuer=provider.issuer, kid=f"{provider.kid}-next")
+def rotated(provider: TenantIdentityProvider) -> TenantIdentityProvider:
+    return TenantIdentityProvider(issuer=provider.issuer, kid=f"{provider.kid}-next")
 
 
-def keys(*providers: Provider) -> dict[str, Any]:
+def keys(*providers: TenantIdentityProvider) -> dict[str, Any]:
     return {"keys": [key for provider in providers for key in provider.jwks()["keys"]]}
 
 
-def bearer(world: World, newcomer: Newcomer, provider: Provider) -> Session:
+def bearer(world: World, newcomer: TenantApplicant, provider: TenantIdentityProvider) -> Session:
     return replace(newcomer.session(world), token=provider.token(tenant=newcomer.id))
 
 
@@ -52,22 +52,22 @@ async def let_in(session: Session) -> bool:
 
 
 async def test_neighbours_with_a_common_beginning_are_kept_apart_on_every_server(world: World) -> None:
-    a1 = Newcomer(id="a1", provider=Provider(issuer="https://id.example/a1"))
-    a10 = Newcomer(id="a10", provider=Provider(issuer="https://id.example/a10"))
-    await a1.onboarded(world)
-    await a10.onboarded(world)
+    a1 = TenantApplicant(id="a1", provider=TenantIdentityProvider(issuer="https://id.example/a1"))
+    a10 = TenantApplicant(id="a10", provider=TenantIdentityProvider(issuer="https://id.example/a10"))
+    await a1.onboard(world)
+    await a10.onboard(world)
     for server in (world, elsewhere(world)):
         assert (await a1.session(server).ask(VIEWER))["viewer"]["tenant"]["id"] == "a1"
         assert (await a10.session(server).ask(VIEWER))["viewer"]["tenant"]["id"] == "a10"
         assert await a1.session(server, claiming="a10").refusal(VIEWER) == "UNAUTHENTICATED"
         assert await a10.session(server, claiming="a1").refusal(VIEWER) == "UNAUTHENTICATED"
-        forged = Provider(issuer=a10.provider.issuer, key=a1.provider.key)
+        forged = TenantIdentityProvider(issuer=a10.provider.issuer, key=a1.provider.key)
         assert not await let_in(bearer(server, a10, forged))
 
 
 async def test_the_settings_issuers_open_the_tenant_too_unless_they_are_bound_to_another(world: World) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world)
     tenant = newcomer.session(world).tenant
     assert await let_in(world.session(tenant))
     bound = LocalIssuer(key=world.issuer.key, issuer="https://bound.example")
@@ -78,7 +78,7 @@ async def test_the_settings_issuers_open_the_tenant_too_unless_they_are_bound_to
 
 @pytest.mark.parametrize("whose", ["issuers", "admin_issuers"])
 async def test_no_tenant_can_claim_an_issuer_of_the_settings(world: World, whose: str) -> None:
-    ours, newcomer = Provider(issuer="https://ours.example"), Newcomer.called()
+    ours, newcomer = TenantIdentityProvider(issuer="https://ours.example"), TenantApplicant.named()
     named = IssuerSettings(issuer=ours.issuer, jwks=ours.jwks())
     server = elsewhere(world, **{whose: (*getattr(world.settings, whose), named)})
     (error,) = (await server.operator().answer(ONBOARD, input=newcomer.application(issuer=ours.issuer)))["errors"]
@@ -86,8 +86,8 @@ async def test_no_tenant_can_claim_an_issuer_of_the_settings(world: World, whose
 
 
 async def test_keys_change_without_refusing_anybody_when_the_new_one_is_named_first(world: World) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world)
     old, new = newcomer.provider, rotated(newcomer.provider)
     servers = [world, elsewhere(world)]
     for server in servers:
@@ -108,8 +108,8 @@ async def test_keys_change_without_refusing_anybody_when_the_new_one_is_named_fi
 
 
 async def test_a_key_that_signs_the_moment_it_is_named_refuses_nobody(world: World) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world)
     servers = [world, elsewhere(world, tenant_cache_seconds=60.0)]
     provider = newcomer.provider
     for _ in range(3):
@@ -122,11 +122,11 @@ async def test_a_key_that_signs_the_moment_it_is_named_refuses_nobody(world: Wor
 
 
 async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(world: World) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world)
     answer = await world.operator().ask(SET, id=newcomer.id, jwks=rotated(newcomer.provider).jwks())
     assert answer["setIdentity"]["issuer"] == newcomer.provider.issuer
-    assert await kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded", "tenant.identity"]
+    assert await event_kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded", "tenant.identity"]
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ async def test_setting_keys_leaves_an_event_and_the_issuer_as_it_is(world: World
     ],
 )
 async def test_keys_that_cannot_be_used_are_refused_by_name(world: World, given: dict[str, Any], field: str) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world)
     (error,) = (await world.operator().answer(SET, id=newcomer.id, **given))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
     assert await let_in(newcomer.session(world))
@@ -154,21 +154,21 @@ async def test_a_tenant_that_is_not_there_gets_no_keys(world: World, id: str, co
 
 
 async def test_a_tenants_token_sets_no_keys(world: World) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world)
     own = replace(newcomer.session(world), path="/admin/graphql")
     assert await own.refusal(SET, id=newcomer.id, jwks=newcomer.provider.jwks()) == "UNAUTHENTICATED"
 
 
 async def test_made_up_issuers_are_throttled_before_the_register_and_tenants_are_not(world: World) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world)
     server = elsewhere(world, issuer_lookups_per_second=0.001, tenant_cache_seconds=60.0)
     known = newcomer.session(server)
     assert await let_in(known)
     world.calls()
     for number in range(10):
-        stranger = bearer(server, newcomer, Provider(issuer=f"https://made-up.example/{number}"))
+        stranger = bearer(server, newcomer, TenantIdentityProvider(issuer=f"https://made-up.example/{number}"))
         assert await stranger.refusal(VIEWER) == "THROTTLED"
     assert world.calls() == []
     assert await let_in(known)
@@ -176,19 +176,19 @@ async def test_made_up_issuers_are_throttled_before_the_register_and_tenants_are
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority(tmp_path)
+def authority(tmp_path: Path) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path)
 
 
 @pytest.fixture
-def published_at(authority: Authority) -> Iterator[JwksServer]:
-    with serving(authority.serving("keys.example")) as server:
+def published_at(authority: CertificateAuthority) -> Iterator[JwksServer]:
+    with running_jwks_server(authority.server_context("keys.example")) as server:
         yield server
 
 
-def fetching(world: World, authority: Authority, *, loopback: bool) -> World:
+def fetching(world: World, authority: CertificateAuthority, *, loopback: bool) -> World:
     """A server for which every name stands for this machine, which it may call or not."""
-    trusting = authority.trusting()
+    trusting = authority.client_context()
     reach = EgressPolicy(
         allows=lambda address: loopback or is_public_address(address),
         resolve=lambda _host, _port: ["127.0.0.1"],
@@ -199,32 +199,32 @@ def fetching(world: World, authority: Authority, *, loopback: bool) -> World:
 
 
 async def test_keys_are_fetched_from_where_the_tenant_publishes_them(
-    world: World, authority: Authority, published_at: JwksServer
+    world: World, authority: CertificateAuthority, published_at: JwksServer
 ) -> None:
-    newcomer = Newcomer.called()
+    newcomer = TenantApplicant.named()
     published_at.publish(newcomer.provider.jwks())
     server = fetching(world, authority, loopback=True)
     uri = f"https://keys.example:{published_at.server_port}/jwks"
-    await newcomer.onboarded(server, jwks=None, jwksUri=uri)
+    await newcomer.onboard(server, jwks=None, jwksUri=uri)
     assert await let_in(newcomer.session(server))
-    assert not await let_in(bearer(server, newcomer, Provider(issuer=newcomer.provider.issuer)))
+    assert not await let_in(bearer(server, newcomer, TenantIdentityProvider(issuer=newcomer.provider.issuer)))
     assert published_at.hits == ["/jwks"]
 
 
 async def test_keys_that_would_have_to_be_fetched_inside_let_nobody_in(
-    world: World, authority: Authority, published_at: JwksServer
+    world: World, authority: CertificateAuthority, published_at: JwksServer
 ) -> None:
-    newcomer = Newcomer.called()
+    newcomer = TenantApplicant.named()
     published_at.publish(newcomer.provider.jwks())
     server = fetching(world, authority, loopback=False)
     uri = f"https://keys.example:{published_at.server_port}/jwks"
-    await newcomer.onboarded(server, jwks=None, jwksUri=uri)
+    await newcomer.onboard(server, jwks=None, jwksUri=uri)
     assert await newcomer.session(server).refusal(VIEWER) == "THROTTLED"
     assert published_at.connections == 0
 
 
 async def test_the_service_as_it_is_served_calls_nothing_inside(world: World, published_at: JwksServer) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world, jwks=None, jwksUri=f"https://localhost:{published_at.server_port}/jwks")
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world, jwks=None, jwksUri=f"https://localhost:{published_at.server_port}/jwks")
     assert await newcomer.session(world).refusal(VIEWER) == "THROTTLED"
     assert published_at.connections == 0

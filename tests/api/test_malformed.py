@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from tests.api.audit.http_server import served
+from tests.api.audit.http_server import serve
 from tests.unit.http.bookshop_endpoint import TOKEN, shop
 
 BODY = b'{"query": "{ __typename }"}'
@@ -17,7 +17,7 @@ BODY = b'{"query": "{ __typename }"}'
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with served(shop()) as address:
+    with serve(shop()) as address:
         yield address
 
 

@@ -12,10 +12,10 @@ from tests.data.order_requests import (
     TRANSITION,
     new_customer,
     new_product,
-    placed,
-    wanted,
+    order_input,
+    place_order,
 )
-from tests.engine.moving_tenant import Moving
+from tests.engine.moving_tenant import MovingTenant
 from tests.stack import Session, World
 
 USER = 'mutation($e: String!) { createUser(input: {email: $e, name: "N"}) { id } }'
@@ -30,8 +30,8 @@ LISTS = """{ users { edges { node { id email role } } } groups { edges { node { 
 
 
 @pytest.fixture
-async def moving(world: World) -> Moving:
-    return await Moving.begun(world)
+async def moving(world: World) -> MovingTenant:
+    return await MovingTenant.begun(world)
 
 
 class Shopping:
@@ -50,8 +50,8 @@ class Shopping:
         ids["customer"] = await new_customer(server, self.name)
         ids["product"] = await new_product(server, self.name)
         for order in ("order", "binned", "odd"):
-            request = wanted(ids["customer"], (ids["product"], 2), (ids["product"], 1))
-            ids[order] = (await placed(server, request, f"{self.name}-{order}"))["id"]
+            request = order_input(ids["customer"], (ids["product"], 2), (ids["product"], 1))
+            ids[order] = (await place_order(server, request, f"{self.name}-{order}"))["id"]
         await server.ask(MEMBER, g=ids["crew"], u=ids["user"])
         await server.ask("mutation($id: ID!) { countProductView(id: $id) }", id=ids["product"])
 
@@ -101,7 +101,7 @@ async def differences(server: Session) -> list[str]:
     return [line for line in lines if line.startswith("keyfence_shadow_read_differences_total{")]
 
 
-async def test_every_kind_of_change_is_in_both_tables_from_the_beginning(moving: Moving) -> None:
+async def test_every_kind_of_change_is_in_both_tables_from_the_beginning(moving: MovingTenant) -> None:
     await moving.publish(MovePhase.DUAL)
     shopping, server = Shopping("ann"), moving.server()
     await shopping.begin(server)
@@ -111,7 +111,7 @@ async def test_every_kind_of_change_is_in_both_tables_from_the_beginning(moving:
     assert kept == copied
 
 
-async def test_a_tenant_moves_there_and_back_under_its_clients(moving: Moving) -> None:
+async def test_a_tenant_moves_there_and_back_under_its_clients(moving: MovingTenant) -> None:
     shopping, server = Shopping("bea"), moving.server()
     await shopping.begin(server)
     before = moving.items(moving.pool)
@@ -141,7 +141,9 @@ async def test_a_tenant_moves_there_and_back_under_its_clients(moving: Moving) -
         assert await differences(server) == []
 
 
-async def test_a_difference_is_counted_and_the_answer_is_the_one_of_the_table_that_is_read(moving: Moving) -> None:
+async def test_a_difference_is_counted_and_the_answer_is_the_one_of_the_table_that_is_read(
+    moving: MovingTenant,
+) -> None:
     await moving.publish(MovePhase.SHADOW)
     server = moving.server()
     made = (await server.ask(USER, e="u@x.example"))["createUser"]["id"]

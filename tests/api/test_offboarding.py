@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from keyfence.jobs.offboard.certificate import compare_export, signer, verify_certificate
 from keyfence_iam.tenant import TenantId
-from tests.engine.offboarding_run import fill, left, migrator, of
+from tests.engine.offboarding_run import all_items, fill, items_of, migrator
 from tests.stack import SHORT_SETTLE, World
 
 OFFBOARD = """mutation($id: ID!, $confirm: ID!) { offboardTenant(id: $id, confirm: $confirm) {
@@ -66,7 +66,7 @@ async def test_without_a_migrator_it_is_begun_and_the_answer_says_so(world: Worl
         assert (answer["exportUri"], answer["certificate"]) == (None, None)
     assert {call.operation for call in world.calls()} <= {"GetItem", "TransactWriteItems"}
     assert await session.refusal(USERS) == "FORBIDDEN"
-    assert len(of(left(world), tenant)) == 3
+    assert len(items_of(all_items(world), tenant)) == 3
     assert (
         await world.operator().refusal("mutation($id: ID!) { resumeTenant(id: $id) { id } }", id=tenant) == "CONFLICT"
     )
@@ -83,7 +83,7 @@ async def test_with_a_migrator_it_is_done_in_the_call(
     compare_export(claims, tmp_path / claims["export"])
     assert answer["exportUri"] == (tmp_path / claims["export"]).as_uri()
     assert claims["operator"] == "an-operator"
-    assert of(left(world), tenant) == []
+    assert items_of(all_items(world), tenant) == []
     assert await offboarded(world, tenant) == answer, "any server answers with it, also one that cannot scan"
     gone = replace(world.session(tenant), application=attended)
     assert await gone.refusal(USERS) == "UNAUTHENTICATED"

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.data.operator_requests import ONBOARD, TENANT, Newcomer, kinds
+from tests.data.operator_requests import ONBOARD, TENANT, TenantApplicant, event_kinds
 from tests.stack import World
 
 VIEWER = "{ viewer { subject tenant { id name tier } user { email role } } }"
 
 
 async def test_a_tenant_can_log_in_the_moment_the_mutation_answers(world: World) -> None:
-    newcomer = Newcomer.called()
-    onboarded = await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    onboarded = await newcomer.onboard(world)
     assert onboarded["created"] is True
     assert onboarded["tenant"] | {"createdAt": "", "version": 0} == {
         "id": newcomer.id,
@@ -31,18 +31,18 @@ async def test_a_tenant_can_log_in_the_moment_the_mutation_answers(world: World)
 
 
 async def test_the_same_request_again_answers_with_the_same_tenant(world: World) -> None:
-    newcomer = Newcomer.called()
-    first, again = await newcomer.onboarded(world), await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    first, again = await newcomer.onboard(world), await newcomer.onboard(world)
     assert again == {**first, "created": False}
-    assert await kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
+    assert await event_kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
 
 
 async def test_of_many_same_requests_at_once_one_creates_and_all_get_the_same(world: World) -> None:
-    newcomer = Newcomer.called()
-    answers = await asyncio.gather(*(newcomer.onboarded(world) for _ in range(8)))
+    newcomer = TenantApplicant.named()
+    answers = await asyncio.gather(*(newcomer.onboard(world) for _ in range(8)))
     assert [answer["created"] for answer in answers].count(True) == 1
     assert len({answer["owner"]["id"] for answer in answers}) == 1
-    assert await kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
+    assert await event_kinds(world, newcomer.id) == ["tenant.claimed", "tenant.onboarded"]
     users = await newcomer.session(world).ask("{ users { edges { node { id } } } }")
     assert [edge["node"]["id"] for edge in users["users"]["edges"]] == [answers[0]["owner"]["id"]]
 
@@ -59,19 +59,19 @@ async def test_of_many_same_requests_at_once_one_creates_and_all_get_the_same(wo
     ids=lambda change: next(iter(change)),
 )
 async def test_another_request_for_a_taken_id_is_a_conflict(world: World, change: dict[str, str]) -> None:
-    newcomer = Newcomer.called()
-    await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    await newcomer.onboard(world)
     assert await world.operator().refusal(ONBOARD, input=newcomer.application(**change)) == "CONFLICT"
 
 
 async def test_a_taken_issuer_is_a_conflict_and_leaves_the_id_free(world: World) -> None:
-    first, second = Newcomer.called(), Newcomer.called()
-    await first.onboarded(world)
+    first, second = TenantApplicant.named(), TenantApplicant.named()
+    await first.onboard(world)
     stolen = second.application(issuer=first.provider.issuer)
     (error,) = (await world.operator().answer(ONBOARD, input=stolen))["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("CONFLICT", "issuer")
     assert (await world.operator().ask(TENANT, id=second.id))["tenant"] is None
-    assert (await second.onboarded(world))["created"] is True
+    assert (await second.onboard(world))["created"] is True
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -92,26 +92,26 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BAD)
 async def test_a_bad_application_names_its_field_and_claims_nothing(world: World, name: str) -> None:
     changes, field = BAD[name]
-    newcomer = Newcomer.called()
+    newcomer = TenantApplicant.named()
     (error,) = (await world.operator().answer(ONBOARD, input=newcomer.application(**changes)))["errors"]
     assert (error["extensions"]["code"], error["extensions"].get("field")) == ("BAD_USER_INPUT", field)
-    assert (await newcomer.onboarded(world))["created"] is True
+    assert (await newcomer.onboard(world))["created"] is True
 
 
 async def test_a_token_of_ones_own_issuer_that_claims_a_neighbour_is_worth_nothing(world: World) -> None:
     """The neighbour is one that a careless prefix lets in."""
-    near, far = Newcomer.called("ring"), Newcomer.called("ring-1")
-    await near.onboarded(world)
-    await far.onboarded(world)
+    near, far = TenantApplicant.named("ring"), TenantApplicant.named("ring-1")
+    await near.onboard(world)
+    await far.onboard(world)
     assert await near.session(world, claiming=far.id).refusal(VIEWER) == "UNAUTHENTICATED"
     assert await far.session(world, claiming=near.id).refusal(VIEWER) == "UNAUTHENTICATED"
     assert (await near.session(world).ask(VIEWER))["viewer"]["tenant"]["id"] == near.id
 
 
 async def test_the_owner_is_written_with_the_tenants_own_credentials(world: World) -> None:
-    newcomer = Newcomer.called()
+    newcomer = TenantApplicant.named()
     world.calls()
-    await newcomer.onboarded(world)
+    await newcomer.onboard(world)
     boundary = f"'TENANT#{newcomer.id}#"
     inside = [call.credentials for call in world.calls() if boundary in str(call.parameters)]
     sessions = [world.gate.sessions.find(one.access_key, one.token or "") for one in inside]
@@ -120,9 +120,9 @@ async def test_the_owner_is_written_with_the_tenants_own_credentials(world: Worl
 
 async def test_a_repetition_says_nothing_of_what_became_of_the_owner(world: World) -> None:
     """Nor does it bring back an owner who left."""
-    newcomer = Newcomer.called()
-    first = await newcomer.onboarded(world)
+    newcomer = TenantApplicant.named()
+    first = await newcomer.onboard(world)
     own = newcomer.session(world)
     await own.ask("mutation($id: ID!) { deleteUser(id: $id) }", id=first["owner"]["id"])
-    assert (await newcomer.onboarded(world))["created"] is False
+    assert (await newcomer.onboard(world))["created"] is False
     assert (await own.ask("{ users { edges { node { id } } } }"))["users"]["edges"] == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from keyfence.auth.principal import Role
-from tests.data.order_requests import DELETE, PLACE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.data.order_requests import DELETE, PLACE, TRANSITION, new_customer, new_product, order_input, place_order
 from tests.stack import Session, World
 
 WHOLE = """query($id: ID!) { order(id: $id) {
@@ -22,7 +22,7 @@ LISTS = """{
 async def test_an_order_is_answered_as_it_is_kept(owner: Session) -> None:
     customer = await new_customer(owner)
     pen, ink = await new_product(owner, "PEN", "1.10"), await new_product(owner, "INK", "0.07")
-    order = await placed(owner, wanted(customer, (pen, 3), (ink, 10_000), (pen, 2)))
+    order = await place_order(owner, order_input(customer, (pen, 3), (ink, 10_000), (pen, 2)))
     assert order["customer"] == {"id": customer, "name": "Ann"}
     assert (order["total"], order["currency"], order["status"], order["version"]) == ("705.50", "EUR", "PENDING", 1)
     assert [tuple(item.values()) for item in order["items"]] == [
@@ -36,10 +36,10 @@ async def test_an_order_is_answered_as_it_is_kept(owner: Session) -> None:
 
 async def test_a_later_price_does_not_reach_an_order(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    order = await placed(owner, wanted(customer, (pen, 2)))
+    order = await place_order(owner, order_input(customer, (pen, 2)))
     await owner.ask('mutation($id: ID!) { reviseProduct(id: $id, input: {price: "9.99"}) { price } }', id=pen)
     assert (await owner.ask(WHOLE, id=order["id"]))["order"]["total"] == "2.20"
-    assert (await placed(owner, wanted(customer, (pen, 2))))["total"] == "19.98"
+    assert (await place_order(owner, order_input(customer, (pen, 2))))["total"] == "19.98"
 
 
 async def test_a_bad_order_is_refused_by_the_name_of_its_field(world: World, owner: Session) -> None:
@@ -51,11 +51,15 @@ async def test_a_bad_order_is_refused_by_the_name_of_its_field(world: World, own
     neighbour = world.session(await world.new_tenant())
     theirs, foreign = await new_customer(neighbour), await new_product(neighbour)
     bad = {
-        "customerId": [wanted(theirs, (pen, 1)), wanted(pen, (pen, 1)), wanted("x", (pen, 1))],
-        "productId": [wanted(customer, (pen, 1), (foreign, 1)), wanted(customer, (customer, 1))],
-        "quantity": [wanted(customer, (pen, quantity)) for quantity in (0, -1, 10_001)],
-        "items": [wanted(customer), wanted(customer, *[(pen, 1)] * 91), wanted(customer, (pen, 1), (yen, 1))],
-        "region": [wanted(customer, (pen, 1), region=" ")],
+        "customerId": [order_input(theirs, (pen, 1)), order_input(pen, (pen, 1)), order_input("x", (pen, 1))],
+        "productId": [order_input(customer, (pen, 1), (foreign, 1)), order_input(customer, (customer, 1))],
+        "quantity": [order_input(customer, (pen, quantity)) for quantity in (0, -1, 10_001)],
+        "items": [
+            order_input(customer),
+            order_input(customer, *[(pen, 1)] * 91),
+            order_input(customer, (pen, 1), (yen, 1)),
+        ],
+        "region": [order_input(customer, (pen, 1), region=" ")],
     }
     for field, requests in bad.items():
         for request in requests:
@@ -69,14 +73,14 @@ async def test_a_bad_item_is_told_by_its_position(world: World, owner: Session) 
     customer, pen = await new_customer(owner), await new_product(owner)
     foreign = await new_product(world.session(await world.new_tenant()))
     for bad in ("x", customer, foreign):
-        (error,) = (await owner.answer(PLACE, input=wanted(customer, (pen, 1), (bad, 1))))["errors"]
+        (error,) = (await owner.answer(PLACE, input=order_input(customer, (pen, 1), (bad, 1))))["errors"]
         assert error["extensions"] == {"code": "BAD_USER_INPUT", "field": "productId", "position": 2}
 
 
 async def test_a_key_whose_order_is_in_the_bin_is_a_conflict_that_names_the_order(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    request = wanted(customer, (pen, 2))
-    order = await placed(owner, request, key="k")
+    request = order_input(customer, (pen, 2))
+    order = await place_order(owner, request, key="k")
     await owner.ask(DELETE, id=order["id"])
     (error,) = (await owner.answer(PLACE, input=request, key="k"))["errors"]
     assert "was deleted and can be restored" in error["message"]
@@ -85,16 +89,16 @@ async def test_a_key_whose_order_is_in_the_bin_is_a_conflict_that_names_the_orde
 
 async def test_one_key_is_one_order_for_however_many_ask_at_once(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    request = wanted(customer, (pen, 2))
-    answers = await asyncio.gather(*(placed(owner, request, key="k") for _ in range(10)))
+    request = order_input(customer, (pen, 2))
+    answers = await asyncio.gather(*(place_order(owner, request, key="k") for _ in range(10)))
     assert len({order["id"] for order in answers}) == 1
-    assert await owner.refusal(PLACE, input=wanted(customer, (pen, 3)), key="k") == "CONFLICT"
+    assert await owner.refusal(PLACE, input=order_input(customer, (pen, 3)), key="k") == "CONFLICT"
     assert len((await owner.ask(LISTS))["openOrders"]["edges"]) == 1
 
 
 async def test_an_illegal_step_names_the_legal_ones(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    order = await placed(owner, wanted(customer, (pen, 2)))
+    order = await place_order(owner, order_input(customer, (pen, 2)))
     (error,) = (await owner.answer(TRANSITION, id=order["id"], to="DELIVERED"))["errors"]
     assert error["extensions"] == {"code": "CONFLICT", "status": "PENDING", "allowed": ["CONFIRMED", "CANCELLED"]}
     assert await owner.refusal(TRANSITION, id=order["id"], to="CONFIRMED", v=7) == "CONFLICT"
@@ -103,7 +107,7 @@ async def test_an_illegal_step_names_the_legal_ones(owner: Session) -> None:
 
 async def test_an_order_goes_all_the_way_and_leaves_the_open_ones(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    order = await placed(owner, wanted(customer, (pen, 2)))
+    order = await place_order(owner, order_input(customer, (pen, 2)))
     states = ["CONFIRMED", "PROCESSING", "SHIPPED", "DELIVERED"]
     for version, status in enumerate(states, start=1):
         assert len((await owner.ask(LISTS))["openOrders"]["edges"]) == 1
@@ -120,7 +124,7 @@ async def test_an_order_goes_all_the_way_and_leaves_the_open_ones(owner: Session
 
 async def test_sales_count_from_the_confirmation_to_the_cancellation(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    order = await placed(owner, wanted(customer, (pen, 2), (pen, 3)))
+    order = await place_order(owner, order_input(customer, (pen, 2), (pen, 3)))
     month = order["createdAt"][:7]
 
     async def sold() -> list[int]:
@@ -131,14 +135,14 @@ async def test_sales_count_from_the_confirmation_to_the_cancellation(owner: Sess
     for to, quantity in {"CONFIRMED": [5], "PROCESSING": [5], "CANCELLED": []}.items():
         await owner.ask(TRANSITION, id=order["id"], to=to)
         assert await sold() == quantity
-    never = await placed(owner, wanted(customer, (pen, 2)))
+    never = await place_order(owner, order_input(customer, (pen, 2)))
     await owner.ask(TRANSITION, id=never["id"], to="CANCELLED")
     assert await sold() == []
 
 
 async def test_orders_of_a_region_and_of_days(owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    order = await placed(owner, wanted(customer, (pen, 2), region="South # 1%"))
+    order = await place_order(owner, order_input(customer, (pen, 2), region="South # 1%"))
     day = order["createdAt"][:10]
     query = """query($r: String!, $from: Date, $to: Date) {
       ordersByRegion(region: $r, from: $from, to: $to) { edges { node { id } } } }"""
@@ -172,7 +176,7 @@ COSTS = {
 
 async def test_every_question_costs_its_calls_and_no_more(world: World, owner: Session) -> None:
     customer, pen = await new_customer(owner), await new_product(owner)
-    orders = [await placed(owner, wanted(customer, *[(pen, 1)] * 3)) for _ in range(4)]
+    orders = [await place_order(owner, order_input(customer, *[(pen, 1)] * 3)) for _ in range(4)]
     for field, expected in COSTS.items():
         world.calls()
         given = {"id": orders[0]["id"]} if "$id" in field else {}
@@ -184,7 +188,7 @@ async def test_every_question_costs_its_calls_and_no_more(world: World, owner: S
 async def test_a_member_places_and_moves_orders(world: World, owner: Session) -> None:
     member = world.session(owner.tenant, Role.MEMBER)
     customer, pen = await new_customer(member), await new_product(owner)
-    order = await placed(member, wanted(customer, (pen, 2)))
+    order = await place_order(member, order_input(customer, (pen, 2)))
     moved = await member.ask(TRANSITION, id=order["id"], to="CONFIRMED")
     assert moved["transitionOrder"]["status"] == "CONFIRMED"
 

@@ -8,8 +8,8 @@ import pytest
 
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy.repository import TenantRepository
-from tests.api.quota_server import Server
-from tests.isolation.root_fields import questions
+from tests.api.quota_server import QuotaServer
+from tests.isolation.root_fields import root_field_calls
 from tests.stack import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
@@ -19,8 +19,8 @@ DROP = "mutation($id: ID!) { deleteGroup(id: $id) }"
 
 
 @pytest.fixture
-def server(world: World) -> Server:
-    return Server(world=world)
+def server(world: World) -> QuotaServer:
+    return QuotaServer(world=world)
 
 
 async def tried(session: Session, query: str = USERS) -> tuple[int, dict[str, Any]]:
@@ -31,7 +31,7 @@ async def tried(session: Session, query: str = USERS) -> tuple[int, dict[str, An
 
 
 async def test_requests_over_the_quota_are_throttled_before_anything_is_asked_and_then_served_again(
-    world: World, server: Server
+    world: World, server: QuotaServer
 ) -> None:
     session = await server.tenant(requests_per_second=2)
     assert [(await tried(session))[0] for _ in range(4)] == [200] * 4
@@ -47,27 +47,29 @@ async def test_requests_over_the_quota_are_throttled_before_anything_is_asked_an
     assert (await tried(session))[0] == 429
 
 
-async def test_a_neighbour_in_the_same_tier_and_with_a_common_prefix_is_served_all_the_same(server: Server) -> None:
+async def test_a_neighbour_in_the_same_tier_and_with_a_common_prefix_is_served_all_the_same(
+    server: QuotaServer,
+) -> None:
     noisy = await server.tenant("quota-acme", requests_per_second=1)
     quiet = await server.tenant("quota-acme-1", requests_per_second=1)
     assert [(await tried(noisy))[0] for _ in range(5)] == [200, 200, 429, 429, 429]
     assert [(await tried(quiet))[0] for _ in range(2)] == [200, 200]
 
 
-async def test_of_many_at_once_exactly_the_quota_passes(server: Server) -> None:
+async def test_of_many_at_once_exactly_the_quota_passes(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=5)
     found = await asyncio.gather(*(tried(session) for _ in range(40)))
     assert sorted(status for status, _ in found) == [200] * 10 + [429] * 30
 
 
-async def test_servers_share_a_quota(world: World, server: Server) -> None:
-    fleet = [Server(world=world, clock=server.clock, servers=4) for _ in range(4)]
+async def test_servers_share_a_quota(world: World, server: QuotaServer) -> None:
+    fleet = [QuotaServer(world=world, clock=server.clock, servers=4) for _ in range(4)]
     session = await server.tenant(requests_per_second=8)
     found = [await tried(one.session(session)) for one in fleet for _ in range(6)]
     assert [status for status, _ in found].count(200) == 16
 
 
-async def test_units_that_were_read_are_paid_before_the_next_request(world: World, server: Server) -> None:
+async def test_units_that_were_read_are_paid_before_the_next_request(world: World, server: QuotaServer) -> None:
     session = await server.tenant(read_units_per_second=1)
     while (await tried(session))[0] == 200:
         pass
@@ -81,7 +83,9 @@ async def test_units_that_were_read_are_paid_before_the_next_request(world: Worl
     assert await tried(session) == (200, {})
 
 
-async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(world: World, server: Server) -> None:
+async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(
+    world: World, server: QuotaServer
+) -> None:
     """Not from what a write consumes: moto says nothing of transactions."""
     session = await server.tenant(write_units_per_second=10)
     assert await tried(session, CREATE) == (200, {})
@@ -96,12 +100,12 @@ async def test_who_owes_write_units_reads_and_writes_again_when_they_are_paid(wo
     assert await tried(session, GROUP) == (200, {})
 
 
-async def server_tenant(server: Server, session: Session) -> Any:
+async def server_tenant(server: QuotaServer, session: Session) -> Any:
     return await TenantRepository(server.world.tables.for_control_plane(writes=False), "the-tests").get(session.tenant)
 
 
 @pytest.mark.one_engine
-async def test_what_a_write_consumes_is_charged(server: Server) -> None:
+async def test_what_a_write_consumes_is_charged(server: QuotaServer) -> None:
     session = await server.tenant(write_units_per_second=1)
     assert await tried(session, CREATE) == (200, {})
     status, error = await tried(session, GROUP)
@@ -109,7 +113,7 @@ async def test_what_a_write_consumes_is_charged(server: Server) -> None:
     assert error["retryAfterMs"] > 2_000
 
 
-async def test_another_quota_holds_from_the_next_reading_of_the_register_on(world: World, server: Server) -> None:
+async def test_another_quota_holds_from_the_next_reading_of_the_register_on(world: World, server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     assert [(await tried(session))[0] for _ in range(3)] == [200, 200, 429]
     operator = server.session(world.operator())
@@ -119,19 +123,19 @@ async def test_another_quota_holds_from_the_next_reading_of_the_register_on(worl
     assert (await tried(session))[0] == 200
 
 
-async def test_a_request_that_is_refused_for_its_token_costs_its_tenant_nothing(server: Server) -> None:
+async def test_a_request_that_is_refused_for_its_token_costs_its_tenant_nothing(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     forged = replace(session, token=session.token[:-6] + "AAAAAA")
     assert [(await tried(forged))[0] for _ in range(5)] == [401] * 5
     assert [(await tried(session))[0] for _ in range(2)] == [200] * 2
 
 
-async def test_malformed_requests_are_requests(server: Server) -> None:
+async def test_malformed_requests_are_requests(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     assert [(await tried(session, "{"))[0] for _ in range(3)] == [200, 200, 429]
 
 
-async def test_a_tenant_whose_storage_is_full_reads_and_frees_and_adds_nothing(server: Server) -> None:
+async def test_a_tenant_whose_storage_is_full_reads_and_frees_and_adds_nothing(server: QuotaServer) -> None:
     roomy = await server.tenant(storage_mb=1, stored_bytes=999_999)
     group = (await roomy.ask(GROUP))["createGroup"]["id"]
     full = await server.tenant(storage_mb=1, stored_bytes=1_000_000)
@@ -144,11 +148,11 @@ async def test_a_tenant_whose_storage_is_full_reads_and_frees_and_adds_nothing(s
 
 
 @pytest.mark.one_engine
-async def test_every_mutation_but_those_that_free_room_is_refused_when_storage_is_full(server: Server) -> None:
+async def test_every_mutation_but_those_that_free_room_is_refused_when_storage_is_full(server: QuotaServer) -> None:
     full = await server.tenant(storage_mb=1, stored_bytes=1_000_000)
     passed = set()
-    for question in questions():
-        variables = question.variables(dict.fromkeys(question.takes, "usr_00000000000000000000000000"))
+    for question in root_field_calls():
+        variables = question.variables(dict.fromkeys(question.argument_names, "usr_00000000000000000000000000"))
         codes = [
             error["extensions"]["code"]
             for error in (await full.answer(question.document, **variables)).get("errors", ())
@@ -160,7 +164,7 @@ async def test_every_mutation_but_those_that_free_room_is_refused_when_storage_i
     assert passed == {"deleteUser", "deleteGroup", "removeMember", "deleteOrder", "revokeSession"}
 
 
-async def test_users_over_the_quota_are_refused_with_its_name(server: Server) -> None:
+async def test_users_over_the_quota_are_refused_with_its_name(server: QuotaServer) -> None:
     session = await server.tenant(users=1)
     assert await tried(session, CREATE) == (200, {})
     status, error = await tried(session, CREATE.replace("new@", "newer@"))

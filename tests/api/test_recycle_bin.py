@@ -3,7 +3,16 @@
 from typing import Any
 
 from keyfence.auth.principal import Role
-from tests.data.order_requests import DELETE, FLAG, RESTORE, TRANSITION, new_customer, new_product, placed, wanted
+from tests.data.order_requests import (
+    DELETE,
+    FLAG,
+    RESTORE,
+    TRANSITION,
+    new_customer,
+    new_product,
+    order_input,
+    place_order,
+)
 from tests.stack import Session, World
 
 EVERYWHERE = """query($id: ID!, $customer: ID!) {
@@ -21,7 +30,7 @@ BIN = "{ deletedOrders { edges { node { id status items { sku } history { kind }
 
 async def an_order(owner: Session) -> dict[str, Any]:
     customer, pen = await new_customer(owner), await new_product(owner)
-    return await placed(owner, wanted(customer, (pen, 1), (pen, 2)))
+    return await place_order(owner, order_input(customer, (pen, 1), (pen, 2)))
 
 
 async def test_an_order_leaves_every_list_and_comes_back_where_it_was(owner: Session) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 
 from keyfence.auth.principal import Role
-from tests.data.order_requests import CLAIM, FLAG, new_customer, new_product, placed, wanted
+from tests.data.order_requests import CLAIM, FLAG, new_customer, new_product, order_input, place_order
 from tests.stack import Session, World
 
 QUEUE = "{ reviewQueue { edges { node { id flagged } } } }"
@@ -11,7 +11,7 @@ QUEUE = "{ reviewQueue { edges { node { id flagged } } } }"
 
 async def flagged(owner: Session, count: int) -> list[str]:
     customer, pen = await new_customer(owner), await new_product(owner)
-    made = [(await placed(owner, wanted(customer, (pen, 1))))["id"] for _ in range(count)]
+    made = [(await place_order(owner, order_input(customer, (pen, 1))))["id"] for _ in range(count)]
     for order in made:
         await owner.ask(FLAG, id=order)
     return made

@@ -5,7 +5,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from keyfence_iam.gate.faults import Fault
-from tests.data.order_requests import TRANSITION, new_customer, new_product, placed, wanted
+from tests.data.order_requests import TRANSITION, new_customer, new_product, order_input, place_order
 from tests.stack import Session, World
 
 TOP = "query($m: String!, $n: Int) { topProducts(month: $m, first: $n) { quantity product { sku } } }"
@@ -21,7 +21,7 @@ async def top(session: Session, first: int | None = None) -> list[tuple[str, int
 
 
 async def ordered(session: Session, customer: str, *lines: tuple[str, int]) -> str:
-    id: str = (await placed(session, wanted(customer, *lines)))["id"]
+    id: str = (await place_order(session, order_input(customer, *lines)))["id"]
     return id
 
 

@@ -8,7 +8,7 @@ import pytest
 from keyfence.app.local import aws_access
 from keyfence.app.service import Service
 from keyfence_iam.tenant import parse_tenant_id
-from tests.data.operator_requests import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, Newcomer, kinds
+from tests.data.operator_requests import EVENTS, ONBOARD, RESUME, SUSPEND, TENANT, TenantApplicant, event_kinds
 from tests.stack import World
 
 VIEWER = "{ viewer { tenant { name tier } } }"
@@ -19,9 +19,9 @@ QUOTAS = """mutation($id: ID!, $r: Int, $u: Int) {
 TIER = "mutation($id: ID!, $tier: Tier!) { setTier(id: $id, tier: $tier) { tier quotas { requestsPerSecond users } } }"
 
 
-async def arrived(world: World, id: str | None = None) -> Newcomer:
-    newcomer = Newcomer.called(id)
-    await newcomer.onboarded(world)
+async def arrived(world: World, id: str | None = None) -> TenantApplicant:
+    newcomer = TenantApplicant.named(id)
+    await newcomer.onboard(world)
     return newcomer
 
 
@@ -132,7 +132,7 @@ async def test_every_change_is_an_event_in_the_operators_name(world: World) -> N
     await somebody.ask(QUOTAS, id=newcomer.id, r=5)
     await somebody.ask(SUSPEND, id=newcomer.id)
     await somebody.ask(RESUME, id=newcomer.id)
-    assert (await kinds(world, newcomer.id))[2:] == [
+    assert (await event_kinds(world, newcomer.id))[2:] == [
         "tenant.renamed",
         "tenant.tier",
         "tenant.quotas",
@@ -148,7 +148,7 @@ async def test_what_changes_nothing_leaves_no_event(world: World) -> None:
     newcomer, operator = await arrived(world), world.operator()
     await operator.ask(TIER, id=newcomer.id, tier="PREMIUM")
     await operator.ask(RESUME, id=newcomer.id)
-    assert len(await kinds(world, newcomer.id)) == 2
+    assert len(await event_kinds(world, newcomer.id)) == 2
 
 
 UNKNOWN: dict[str, tuple[str, dict[str, object]]] = {

@@ -25,7 +25,7 @@ from keyfence.usage.hourly_usage import CONTROL_PLANE, UsageCounts, UsageReposit
 from keyfence.usage.ledger import metered_tables
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
-from tests.api.quota_server import Server
+from tests.api.quota_server import QuotaServer
 from tests.stack import Session, World
 
 USERS = "{ users { edges { node { email } } } }"
@@ -58,11 +58,11 @@ def till(world: World) -> Till:
 
 
 @pytest.fixture
-def server(world: World, till: Till) -> Server:
-    return Server(world=replace(world, tables=replace(world.tables, client=till)))
+def server(world: World, till: Till) -> QuotaServer:
+    return QuotaServer(world=replace(world, tables=replace(world.tables, client=till)))
 
 
-async def used(server: Server, tenant: TenantId) -> UsageCounts:
+async def used(server: QuotaServer, tenant: TenantId) -> UsageCounts:
     return (await server.usages.between(tenant, SPRING, SUMMER)).total
 
 
@@ -78,7 +78,7 @@ async def work(session: Session, name: str) -> None:
     await session.answer("{ viewer { subject } __typename }")
 
 
-async def test_the_sum_of_all_tenants_and_the_service_is_what_the_table_gave(server: Server, till: Till) -> None:
+async def test_the_sum_of_all_tenants_and_the_service_is_what_the_table_gave(server: QuotaServer, till: Till) -> None:
     sessions = [await server.tenant(name) for name in ("sum", "sum-1", "sum-11")]
     quiet = await server.tenant("sum-quiet")
     till.total = CapacityMeter()
@@ -99,7 +99,7 @@ async def test_the_sum_of_all_tenants_and_the_service_is_what_the_table_gave(ser
     assert await used(server, quiet.tenant) == UsageCounts()
 
 
-async def test_usage_is_told_by_operation_whatever_clients_call_theirs(server: Server) -> None:
+async def test_usage_is_told_by_operation_whatever_clients_call_theirs(server: QuotaServer) -> None:
     session = await server.tenant()
     await work(session, "ann")
     await session.answer("query users { groups { edges { node { id } } } }")
@@ -118,7 +118,7 @@ async def test_usage_is_told_by_operation_whatever_clients_call_theirs(server: S
     assert 0 < 3 * viewer < usage.operations["users"].read_units, "each looks at its token, and these at the list too"
 
 
-async def test_refused_requests_are_counted_as_such_and_not_as_served(server: Server) -> None:
+async def test_refused_requests_are_counted_as_such_and_not_as_served(server: QuotaServer) -> None:
     session = await server.tenant(requests_per_second=1)
     for _ in range(5):
         await session.answer(USERS)
@@ -128,10 +128,10 @@ async def test_refused_requests_are_counted_as_such_and_not_as_served(server: Se
     assert found.operations["unknown"].refused == 3
 
 
-async def test_whole_hours_are_summed_over_months_processes_and_days(world: World, server: Server) -> None:
+async def test_whole_hours_are_summed_over_months_processes_and_days(world: World, server: QuotaServer) -> None:
     session = await server.tenant("hours")
     neighbour = await server.tenant("hours-1")
-    other = Server(world=world, hour=server.hour)
+    other = QuotaServer(world=world, hour=server.hour)
     night = datetime.fromtimestamp(server.hour.now, UTC)
     for hours in (0, 1, 1, 25):
         server.hour.now = (night + timedelta(hours=hours)).timestamp()
@@ -161,13 +161,13 @@ async def test_whole_hours_are_summed_over_months_processes_and_days(world: Worl
     [(SUMMER, SPRING), (SPRING, SPRING), (SPRING, SPRING + timedelta(days=401)), (SPRING.replace(tzinfo=None), SUMMER)],
     ids=["backwards", "nothing", "too much", "no zone"],
 )
-async def test_a_span_that_cannot_be_summed_is_refused(server: Server, start: datetime, end: datetime) -> None:
+async def test_a_span_that_cannot_be_summed_is_refused(server: QuotaServer, start: datetime, end: datetime) -> None:
     with pytest.raises((BadInput, TypeError)):
         await server.usages.between(CONTROL_PLANE, start, end)
 
 
 async def test_a_crash_loses_what_was_not_written_and_what_was_written_counts_once(
-    world: World, server: Server
+    world: World, server: QuotaServer
 ) -> None:
     session = await server.tenant()
     for _ in range(3):
@@ -175,7 +175,7 @@ async def test_a_crash_loses_what_was_not_written_and_what_was_written_counts_on
     await server.flushing.flush()
     for _ in range(2):
         await session.ask(USERS)
-    again = Server(world=world)
+    again = QuotaServer(world=world)
     for _ in range(4):
         await again.session(session).ask(USERS)
     await again.flushing.flush()
@@ -183,7 +183,7 @@ async def test_a_crash_loses_what_was_not_written_and_what_was_written_counts_on
     assert (await used(server, session.tenant)).requests == 7
 
 
-async def test_operators_are_told_units_and_money_and_tenants_nothing(world: World, server: Server) -> None:
+async def test_operators_are_told_units_and_money_and_tenants_nothing(world: World, server: QuotaServer) -> None:
     session = await server.tenant()
     await session.ask(CREATE, email="a@x.example")
     await session.ask(USERS)
@@ -206,7 +206,7 @@ async def test_operators_are_told_units_and_money_and_tenants_nothing(world: Wor
     )
 
 
-async def test_the_items_of_usage_go_after_400_days(world: World, server: Server) -> None:
+async def test_the_items_of_usage_go_after_400_days(world: World, server: QuotaServer) -> None:
     session = await server.tenant()
     await session.ask(USERS)
     await server.flushing.flush()

@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError
 
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.aws.conftest import Aws
-from tests.isolation.catalogue_calls import Call, kinds
-from tests.isolation.denials import made, refused
-from tests.isolation.partitions import NEIGHBOUR, PLACES, TENANT, Caller
+from tests.isolation.catalogue_calls import Call, one_call_of_each_kind
+from tests.isolation.denials import assert_allowed, assert_denied
+from tests.isolation.partitions import NEIGHBOUR, PARTITIONS, TENANT, Caller
 
 CALLERS = (Caller("tenant-read", TENANT), Caller("tenant-write", TENANT), Caller("control-plane"))
 BAD_TAGS: dict[str, list[dict[str, str]]] = {
@@ -23,31 +23,31 @@ BAD_TAGS: dict[str, list[dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
-@pytest.mark.parametrize("call", tuple(kinds()), ids=str)
+@pytest.mark.parametrize("call", tuple(one_call_of_each_kind()), ids=str)
 def test_a_session_reaches_what_the_design_promises_and_nothing_more(aws: Aws, caller: Caller, call: Call) -> None:
     """LeadingKeys of every call, of the index for index queries, and the words and status of the denial."""
-    for place, fence in PLACES.items():
+    for place, fence in PARTITIONS.items():
         parameters = call.parameters(aws.table, fence)
         if caller.may(call, place):
-            made(aws.client(caller), call.operation, parameters)
+            assert_allowed(aws.client(caller), call.operation, parameters)
         else:
-            assert refused(aws.client(caller), call.operation, parameters)["explicit"] is None
+            assert assert_denied(aws.client(caller), call.operation, parameters)["explicit"] is None
 
 
 def test_one_foreign_key_denies_a_batch_and_a_transaction_as_a_whole(aws: Aws) -> None:
     client = aws.client(Caller("tenant-write", TENANT))
     own, foreign = (_key(tenant, "BATCH") for tenant in (TENANT, NEIGHBOUR))
     puts = [{"PutRequest": {"Item": key}} for key in (own, foreign)]
-    refused(client, "BatchWriteItem", {"RequestItems": {aws.table: puts}})
+    assert_denied(client, "BatchWriteItem", {"RequestItems": {aws.table: puts}})
     members = [{"Put": {"TableName": aws.table, "Item": key}} for key in (own, foreign)]
-    refused(client, "TransactWriteItems", {"TransactItems": members})
+    assert_denied(client, "TransactWriteItems", {"TransactItems": members})
     assert "Item" not in client.get_item(TableName=aws.table, Key=own, ConsistentRead=True)
 
 
 def test_a_condition_check_on_a_neighbour_does_not_depend_on_what_is_there(aws: Aws) -> None:
     aws.client(Caller("tenant-write", NEIGHBOUR)).put_item(TableName=aws.table, Item=_key(NEIGHBOUR, "THERE"))
     texts = {
-        refused(
+        assert_denied(
             aws.client(Caller("tenant-write", TENANT)),
             "TransactWriteItems",
             {"TransactItems": [{"ConditionCheck": _check(aws.table, sort)}]},
@@ -60,9 +60,9 @@ def test_a_condition_check_on_a_neighbour_does_not_depend_on_what_is_there(aws: 
 @pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])
 def test_scans_and_statements_meet_an_explicit_deny(aws: Aws, role: str) -> None:
     client = aws.client(Caller(role, TENANT))
-    assert refused(client, "Scan", {"TableName": aws.table})["explicit"]
-    assert refused(client, "Scan", {"TableName": aws.table, "IndexName": "GSI1"})["explicit"]
-    assert refused(client, "ExecuteStatement", {"Statement": f'SELECT * FROM "{aws.table}"'})["explicit"]
+    assert assert_denied(client, "Scan", {"TableName": aws.table})["explicit"]
+    assert assert_denied(client, "Scan", {"TableName": aws.table, "IndexName": "GSI1"})["explicit"]
+    assert assert_denied(client, "ExecuteStatement", {"Statement": f'SELECT * FROM "{aws.table}"'})["explicit"]
 
 
 @pytest.mark.parametrize("tags", BAD_TAGS)
@@ -82,7 +82,7 @@ def test_a_tag_cannot_hold_a_wildcard(aws: Aws) -> None:
 
 
 def test_the_services_own_role_reads_nothing(aws: Aws) -> None:
-    refused(aws.own_client(), "GetItem", {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")})
+    assert_denied(aws.own_client(), "GetItem", {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")})
 
 
 def test_a_live_session_is_refused_soon_after_the_suspender_shut_its_tenant_out_and_a_neighbours_is_not(
@@ -91,17 +91,17 @@ def test_a_live_session_is_refused_soon_after_the_suspender_shut_its_tenant_out_
     """IAM tells its own parts within seconds; a minute is given."""
     suspender, reading = aws.suspender(), {"TableName": aws.table, "Key": _key(TENANT, "PROFILE")}
     client, neighbour = (aws.client(Caller("tenant-read", tenant)) for tenant in (TENANT, NEIGHBOUR))
-    made(client, "GetItem", reading)
+    assert_allowed(client, "GetItem", reading)
     before = suspender.denied_tenants()
     suspender.deny({*before, TenantId(TENANT)})
     try:
         for _ in range(60):
             with suppress(pytest.fail.Exception):
-                assert refused(client, "GetItem", reading)["explicit"]
+                assert assert_denied(client, "GetItem", reading)["explicit"]
                 break
             sleep(1)
-        assert refused(client, "GetItem", reading)["explicit"]
-        made(neighbour, "GetItem", {**reading, "Key": _key(NEIGHBOUR, "PROFILE")})
+        assert assert_denied(client, "GetItem", reading)["explicit"]
+        assert_allowed(neighbour, "GetItem", {**reading, "Key": _key(NEIGHBOUR, "PROFILE")})
     finally:
         suspender.deny(before)
 

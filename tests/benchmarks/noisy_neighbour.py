@@ -39,7 +39,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
-from tests.api.quota_server import Server
+from tests.api.quota_server import QuotaServer
 from tests.benchmarks.graphql import BODY, _post
 from tests.stack import Session, World
 
@@ -221,7 +221,7 @@ def _refusals(world: World) -> None:
 
 async def _refusal(world: World) -> float:
     """The server's clock stands, so that nothing comes back to the tenant meanwhile."""
-    server, times, best = Server(world=world), 1_000, []
+    server, times, best = QuotaServer(world=world), 1_000, []
     session = await server.tenant(requests_per_second=1)
     for _ in range(8):
         start = time.process_time_ns()

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from keyfence.access_patterns.report import FILE, Measured
 from keyfence.local.engines import dynoxide
 from keyfence.local.issuer import LocalIssuer
-from tests.catalogue.measure import measurements, unstreamed
+from tests.catalogue.measure import measurements, start_stack
 from tests.engines import dynoxide_binary
 
 SIZE = 10
@@ -21,7 +21,7 @@ def main() -> None:
     structlog.configure(processors=[_silent])
     with tempfile.TemporaryDirectory() as directory:
         engine = dynoxide.start(Path(directory), print, dynoxide_binary())
-        world = unstreamed(engine.url, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
+        world = start_stack(engine.url, LocalIssuer(key=ec.generate_private_key(ec.SECP256R1())))
         try:
             _, found = asyncio.run(measurements(world, SIZE))
         finally:

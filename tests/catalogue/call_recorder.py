@@ -22,7 +22,7 @@ _current: ContextVar[str | None] = ContextVar("pattern", default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecordedCall:
     """A call, the pattern it was made for, and its units."""
 
     operation: str
@@ -31,29 +31,29 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Watch:
+class CallRecorder:
     """A client that writes down what each call was for and consumed."""
 
     client: DynamoDb
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[RecordedCall] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         answer = await self.client.call(operation, parameters, credentials)
         meter = CapacityMeter()
         meter.record(operation, answer)
-        self.seen.append(Seen(operation, _current.get(), meter.units[operation]))
+        self.seen.append(RecordedCall(operation, _current.get(), meter.units[operation]))
         return answer
 
     def close(self) -> None:
         self.client.close()
 
-    def taken(self) -> list[Seen]:
+    def taken(self) -> list[RecordedCall]:
         """What was seen since the last time this was asked."""
         seen, self.seen = self.seen, []
         return seen
 
 
-def measured(name: str, seen: list[Seen]) -> Measured:
+def measured(name: str, seen: list[RecordedCall]) -> Measured:
     calls: Counter[str] = Counter()
     units: defaultdict[str, float] = defaultdict(float)
     for one in seen:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from tests.catalogue.large_tenant import Crowd
+from tests.catalogue.large_tenant import LargeTenant
 from tests.catalogue.large_tenant_orders import FLAGGED, PLAIN, REGION
 
 PAGE = "first: 3"
@@ -82,7 +82,7 @@ MUTATIONS: Mapping[str, str] = {
 """In an order in which each can be done after those before it."""
 
 
-def variables(crowd: Crowd) -> dict[str, str]:
+def variables(crowd: LargeTenant) -> dict[str, str]:
     """The ids that questions name: of things that have more than all others, and of things to be changed."""
     living, binned = crowd.orders[FLAGGED].order, crowd.orders[FLAGGED + PLAIN].order
     return {

@@ -41,7 +41,7 @@ JOINED = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crowd:
+class LargeTenant:
     """Things of every kind. The first user, group, customer and product have more of everything than all others,
     and the first customer is the newest."""
 
@@ -56,7 +56,7 @@ class Crowd:
     edges: list[Membership]
 
     @classmethod
-    def of(cls, size: int) -> "Crowd":
+    def of(cls, size: int) -> "LargeTenant":
         now = datetime.now(UTC)
         joined = max(size, JOINED)
         people = [_user(number, now) for number in range(joined)]
@@ -79,7 +79,7 @@ class Crowd:
             edges=edges,
         )
 
-    def kept(self) -> Iterator[Kept]:
+    def stored(self) -> Iterator[Kept]:
         yield from self._people()
         yield from self._wares()
         for order in self.orders:

@@ -12,15 +12,15 @@ from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
 from keyfence.store.table import MAX_TRANSACTION_WRITES
 from keyfence_iam.tenant import TenantId
-from tests.catalogue.call_recorder import Seen, Watch, measured, watched
+from tests.catalogue.call_recorder import CallRecorder, RecordedCall, measured, watched
 from tests.catalogue.field_requests import MUTATIONS, QUERIES, document, variables
-from tests.catalogue.large_tenant import Crowd
+from tests.catalogue.large_tenant import LargeTenant
 from tests.stack import NOBODY, Session, World
 
 EVERY_REQUEST = frozenset({"revocation_of_session", "tenant_by_id"})
 
 
-def unstreamed(engine_url: str, issuer: LocalIssuer) -> World:
+def start_stack(engine_url: str, issuer: LocalIssuer) -> World:
     """A world whose table has no stream, which costs no units but makes dynoxide the slower the more was written."""
     world = World.over(engine_url, "keyfence-measured", issuer)
     world.engine_client().update_table(TableName=world.tables.name, StreamSpecification={"StreamEnabled": False})
@@ -31,9 +31,9 @@ async def measurements(world: World, size: int) -> tuple[int, tuple[Measured, ..
     """What every field costs in a tenant of its own with so many of each kind, and how many items that are.
 
     All names are equally long, since some items are just about as large as a unit."""
-    tenant, crowd = await world.new_tenant(f"crowd-of-{size:05}"), Crowd.of(size)
+    tenant, crowd = await world.new_tenant(f"crowd-of-{size:05}"), LargeTenant.of(size)
     filled = await fill(world, tenant, crowd)
-    world.recorder.client = watch = Watch(world.recorder.client)
+    world.recorder.client = watch = CallRecorder(world.recorder.client)
     try:
         with watched():
             return filled, tuple([one async for one in _measured(world, tenant, crowd, watch)])
@@ -41,11 +41,12 @@ async def measurements(world: World, size: int) -> tuple[int, tuple[Measured, ..
         world.recorder.client = watch.client
 
 
-async def fill(world: World, tenant: TenantId, crowd: Crowd) -> int:
+async def fill(world: World, tenant: TenantId, crowd: LargeTenant) -> int:
     """Past the gate, straight into the engine, which is quickest with transactions."""
     fence, table = Fence.for_tenant(tenant), world.tables.name
     puts = [
-        {"Put": {"TableName": table, "Item": entity.to_item(model, fence, UNSHARDED)}} for entity, model in crowd.kept()
+        {"Put": {"TableName": table, "Item": entity.to_item(model, fence, UNSHARDED)}}
+        for entity, model in crowd.stored()
     ]
     engine = DynamoDbClient(replace(connection_options(world.settings), endpoint_url=world.engine_url))
     for start in range(0, len(puts), MAX_TRANSACTION_WRITES):
@@ -54,7 +55,7 @@ async def fill(world: World, tenant: TenantId, crowd: Crowd) -> int:
     return len(puts)
 
 
-async def _measured(world: World, tenant: TenantId, crowd: Crowd, watch: Watch) -> AsyncIterator[Measured]:
+async def _measured(world: World, tenant: TenantId, crowd: LargeTenant, watch: CallRecorder) -> AsyncIterator[Measured]:
     session = world.session(tenant)
     newcomer = replace(session, application=world.serve())
     watch.taken()
@@ -67,7 +68,7 @@ async def _measured(world: World, tenant: TenantId, crowd: Crowd, watch: Watch) 
             yield measured(name, await _asked(session, watch, document(operation, question), given))
 
 
-async def _asked(session: Session, watch: Watch, text: str, given: dict[str, str]) -> list[Seen]:
+async def _asked(session: Session, watch: CallRecorder, text: str, given: dict[str, str]) -> list[RecordedCall]:
     watch.taken()
     data = await session.ask(text, **{name: value for name, value in given.items() if f"${name}" in text})
     assert not _emptied(data), f"{text} costs little because it finds nothing"

@@ -15,7 +15,7 @@ from keyfence.local.issuer import LocalIssuer
 from keyfence.store.entity import ItemCollection
 from tests.catalogue.__main__ import SIZE
 from tests.catalogue.field_requests import MUTATIONS, QUERIES
-from tests.catalogue.measure import measurements, unstreamed
+from tests.catalogue.measure import measurements, start_stack
 
 pytestmark = pytest.mark.one_engine
 
@@ -39,7 +39,7 @@ class Compared:
 
 @pytest.fixture(scope="module")
 def compared(engine_url: str, issuer: LocalIssuer) -> Iterator[Compared]:
-    world = unstreamed(engine_url, issuer)
+    world = start_stack(engine_url, issuer)
     _, small = asyncio.run(measurements(world, SIZE))
     items, large = asyncio.run(measurements(world, LARGE))
     yield Compared(_by_field(small), _by_field(large), items)

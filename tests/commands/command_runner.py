@@ -20,25 +20,25 @@ from keyfence_iam.gate.gate import Gate
 SECONDS = 120
 
 
-def invoked(*arguments: str, given: str | bytes = "", **variables: str) -> Result:
+def invoke(*arguments: str, given: str | bytes = "", **variables: str) -> Result:
     result = CliRunner().invoke(app, list(arguments), input=given, env=variables)
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result
 
 
 def run(*arguments: str, given: str = "") -> tuple[int, str, str]:
-    result = invoked(*arguments, given=given)
+    result = invoke(*arguments, given=given)
     return result.exit_code, result.stdout, result.stderr
 
 
-def told(*arguments: str) -> Any:
+def run_json(*arguments: str) -> Any:
     """What machines read, of a command that did what it was asked."""
     code, out, said = run(*arguments, "--json")
     assert code == 0, said
     return json.loads(out)
 
 
-def started(*arguments: str) -> "subprocess.Popen[bytes]":
+def start(*arguments: str) -> "subprocess.Popen[bytes]":
     return process("-m", "keyfence", *arguments)
 
 
@@ -48,9 +48,9 @@ def process(*arguments: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def ended(ending: signal.Signals, due: Callable[[], bool], *arguments: str) -> tuple[int, str]:
+def run_and_end(ending: signal.Signals, due: Callable[[], bool], *arguments: str) -> tuple[int, str]:
     """A process of its own: its exit code, and what it said."""
-    with started(*arguments) as running:
+    with start(*arguments) as running:
         deadline = time.monotonic() + SECONDS
         while not due():
             assert running.poll() is None, running.communicate()

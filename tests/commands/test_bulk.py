@@ -12,8 +12,8 @@ from keyfence.local.data_directory import gate_key
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId
-from tests.commands.command_runner import SECONDS, become, invoked, started
-from tests.data.full_tenant import SMALL, Trade, content, exported, kept
+from tests.commands.command_runner import SECONDS, become, invoke, start
+from tests.data.full_tenant import SMALL, FullTenant, content, export_all, stored_items
 from tests.stack import World
 
 pytestmark = pytest.mark.usefixtures("terminal")
@@ -23,13 +23,13 @@ MANY = [{**SMALL["customer"], "id": f"{SMALL['customer']['id'][:-3]}{at:03}"} fo
 
 
 def run(*arguments: str, given: bytes = b"") -> tuple[int, bytes, str]:
-    result = invoked(*arguments, given=given)
+    result = invoke(*arguments, given=given)
     return result.exit_code, result.stdout_bytes, result.stderr
 
 
 def interrupted(ending: signal.Signals, *arguments: str) -> tuple[int, str]:
     """A process of its own, ended a second after it has said what begins."""
-    with started(*arguments) as process:
+    with start(*arguments) as process:
         assert process.stderr
         assert process.stderr.readline().endswith(b" ...\n")
         time.sleep(1)
@@ -40,16 +40,16 @@ def interrupted(ending: signal.Signals, *arguments: str) -> tuple[int, str]:
 
 def test_what_export_writes_import_brings_in_once(world: World, tenant: TenantId) -> None:
     other = asyncio.run(world.new_tenant())
-    asyncio.run(Trade.on(world.table(tenant)).everything())
+    asyncio.run(FullTenant.on(world.table(tenant)).fill())
     code, out, said = run("export", "--tenant", tenant)
-    assert (code, out) == (0, asyncio.run(exported(world.table(tenant))))
+    assert (code, out) == (0, asyncio.run(export_all(world.table(tenant))))
     assert said.splitlines()[-1] == "Exported 2 customers, 3 categories, 2 products, 9 orders."
     assert run("export", "--tenant", tenant, "--out", "lines")[:2] == (0, b"")
     assert Path("lines").read_bytes() == out
     code, said_out, said = run("import", "lines", "--tenant", other)
     assert (code, said) == (0, f"importing 16 lines into {other} ...\n")
     assert said_out.startswith(f"Imported 2 customers, 3 categories, 2 products, 9 orders into {other} in ".encode())
-    one, same = kept(world, other, tenant)
+    one, same = stored_items(world, other, tenant)
     assert one == same
     code, said_out, _ = run("import", "-", "--tenant", other, "--json", given=out)
     told = json.loads(said_out)
@@ -130,7 +130,7 @@ def test_log_lines_do_not_get_among_the_exported_lines(
 ) -> None:
     become(gate, SERVICE_BASE, monkeypatch)
     monkeypatch.setenv("KEYFENCE_STS_ENDPOINT_URL", "http://127.0.0.1:1")
-    with started("export", "--tenant", tenant) as process:
+    with start("export", "--tenant", tenant) as process:
         out, error = process.communicate(timeout=SECONDS)
     assert (process.returncode, out) == (1, b"")
     assert b"session_unavailable" in error

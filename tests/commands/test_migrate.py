@@ -23,7 +23,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
 def torn_at_work(world: World, tenant: TenantId, ending: signal.Signals) -> tuple[int, str]:
     """Ended as soon as it has changed something and not all."""
     command = ("migrate", "keys", "--tenant", tenant, "--rate", "24")
-    return typed.ended(ending, lambda: 0 < record(world, tenant).get("itemsCopied", 0) < MANY, *command)
+    return typed.run_and_end(ending, lambda: 0 < record(world, tenant).get("itemsCopied", 0) < MANY, *command)
 
 
 def test_keys_are_counted_changed_and_shown(world: World, tenant: TenantId) -> None:

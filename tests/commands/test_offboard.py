@@ -17,7 +17,7 @@ from keyfence_iam.roles.names import MIGRATOR, SERVICE_BASE
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.commands import command_runner as typed
-from tests.engine.offboarding_run import fill, left, of
+from tests.engine.offboarding_run import all_items, fill, items_of
 from tests.stack import World
 
 pytestmark = pytest.mark.usefixtures("terminal", "short_settle")
@@ -40,7 +40,7 @@ def stopped(
 ) -> tuple[int, str]:
     """A process of its own, ended as soon as its job is at that place."""
     command = ("tenant", "offboard", tenant, "--confirm", tenant, "--rate", "40")
-    return typed.ended(ending, lambda: due(job(world, tenant)), *command)
+    return typed.run_and_end(ending, lambda: due(job(world, tenant)), *command)
 
 
 PLACES: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -56,7 +56,7 @@ def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World,
     fill(world, tenant, MANY)
     neighbour = asyncio.run(world.new_tenant(f"{tenant}x"))
     fill(world, neighbour, 20)
-    before = of(left(world), neighbour)
+    before = items_of(all_items(world), neighbour)
     code, _ = stopped(world, tenant, signal.SIGKILL, PLACES[place])
     assert code == -signal.SIGKILL
     torn = job(world, tenant)
@@ -64,8 +64,8 @@ def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World,
     code, out, _ = run("offboard", tenant, "--confirm", tenant, "--json")
     told = json.loads(out)
     assert (code, told["itemsExported"], told["itemsPurged"], told["status"]) == (0, MANY, MANY, "OFFBOARDED")
-    assert of(left(world), tenant) == []
-    assert of(left(world), neighbour) == before
+    assert items_of(all_items(world), tenant) == []
+    assert items_of(all_items(world), neighbour) == before
     assert run("verify", beside(told))[0] == 0
 
 
@@ -94,7 +94,7 @@ def test_a_tenant_is_offboarded_by_the_command_and_its_certificate_verified(worl
     assert said.splitlines()[0] == f"offboarding {tenant} ..."
     assert "purging ..." in said.splitlines()
     assert told["certificate"]["claims"]["operator"] == "cli:ann"
-    assert of(left(world), tenant) == []
+    assert items_of(all_items(world), tenant) == []
     assert Path(beside(told)).parent == Path(".keyfence/exports").resolve()
     code, out, _ = run("verify", beside(told))
     assert (code, out.splitlines()[-1].startswith("Every line of ")) == (0, True)
@@ -133,7 +133,7 @@ def test_without_its_confirmation_nothing_happens(world: World, tenant: TenantId
         assert (code, out) == (1, "")
         assert said.splitlines()[-1] == "confirm must be the id of the tenant that is to go"
     assert run("offboard", "nobody-here", "--confirm", "nobody-here")[0] == 1
-    assert len(of(left(world), tenant)) == 3
+    assert len(items_of(all_items(world), tenant)) == 3
     assert job(world, tenant) == {}
 
 
@@ -149,22 +149,22 @@ def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
     monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "dev-" + "s" * 43)
     assert "certifies nothing on AWS" in run(*command)[2]
     monkeypatch.setenv("KEYFENCE_SIGNING_KEY", "s" * 43)
-    assert len(of(left(world), tenant)) == 5
+    assert len(items_of(all_items(world), tenant)) == 5
     typed.become(gate, SERVICE_BASE, monkeypatch)
     code, _, said = run(*command)
     assert code == 1
     assert "the same command goes on from there" in said
-    assert len(of(left(world), tenant)) == 5, "the service may neither scan nor purge"
+    assert len(items_of(all_items(world), tenant)) == 5, "the service may neither scan nor purge"
     typed.become(gate, MIGRATOR, monkeypatch)
     code, _, _ = run(*command)
-    assert (code, of(left(world), tenant)) == (0, [])
+    assert (code, items_of(all_items(world), tenant)) == (0, [])
     (certificate,) = (tmp_path / "kept").glob("*.certificate.json")
     assert run("verify", str(certificate), "--data", "nowhere")[0] == 0
 
 
 def test_every_tenant_is_weighed_and_the_register_told(world: World, tenant: TenantId) -> None:
     fill(world, tenant, 12)
-    expected = sum(stored_size(_wire(item)) for item in of(left(world), tenant))
+    expected = sum(stored_size(_wire(item)) for item in items_of(all_items(world), tenant))
     empty = asyncio.run(world.new_tenant())
     code, out, _ = run("weigh", "--json", "--rate", "100000")
     assert (code, json.loads(out)[tenant], json.loads(out)[empty]) == (

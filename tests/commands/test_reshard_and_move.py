@@ -11,8 +11,8 @@ from keyfence.store.keys import Fence
 from keyfence.store.shards import ShardCounts, ShardMap
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.commands.command_runner import ended, run, told
-from tests.engine.offboarding_run import left, of, put
+from tests.commands.command_runner import run, run_and_end, run_json
+from tests.engine.offboarding_run import all_items, items_of, put_items
 from tests.engine.rekey_run import record, right_items, users_of, without_keys
 from tests.stack import World
 
@@ -23,7 +23,7 @@ FOUR = ShardMap({"users": ShardCounts(read_shards=4, write_shards=4)})
 
 
 def shown(tenant: TenantId) -> Any:
-    return told("tenant", "show", tenant)
+    return run_json("tenant", "show", tenant)
 
 
 def table(tenant: TenantId) -> list[list[str]]:
@@ -42,12 +42,12 @@ def own(world: World, tenant: TenantId) -> list[Any]:
     if table not in client.list_tables()["TableNames"]:
         return []
     pages = client.get_paginator("scan").paginate(TableName=table)
-    return of([item for page in pages for item in page["Items"]], tenant)
+    return items_of([item for page in pages for item in page["Items"]], tenant)
 
 
 def torn_at_work(world: World, tenant: TenantId, ending: signal.Signals, *command: str) -> tuple[int, str]:
     """Ended as soon as it has changed something and not all."""
-    return ended(ending, lambda: 0 < record(world, tenant).get("itemsCopied", 0) < MANY, *command)
+    return run_and_end(ending, lambda: 0 < record(world, tenant).get("itemsCopied", 0) < MANY, *command)
 
 
 def phases(said: str) -> list[str]:
@@ -55,14 +55,14 @@ def phases(said: str) -> list[str]:
 
 
 def test_a_collection_grows_shrinks_and_is_rebalanced(world: World, tenant: TenantId) -> None:
-    put(world, right_items(tenant, MANY))
+    put_items(world, right_items(tenant, MANY))
     code, out, said = run("reshard", tenant, "users", "4", "--as", "ann", "--json")
     grown = json.loads(out)
     assert (code, grown["kind"], grown["phase"], grown["by"]) == (0, "RESHARD", "FINISHED", "cli:ann")
     assert grown["detail"] == {"collection": "users", "shards": 4, "way": "GROW"}
     assert phases(said) == ["begun", "settling", "settled", "finished"]
     assert (users_shards(tenant), users_of(world, tenant)) == ((4, 4, None), right_items(tenant, MANY))
-    spread = told("reshard", tenant, "users", "4", "--rebalance")
+    spread = run_json("reshard", tenant, "users", "4", "--rebalance")
     assert spread["itemsCopied"] > MANY / 2
     assert users_of(world, tenant) == right_items(tenant, MANY, FOUR)
     code, out, _ = run("reshard", tenant, "users", "1")
@@ -71,25 +71,25 @@ def test_a_collection_grows_shrinks_and_is_rebalanced(world: World, tenant: Tena
 
 
 def test_a_tenant_goes_to_its_own_table_and_comes_back(world: World, tenant: TenantId) -> None:
-    put(world, right_items(tenant, MANY))
-    before = of(left(world), tenant)
+    put_items(world, right_items(tenant, MANY))
+    before = items_of(all_items(world), tenant)
     code, out, said = run("move", tenant, "silo", "--as", "ann", "--json")
     gone = json.loads(out)
     assert (code, gone["kind"], gone["phase"], gone["by"]) == (0, "MOVE", "FINISHED", "cli:ann")
     assert (gone["itemsCopied"], gone["itemsTotal"]) == (len(before), len(before))
     assert phases(said)[:4] == ["begun", "counting", "dual-settling", "copying-1"]
-    assert (of(left(world), tenant), own(world, tenant), shown(tenant)["placement"]) == ([], before, "SILO")
+    assert (items_of(all_items(world), tenant), own(world, tenant), shown(tenant)["placement"]) == ([], before, "SILO")
     code, out, _ = run("move", tenant, "POOL")
     assert (code, out.splitlines()[0].endswith(f"MOVE of {tenant}: FINISHED")) == (0, True)
-    assert (of(left(world), tenant), own(world, tenant), shown(tenant)["placement"]) == (before, [], "POOL")
+    assert (items_of(all_items(world), tenant), own(world, tenant), shown(tenant)["placement"]) == (before, [], "POOL")
 
 
 def test_where_all_is_so_already_nothing_is_done(world: World, tenant: TenantId) -> None:
     assert run("reshard", tenant, "users", "1") == (0, f"users of {tenant} has 1 shard already.\n", "")
-    assert told("reshard", tenant, "users", "1") == {"id": None}
+    assert run_json("reshard", tenant, "users", "1") == {"id": None}
     code, out, said = run("move", tenant, "pool")
     assert (code, out, said) == (0, f"{tenant} is in the POOL already.\n", "")
-    assert told("move", tenant, "pool") == {"id": None}
+    assert run_json("move", tenant, "pool") == {"id": None}
     assert record(world, tenant) == {}
 
 
@@ -118,8 +118,8 @@ def test_what_cannot_be_is_said_and_nothing_is_begun(world: World, tenant: Tenan
 def test_a_move_that_was_ended_while_it_copied_is_gone_on_with(
     world: World, tenant: TenantId, ending: signal.Signals
 ) -> None:
-    put(world, right_items(tenant, MANY))
-    before = of(left(world), tenant)
+    put_items(world, right_items(tenant, MANY))
+    before = items_of(all_items(world), tenant)
     code, said = torn_at_work(world, tenant, ending, "move", tenant, "silo", "--rate", "60")
     torn = record(world, tenant)
     if ending is signal.SIGINT:
@@ -129,33 +129,33 @@ def test_a_move_that_was_ended_while_it_copied_is_gone_on_with(
         assert code == -signal.SIGKILL
         assert torn["worker"], "its lease is not over, and nobody waits for the dead"
     assert len(own(world, tenant)) >= torn["itemsCopied"]
-    assert of(left(world), tenant) == before, "the tenant is read where it was"
-    again = told("move", tenant, "silo")
+    assert items_of(all_items(world), tenant) == before, "the tenant is read where it was"
+    again = run_json("move", tenant, "silo")
     assert (again["id"], again["phase"], again["itemsTotal"]) == (torn["id"], "FINISHED", len(before))
-    assert (of(left(world), tenant), own(world, tenant)) == ([], before)
+    assert (items_of(all_items(world), tenant), own(world, tenant)) == ([], before)
 
 
 def test_a_move_that_was_interrupted_is_called_off_by_asking_for_where_it_came_from(
     world: World, tenant: TenantId
 ) -> None:
-    put(world, right_items(tenant, MANY))
-    before = of(left(world), tenant)
+    put_items(world, right_items(tenant, MANY))
+    before = items_of(all_items(world), tenant)
     torn_at_work(world, tenant, signal.SIGINT, "move", tenant, "silo", "--rate", "60")
     torn = record(world, tenant)
     code, out, said = run("reshard", tenant, "users", "2")
     assert (code, out, torn["id"] in said) == (1, "", True)
-    assert told("move", tenant, "pool")["id"] == torn["id"]
-    assert (of(left(world), tenant), own(world, tenant), shown(tenant)["placement"]) == (before, [], "POOL")
+    assert run_json("move", tenant, "pool")["id"] == torn["id"]
+    assert (items_of(all_items(world), tenant), own(world, tenant), shown(tenant)["placement"]) == (before, [], "POOL")
 
 
 def test_a_move_is_resumed_by_its_id(world: World, tenant: TenantId) -> None:
-    put(world, right_items(tenant, MANY))
-    before = of(left(world), tenant)
+    put_items(world, right_items(tenant, MANY))
+    before = items_of(all_items(world), tenant)
     torn_at_work(world, tenant, signal.SIGINT, "move", tenant, "silo", "--rate", "60")
-    resumed = told("migrate", "resume", record(world, tenant)["id"])
+    resumed = run_json("migrate", "resume", record(world, tenant)["id"])
     assert (resumed["kind"], resumed["phase"]) == ("MOVE", "FINISHED")
-    assert told("migrate", "resume", resumed["id"]) == resumed, "there is nothing left to do"
-    assert (of(left(world), tenant), own(world, tenant)) == ([], before)
+    assert run_json("migrate", "resume", resumed["id"]) == resumed, "there is nothing left to do"
+    assert (items_of(all_items(world), tenant), own(world, tenant)) == ([], before)
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_a_move_is_resumed_by_its_id(world: World, tenant: TenantId) -> None:
 def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
     world: World, tenant: TenantId, ending: signal.Signals
 ) -> None:
-    put(world, right_items(tenant, MANY))
+    put_items(world, right_items(tenant, MANY))
     run("reshard", tenant, "users", "4")
     command = ("reshard", tenant, "users", "4", "--rebalance")
-    code, _ = ended(ending, lambda: record(world, tenant).get("itemsCopied", 0) > 0, *command, "--rate", "30")
+    code, _ = run_and_end(ending, lambda: record(world, tenant).get("itemsCopied", 0) > 0, *command, "--rate", "30")
     assert code == (130 if ending is signal.SIGINT else -signal.SIGKILL)
     torn = record(world, tenant)
     assert 0 < torn["itemsCopied"] < MANY / 2
@@ -181,7 +181,7 @@ def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
     ):
         code, out, said = run(*other)
         assert (code, out, torn["id"] in said) == (1, "", True)
-    again = told(*command) if ending is signal.SIGINT else told("migrate", "resume", torn["id"])
+    again = run_json(*command) if ending is signal.SIGINT else run_json("migrate", "resume", torn["id"])
     assert (again["id"], again["phase"]) == (torn["id"], "FINISHED")
     assert users_of(world, tenant) == right_items(tenant, MANY, FOUR)
     assert users_shards(tenant) == (4, 4, None)
@@ -190,10 +190,10 @@ def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
 def test_an_interruption_while_servers_settle_loses_nothing(
     world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(world, right_items(tenant, 3))
+    put_items(world, right_items(tenant, 3))
     monkeypatch.setenv("KEYFENCE_TENANT_CACHE_SECONDS", "60")
     command = ("move", tenant, "silo")
-    code, said = ended(signal.SIGINT, lambda: record(world, tenant).get("phase") == "DUAL-SETTLING", *command)
+    code, said = run_and_end(signal.SIGINT, lambda: record(world, tenant).get("phase") == "DUAL-SETTLING", *command)
     torn = record(world, tenant)
     assert (code, torn.get("worker")) == (130, None)
     assert said.splitlines()[-1].endswith(f"keyfence migrate resume {torn['id']}")
@@ -203,36 +203,36 @@ def test_an_interruption_while_servers_settle_loses_nothing(
     asked = world.operator().ask("query($id: ID!) { tenant(id: $id) { move { to phase migration back } } }", id=tenant)
     assert asyncio.run(asked)["tenant"] == {"move": under_way}
     monkeypatch.setenv("KEYFENCE_TENANT_CACHE_SECONDS", "0.05")
-    assert told(*command)["id"] == torn["id"]
+    assert run_json(*command)["id"] == torn["id"]
     assert (len(own(world, tenant)), shown(tenant)["move"]) == (3, None)
 
 
 def test_fences_of_a_neighbour_with_a_longer_name_are_not_crossed(world: World, tenant: TenantId) -> None:
     neighbour = asyncio.run(world.new_tenant(f"{tenant}0"))
-    put(world, [*right_items(tenant, 4), *right_items(neighbour, 4)])
-    before = of(left(world), neighbour)
-    told("move", tenant, "silo")
+    put_items(world, [*right_items(tenant, 4), *right_items(neighbour, 4)])
+    before = items_of(all_items(world), neighbour)
+    run_json("move", tenant, "silo")
     assert {item["PK"]["S"].startswith(Fence.for_tenant(tenant).prefix) for item in own(world, tenant)} == {True}
-    assert (of(left(world), neighbour), own(world, neighbour)) == (before, [])
+    assert (items_of(all_items(world), neighbour), own(world, neighbour)) == (before, [])
 
 
 def test_who_has_a_table_of_its_own_is_weighed_there_and_offboarded_from_it(world: World, tenant: TenantId) -> None:
-    put(world, right_items(tenant, 5))
-    before = told("tenant", "weigh")[tenant]
-    told("move", tenant, "silo")
-    put(world, right_items(tenant, 1))
-    assert (told("tenant", "weigh")[tenant], shown(tenant)["storedBytes"]) == (before, before["bytes"])
-    gone = told("tenant", "offboard", tenant, "--confirm", tenant)
+    put_items(world, right_items(tenant, 5))
+    before = run_json("tenant", "weigh")[tenant]
+    run_json("move", tenant, "silo")
+    put_items(world, right_items(tenant, 1))
+    assert (run_json("tenant", "weigh")[tenant], shown(tenant)["storedBytes"]) == (before, before["bytes"])
+    gone = run_json("tenant", "offboard", tenant, "--confirm", tenant)
     assert (gone["status"], gone["itemsExported"], gone["itemsPurged"]) == ("OFFBOARDED", 6, 6)
     assert gone["certificate"]["claims"]["silo"] == f"{world.settings.table}-silo-{tenant}"
     assert f"{world.settings.table}-silo-{tenant}" not in world.engine_client().list_tables()["TableNames"]
-    assert of(left(world), tenant) == []
-    assert told("tenant", "weigh")[tenant] == {"items": 0, "bytes": 0}
+    assert items_of(all_items(world), tenant) == []
+    assert run_json("tenant", "weigh")[tenant] == {"items": 0, "bytes": 0}
 
 
 def unkeyed(world: World, tenant: TenantId, count: int) -> list[Any]:
     """A tenant in a table of its own, whose users stand in no index there; as they should be."""
-    told("move", tenant, "silo")
+    run_json("move", tenant, "silo")
     right = right_items(tenant, count)
     for item in without_keys(right):
         world.engine_client().put_item(TableName=f"{world.settings.table}-silo-{tenant}", Item=item)
@@ -241,8 +241,8 @@ def unkeyed(world: World, tenant: TenantId, count: int) -> list[Any]:
 
 def test_keys_are_put_right_in_the_table_that_a_tenant_has_of_its_own(world: World, tenant: TenantId) -> None:
     right = unkeyed(world, tenant, 6)
-    assert told("migrate", "keys", "--tenant", tenant, "--dry-run")["counts"] == {"wrong": 6}
-    assert told("migrate", "keys", "--tenant", tenant)["itemsCopied"] == 6
+    assert run_json("migrate", "keys", "--tenant", tenant, "--dry-run")["counts"] == {"wrong": 6}
+    assert run_json("migrate", "keys", "--tenant", tenant)["itemsCopied"] == 6
     assert own(world, tenant) == right
 
 
@@ -250,12 +250,12 @@ def test_keys_of_all_tenants_are_put_right_in_the_pool_and_in_every_table_beside
     world: World, tenant: TenantId
 ) -> None:
     pooled, second = (asyncio.run(world.new_tenant()) for _ in range(2))
-    put(world, without_keys(right_items(pooled, 3)))
+    put_items(world, without_keys(right_items(pooled, 3)))
     rights = {one: unkeyed(world, one, count) for one, count in ((tenant, 2), (second, 4))}
-    put(world, without_keys(right_items(tenant, 1)))
-    counted = told("migrate", "keys", "--dry-run")
+    put_items(world, without_keys(right_items(tenant, 1)))
+    counted = run_json("migrate", "keys", "--dry-run")
     assert counted["counts"]["wrong"] == 9, "not what lies in the pool though its tenant has left it"
-    assert told("migrate", "keys")["itemsCopied"] == 9
+    assert run_json("migrate", "keys")["itemsCopied"] == 9
     assert users_of(world, pooled) == right_items(pooled, 3)
     assert {one: own(world, one) for one in rights} == rights
-    assert "wrong" not in told("migrate", "keys", "--dry-run")["counts"]
+    assert "wrong" not in run_json("migrate", "keys", "--dry-run")["counts"]

@@ -14,8 +14,8 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import PROVISIONER
 from keyfence_iam.tenant import TenantId
-from tests.commands.command_runner import invoked
-from tests.data.full_tenant import Trade, kept
+from tests.commands.command_runner import invoke
+from tests.data.full_tenant import FullTenant, stored_items
 from tests.stack import World
 
 
@@ -29,7 +29,7 @@ def gate_of(world: World, table: str) -> Gate:
 def run(gate: Gate, *arguments: str) -> tuple[int, str]:
     table = gate.account.deployment.table
     given = {"KEYFENCE_TABLE": table, "KEYFENCE_ENDPOINT_URL": gate.url, "KEYFENCE_DATA": table}
-    result = invoked(*arguments, **given)
+    result = invoke(*arguments, **given)
     return result.exit_code, result.stderr
 
 
@@ -54,8 +54,8 @@ def lose(world: World, tenant: TenantId) -> None:
 def test_what_one_tenant_lost_is_brought_back_and_nobody_else_is_touched(world: World) -> None:
     tenant, other = asyncio.run(world.new_tenant()), asyncio.run(world.new_tenant())
     for one in (tenant, other):
-        asyncio.run(Trade.on(world.table(one)).everything())
-    before = kept(world, tenant, other)
+        asyncio.run(FullTenant.on(world.table(one)).fill())
+    before = stored_items(world, tenant, other)
     with gate_of(world, world.settings.table) as usual, gate_of(world, f"{world.settings.table}-restored") as restored:
         created(restored)
         for item in items(world):
@@ -63,7 +63,7 @@ def test_what_one_tenant_lost_is_brought_back_and_nobody_else_is_touched(world: 
         lose(world, tenant)
         assert run(restored, "export", "--tenant", tenant, "--out", "lines")[0] == 0
         assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0
-        assert kept(world, tenant, other) == before
+        assert stored_items(world, tenant, other) == before
 
 
 def test_a_suspended_tenant_is_not_imported_into(world: World) -> None:

@@ -22,7 +22,7 @@ from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.commands import command_runner as typed
-from tests.fakes.tenant_identity_provider import Provider
+from tests.fakes.tenant_identity_provider import TenantIdentityProvider
 from tests.stack import Session, World
 from tests.unit.cli.tenant_changes import CHANGES
 
@@ -66,7 +66,7 @@ def told(*arguments: str) -> Any:
     return json.loads(out)
 
 
-def application(provider: Provider, id: str, **changes: str) -> list[str]:
+def application(provider: TenantIdentityProvider, id: str, **changes: str) -> list[str]:
     given = {
         "--name": id.title(),
         "--tier": "premium",
@@ -78,15 +78,15 @@ def application(provider: Provider, id: str, **changes: str) -> list[str]:
     return ["onboard", id, *itertools.chain.from_iterable({**given, **changes}.items())]
 
 
-def newcomer() -> tuple[str, Provider]:
+def newcomer() -> tuple[str, TenantIdentityProvider]:
     id = f"typed-{next(_numbers)}"
-    provider = Provider(issuer=f"https://id.{id}.example")
+    provider = TenantIdentityProvider(issuer=f"https://id.{id}.example")
     code, _, said = run(*application(provider, id), given=json.dumps(provider.jwks()))
     assert (code, said) == (0, "")
     return id, provider
 
 
-def served(world: World, id: str, provider: Provider) -> dict[str, Any]:
+def served(world: World, id: str, provider: TenantIdentityProvider) -> dict[str, Any]:
     """By a server that knows of nobody yet."""
     fresh = world.serve()
     session = Session(fresh, provider.token(tenant=id), parse_tenant_id(id))
@@ -107,7 +107,7 @@ def passes(world: World, gate: Gate, id: str) -> bool:
 
 
 def test_a_tenant_that_is_onboarded_can_log_in_and_is_onboarded_once(world: World) -> None:
-    provider = Provider(issuer="https://id.initech.example")
+    provider = TenantIdentityProvider(issuer="https://id.initech.example")
     keys, typed = json.dumps(provider.jwks()), application(provider, "initech")
     code, out, _ = run(*typed, given=keys)
     assert code == 0
@@ -133,7 +133,7 @@ def test_a_tenant_that_is_onboarded_can_log_in_and_is_onboarded_once(world: Worl
     ],
 )
 def test_what_is_wrong_is_called_by_its_option_and_nothing_is_claimed(option: str, value: str, sentence: str) -> None:
-    provider = Provider(issuer="https://id.wrong.example")
+    provider = TenantIdentityProvider(issuer="https://id.wrong.example")
     typed = application(provider, "wrong", **{option: value})
     code, out, said = run(*typed, given=json.dumps(provider.jwks()))
     assert (code, out) == (1, "")
@@ -239,7 +239,7 @@ def test_names_tiers_and_quotas_are_changed(world: World) -> None:
 
 def test_an_issuer_with_other_keys_signs_with_them(world: World) -> None:
     id, provider = newcomer()
-    other = Provider(issuer=provider.issuer, kid="key-2")
+    other = TenantIdentityProvider(issuer=provider.issuer, kid="key-2")
     assert served(world, id, other)["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
     Path("keys.json").write_text(json.dumps(other.jwks()))
     code, out, _ = run("keys", id, "--jwks", "keys.json")

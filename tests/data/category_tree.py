@@ -29,29 +29,29 @@ def moves(table: Table) -> CategoryMoves:
 
 
 @dataclass(slots=True)
-class Orchard:
+class CategoryTree:
     """A tenant's tree, with the products by the category in which they were put."""
 
     table: Table
-    planted: dict[ProductId, KeyPath] = field(default_factory=dict)
+    products: dict[ProductId, KeyPath] = field(default_factory=dict)
 
     @classmethod
-    async def grown(cls, table: Table) -> "Orchard":
-        orchard = cls(table)
+    async def create(cls, table: Table) -> "CategoryTree":
+        created = cls(table)
         for path, count in TREE.items():
             await CategoryRepository(table).create(path)
             for number in range(count):
-                await orchard.plant(path, f"{'/'.join(path)}-{number}")
-        return orchard
+                await created.add_product(path, f"{'/'.join(path)}-{number}")
+        return created
 
-    async def plant(self, path: KeyPath, sku: str) -> ProductId:
+    async def add_product(self, path: KeyPath, sku: str) -> ProductId:
         product = await ProductRepository(self.table, "gardener").create(
             sku=sku, name=sku, price=Decimal("1.5"), currency="EUR", category=path
         )
-        self.planted[product.id] = path
+        self.products[product.id] = path
         return product.id
 
-    async def seen(self) -> dict[KeyPath, list[str]]:
+    async def listed_products(self) -> dict[KeyPath, list[str]]:
         """The products of every category that is shown, found in its list."""
         shown = [category.path for category in await CategoryRepository(self.table).under()]
         assert len(shown) == len(set(shown))
@@ -59,12 +59,12 @@ class Orchard:
         pages = {path: await products.in_category(path, first=100, after=None) for path in shown}
         return {path: sorted(product.id for product in page.items) for path, page in pages.items()}
 
-    def wanted(self, source: KeyPath, target: KeyPath) -> dict[KeyPath, list[str]]:
+    def products_after_move(self, source: KeyPath, target: KeyPath) -> dict[KeyPath, list[str]]:
         """What has to be seen once one has been moved to the other."""
-        return {_moved(path, source, target): self._in(path) for path in {*TREE, *self.planted.values()}}
+        return {_moved(path, source, target): self._in(path) for path in {*TREE, *self.products.values()}}
 
     def _in(self, path: KeyPath) -> list[str]:
-        return sorted(id for id, place in self.planted.items() if place == path)
+        return sorted(id for id, place in self.products.items() if place == path)
 
     async def check(self) -> None:
         """Nothing is on its way, and every product is counted and is the same by id, by SKU and in its category."""
@@ -72,9 +72,9 @@ class Orchard:
             assert category.moving is None
             assert category.depth == 1 or await self.table.find(category_by_path, path=category.path[:-1])
         counts = {category.path: category.product_count for category in await read_tree(self.table)}
-        seen, products = await self.seen(), ProductRepository(self.table, "visitor")
+        seen, products = await self.listed_products(), ProductRepository(self.table, "visitor")
         assert {path: len(ids) for path, ids in seen.items()} == counts
-        for product in await products.find_many([*self.planted]):
+        for product in await products.find_many([*self.products]):
             assert product is not None
             assert product.id in seen[product.category]
             claim = await products.find_by_sku(product.sku)

@@ -38,18 +38,18 @@ SMALL = {
     "order": LINES["order"],
 }
 """Lines that can be imported into an empty tenant."""
-ALONG = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
+STEPS = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
 
 
 @dataclass(frozen=True, slots=True)
-class Trade:
+class FullTenant:
     """Somebody who does everything that leaves something to export."""
 
     table: Table
     by: str = "clerk"
 
     @classmethod
-    def on(cls, table: Table) -> "Trade":
+    def on(cls, table: Table) -> "FullTenant":
         return cls(replace(table, activity_log=activity_log("clerk")))
 
     @property
@@ -63,7 +63,7 @@ class Trade:
         placing = OrderPlacement(self.table, self.by, prices)
         return await placing.place(customer_id=CustomerId(customer), region=region, lines=lines)
 
-    async def along(self, order: Order, *steps: OrderStatus) -> Order:
+    async def advance(self, order: Order, *steps: OrderStatus) -> Order:
         for step in steps:
             order = await self.orders.transition(order.id, step, note=f"to {step}", also=self._sold)
         return order
@@ -73,7 +73,7 @@ class Trade:
         assert found
         return await SalesRepository(self.table).writes(sales_deltas(before, after, found[1]))
 
-    async def everything(self) -> None:
+    async def fill(self) -> None:
         ann = await CustomerRepository(self.table).create(name="Ann", email="ann@x.example")
         bob = await CustomerRepository(self.table).create(name="Bób #2 😀", email=None)
         await CustomerRepository(self.table).update(bob.id, name="Bób %3")
@@ -89,8 +89,8 @@ class Trade:
         wanted = (RequestedLine(ProductId(pen.id), 3), RequestedLine(ProductId(ink.id), 1))
         made = [await self.place(ann.id if at % 2 else bob.id, *wanted) for at in range(9)]
         for at, order in enumerate(made[:5]):
-            await self.along(order, *ALONG[:at])
-        await self.along(made[5], OrderStatus.CONFIRMED, OrderStatus.CANCELLED)
+            await self.advance(order, *STEPS[:at])
+        await self.advance(made[5], OrderStatus.CONFIRMED, OrderStatus.CANCELLED)
         recycled, reviews = RecycleBin(self.orders), ReviewQueue(self.orders)
         await reviews.flag(made[6].id, "looks odd")
         await reviews.claim()
@@ -100,11 +100,11 @@ class Trade:
         await recycled.restore(made[8].id)
 
 
-async def exported(table: Table) -> bytes:
+async def export_all(table: Table) -> bytes:
     return b"".join([encoded(line) async for line in Exporter(table, load_domains().record_kinds).lines()])
 
 
-async def imported(table: Table, content: bytes) -> ImportCounts:
+async def import_all(table: Table, content: bytes) -> ImportCounts:
     return await Importer.into(replace(table, activity_log=activity_log(IMPORTER)), load_domains().record_kinds).run(
         BytesIO(content)
     )
@@ -114,7 +114,7 @@ def content(*lines: Any) -> bytes:
     return samples.encoded(*(lines or SMALL.values())).getvalue()
 
 
-async def noted(table: Table) -> Counter[str]:
+async def activity_counts(table: Table) -> Counter[str]:
     """What the journal has, by kind."""
     page = await ActivityRepository(table).latest(first=100, after=None)
     return Counter(one.kind for one in page.items)
@@ -123,7 +123,7 @@ async def noted(table: Table) -> Counter[str]:
 Items = dict[tuple[str, str], Any]
 
 
-def kept(world: World, *tenants: TenantId) -> list[Items]:
+def stored_items(world: World, *tenants: TenantId) -> list[Items]:
     """Every item of each tenant but the journal's, as the engine has it, without the tenant's name and without when its
     sales were counted."""
     pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyfence_iam.tenant import parse_tenant_id
-from tests.fakes.tenant_identity_provider import Provider
+from tests.fakes.tenant_identity_provider import TenantIdentityProvider
 from tests.stack import Session, World
 
 ONBOARD = """mutation($input: OnboardTenantInput!) { onboardTenant(input: $input) {
@@ -19,16 +19,16 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Newcomer:
+class TenantApplicant:
     """Somebody with an identity provider of their own who wants to become a tenant."""
 
     id: str
-    provider: Provider
+    provider: TenantIdentityProvider
 
     @classmethod
-    def called(cls, id: str | None = None) -> "Newcomer":
+    def named(cls, id: str | None = None) -> "TenantApplicant":
         name = id or f"newcomer-{next(_numbers)}"
-        return cls(id=name, provider=Provider(issuer=f"https://id.{name}.example"))
+        return cls(id=name, provider=TenantIdentityProvider(issuer=f"https://id.{name}.example"))
 
     def application(self, **changes: Any) -> dict[str, Any]:
         given = {
@@ -42,7 +42,7 @@ class Newcomer:
         }
         return {**given, **changes}
 
-    async def onboarded(self, world: World, **changes: Any) -> dict[str, Any]:
+    async def onboard(self, world: World, **changes: Any) -> dict[str, Any]:
         answer = await world.operator().ask(ONBOARD, input=self.application(**changes))
         onboarded: dict[str, Any] = answer["onboardTenant"]
         return onboarded
@@ -52,7 +52,7 @@ class Newcomer:
         return Session(world.application, self.provider.token(tenant=tenant, user=user), parse_tenant_id(tenant))
 
 
-async def kinds(world: World, id: str) -> list[str]:
+async def event_kinds(world: World, id: str) -> list[str]:
     """What happened to a tenant, oldest first."""
     answer = await world.operator().ask(EVENTS, id=id)
     return [edge["node"]["kind"] for edge in reversed(answer["tenant"]["events"]["edges"])]

@@ -30,11 +30,11 @@ async def new_product(session: Session, sku: str = "PEN", price: str = "1.10", c
     return made
 
 
-def wanted(customer: str, *lines: tuple[str, int], region: str = "north") -> dict[str, Any]:
+def order_input(customer: str, *lines: tuple[str, int], region: str = "north") -> dict[str, Any]:
     items = [{"productId": product, "quantity": quantity} for product, quantity in lines]
     return {"customerId": customer, "region": region, "items": items}
 
 
-async def placed(session: Session, request: dict[str, Any], key: str | None = None) -> dict[str, Any]:
+async def place_order(session: Session, request: dict[str, Any], key: str | None = None) -> dict[str, Any]:
     order: dict[str, Any] = (await session.ask(PLACE, input=request, key=key))["placeOrder"]
     return order

@@ -40,7 +40,7 @@ class Server:
 
 
 @dataclass
-class Bustle:
+class ConcurrentLoad:
     """What was acknowledged, and what every walk through the list found wrong."""
 
     world: World
@@ -55,7 +55,7 @@ class Bustle:
     stopped: bool = False
 
     @classmethod
-    def over(cls, world: World, tenant: TenantId) -> "Bustle":
+    def over(cls, world: World, tenant: TenantId) -> "ConcurrentLoad":
         return cls(world, tenant, [Server.of(world, age) for age in AGES])
 
     @asynccontextmanager

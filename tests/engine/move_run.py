@@ -25,7 +25,7 @@ async def without_waiting(_: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Mover:
+class MoveRun:
     """Whoever moves tenants of this world."""
 
     migrator: MigratorAccess
@@ -37,23 +37,21 @@ class Mover:
     async def begin(self, tenant: TenantId, to: Placement) -> Job:
         return await StartMove(self.register)(tenant, to)
 
-    async def carry_on(
-        self, made: Job, seam: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting
-    ) -> Job:
+    async def run(self, made: Job, seam: Callable[[str], None] = lambda _: None, sleep: Sleep = without_waiting) -> Job:
         means = replace(self.migrator.migrations(rate=100_000.0), page=20, seam=seam, sleep=sleep)
         return await run_job(means, made.id, program_for(made, self.migrator))
 
-    async def moved(self, tenant: TenantId, to: Placement, sleep: Sleep = without_waiting) -> Job:
-        return await self.carry_on(await self.begin(tenant, to), sleep=sleep)
+    async def move(self, tenant: TenantId, to: Placement, sleep: Sleep = without_waiting) -> Job:
+        return await self.run(await self.begin(tenant, to), sleep=sleep)
 
     async def get(self, tenant: TenantId) -> Tenant:
         return await self.register.get(tenant)
 
 
 @contextmanager
-def moving_in(world: World, **changes: float) -> Iterator[Mover]:
+def moving_in(world: World, **changes: float) -> Iterator[MoveRun]:
     made = aws_access(world.settings.model_copy(update=changes), world.gate.sessions).connect_migrator()
-    yield Mover(made)
+    yield MoveRun(made)
     made.close()
 
 

@@ -22,14 +22,14 @@ Items = dict[tuple[str, str], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class MovingTenant:
     """From the pool to the silo; `servers` are new ones, which know what was published last."""
 
     world: World
     tenant: TenantId
 
     @classmethod
-    async def begun(cls, world: World) -> "Moving":
+    async def begun(cls, world: World) -> "MovingTenant":
         made = cls(world, await world.new_tenant())
         wire = ConnectionOptions(region=world.settings.region, endpoint_url=world.settings.endpoint_url)
         migrator = gate_access.role_session(world.gate.sessions, "migrator").credentials

@@ -19,7 +19,7 @@ from keyfence.store.codec import Item
 from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.failures.crashing_client import Died
+from tests.failures.crashing_client import Crash
 from tests.stack import World
 
 OPERATOR = "an-operator"
@@ -43,7 +43,7 @@ class Time:
 
 
 @dataclass(slots=True)
-class Mortal:
+class CrashingProcess:
     """A process that dies at one of the places where it could: around every call, and at every seam.
 
     Nothing that it does afterwards reaches anybody."""
@@ -53,13 +53,13 @@ class Mortal:
     places: list[str] = field(default_factory=list)
 
     def place(self, name: str) -> None:
-        if not self.dead:
+        if not self.crashed:
             self.places.append(name)
-        if self.dead:
-            raise Died
+        if self.crashed:
+            raise Crash
 
     @property
-    def dead(self) -> bool:
+    def crashed(self) -> bool:
         return self.at is not None and len(self.places) > self.at
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
@@ -71,7 +71,7 @@ class Mortal:
     def close(self) -> None: ...
 
 
-def through(by: MigratorAccess, client: DynamoDb) -> MigratorAccess:
+def with_client(by: MigratorAccess, client: DynamoDb) -> MigratorAccess:
     return replace(by, tables=replace(by.tables, client=client))
 
 
@@ -110,20 +110,20 @@ def fill(
 ) -> None:
     """Items of every shape, straight into the engine; the first of them, or all, stand in none to three indexes."""
     spoken, most = text.format(tenant=tenant), count if indexed is None else indexed
-    put(world, [_item(tenant, at, spoken, at % 4 if at < most else 0) for at in range(count)])
+    put_items(world, [_item(tenant, at, spoken, at % 4 if at < most else 0) for at in range(count)])
 
 
-def put(world: World, items: list[Item]) -> None:
+def put_items(world: World, items: list[Item]) -> None:
     client, table = world.engine_client(), world.settings.table
     for chunk in _batched(items, 100):
         client.transact_write_items(TransactItems=[{"Put": {"TableName": table, "Item": item}} for item in chunk])
 
 
-def clear(world: World, *, keep: TenantId | None = None) -> None:
+def delete_items(world: World, *, keep: TenantId | None = None) -> None:
     """Deletes all items of the table but those of one tenant, so that each crash starts from the same table."""
     client, table = world.engine_client(), world.settings.table
     prefix = tenant_key_prefix(keep) if keep else None
-    items = [item for item in left(world) if prefix is None or not item["PK"]["S"].startswith(prefix)]
+    items = [item for item in all_items(world) if prefix is None or not item["PK"]["S"].startswith(prefix)]
     for chunk in _batched(items, 100):
         keys = [{"PK": item["PK"], "SK": item["SK"]} for item in chunk]
         client.transact_write_items(TransactItems=[{"Delete": {"TableName": table, "Key": key}} for key in keys])
@@ -148,13 +148,13 @@ def _item(tenant: TenantId, at: int, text: str, indexes: int) -> Item:
     return item
 
 
-def left(world: World, index: str | None = None) -> list[Any]:
+def all_items(world: World, index: str | None = None) -> list[Any]:
     """Everything that the engine holds."""
     place: Any = {"IndexName": index} if index else {}
     pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table, **place)
     return [item for page in pages for item in page["Items"]]
 
 
-def of(items: list[Any], tenant: TenantId) -> list[Any]:
+def items_of(items: list[Any], tenant: TenantId) -> list[Any]:
     own = [item for item in items if item["PK"]["S"].startswith(tenant_key_prefix(tenant))]
     return sorted(own, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))

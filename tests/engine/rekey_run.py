@@ -16,7 +16,7 @@ from keyfence.store.codec import Item
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED, ShardMap
 from keyfence_iam.tenant import TenantId
-from tests.engine.offboarding_run import OPERATOR, Time, left, of, put
+from tests.engine.offboarding_run import OPERATOR, Time, all_items, items_of, put_items
 from tests.stack import World
 
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -60,16 +60,16 @@ def without_keys(items: Sequence[Item]) -> list[Item]:
 def fill_unkeyed(world: World, tenant: TenantId, count: int) -> list[Item]:
     """Users who stand in no index; as they should be."""
     right = right_items(tenant, count)
-    put(world, without_keys(right))
+    put_items(world, without_keys(right))
     return sorted(right, key=lambda item: item["PK"]["S"])
 
 
 def users_of(world: World, tenant: TenantId) -> list[Any]:
-    return [item for item in of(left(world), tenant) if item.get("type") == {"S": "User"}]
+    return [item for item in items_of(all_items(world), tenant) if item.get("type") == {"S": "User"}]
 
 
 def record(world: World, tenant: TenantId) -> dict[str, Any]:
     """The newest migration of the tenant."""
-    mine = [item for item in left(world) if item.get("type") == {"S": "Job"} and item["tenant"]["S"] == tenant]
+    mine = [item for item in all_items(world) if item.get("type") == {"S": "Job"} and item["tenant"]["S"] == tenant]
     newest: dict[str, Any] = max(mine, key=lambda item: str(item["id"]["S"]), default={})
     return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in newest.items()}

@@ -22,7 +22,7 @@ from keyfence.store.table import Table
 from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.catalogue.large_tenant import SHELF, Crowd
+from tests.catalogue.large_tenant import SHELF, LargeTenant
 from tests.catalogue.large_tenant_orders import REGION
 from tests.engine.offboarding_run import OPERATOR, Time
 from tests.stack import World
@@ -38,7 +38,7 @@ QUERIES: Mapping[str, Query[Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resharder:
+class ReshardRun:
     """Begins as an operator and goes on as the migrator, on a clock of its own."""
 
     by: MigratorAccess
@@ -70,16 +70,16 @@ class Resharder:
         (migration,) = made
         return migration
 
-    async def carry_on(self, migration: Job, **changes: Any) -> Job:
+    async def run(self, migration: Job, **changes: Any) -> Job:
         return await run_job(self.means(**changes), migration.id, self.program)
 
     async def reshard(self, tenant: TenantId, collection: str, shards: int, *, rebalance: bool = False) -> Job:
-        return await self.carry_on(await self.begin(tenant, collection, shards, rebalance=rebalance))
+        return await self.run(await self.begin(tenant, collection, shards, rebalance=rebalance))
 
-    async def a_little(self, migration: Job, *, page: int, pages: int = 2) -> Job:
+    async def run_pages(self, migration: Job, *, page: int, pages: int = 2) -> Job:
         """So many pages of every segment, and what waiting there is."""
         asked = count()
-        return await self.carry_on(migration, page=page, stop=lambda: next(asked) > pages + int(SETTLE / 5))
+        return await self.run(migration, page=page, stop=lambda: next(asked) > pages + int(SETTLE / 5))
 
     async def counts(self, tenant: TenantId, collection: str) -> ShardCounts:
         return counts_of(await self.register.get(tenant), collection)
@@ -89,7 +89,7 @@ class Resharder:
         return world.tables.for_tenant(location_of(await self.register.get(tenant)), writes=True)
 
 
-async def seen(table: Table, crowd: Crowd, collection: str, first: int) -> list[Any]:
+async def listed(table: Table, crowd: LargeTenant, collection: str, first: int) -> list[Any]:
     """All of a collection that one can be shown, page by page."""
     if collection == "counters":
         return await CounterRepository(table).totals([views_of(product.id) for product in crowd.products])
@@ -103,12 +103,12 @@ async def seen(table: Table, crowd: Crowd, collection: str, first: int) -> list[
         after = page.edges[-1].cursor()
 
 
-def values(crowd: Crowd, collection: str) -> dict[str, Any]:
+def values(crowd: LargeTenant, collection: str) -> dict[str, Any]:
     given = {"group_id": crowd.groups[0].id, "region": REGION, "category": SHELF, "created_at": crowd.now}
     return {name: given[name] for name in QUERIES[collection].key.partition.fields}
 
 
-def slots(items: list[Item], collection: str, entities: Mapping[str, Entity[Any]]) -> Counter[int]:
+def items_by_shard(items: list[Item], collection: str, entities: Mapping[str, Entity[Any]]) -> Counter[int]:
     """How many items lie in each slot, by what the engine has."""
     found = Counter[int]()
     for item in items:
@@ -120,7 +120,7 @@ def slots(items: list[Item], collection: str, entities: Mapping[str, Entity[Any]
     return found
 
 
-def kept(world: World, tenant: TenantId) -> list[Item]:
+def items_of(world: World, tenant: TenantId) -> list[Item]:
     """What the engine itself has of a tenant."""
     asked: dict[str, Any] = {"TableName": world.settings.table, "ConsistentRead": True}
     pages = world.engine_client().get_paginator("scan").paginate(**asked)

@@ -21,7 +21,7 @@ from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 from tests.data.bulk_lines import CUS, HISTORY, LINES, PRD
-from tests.data.full_tenant import SMALL, Trade, content, exported, imported, kept, noted
+from tests.data.full_tenant import SMALL, FullTenant, activity_counts, content, export_all, import_all, stored_items
 from tests.stack import World
 
 
@@ -36,29 +36,29 @@ async def sold(table: Table) -> list[tuple[str, int]]:
 
 async def test_an_export_imported_into_an_empty_tenant_is_the_same_in_every_item(world: World, table: Table) -> None:
     source, other = await world.new_tenant(), await world.new_tenant()
-    await Trade.on(world.table(source)).everything()
-    given = await exported(world.table(source, writes=False))
-    tally = await imported(world.table(other), given)
+    await FullTenant.on(world.table(source)).fill()
+    given = await export_all(world.table(source, writes=False))
+    tally = await import_all(world.table(other), given)
     assert dict(tally.written) == {"customer": 2, "category": 3, "product": 2, "order": 9}
-    assert await exported(world.table(other, writes=False)) == given
-    one, same = kept(world, other, source)
+    assert await export_all(world.table(other, writes=False)) == given
+    one, same = stored_items(world, other, source)
     assert one == same
     assert await sold(world.table(other)) == await sold(world.table(source)) != []
-    assert await exported(table) == b"", "a neighbour has none of it"
+    assert await export_all(table) == b"", "a neighbour has none of it"
 
 
 async def test_the_same_import_again_finds_everything_and_writes_nothing(world: World, table: Table) -> None:
-    first = await imported(table, content())
+    first = await import_all(table, content())
     world.calls()
-    again = await imported(table, content())
+    again = await import_all(table, content())
     assert (again.found, again.written.total()) == (first.written, 0)
     assert "TransactWriteItems" not in {call.operation for call in world.calls()}
-    assert await noted(table) == dict.fromkeys((f"{kind}.imported" for kind in SMALL), 1)
+    assert await activity_counts(table) == dict.fromkeys((f"{kind}.imported" for kind in SMALL), 1)
 
 
 async def test_each_line_is_one_transaction(world: World, table: Table) -> None:
     world.calls()
-    await imported(table, content())
+    await import_all(table, content())
     operations = Counter(call.operation for call in world.calls())
     assert operations["TransactWriteItems"] == len(SMALL)
 
@@ -92,15 +92,15 @@ DIFFERING: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("kind", DIFFERING)
 async def test_a_line_that_differs_from_what_is_there_is_refused_by_its_field(table: Table, kind: str) -> None:
-    await imported(table, content())
-    before = await exported(table)
+    await import_all(table, content())
+    before = await export_all(table)
     changes, field = DIFFERING[kind]
     with pytest.raises(BadLines) as refusal:
-        await imported(table, content(*SMALL.values(), {**SMALL[kind], **changes}))
+        await import_all(table, content(*SMALL.values(), {**SMALL[kind], **changes}))
     (problem,) = refusal.value.problems
     assert (problem.line, problem.field) == (5, field)
     assert f"has this {kind} already" in problem.message
-    assert await exported(table) == before
+    assert await export_all(table) == before
 
 
 STRANGE: dict[str, tuple[list[Any], str]] = {
@@ -119,41 +119,41 @@ STRANGE: dict[str, tuple[list[Any], str]] = {
 async def test_what_only_the_table_can_tell_is_named_and_leaves_nothing_of_its_line(table: Table, name: str) -> None:
     lines, field = STRANGE[name]
     with pytest.raises(BadLines) as refusal:
-        await imported(table, content(*lines))
+        await import_all(table, content(*lines))
     (problem,) = refusal.value.problems
     assert (problem.line, problem.field) == (len(lines), field)
-    assert len((await exported(table)).splitlines()) == len(lines) - 1
+    assert len((await export_all(table)).splitlines()) == len(lines) - 1
 
 
 async def test_a_bad_line_does_not_keep_those_beside_it_from_being_written(table: Table) -> None:
     orphan = {**SMALL["order"], "id": SMALL["order"]["id"][:-1] + "Z", "customerId": CUS[:-1] + "Z"}
     with pytest.raises(BadLines) as refusal:
-        await imported(table, content(*list(SMALL.values())[:3], orphan, SMALL["order"]))
+        await import_all(table, content(*list(SMALL.values())[:3], orphan, SMALL["order"]))
     assert [(one.line, one.field) for one in refusal.value.problems] == [(4, "customerId")]
-    assert len((await exported(table)).splitlines()) == len(SMALL)
+    assert len((await export_all(table)).splitlines()) == len(SMALL)
 
 
 async def test_orders_whose_time_in_the_bin_is_over_are_left_out(table: Table) -> None:
     gone = {**SMALL["order"], "deletedAt": "2026-01-01T00:00:00Z"}
-    tally = await imported(table, content(*list(SMALL.values())[:3], gone))
+    tally = await import_all(table, content(*list(SMALL.values())[:3], gone))
     assert (tally.expired, tally.written["order"]) == ({"order": 1}, 0)
-    assert len((await exported(table)).splitlines()) == 3
+    assert len((await export_all(table)).splitlines()) == 3
 
 
 async def test_two_imports_at_once_write_each_line_once(world: World, table: Table) -> None:
     many = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(20)]
     given = content(*list(SMALL.values())[:3], *many)
-    one, other = await asyncio.gather(imported(table, given), imported(table, given))
+    one, other = await asyncio.gather(import_all(table, given), import_all(table, given))
     assert one.written + other.written == {"customer": 1, "category": 1, "product": 1, "order": 20}
-    assert (await noted(table))["order.imported"] == 20
+    assert (await activity_counts(table))["order.imported"] == 20
 
 
 @pytest.mark.one_engine
 async def test_a_few_hundred_orders_come_back_in_equal_bytes(engine_url: str, issuer: LocalIssuer) -> None:
     world = World.over(engine_url, "bulk-of-hundreds", issuer)
     await load_demo(world.tables, lambda _: None)
-    given = await exported(world.table(parse_tenant_id("acme"), writes=False))
+    given = await export_all(world.table(parse_tenant_id("acme"), writes=False))
     other = world.table(await world.new_tenant())
-    assert (await imported(other, given)).written["order"] >= 200
-    assert await exported(other) == given
+    assert (await import_all(other, given)).written["order"] >= 200
+    assert await export_all(other) == given
     world.close()

@@ -15,7 +15,7 @@ from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.table import Table
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId
-from tests.data.full_tenant import SMALL, Trade, content, exported, imported, kept, noted
+from tests.data.full_tenant import SMALL, FullTenant, activity_counts, content, export_all, import_all, stored_items
 from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
@@ -49,10 +49,10 @@ async def dies(importer: Importer, given: bytes) -> bool:
 
 async def same(world: World, *tenants: TenantId) -> None:
     world.gate.faults = ()
-    first, *others = kept(world, *tenants)
+    first, *others = stored_items(world, *tenants)
     assert first
     assert all(other == first for other in others)
-    notes = [await noted(world.table(tenant)) for tenant in tenants]
+    notes = [await activity_counts(world.table(tenant)) for tenant in tenants]
     assert all(note == notes[0] for note in notes)
 
 
@@ -60,7 +60,7 @@ async def same(world: World, *tenants: TenantId) -> None:
 async def test_an_import_that_dies_at_any_write_is_completed_by_the_next(
     world: World, tenant: TenantId, kind: Kind
 ) -> None:
-    await imported(world.table(tenant), LINES)
+    await import_all(world.table(tenant), LINES)
     tenants = [await world.new_tenant() for _ in range(WRITES)]
     for nth, struck in enumerate(tenants, start=1):
         world.gate.faults = [Fault(kind=kind, operation="TransactWriteItems", nth=nth)]
@@ -80,9 +80,9 @@ async def test_an_import_that_dies_again_and_again_loses_nothing_and_does_nothin
 ) -> None:
     """Of every write the answer is lost, and with it the process."""
     source, struck = await world.new_tenant(), await world.new_tenant()
-    await Trade.on(world.table(source)).everything()
-    given, deaths = await exported(world.table(source)), 0
-    await imported(world.table(tenant), given)
+    await FullTenant.on(world.table(source)).fill()
+    given, deaths = await export_all(world.table(source)), 0
+    await import_all(world.table(tenant), given)
     world.gate.faults = [Fault(kind="lost_response", operation="TransactWriteItems", nth=1)]
     while await dies(hasty(world.table(struck)), given):
         deaths += 1
@@ -97,7 +97,7 @@ async def test_an_import_struck_at_every_other_call_goes_on_by_itself(
     world: World, tenant: TenantId, kind: Kind
 ) -> None:
     struck = await world.new_tenant()
-    await imported(world.table(tenant), LINES)
+    await import_all(world.table(tenant), LINES)
     world.gate.faults = [Fault(kind=kind, every=2)]
-    await imported(world.table(struck), LINES)
+    await import_all(world.table(struck), LINES)
     await same(world, struck, tenant)

@@ -29,17 +29,17 @@ from keyfence.store.table import Table
 from keyfence.store.writes import put
 from keyfence_iam.tenant import TenantId
 from tests.data.bulk_lines import changed
-from tests.data.full_tenant import SMALL, Trade, content, exported, imported
+from tests.data.full_tenant import SMALL, FullTenant, content, export_all, import_all
 from tests.stack import World
 
 MANY = [{**SMALL["order"], "id": f"{SMALL['order']['id'][:-2]}{at:02}"} for at in range(12)]
-Meanwhile = Callable[[Trade], Awaitable[object]]
+Meanwhile = Callable[[FullTenant], Awaitable[object]]
 
 
 @pytest.fixture
 async def table(world: World, tenant: TenantId) -> Table:
     table = world.table(tenant)
-    await imported(table, content(*list(SMALL.values())[:3], *MANY))
+    await import_all(table, content(*list(SMALL.values())[:3], *MANY))
     return table
 
 
@@ -49,7 +49,7 @@ async def lines(table: Table, after: int, meanwhile: Meanwhile) -> list[Line]:
     async for line in Exporter(table, load_domains().record_kinds).lines():
         read.append(line)
         if len(read) == after:
-            await meanwhile(Trade.on(table))
+            await meanwhile(FullTenant.on(table))
     return read
 
 
@@ -57,7 +57,7 @@ def names(read: list[Line]) -> list[str]:
     return [str(line.get("id", line.get("path"))) for line in read]
 
 
-async def a_new_trade(trade: Trade) -> None:
+async def a_new_trade(trade: FullTenant) -> None:
     await CategoryRepository(trade.table).create(["new"])
     await CategoryRepository(trade.table).create(["new", "newer"])
     ware = await ProductRepository(trade.table, "clerk").create(
@@ -73,21 +73,21 @@ async def test_what_comes_meanwhile_comes_after_what_it_needs(world: World, tabl
     assert len(names(read)) == len(set(names(read)))
     assert {line["id"] for line in MANY} <= set(names(read))
     other = world.table(await world.new_tenant())
-    await imported(other, b"".join(map(encoded, read)))
-    assert sorted(names([orjson.loads(line) for line in (await exported(other)).splitlines()])) == sorted(names(read))
+    await import_all(other, b"".join(map(encoded, read)))
+    assert sorted(names([orjson.loads(line) for line in (await export_all(other)).splitlines()])) == sorted(names(read))
 
 
-async def restored(trade: Trade) -> None:
+async def restored(trade: FullTenant) -> None:
     for order in [order async for order in trade.table.iterate_shards(deleted_orders)]:
         await RecycleBin(trade.orders).restore(order.id)
 
 
-async def deleted(trade: Trade) -> None:
+async def deleted(trade: FullTenant) -> None:
     for line in MANY[6:]:
         await RecycleBin(trade.orders).delete(order_id(line["id"]))
 
 
-async def both(trade: Trade) -> None:
+async def both(trade: FullTenant) -> None:
     await restored(trade)
     await deleted(trade)
 
@@ -98,7 +98,7 @@ async def test_what_is_deleted_or_restored_meanwhile_is_there_once(
 ) -> None:
     monkeypatch.setattr(record_kind, "LOAD_BATCH", 2)
     for line in MANY[:3]:
-        await RecycleBin(Trade.on(table).orders).delete(order_id(line["id"]))
+        await RecycleBin(FullTenant.on(table).orders).delete(order_id(line["id"]))
     read = await lines(table, after, both)
     assert sorted(names(read[3:])) == sorted(line["id"] for line in MANY)
 
@@ -111,32 +111,32 @@ async def test_a_product_that_is_revised_while_it_is_read_is_as_it_was(
     async def revising(products: ProductRepository, ids: Sequence[OfferedId]) -> list[Product | None]:
         found = await find_many(products, ids)
         for id in ids:
-            await ProductRepository(Trade.on(table).table, "clerk").revise(id, price=Decimal(9))
+            await ProductRepository(FullTenant.on(table).table, "clerk").revise(id, price=Decimal(9))
         return found
 
     monkeypatch.setattr(ProductRepository, "find_many", revising)
-    read = await exported(table)
+    read = await export_all(table)
     monkeypatch.undo()
-    await imported(world.table(await world.new_tenant()), read)
+    await import_all(world.table(await world.new_tenant()), read)
 
 
 async def test_an_order_that_moves_on_while_it_is_read_is_as_it_was(
     world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = world.table(tenant)
-    await imported(
+    await import_all(
         table, content(*list(SMALL.values())[:3], changed("order", events=None, version=None, status="PENDING"))
     )
     items_of = OrderDetails.items_of
 
     async def moving(parts: OrderDetails, orders: Sequence[OrderRow]) -> list[list[LineItem]]:
-        await Trade.on(table).orders.transition(orders[0].id, OrderStatus.CONFIRMED)
+        await FullTenant.on(table).orders.transition(orders[0].id, OrderStatus.CONFIRMED)
         return await items_of(parts, orders)
 
     monkeypatch.setattr(OrderDetails, "items_of", moving)
-    read = await exported(table)
+    read = await export_all(table)
     monkeypatch.undo()
-    await imported(world.table(await world.new_tenant()), read)
+    await import_all(world.table(await world.new_tenant()), read)
     assert [line.get("status") for line in map(orjson.loads, read.splitlines())][-1] == "PENDING"
 
 
@@ -147,4 +147,4 @@ async def test_while_a_category_is_moved_there_is_no_export(table: Table) -> Non
         await lines(table, 3, lambda trade: trade.table.write(put(moves, replace(move, finished_at=now))))
     await table.write(put(moves, move))
     with pytest.raises(Conflict, match="is being moved"):
-        await exported(table)
+        await export_all(table)

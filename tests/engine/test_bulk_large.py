@@ -14,7 +14,7 @@ from keyfence.errors import Internal
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.tenant import TenantId
 from tests.data.bulk_lines import AT, HISTORY, PRD, changed, event, record
-from tests.data.full_tenant import SMALL, content, exported, imported
+from tests.data.full_tenant import SMALL, content, export_all, import_all
 from tests.engine.test_bulk_faults import hasty
 from tests.stack import World
 
@@ -42,28 +42,28 @@ BEFORE = [SMALL["customer"], SMALL["category"], *wares()]
 
 async def test_what_does_not_fit_into_a_transaction_comes_back_whole(world: World, tenant: TenantId) -> None:
     table, other = world.table(tenant), world.table(await world.new_tenant())
-    await imported(table, content(*BEFORE, order()))
-    out = await exported(table)
+    await import_all(table, content(*BEFORE, order()))
+    out = await export_all(table)
     assert orjson.loads(out.splitlines()[-1]) == bulk.RECORDS.to_line(record(order()))
     assert len(await SalesRepository(table).top("2026-11", first=100)) == 90
-    await imported(other, out)
-    assert await exported(other) == out
+    await import_all(other, out)
+    assert await export_all(other) == out
 
 
 async def test_an_order_that_was_half_written_is_not_there_until_the_next_import(
     world: World, tenant: TenantId
 ) -> None:
     table, id = world.table(tenant), order_id(order()["id"])
-    await imported(table, content(*BEFORE))
+    await import_all(table, content(*BEFORE))
     world.gate.faults = [Fault(kind="error", operation="TransactWriteItems", key_prefix=f"TENANT#{tenant}#CUST#")]
     with pytest.raises(Internal):
         await hasty(table).run(BytesIO(content(order())))
     world.gate.faults = ()
     assert await OrderDetails(table).history(id), "its parts are there"
     assert await OrderRepository(table, "somebody").find_with_items(id) is None
-    assert len((await exported(table)).splitlines()) == len(BEFORE)
+    assert len((await export_all(table)).splitlines()) == len(BEFORE)
     with pytest.raises(BadLines, match="parts of it are there, and they differ"):
-        await imported(table, content(order(note="another")))
-    await imported(table, content(order()))
+        await import_all(table, content(order(note="another")))
+    await import_all(table, content(order()))
     assert len(await OrderDetails(table).history(id)) == 252
     assert {one.total for one in await SalesRepository(table).top("2026-11", first=100)} == {3}

@@ -16,16 +16,16 @@ from keyfence.errors import BadInput, Conflict, KeyfenceError, NotFound
 from keyfence.store.key_template import KeyPath
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.data.category_tree import AUDIO, TREE, Orchard, moves
-from tests.failures.stopping_client import Lagging, Stopped, Stopping, through
+from tests.data.category_tree import AUDIO, TREE, CategoryTree, moves
+from tests.failures.stopping_client import StaleIndexClient, Stopped, StoppingClient, through
 from tests.stack import World
 
 SOUND = ("video", "sound")
 
 
 @pytest.fixture
-async def orchard(world: World, tenant: TenantId) -> Orchard:
-    return await Orchard.grown(world.table(tenant))
+async def category_tree(world: World, tenant: TenantId) -> CategoryTree:
+    return await CategoryTree.create(world.table(tenant))
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letters(
-    orchard: Orchard, world: World
+    category_tree: CategoryTree, world: World
 ) -> None:
     world.calls()
-    found = await CategoryRepository(orchard.table).under(AUDIO)
+    found = await CategoryRepository(category_tree.table).under(AUDIO)
     assert [call.operation for call in world.calls()] == ["Query"]
     assert [category.path for category in found] == [path for path in sorted(TREE) if path[0] == "audio"]
-    assert [category.path for category in await CategoryRepository(orchard.table).under()] == sorted(TREE)
-    assert await CategoryRepository(orchard.table).under(("audi",)) == []
+    assert [category.path for category in await CategoryRepository(category_tree.table).under()] == sorted(TREE)
+    assert await CategoryRepository(category_tree.table).under(("audi",)) == []
 
 
 async def test_a_tree_of_more_than_a_page_is_whole(world: World, tenant: TenantId) -> None:
@@ -52,8 +52,8 @@ async def test_a_tree_of_more_than_a_page_is_whole(world: World, tenant: TenantI
     assert len(await categories.under(["root"])) == 121
 
 
-async def test_a_category_needs_the_one_above_it_and_stands_once(orchard: Orchard) -> None:
-    categories = CategoryRepository(orchard.table)
+async def test_a_category_needs_the_one_above_it_and_stands_once(category_tree: CategoryTree) -> None:
+    categories = CategoryRepository(category_tree.table)
     with pytest.raises(BadInput) as refusal:
         await categories.create(["nowhere", "a"])
     assert refusal.value.extensions == {"field": "path"}
@@ -61,20 +61,20 @@ async def test_a_category_needs_the_one_above_it_and_stands_once(orchard: Orchar
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Category", *["Conflict"] * 4]
 
 
-async def test_a_moved_category_takes_everything_with_it(orchard: Orchard) -> None:
-    assert await moves(orchard.table).move(AUDIO, SOUND) == 4
-    assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
-    await orchard.check()
+async def test_a_moved_category_takes_everything_with_it(category_tree: CategoryTree) -> None:
+    assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
+    assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
+    await category_tree.check()
     with pytest.raises(NotFound):
-        await moves(orchard.table).move(AUDIO, SOUND)
-    assert await moves(orchard.table).move(SOUND, AUDIO) == 4
-    assert await orchard.seen() == orchard.wanted(AUDIO, AUDIO)
+        await moves(category_tree.table).move(AUDIO, SOUND)
+    assert await moves(category_tree.table).move(SOUND, AUDIO) == 4
+    assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, AUDIO)
 
 
-async def test_a_move_makes_no_revision_and_ages_no_name(orchard: Orchard) -> None:
-    await moves(orchard.table).move(("audiobooks",), ("books",))
-    (id,) = (id for id, path in orchard.planted.items() if path == ("audiobooks",))
-    products = ProductRepository(orchard.table, "visitor")
+async def test_a_move_makes_no_revision_and_ages_no_name(category_tree: CategoryTree) -> None:
+    await moves(category_tree.table).move(("audiobooks",), ("books",))
+    (id,) = (id for id, path in category_tree.products.items() if path == ("audiobooks",))
+    products = ProductRepository(category_tree.table, "visitor")
     (product,) = (await products.in_category(("books",), first=1, after=None)).items
     assert (product.id, product.revision, product.version) == (id, 1, 2)
     assert len((await products.revisions(product.id, first=10, after=None)).items) == 1
@@ -94,26 +94,26 @@ async def test_a_move_makes_no_revision_and_ages_no_name(orchard: Orchard) -> No
     ],
 )
 async def test_a_move_that_cannot_be_is_refused_and_leaves_all_as_it_was(
-    orchard: Orchard, path: KeyPath, to: KeyPath, error: type[KeyfenceError], field: str | None
+    category_tree: CategoryTree, path: KeyPath, to: KeyPath, error: type[KeyfenceError], field: str | None
 ) -> None:
     with pytest.raises(error) as refusal:
-        await moves(orchard.table).move(path, to)
+        await moves(category_tree.table).move(path, to)
     assert refusal.value.extensions.get("field") == field
-    assert await orchard.seen() == orchard.wanted(AUDIO, AUDIO)
-    await orchard.check()
+    assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, AUDIO)
+    await category_tree.check()
 
 
-async def test_what_does_not_fit_under_the_new_path_stays_where_it_was(orchard: Orchard) -> None:
+async def test_what_does_not_fit_under_the_new_path_stays_where_it_was(category_tree: CategoryTree) -> None:
     deep = ("audio", *("y" * 195 for _ in range(5)))
     for depth in range(2, len(deep) + 1):
-        await CategoryRepository(orchard.table).create(deep[:depth])
-    before = await orchard.seen()
+        await CategoryRepository(category_tree.table).create(deep[:depth])
+    before = await category_tree.listed_products()
     with pytest.raises(BadInput) as refusal:
-        await moves(orchard.table).move(AUDIO, ("x" * 200,))
+        await moves(category_tree.table).move(AUDIO, ("x" * 200,))
     assert refusal.value.extensions == {"field": "to"}
-    assert await orchard.seen() == before
-    await orchard.check()
-    assert await moves(orchard.table).move(AUDIO, SOUND) == 9
+    assert await category_tree.listed_products() == before
+    await category_tree.check()
+    assert await moves(category_tree.table).move(AUDIO, SOUND) == 9
 
 
 @pytest.mark.one_engine
@@ -121,15 +121,15 @@ async def test_what_does_not_fit_under_the_new_path_stays_where_it_was(orchard: 
 @pytest.mark.parametrize("after", tier.cases([False, True], default=[True], reason="a crash at every write"))
 async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(world: World, after: bool) -> None:
     for writes in range(100):
-        orchard = await Orchard.grown(world.table(await world.new_tenant()))
-        stopping = Stopping(orchard.table.caller.client, writes, after)
+        category_tree = await CategoryTree.create(world.table(await world.new_tenant()))
+        stopping = StoppingClient(category_tree.table.caller.client, writes, after)
         try:
-            await moves(through(orchard.table, stopping)).move(AUDIO, SOUND)
+            await moves(through(category_tree.table, stopping)).move(AUDIO, SOUND)
         except Stopped:
             with suppress(NotFound):
-                assert await moves(orchard.table).move(AUDIO, SOUND) == 4
-        assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
-        await orchard.check()
+                assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
+        assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
+        await category_tree.check()
         if stopping.writes >= 0:
             break
     assert writes > 8
@@ -139,36 +139,38 @@ async def test_a_move_that_stopped_at_any_write_is_finished_by_the_same_call(wor
 @pytest.mark.usefixtures("small_steps")
 async def test_while_a_move_is_under_way_everything_is_seen_once_and_any_other_move_finishes_it(world: World) -> None:
     for writes in (1, 4, 7, 10):
-        orchard = await Orchard.grown(world.table(await world.new_tenant()))
+        category_tree = await CategoryTree.create(world.table(await world.new_tenant()))
         with pytest.raises(Stopped):
-            await moves(through(orchard.table, Stopping(orchard.table.caller.client, writes, False))).move(AUDIO, SOUND)
-        seen = await orchard.seen()
+            await moves(
+                through(category_tree.table, StoppingClient(category_tree.table.caller.client, writes, False))
+            ).move(AUDIO, SOUND)
+        seen = await category_tree.listed_products()
         assert len(seen) == len(TREE)
         assert {_at_home(path) for path in seen} == set(TREE)
-        assert await moves(orchard.table).move(("audiobooks",), ("books",)) == 1
-        wanted = orchard.wanted(AUDIO, SOUND)
+        assert await moves(category_tree.table).move(("audiobooks",), ("books",)) == 1
+        wanted = category_tree.products_after_move(AUDIO, SOUND)
         wanted["books",] = wanted.pop(("audiobooks",))
-        assert await orchard.seen() == wanted
-        await orchard.check()
+        assert await category_tree.listed_products() == wanted
+        await category_tree.check()
 
 
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("writes", [1, 6, 9])
-async def test_nothing_can_be_put_where_a_move_is_under_way(orchard: Orchard, writes: int) -> None:
-    stopping = Stopping(orchard.table.caller.client, writes, False)
+async def test_nothing_can_be_put_where_a_move_is_under_way(category_tree: CategoryTree, writes: int) -> None:
+    stopping = StoppingClient(category_tree.table.caller.client, writes, False)
     with pytest.raises(Stopped):
-        await moves(through(orchard.table, stopping)).move(AUDIO, SOUND)
+        await moves(through(category_tree.table, stopping)).move(AUDIO, SOUND)
     for place in (AUDIO, SOUND):
         with pytest.raises(Conflict, match="being moved"):
-            await orchard.plant(place, f"new-{place}")
+            await category_tree.add_product(place, f"new-{place}")
         with pytest.raises(Conflict, match="being moved"):
-            await CategoryRepository(orchard.table).create((*place, "new"))
+            await CategoryRepository(category_tree.table).create((*place, "new"))
         with pytest.raises(Conflict):
-            await CategoryRepository(orchard.table).create(place)
-    await orchard.plant(("video",), "beside it")
-    assert await moves(orchard.table).move(AUDIO, SOUND) == 4
-    await orchard.plant(SOUND, "afterwards")
-    await orchard.check()
+            await CategoryRepository(category_tree.table).create(place)
+    await category_tree.add_product(("video",), "beside it")
+    assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
+    await category_tree.add_product(SOUND, "afterwards")
+    await category_tree.check()
 
 
 def _at_home(path: KeyPath) -> KeyPath:
@@ -176,50 +178,50 @@ def _at_home(path: KeyPath) -> KeyPath:
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_of_many_who_make_the_same_move_nobody_moves_twice(orchard: Orchard) -> None:
+async def test_of_many_who_make_the_same_move_nobody_moves_twice(category_tree: CategoryTree) -> None:
     outcomes = await asyncio.gather(
-        *(moves(orchard.table).move(AUDIO, SOUND) for _ in range(5)), return_exceptions=True
+        *(moves(category_tree.table).move(AUDIO, SOUND) for _ in range(5)), return_exceptions=True
     )
     assert 4 in outcomes
     assert {outcome for outcome in outcomes if not isinstance(outcome, NotFound)} == {4}
-    assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
-    await orchard.check()
+    assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
+    await category_tree.check()
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_who_comes_late_to_a_finished_move_takes_nothing_away(orchard: Orchard) -> None:
+async def test_who_comes_late_to_a_finished_move_takes_nothing_away(category_tree: CategoryTree) -> None:
     """A helper that stopped before its last steps goes on after others finished, and after the old path was reused."""
-    late = Stopping(orchard.table.caller.client, 9, False)
+    late = StoppingClient(category_tree.table.caller.client, 9, False)
     with pytest.raises(Stopped):
-        await moves(through(orchard.table, late)).move(AUDIO, SOUND)
-    held = await orchard.table.find(last_move)
+        await moves(through(category_tree.table, late)).move(AUDIO, SOUND)
+    held = await category_tree.table.find(last_move)
     assert held is not None
-    assert await moves(orchard.table).move(AUDIO, SOUND) == 4
-    await CategoryRepository(orchard.table).create(AUDIO)
+    assert await moves(category_tree.table).move(AUDIO, SOUND) == 4
+    await CategoryRepository(category_tree.table).create(AUDIO)
     again = move.MoveSteps(
-        orchard.table,
+        category_tree.table,
         held,
-        category_products.CategoryProducts(orchard.table).carry,
-        CategoryRepository(orchard.table).now,
+        category_products.CategoryProducts(category_tree.table).carry,
+        CategoryRepository(category_tree.table).now,
     )
     with pytest.raises((move.MoveEnded, Conflict)):
         await again.run()
-    assert AUDIO in await orchard.seen()
-    await orchard.check()
+    assert AUDIO in await category_tree.listed_products()
+    await category_tree.check()
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_what_is_added_during_a_move_is_refused_or_carried_along(orchard: Orchard) -> None:
-    categories = CategoryRepository(orchard.table)
+async def test_what_is_added_during_a_move_is_refused_or_carried_along(category_tree: CategoryTree) -> None:
+    categories = CategoryRepository(category_tree.table)
 
     async def later(wait: float, doing: Awaitable[object]) -> object:
         await asyncio.sleep(wait)
         return await doing
 
     places: list[KeyPath] = [AUDIO, ("audio", "books"), SOUND, (*SOUND, "books"), ("video",), ("audiobooks",)]
-    added = [orchard.plant(place, f"new-{number}-{place}") for number in range(4) for place in places]
+    added = [category_tree.add_product(place, f"new-{number}-{place}") for number in range(4) for place in places]
     grown = [categories.create((*place, f"new-{number}")) for number in range(4) for place in places]
-    moving = moves(orchard.table).move(AUDIO, SOUND)
+    moving = moves(category_tree.table).move(AUDIO, SOUND)
     outcomes = await asyncio.gather(
         moving,
         *(later(0.01 * number, doing) for number, doing in enumerate([*added, *grown])),
@@ -230,33 +232,35 @@ async def test_what_is_added_during_a_move_is_refused_or_carried_along(orchard: 
         one for one in outcomes[1:] if isinstance(one, Exception) and not isinstance(one, Conflict | BadInput)
     ]
     assert unexpected == []
-    await orchard.check()
+    await category_tree.check()
     shown = {category.path for category in await categories.under()}
     made = [one.path for one in outcomes if isinstance(one, Category)]
     assert all(path in shown or (SOUND + path[1:]) in shown for path in made)
     assert outcomes[0] == 4 + sum(path[0] == "audio" for path in made)
 
 
-async def test_a_product_that_the_index_does_not_show_yet_is_waited_for(orchard: Orchard) -> None:
-    lagging = Lagging(orchard.table.caller.client, "GSI3", 5)
-    assert await moves(through(orchard.table, lagging)).move(AUDIO, SOUND) == 4
+async def test_a_product_that_the_index_does_not_show_yet_is_waited_for(category_tree: CategoryTree) -> None:
+    lagging = StaleIndexClient(category_tree.table.caller.client, "GSI3", 5)
+    assert await moves(through(category_tree.table, lagging)).move(AUDIO, SOUND) == 4
     assert lagging.queries == 0
-    assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
-    await orchard.check()
+    assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
+    await category_tree.check()
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_products_that_are_revised_meanwhile_keep_their_revision_and_their_place(orchard: Orchard) -> None:
-    products = ProductRepository(orchard.table, "clerk")
-    ids = list(orchard.planted)
+async def test_products_that_are_revised_meanwhile_keep_their_revision_and_their_place(
+    category_tree: CategoryTree,
+) -> None:
+    products = ProductRepository(category_tree.table, "clerk")
+    ids = list(category_tree.products)
     revised = (products.revise(id, name=f"N{number}") for number in range(3) for id in ids)
-    await asyncio.gather(moves(orchard.table).move(AUDIO, SOUND), *revised)
-    assert await orchard.seen() == orchard.wanted(AUDIO, SOUND)
-    await orchard.check()
+    await asyncio.gather(moves(category_tree.table).move(AUDIO, SOUND), *revised)
+    assert await category_tree.listed_products() == category_tree.products_after_move(AUDIO, SOUND)
+    await category_tree.check()
     assert {product.revision for product in await products.find_many(ids) if product} == {4}
 
 
-async def test_neighbours_have_trees_of_their_own(world: World, orchard: Orchard) -> None:
+async def test_neighbours_have_trees_of_their_own(world: World, category_tree: CategoryTree) -> None:
     other = world.table(await world.new_tenant())
     assert await CategoryRepository(other).under() == []
     with pytest.raises(NotFound):

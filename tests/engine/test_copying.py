@@ -13,7 +13,7 @@ from keyfence.store.dynamodb.client import Answer, DynamoDb
 from keyfence.tenancy.tenant import Placement
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
-from tests.engine.offboarding_run import left, migrator, of, put, through
+from tests.engine.offboarding_run import all_items, items_of, migrator, put_items, with_client
 from tests.engine.rekey_run import right_items
 from tests.stack import Recorder, World
 
@@ -31,7 +31,7 @@ class Rival:
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         if operation == "TransactWriteItems" and self.item:
-            put(self.world, [self.item])
+            put_items(self.world, [self.item])
             self.item = None
         return await self.client.call(operation, parameters, credentials)
 
@@ -42,14 +42,14 @@ class Rival:
 def copying(world: World, tenant: TenantId) -> Iterator[tuple[MigratorAccess, Recorder, CopyPass]]:
     with migrator(world) as by:
         recorder = Recorder(by.tables.client)
-        with_recorder = through(by, recorder)
+        with_recorder = with_client(by, recorder)
         source, target = (by.table_of(tenant, one) for one in (Placement.POOL, Placement.SILO))
         yield by, recorder, CopyPass(table=with_recorder.at_both(tenant), source=source, target=target)
 
 
 def own(world: World, tenant: TenantId) -> list[Any]:
     pages = world.engine_client().get_paginator("scan").paginate(TableName=f"{world.settings.table}-silo-{tenant}")
-    return of([item for page in pages for item in page["Items"]], tenant)
+    return items_of([item for page in pages for item in page["Items"]], tenant)
 
 
 async def test_many_go_in_one_transaction_and_large_ones_in_several(world: World, tenant: TenantId) -> None:
@@ -58,24 +58,24 @@ async def test_many_go_in_one_transaction_and_large_ones_in_several(world: World
     with copying(world, tenant) as (by, recorder, copies):
         await by.silos.create(tenant)
         for given, transactions in ((items, 2), (large, 2)):
-            put(world, given)
+            put_items(world, given)
             recorder.calls.clear()
             assert (await copies.copy(given)).changed == len(given)
             assert [call.operation for call in recorder.calls].count("TransactWriteItems") == transactions
             assert (await copies.copy(given)).changed == 0
-    assert own(world, tenant) == of(left(world), tenant)
+    assert own(world, tenant) == items_of(all_items(world), tenant)
 
 
 async def test_what_changes_meanwhile_is_copied_as_it_is_then_and_the_others_with_it(
     world: World, tenant: TenantId
 ) -> None:
     items = right_items(tenant, COUNT)
-    put(world, items)
+    put_items(world, items)
     changed = items[3] | {"name": {"S": "newer"}, "version": {"N": "2"}}
     with copying(world, tenant) as (by, recorder, copies):
         await by.silos.create(tenant)
         caller = replace(copies.table.caller, client=Rival(recorder, world, changed))
         disturbed = replace(copies, table=replace(copies.table, caller=caller))
         assert (await disturbed.copy(items)).changed == COUNT
-    assert own(world, tenant) == of(left(world), tenant)
+    assert own(world, tenant) == items_of(all_items(world), tenant)
     assert changed in own(world, tenant)

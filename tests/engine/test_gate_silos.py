@@ -52,7 +52,7 @@ def changes(client: Any, table: str) -> dict[str, Callable[[], Any]]:
 
 
 def test_a_silo_is_the_table_that_the_definition_says_and_is_gone_when_removed(beside: Silos) -> None:
-    made = beside.making(f"{beside.pool}-silo-passing")
+    made = beside.admin(f"{beside.pool}-silo-passing")
     assert made.create()
     assert not made.create(), "to do it again changes nothing"
     assert made.differences() == []
@@ -61,7 +61,7 @@ def test_a_silo_is_the_table_that_the_definition_says_and_is_gone_when_removed(b
 
 
 def test_the_migrator_neither_changes_nor_removes_the_pool_nor_a_table_besides(beside: Silos, world: World) -> None:
-    client, engine = beside.making(beside.pool).client, world.engine_client()
+    client, engine = beside.admin(beside.pool).client, world.engine_client()
     before = engine.describe_table(TableName=beside.pool)["Table"]
     for table in (beside.pool, f"{beside.pool}-silo", f"{beside.pool}-silos-x", f"x{beside.pool}-silo-x"):
         assert {name: code(act) for name, act in changes(client, table).items()} == dict.fromkeys(
@@ -74,7 +74,7 @@ def test_the_migrator_neither_changes_nor_removes_the_pool_nor_a_table_besides(b
 @pytest.mark.parametrize("role", ROLES)
 def test_nobody_else_makes_changes_or_removes_a_silo(beside: Silos, role: str) -> None:
     silo = beside.of(TENANT)
-    client = beside.making(silo, role).client
+    client = beside.admin(silo, role).client
     assert {code(act) for act in changes(client, silo).values()} == {"AccessDeniedException"}
     assert code(lambda: client.scan(TableName=silo)) == "AccessDeniedException"
 
@@ -140,7 +140,7 @@ async def test_a_silo_that_goes_behind_the_gates_back_does_not_lift_the_limits_o
     beside: Silos, world: World, limits: PartitionLimits
 ) -> None:
     gone, item = TenantId("gone"), key(TENANT, "still-limited")
-    beside.making(beside.of(gone)).create()
+    beside.admin(beside.of(gone)).create()
     pool = await beside.client(TableAccess.POOL)
     pool.put_item(TableName=beside.pool, Item=item)
     world.gate.limits = None

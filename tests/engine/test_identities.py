@@ -19,7 +19,7 @@ from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import TenantId, parse_tenant_id
-from tests.fakes.tenant_identity_provider import Provider
+from tests.fakes.tenant_identity_provider import TenantIdentityProvider
 from tests.stack import World
 
 _numbers = itertools.count(1)
@@ -45,9 +45,11 @@ def found(world: World) -> Identities:
     return Identities(world.tables.for_control_plane(writes=False))
 
 
-async def claimed(world: World, id: str | None = None, issuer: str | None = None) -> tuple[TenantId, Provider]:
+async def claimed(
+    world: World, id: str | None = None, issuer: str | None = None
+) -> tuple[TenantId, TenantIdentityProvider]:
     name = parse_tenant_id(id or f"owner-{next(_numbers)}")
-    provider = Provider(issuer=issuer or f"https://id.example/{name}")
+    provider = TenantIdentityProvider(issuer=issuer or f"https://id.example/{name}")
     now = datetime.now(UTC)
     tenant = Tenant(
         id=name,
@@ -97,7 +99,7 @@ async def test_one_reads_an_identity_with_one_call(world: World) -> None:
 
 async def test_other_keys_replace_the_first_ones_and_leave_an_event(world: World) -> None:
     id, provider = await claimed(world)
-    before, new = await kept(world, provider.issuer), Provider(issuer=provider.issuer)
+    before, new = await kept(world, provider.issuer), TenantIdentityProvider(issuer=provider.issuer)
     heard: list[Tenant] = []
     tenant = await IssuerKeyRotation(register_of(world), heard.append)(id, new.jwks(), None)
     after = await kept(world, provider.issuer)
@@ -129,7 +131,7 @@ async def test_the_same_keys_again_are_no_change(world: World) -> None:
 
 async def test_rotations_at_once_all_happen_one_after_the_other(world: World) -> None:
     id, provider = await claimed(world)
-    new = [Provider(issuer=provider.issuer) for _ in range(5)]
+    new = [TenantIdentityProvider(issuer=provider.issuer) for _ in range(5)]
     await asyncio.gather(*(IssuerKeyRotation(register_of(world))(id, one.jwks(), None) for one in new))
     last = await kept(world, provider.issuer)
     assert last.version == 6

@@ -21,9 +21,9 @@ from keyfence.store.writes import update_model
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.offboarding_run import OPERATOR, Mortal, Time, clear, migrator, put, through
+from tests.engine.offboarding_run import OPERATOR, CrashingProcess, Time, delete_items, migrator, put_items, with_client
 from tests.engine.rekey_run import fill_unkeyed, means, rekeyed, right_items, user, users_of, without_keys
-from tests.failures.crashing_client import Died
+from tests.failures.crashing_client import Crash
 from tests.fakes.shard_maps import even_shards
 from tests.stack import World
 
@@ -72,9 +72,9 @@ async def test_what_is_not_understood_is_counted_and_left_alone(
         {**three, "PK": {"S": three["PK"]["S"] + "-elsewhere"}},
         {name: value for name, value in four.items() if name != "type"},
     ]
-    put(world, [*strange, fine])
+    put_items(world, [*strange, fine])
     (nobodys,) = without_keys(right_items(TenantId(f"{tenant}-gone"), 1))
-    put(world, [nobodys])
+    put_items(world, [nobodys])
     ended = await rekeyed(by, means(by, Time()), None)
     assert ended.counts == {"unknown": 2, "unreadable": 2, "ownerless": 1}
     kept = [item for item in users_of(world, tenant) if "GSI1PK" not in item]
@@ -96,7 +96,7 @@ async def test_an_item_stays_in_its_slot_and_a_new_key_goes_where_new_items_go(
 ) -> None:
     eight = even_shards({"users": 8})
     right, old = right_items(tenant, 20, eight), right_items(tenant, 20)
-    put(world, [*old[:10], *without_keys(right[10:])])
+    put_items(world, [*old[:10], *without_keys(right[10:])])
 
     async def home(asked: TenantId) -> Any:
         found = await by.rekeying.home(asked)
@@ -116,7 +116,7 @@ async def test_a_key_is_made_by_what_is_known_when_it_is_written_not_when_its_pa
 ) -> None:
     eight, asked = even_shards({"users": 8}), 0
     right = right_items(tenant, COUNT, eight)
-    put(world, without_keys(right))
+    put_items(world, without_keys(right))
 
     async def home(whose: TenantId) -> Any:
         nonlocal asked
@@ -138,14 +138,14 @@ async def test_keys_that_should_not_be_there_are_taken_away_and_wrong_ones_put_r
     gone = users.to_item(replace(user(9), deleted_at=user(9).created_at), by.tenant(tenant).fence, ShardMap())
     left_over = {**gone, **{name: alive[name] for name in ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")}}
     unread = {**outside, "GSI2PK": {"S": outside["GSI2PK"]["S"][:-2] + "7f"}}
-    put(world, [alive, {**wrong, "GSI1SK": {"S": "USERS"}, "GSI3PK": wrong["PK"]}, unread, left_over])
+    put_items(world, [alive, {**wrong, "GSI1SK": {"S": "USERS"}, "GSI3PK": wrong["PK"]}, unread, left_over])
     ended = await rekeyed(by, means(by, Time()), tenant)
     assert (ended.items_copied, users_of(world, tenant)) == (3, [alive, wrong, outside, gone])
 
 
 async def test_no_key_outside_the_fence_is_written(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     (item,) = right_items(tenant, 1)
-    put(world, [item])
+    put_items(world, [item])
     for keys in ({"GSI1PK": "TENANT#other#X"}, {"GSI2PK": f"TENANT#{tenant}x#USERS#00"}):
         with pytest.raises(Forbidden):
             await update_index_keys(by.tenant(tenant), item, keys)
@@ -181,9 +181,9 @@ class Meddling:
 @pytest.mark.one_engine
 async def test_writers_meanwhile_lose_nothing(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, COUNT)
-    given = means(through(by, Meddling(by.tables.client, world, tenant)), Time(), page=10)
+    given = means(with_client(by, Meddling(by.tables.client, world, tenant)), Time(), page=10)
     made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
-    meddled = through(by, Meddling(by.tables.client, world, tenant))
+    meddled = with_client(by, Meddling(by.tables.client, world, tenant))
     ended = await run_job(given, made.id, meddled.rekeying)
     fence = by.tenant(tenant).fence
     expected = [
@@ -207,7 +207,7 @@ class Deleting(Meddling):
 @pytest.mark.one_engine
 async def test_one_who_is_deleted_meanwhile_gets_no_keys(world: World, by: MigratorAccess, tenant: TenantId) -> None:
     fill_unkeyed(world, tenant, 5)
-    given, meddled = means(by, Time()), through(by, Deleting(by.tables.client, world, tenant))
+    given, meddled = means(by, Time()), with_client(by, Deleting(by.tables.client, world, tenant))
     made = await given.records.add(new_rekey_job(tenant, by.tables.entities, by=OPERATOR))
     ended = await run_job(given, made.id, meddled.rekeying)
     assert (ended.round, ended.items_copied) == (1, 0)
@@ -221,24 +221,24 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(world: World, by: Mi
     for at in range(0, 1_000, tier.size(default=9, full=3)):
         tenant, time = await world.new_tenant(f"torn-{at}"), Time()
         right = fill_unkeyed(world, tenant, 9)
-        mortal = Mortal(by.tables.client, at)
-        torn = through(by, mortal)
+        process = CrashingProcess(by.tables.client, at)
+        torn = with_client(by, process)
         healthy = means(by, time, page=500)
         made = await healthy.records.add(
             new_rekey_job(tenant, by.tables.entities, by=OPERATOR, segments=2, now=time.now)
         )
-        with suppress(Died):
-            await run_job(means(torn, time, page=500, seam=mortal.place), made.id, torn.rekeying)
-        if mortal.dead:
-            places.add(mortal.places[-1])
+        with suppress(Crash):
+            await run_job(means(torn, time, page=500, seam=process.place), made.id, torn.rekeying)
+        if process.crashed:
+            places.add(process.places[-1])
             await time.sleep(61)
         ended = await run_job(healthy, made.id, by.rekeying)
         assert users_of(world, tenant) == right
         assert (ended.phase, ended.worker, ended.round) == ("FINISHED", None, 1)
-        if not mortal.dead:
+        if not process.crashed:
             assert ended.items_copied == 9
             break
-        clear(world)
+        delete_items(world)
     assert {"asking UpdateItem", "answered UpdateItem"} & places
     assert any(place.startswith(("before", "stepped", "kept")) for place in places)
 

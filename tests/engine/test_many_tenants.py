@@ -15,7 +15,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import Tenant, TenantStatus
 from keyfence_iam.tenant import parse_tenant_id
 from tests import tier
-from tests.data.operator_requests import Newcomer
+from tests.data.operator_requests import TenantApplicant
 from tests.stack import Session, World
 
 MANY = tier.size(default=50, full=1_000)
@@ -35,10 +35,10 @@ def hurried(world: World) -> Iterator[World]:
     connections.close()
 
 
-async def in_turn(work: Callable[[Newcomer], Awaitable[None]], newcomers: list[Newcomer]) -> None:
+async def in_turn(work: Callable[[TenantApplicant], Awaitable[None]], newcomers: list[TenantApplicant]) -> None:
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def one(newcomer: Newcomer) -> None:
+    async def one(newcomer: TenantApplicant) -> None:
         async with turns:
             await work(newcomer)
 
@@ -58,13 +58,13 @@ async def listed(operator: Session, first: int, **arguments: Any) -> list[dict[s
 
 @pytest.mark.one_engine
 async def test_many_tenants_come_are_listed_and_log_in(hurried: World) -> None:
-    crowd = [Newcomer.called(f"crowd-{number}") for number in range(MANY)]
+    crowd = [TenantApplicant.named(f"crowd-{number}") for number in range(MANY)]
     owners: dict[str, str] = {}
 
-    async def come(newcomer: Newcomer) -> None:
-        owners[newcomer.id] = (await newcomer.onboarded(hurried))["owner"]["id"]
+    async def come(newcomer: TenantApplicant) -> None:
+        owners[newcomer.id] = (await newcomer.onboard(hurried))["owner"]["id"]
 
-    async def log_in(newcomer: Newcomer) -> None:
+    async def log_in(newcomer: TenantApplicant) -> None:
         seen = (await newcomer.session(hurried, user=owners[newcomer.id]).ask(VIEWER))["viewer"]
         assert seen == {"tenant": {"id": newcomer.id}, "user": {"email": f"owner@{newcomer.id}.example"}}
 

@@ -21,7 +21,7 @@ from keyfence.store.dynamodb.flow_control import Pacer
 from keyfence.store.keys import Fence
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.offboarding_run import OPERATOR, Time, fill, left, migrator, of, put
+from tests.engine.offboarding_run import OPERATOR, Time, all_items, fill, items_of, migrator, put_items
 from tests.engine.rekey_run import means, right_items
 from tests.stack import World
 
@@ -69,7 +69,7 @@ async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours
     fill(world, tenant, COUNT)
     fill(world, neighbour, 5)
     (stray,) = right_items(neighbour, 1)
-    put(world, [{**stray, "GSI1PK": {"S": f"TENANT#{tenant}#EMAIL#a"}}])
+    put_items(world, [{**stray, "GSI1PK": {"S": f"TENANT#{tenant}#EMAIL#a"}}])
     seen = Seen()
 
     async def program(run: JobRun) -> None:
@@ -80,7 +80,7 @@ async def test_every_item_of_the_tenant_is_given_once_and_none_of_the_neighbours
         assert again == done, "what was done is known, and not done again"
 
     ended = await run_job(given, (await begun(given, tenant)).id, program)
-    assert seen.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in of(left(world), tenant))
+    assert seen.keys == Counter((item["PK"]["S"], item["SK"]["S"]) for item in items_of(all_items(world), tenant))
     assert (ended.phase, ended.items_copied, ended.items_total, ended.worker) == ("FINISHED", COUNT, COUNT, None)
     assert await given.records.get(ended.id) == ended
 
@@ -140,7 +140,7 @@ async def test_a_segment_that_fails_loses_nothing_of_the_others(
     world: World, given: JobResources, tenant: TenantId
 ) -> None:
     fill(world, tenant, COUNT)
-    seen, bad = Seen(), {of(left(world), tenant)[7]["PK"]["S"]}
+    seen, bad = Seen(), {items_of(all_items(world), tenant)[7]["PK"]["S"]}
 
     async def step(items: Sequence[Item]) -> PassResult:
         if any(item["PK"]["S"] in bad for item in items):

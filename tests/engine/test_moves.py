@@ -19,34 +19,36 @@ from keyfence.tenancy.cache import location_of
 from keyfence.tenancy.tenant import MovePhase, Placement
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.move_run import Mover, moving_in, places, populated, without_waiting
+from tests.engine.move_run import MoveRun, moving_in, places, populated, without_waiting
 from tests.engine.reshard_run import SETTLE
-from tests.failures.crashing_client import Died
+from tests.failures.crashing_client import Crash
 from tests.stack import World
 
 
 @pytest.fixture
-def mover(world: World) -> Iterator[Mover]:
+def mover(world: World) -> Iterator[MoveRun]:
     with moving_in(world) as made:
         yield made
 
 
-async def emails(world: World, mover: Mover, tenant: TenantId) -> list[str]:
+async def emails(world: World, mover: MoveRun, tenant: TenantId) -> list[str]:
     table = world.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
     return [user.email for user in (await UserRepository(table).newest(first=100, after=None)).items]
 
 
-async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_stay(world: World, mover: Mover) -> None:
+async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_stay(
+    world: World, mover: MoveRun
+) -> None:
     tenant, neighbour = await populated(world, "moving"), await populated(world, "moving-1")
     before, others = places(world, tenant)[0], places(world, neighbour)
     listed = await emails(world, mover, tenant)
-    gone = await mover.moved(tenant, Placement.SILO)
+    gone = await mover.move(tenant, Placement.SILO)
     assert places(world, tenant) == ({}, before)
     assert (gone.phase, gone.items_copied, gone.items_total) == ("FINISHED", len(before), len(before))
     found = await mover.get(tenant)
     assert (found.placement, found.move) == (Placement.SILO, None)
     assert await emails(world, mover, tenant) == listed
-    back = await mover.moved(tenant, Placement.POOL)
+    back = await mover.move(tenant, Placement.POOL)
     assert places(world, tenant) == (before, {})
     assert back.items_copied == len(before)
     assert await emails(world, mover, tenant) == listed
@@ -63,18 +65,18 @@ async def test_a_tenant_goes_and_comes_back_with_all_it_has_and_its_neighbours_s
 
 
 @pytest.mark.one_engine
-async def test_a_cursor_taken_before_the_move_goes_on_after_it(world: World, mover: Mover) -> None:
+async def test_a_cursor_taken_before_the_move_goes_on_after_it(world: World, mover: MoveRun) -> None:
     tenant = await populated(world, "cursors")
     listed = await emails(world, mover, tenant)
     first = await UserRepository(world.table(tenant, writes=False)).newest(first=5, after=None)
-    await mover.moved(tenant, Placement.SILO)
+    await mover.move(tenant, Placement.SILO)
     table = world.tables.for_tenant(location_of(await mover.get(tenant)), writes=False)
     rest = await UserRepository(table).newest(first=50, after=first.edges[-1].cursor())
     assert [user.email for user in (*first.items, *rest.items)] == listed
 
 
 @pytest.mark.one_engine
-async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(world: World, mover: Mover) -> None:
+async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(world: World, mover: MoveRun) -> None:
     tenant = await populated(world, "stays", 1)
     with pytest.raises(Conflict, match="already"):
         await mover.begin(tenant, Placement.POOL)
@@ -92,7 +94,7 @@ async def test_what_is_there_already_is_not_moved_and_only_an_active_tenant_is(w
     ),
 )
 async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
-    world: World, mover: Mover, at: MovePhase
+    world: World, mover: MoveRun, at: MovePhase
 ) -> None:
     tenant = await populated(world, f"back-{at.lower()}")
     before = places(world, tenant)[0]
@@ -105,44 +107,44 @@ async def test_a_move_can_be_called_off_until_what_was_left_behind_is_cleared(
     assert move
     assert move.phase is at
     assert (await mover.begin(tenant, Placement.POOL)).id == made.id
-    await mover.carry_on(made)
+    await mover.run(made)
     found = await mover.get(tenant)
     assert (found.placement, found.move) == (Placement.POOL, None)
     assert places(world, tenant) == (before, {})
 
 
 @pytest.mark.one_engine
-async def test_one_that_has_arrived_is_not_called_off(world: World, mover: Mover) -> None:
+async def test_one_that_has_arrived_is_not_called_off(world: World, mover: MoveRun) -> None:
     tenant = await populated(world, "arrived")
     made = await mover.begin(tenant, Placement.SILO)
     await _torn(mover, made, "after tenant.move_clears")
     with pytest.raises(Conflict, match="has arrived"):
         await mover.begin(tenant, Placement.POOL)
-    await mover.carry_on(made)
+    await mover.run(made)
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
-async def _torn(mover: Mover, made: Job, where: str) -> None:
+async def _torn(mover: MoveRun, made: Job, where: str) -> None:
     def seam(name: str) -> None:
         if name == where:
-            raise Died
+            raise Crash
 
-    with pytest.raises(Died):
-        await mover.carry_on(made, seam=seam)
+    with pytest.raises(Crash):
+        await mover.run(made, seam=seam)
 
 
 @pytest.mark.full("a crash at every step")
 @pytest.mark.one_engine
-async def test_a_worker_may_die_at_any_seam(world: World, mover: Mover) -> None:
+async def test_a_worker_may_die_at_any_seam(world: World, mover: MoveRun) -> None:
     seams = list[str]()
     tenant = await populated(world, "torn-count")
-    await mover.carry_on(await mover.begin(tenant, Placement.SILO), seam=seams.append)
+    await mover.run(await mover.begin(tenant, Placement.SILO), seam=seams.append)
     assert len(seams) > 20
     for number, to in enumerate((Placement.SILO, Placement.POOL)):
         torn = await populated(world, f"torn-{number}")
         before = places(world, torn)[0]
         if to is Placement.POOL:
-            await mover.moved(torn, Placement.SILO)
+            await mover.move(torn, Placement.SILO)
         made, deaths, left = await mover.begin(torn, to), 0, iter(range(10_000))
         died = True
         while died:
@@ -153,18 +155,18 @@ async def test_a_worker_may_die_at_any_seam(world: World, mover: Mover) -> None:
         assert (await mover.get(torn)).move is None
 
 
-async def _dies_at(mover: Mover, made: Job, nth: int) -> bool:
+async def _dies_at(mover: MoveRun, made: Job, nth: int) -> bool:
     """At the first seam that no worker before has passed: each comes one further."""
     passed = list[str]()
 
     def seam(name: str) -> None:
         passed.append(name)
         if len(passed) > 1 + nth % 7:
-            raise Died
+            raise Crash
 
     try:
-        await mover.carry_on(made, seam=seam)
-    except Died:
+        await mover.run(made, seam=seam)
+    except Crash:
         return True
     return False
 
@@ -172,11 +174,11 @@ async def _dies_at(mover: Mover, made: Job, nth: int) -> bool:
 @pytest.mark.one_engine
 @pytest.mark.parametrize("to", Placement)
 async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_before(
-    world: World, mover: Mover, to: Placement
+    world: World, mover: MoveRun, to: Placement
 ) -> None:
     tenant = await populated(world, f"waits-{to.lower()}", 3)
     if to is Placement.POOL:
-        await mover.moved(tenant, Placement.SILO)
+        await mover.move(tenant, Placement.SILO)
     at = dict(await _timed(mover, await mover.begin(tenant, to)))
     steps = ["tenant.move_writes_both", "tenant.move_copies", "tenant.move_switched", "tenant.move_clears"]
     waited = [at[f"after {name}"] for name in steps]
@@ -185,7 +187,7 @@ async def test_nothing_is_taken_further_before_every_server_knows_of_the_step_be
 
 
 @pytest.mark.one_engine
-async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_before(world: World, mover: Mover) -> None:
+async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_before(world: World, mover: MoveRun) -> None:
     tenant = await populated(world, "waits-back", 3)
     made = await mover.begin(tenant, Placement.SILO)
     await _torn(mover, made, "after tenant.move_switched")
@@ -196,7 +198,7 @@ async def test_nothing_is_taken_back_before_every_server_knows_of_the_step_befor
     assert dict(told)["cleared"] == 3 * SETTLE
 
 
-async def _timed(mover: Mover, made: Job) -> list[tuple[str, float]]:
+async def _timed(mover: MoveRun, made: Job) -> list[tuple[str, float]]:
     """What was passed until the end, and after how many seconds of waiting."""
     slept, told = 0.0, list[tuple[str, float]]()
 
@@ -210,7 +212,7 @@ async def _timed(mover: Mover, made: Job) -> list[tuple[str, float]]:
 
 
 @pytest.mark.one_engine
-async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(world: World, mover: Mover) -> None:
+async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(world: World, mover: MoveRun) -> None:
     tenant = await populated(world, "spoilt")
     made, phases = await mover.begin(tenant, Placement.SILO), list[str]()
 
@@ -219,7 +221,7 @@ async def test_a_difference_that_nobody_told_of_sends_the_move_back_to_copying(w
         if name == "after tenant.move_compares" and phases.count(name) == 1:
             _spoil(world, tenant)
 
-    await mover.carry_on(made, seam=seam)
+    await mover.run(made, seam=seam)
     assert phases.count("after tenant.move_copies") == 2
     assert (await mover.get(tenant)).placement is Placement.SILO
     assert {one["name"]["S"] for one in places(world, tenant)[1].values() if one["SK"]["S"] == "PROFILE"} == {"A"}
@@ -234,7 +236,7 @@ def _spoil(world: World, tenant: TenantId) -> None:
 
 
 @pytest.mark.one_engine
-async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world: World, mover: Mover) -> None:
+async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world: World, mover: MoveRun) -> None:
     tenant = await populated(world, "expired", 3)
     made = await mover.begin(tenant, Placement.SILO)
     pool, client = world.settings.table, world.engine_client()
@@ -245,12 +247,12 @@ async def test_what_has_expired_in_one_table_alone_does_not_hold_up_a_move(world
             client.put_item(TableName=pool, Item=old)
             client.put_item(TableName=f"{pool}-silo-{tenant}", Item={**old, "SK": {"S": "B"}})
 
-    await mover.carry_on(made, seam=seam)
+    await mover.run(made, seam=seam)
     assert (await mover.get(tenant)).placement is Placement.SILO
 
 
 @pytest.mark.one_engine
-async def test_answers_that_differ_send_the_move_back_to_copying(world: World, mover: Mover) -> None:
+async def test_answers_that_differ_send_the_move_back_to_copying(world: World, mover: MoveRun) -> None:
     tenant = await populated(world, "differs")
     made = await mover.begin(tenant, Placement.SILO)
     told, phases = False, list[str]()
@@ -280,10 +282,12 @@ async def test_answers_that_differ_send_the_move_back_to_copying(world: World, m
 
 
 @pytest.mark.one_engine
-async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_holds(world: World, mover: Mover) -> None:
+async def test_a_server_that_does_not_know_of_the_move_is_refused_by_what_it_holds(
+    world: World, mover: MoveRun
+) -> None:
     """So the wait is what it takes: who went on by an old home would write where nobody reads."""
     tenant = await populated(world, "stale", 1)
-    await mover.moved(tenant, Placement.SILO)
+    await mover.move(tenant, Placement.SILO)
     stale = world.tables.for_tenant(TenantLocation(tenant=tenant, valid_until=0.0), writes=True)
     with pytest.raises(Exception, match="where its items are"):
         await UserRepository(stale).create(email="late@x.example", name="A", role=Role.MEMBER)

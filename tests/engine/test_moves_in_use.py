@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from keyfence.tenancy.tenant import Placement
-from tests.engine.concurrent_load import AGES, GRACE, PAGES, Bustle
+from tests.engine.concurrent_load import AGES, GRACE, PAGES, ConcurrentLoad
 from tests.engine.move_run import moving_in, places, populated
 from tests.stack import World
 
@@ -17,14 +17,14 @@ LONGEST_CALL = 1.0
 @pytest.mark.one_engine
 async def test_nothing_is_lost_repeated_or_missed_while_a_busy_tenant_moves_there_and_back(world: World) -> None:
     tenant = await populated(world, "busy", 5)
-    bustle = Bustle.over(world, tenant)
+    bustle = ConcurrentLoad.over(world, tenant)
     bustle.acknowledged = set(await bustle.final())
     bustle.numbers = itertools.count(100)
     settings = {"tenant_cache_seconds": max(AGES), "tenant_use_seconds": GRACE, "read_timeout": LONGEST_CALL}
     with moving_in(world, **settings) as mover:
         async with bustle.going_on():
             for to in (Placement.SILO, Placement.POOL):
-                await mover.moved(tenant, to, sleep=asyncio.sleep)
+                await mover.move(tenant, to, sleep=asyncio.sleep)
     assert bustle.wrong == []
     assert len(bustle.acknowledged) > 50
     assert set(bustle.walks) == set(PAGES)

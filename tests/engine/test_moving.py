@@ -27,7 +27,7 @@ from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.sts.session_spec import TableAccess as Reach
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
 from tests.data.orders import PEN, Shop
-from tests.engine.moving_tenant import Moving
+from tests.engine.moving_tenant import MovingTenant
 from tests.stack import World
 
 POOL, SILO = (None, Placement.POOL), (None, Placement.SILO)
@@ -37,8 +37,8 @@ ROUNDS = 3
 
 
 @pytest.fixture
-async def moving(world: World) -> Moving:
-    return await Moving.begun(world)
+async def moving(world: World) -> MovingTenant:
+    return await MovingTenant.begun(world)
 
 
 async def busy(table: Table, user: Any, hand: int) -> None:
@@ -62,7 +62,7 @@ async def outcome(table: Table, user: Any) -> tuple[list[int], set[str], int]:
 @pytest.mark.parametrize(
     ("one", "next_one"), [(POOL, DUAL), (DUAL, SWITCHED), (SWITCHED, SILO)], ids=["dual", "switch", "end"]
 )
-async def test_servers_that_are_a_step_apart_lose_nothing(moving: Moving, one: Any, next_one: Any) -> None:
+async def test_servers_that_are_a_step_apart_lose_nothing(moving: MovingTenant, one: Any, next_one: Any) -> None:
     pool = await moving.table(*POOL)
     user = (await UserRepository(pool).create(email="u@x.example", name="U", role=Role.OWNER)).id
     await CounterRepository(pool).add("door", COUNTED)
@@ -81,7 +81,7 @@ async def test_servers_that_are_a_step_apart_lose_nothing(moving: Moving, one: A
         assert await outcome(await moving.table(*one), user) == expected
 
 
-async def test_orders_go_through_their_states_in_both_tables(moving: Moving) -> None:
+async def test_orders_go_through_their_states_in_both_tables(moving: MovingTenant) -> None:
     shop = await Shop.opened(await moving.table(*POOL))
     early = await shop.place(key="early")
     before = moving.items(moving.pool)
@@ -99,7 +99,7 @@ async def test_orders_go_through_their_states_in_both_tables(moving: Moving) -> 
     assert await switched.lists() == await shop.lists()
 
 
-async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: Moving) -> None:
+async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: MovingTenant) -> None:
     table = await moving.table(*DUAL)
     user = await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
     group = await GroupRepository(table).create(name="G", description=None)
@@ -114,7 +114,7 @@ async def test_an_older_copy_that_a_change_does_not_fit_is_replaced(moving: Movi
     assert kept == copied
 
 
-async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_has_to_wait(moving: Moving) -> None:
+async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_has_to_wait(moving: MovingTenant) -> None:
     shop = await Shop.opened(await moving.table(*DUAL))
     await shop.place(*[RequestedLine(PEN, 1)] * 44, key="fits")
     before = moving.both()
@@ -145,7 +145,7 @@ async def refused(table: Table, *error: type[KeyfenceError]) -> None:
         await CounterRepository(once).add("door", COUNTED)
 
 
-async def test_a_write_that_the_other_table_denies_changes_nothing(moving: Moving) -> None:
+async def test_a_write_that_the_other_table_denies_changes_nothing(moving: MovingTenant) -> None:
     await CounterRepository(await moving.table(*DUAL)).add("door", COUNTED)
     before = moving.both()
     narrow = replace(moving.world.tables, credentials=PoolOnly(moving.world))
@@ -161,7 +161,7 @@ def limits(world: World) -> Iterator[PartitionLimits]:
 
 
 async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(
-    moving: Moving, limits: PartitionLimits
+    moving: MovingTenant, limits: PartitionLimits
 ) -> None:
     table = await moving.table(*DUAL)
     await CounterRepository(table).add("door", COUNTED)
@@ -176,12 +176,12 @@ async def test_a_write_that_the_other_table_is_too_busy_for_changes_nothing(
 
 
 async def test_a_write_where_there_is_no_other_table_changes_nothing(world: World) -> None:
-    lost = Moving(world, await world.new_tenant())
+    lost = MovingTenant(world, await world.new_tenant())
     await refused(await lost.table(*DUAL), Forbidden, Internal)
     assert lost.items(lost.pool) == {}
 
 
-async def test_a_cursor_of_the_pool_goes_on_in_the_silo(moving: Moving) -> None:
+async def test_a_cursor_of_the_pool_goes_on_in_the_silo(moving: MovingTenant) -> None:
     users = UserRepository(await moving.table(*POOL))
     for at in range(5):
         await users.create(email=f"{at}@x.example", name="N", role=Role.MEMBER)
@@ -192,7 +192,7 @@ async def test_a_cursor_of_the_pool_goes_on_in_the_silo(moving: Moving) -> None:
         assert [user.email[0] for user in (*first.items, *rest.items)] == ["4", "3", "2", "1", "0"]
 
 
-async def test_who_has_arrived_reaches_the_silo_alone(moving: Moving) -> None:
+async def test_who_has_arrived_reaches_the_silo_alone(moving: MovingTenant) -> None:
     table = await moving.table(*SILO)
     await UserRepository(table).create(email="u@x.example", name="U", role=Role.OWNER)
     kept, copied = moving.both()

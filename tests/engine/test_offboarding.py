@@ -35,17 +35,17 @@ from tests.engine.offboarding_run import (
     KEY,
     OPERATOR,
     Time,
+    all_items,
     begin,
     fill,
-    left,
+    items_of,
     means,
     migrator,
-    of,
     offboard,
-    put,
-    through,
+    put_items,
+    with_client,
 )
-from tests.fakes.tenant_identity_provider import Provider
+from tests.fakes.tenant_identity_provider import TenantIdentityProvider
 from tests.stack import Recorder, World
 
 ISSUER = "https://id.leaving.example"
@@ -75,12 +75,12 @@ async def test_every_item_is_in_the_export_and_none_in_the_table(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     fill(world, tenant, 60)
-    given = of(left(world), tenant)
+    given = items_of(all_items(world), tenant)
     job = await offboard(means(by, tmp_path, time, page=25), tenant)
     assert sorted_items(lines(tmp_path, job)) == orjson.loads(orjson.dumps(given, default=_base64))
     assert (job.phase, job.lines, job.purged, job.strays, job.round) == (OffboardingPhase.FINISHED, 60, 60, 0, 2)
     for index in (None, "GSI1", "GSI2", "GSI3"):
-        assert of(left(world, index), tenant) == []
+        assert items_of(all_items(world, index), tenant) == []
 
 
 async def test_pages_without_any_of_its_items_are_not_the_end(
@@ -89,7 +89,7 @@ async def test_pages_without_any_of_its_items_are_not_the_end(
     fill(world, await world.new_tenant(), 10, indexed=0)
     fill(world, tenant, 3, indexed=0)
     job = await offboard(means(by, tmp_path, time, page=2), tenant)
-    assert (job.lines, of(left(world), tenant)) == (3, [])
+    assert (job.lines, items_of(all_items(world), tenant)) == (3, [])
 
 
 def _base64(value: object) -> str:
@@ -104,10 +104,10 @@ async def test_a_neighbour_with_the_same_beginning_keeps_every_byte(
     gone, stays = await world.new_tenant(leaver), await world.new_tenant(neighbour)
     fill(world, gone, 12)
     fill(world, stays, 12)
-    before = {index: of(left(world, index), stays) for index in (None, "GSI1", "GSI2", "GSI3")}
+    before = {index: items_of(all_items(world, index), stays) for index in (None, "GSI1", "GSI2", "GSI3")}
     job = await offboard(means(by, tmp_path, time), gone)
     assert {item["PK"]["S"].split("#")[1] for item in lines(tmp_path, job)} == {leaver}
-    assert {index: of(left(world, index), stays) for index in before} == before
+    assert {index: items_of(all_items(world, index), stays) for index in before} == before
     assert len(before[None]) == 12
 
 
@@ -124,7 +124,7 @@ async def test_no_word_that_only_the_tenant_had_is_left_in_the_engine(
 
 
 def _bytes(world: World) -> bytes:
-    return repr([left(world, index) for index in (None, "GSI1", "GSI2", "GSI3")]).encode()
+    return repr([all_items(world, index) for index in (None, "GSI1", "GSI2", "GSI3")]).encode()
 
 
 async def test_confirm_has_to_be_the_id_and_nothing_happens_otherwise(
@@ -166,7 +166,7 @@ async def test_items_are_purged_as_the_tenant_and_never_with_the_migrators_own_r
 ) -> None:
     fill(world, tenant, 30)
     recorder = Recorder(by.tables.client)
-    await offboard(means(through(by, recorder), tmp_path, time), tenant)
+    await offboard(means(with_client(by, recorder), tmp_path, time), tenant)
     scans = {call.credentials for call in recorder.calls if call.operation == "Scan"}
     purges = {call.credentials for call in recorder.calls if call.operation == "BatchWriteItem"}
     assert len(scans) == len(purges) == 1
@@ -187,13 +187,13 @@ async def test_what_turns_up_meanwhile_is_exported_and_purged_too(
 
     def late(job: OffboardingState) -> None:
         if job.phase is OffboardingPhase.PURGING and job.purged + job.found == job.lines and job.round < 3:
-            put(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
+            put_items(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
     job = await offboard(means(by, tmp_path, time, tell=late), tenant)
     exported = lines(tmp_path, job)
     assert [item["PK"]["S"] for item in exported[5:]] == [f"TENANT#{tenant}#LATE#{at}" for at in (1, 2)]
     assert (job.lines, job.purged, job.round) == (7, 7, 4)
-    assert of(left(world), tenant) == []
+    assert items_of(all_items(world), tenant) == []
 
 
 async def test_a_tenant_that_is_still_written_is_not_certified(
@@ -201,7 +201,7 @@ async def test_a_tenant_that_is_still_written_is_not_certified(
 ) -> None:
     def stubborn(job: OffboardingState) -> None:
         if job.phase is OffboardingPhase.PURGING:
-            put(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
+            put_items(world, [{"PK": {"S": f"TENANT#{tenant}#LATE#{job.round}"}, "SK": {"S": "A"}}])
 
     fill(world, tenant, 1)
     with_means = means(by, tmp_path, time)
@@ -218,13 +218,13 @@ async def test_an_item_of_somebody_else_that_points_at_the_tenant_keeps_it_from_
     other = await world.new_tenant()
     keys: list[Any] = [{"PK": {"S": f"TENANT#{other}#{at}"}, "SK": {"S": "A"}} for at in range(2)]
     fill(world, tenant, 2)
-    put(world, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
+    put_items(world, [key | {"GSI2PK": {"S": f"TENANT#{tenant}#L"}, "GSI2SK": {"S": "1"}} for key in keys])
     with_means = means(by, tmp_path, time, page=1)
     for _ in range(2):
         with pytest.raises(Conflict, match="2 items of others"):
             await offboard(with_means, tenant)
-        assert of(left(world), tenant) == []
-        assert len(of(left(world), other)) == 2, "they are not this tenant's to purge"
+        assert items_of(all_items(world), tenant) == []
+        assert len(items_of(all_items(world), other)) == 2, "they are not this tenant's to purge"
     for key in keys:
         world.engine_client().delete_item(TableName=world.settings.table, Key=key)
     assert (await Worker(with_means).run(tenant)).phase is OffboardingPhase.FINISHED
@@ -255,7 +255,7 @@ async def test_what_any_index_still_shows_is_waited_for(
 ) -> None:
     fill(world, tenant, 2)
     lagging = Lagging(by.tables.client, index, {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 2)
-    job = await offboard(means(through(by, lagging), tmp_path, time), tenant)
+    job = await offboard(means(with_client(by, lagging), tmp_path, time), tenant)
     assert (job.phase, job.lines, job.round) == (OffboardingPhase.FINISHED, 2, 4)
     assert time.slept[-2:] == [LAG, LAG]
 
@@ -264,7 +264,7 @@ async def test_an_index_that_never_lets_go_keeps_it_from_being_certified(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     lagging = Lagging(by.tables.client, "GSI2", {"PK": {"S": f"TENANT#{tenant}#A"}, "SK": {"S": "B"}}, 1000)
-    given = means(through(by, lagging), tmp_path, time)
+    given = means(with_client(by, lagging), tmp_path, time)
     with pytest.raises(Conflict, match="keep coming"):
         await offboard(given, tenant)
     assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
@@ -287,15 +287,15 @@ async def test_a_key_outside_the_fence_is_never_purged(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path, tenant: TenantId
 ) -> None:
     own, other = ({"PK": {"S": f"TENANT#{one}#A"}, "SK": {"S": "B"}} for one in (tenant, f"{tenant}0"))
-    put(world, [own, other])
+    put_items(world, [own, other])
     with pytest.raises(Forbidden):
         await delete_items(by.tenant(tenant), [own, other])
     assert by.tenant(tenant).fence == Fence.for_tenant(tenant)
-    assert of(left(world), tenant) == [own]
+    assert items_of(all_items(world), tenant) == [own]
 
 
 async def test_what_is_left_of_it_is_that_it_was(world: World, by: MigratorAccess, time: Time, tmp_path: Path) -> None:
-    with_means, keys = means(by, tmp_path, time), Provider(issuer=ISSUER)
+    with_means, keys = means(by, tmp_path, time), TenantIdentityProvider(issuer=ISSUER)
     wanted = OnboardingRequest(
         id=TenantId("leaver"),
         name="Leaver",
@@ -334,7 +334,7 @@ async def test_an_issuer_that_another_tenant_claimed_since_is_not_freed(
     """A tenant of the settings' issuer has no identity item; somebody else's must not be taken for it."""
     with_means, issuer = means(by, tmp_path, time), "https://id.somebody.example"
     owner = await world.new_tenant()
-    identity = new_tenant_issuer(owner, issuer, Provider(issuer=issuer).jwks(), None, time.now())
+    identity = new_tenant_issuer(owner, issuer, TenantIdentityProvider(issuer=issuer).jwks(), None, time.now())
     await with_means.register.claim(
         replace(await with_means.register.get(tenant), id=TenantId("claimer"), issuer=issuer), identity, {}
     )
@@ -474,7 +474,7 @@ async def test_a_disk_that_damages_everything_is_not_tried_for_ever(
     with pytest.raises(ExportDamaged):
         await offboard(means(by, tmp_path, time, seam=damage), tenant)
     assert len(tries) == 2
-    assert len(of(left(world), tenant)) == 5
+    assert len(items_of(all_items(world), tenant)) == 5
 
 
 async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_it_is_restored(
@@ -489,7 +489,7 @@ async def test_an_export_that_is_bad_after_something_was_purged_stops_it_until_i
         path.write_bytes(bad)
         with pytest.raises(ExportDamaged):
             await Worker(with_means).run(tenant)
-        assert len(of(left(world), tenant)) == 40 - job.purged, "nothing more is purged"
+        assert len(items_of(all_items(world), tenant)) == 40 - job.purged, "nothing more is purged"
     path.write_bytes(whole)
     done = await Worker(with_means).run(tenant)
     assert (done.lines, done.purged, done.round) == (40, 40, 2)

@@ -20,19 +20,19 @@ from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.engine.offboarding_run import (
     KEY,
-    Mortal,
+    CrashingProcess,
     Time,
+    all_items,
     begin,
-    clear,
+    delete_items,
     fill,
-    left,
+    items_of,
     means,
     migrator,
-    of,
-    through,
+    with_client,
     without_iam,
 )
-from tests.failures.crashing_client import Died
+from tests.failures.crashing_client import Crash
 from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
@@ -68,7 +68,7 @@ async def state(means: OffboardResources, tenant: TenantId) -> tuple[object, ...
 
 
 async def ended(world: World, means: OffboardResources, tenant: TenantId, exports: Path, content: bytes) -> None:
-    assert of(left(world), tenant) == []
+    assert items_of(all_items(world), tenant) == []
     assert await state(means, tenant) == (
         TenantStatus.OFFBOARDED,
         True,
@@ -93,33 +93,35 @@ async def test_a_worker_may_die_at_any_call_and_at_any_seam(
 ) -> None:
     neighbour = await world.new_tenant(f"torn{part}")
     fill(world, neighbour, COUNT)
-    clear(world, keep=neighbour)
-    before = of(left(world), neighbour)
+    delete_items(world, keep=neighbour)
+    before = items_of(all_items(world), neighbour)
     died: set[str] = set()
     for at in range(part, 1000, PARTS):
         tenant, time, exports = await world.new_tenant(f"torn{part}-{at}"), Time(), tmp_path / str(at)
         fill(world, tenant, COUNT)
         healthy = without_iam(means(by, exports, time, page=PAGE))
         content = await expected(healthy, (await begin(healthy, tenant)).job)
-        mortal = Mortal(by.tables.client, at)
-        with suppress(Died):
-            torn = means(through(by, mortal), exports, time, page=PAGE, seam=mortal.place)
+        process = CrashingProcess(by.tables.client, at)
+        with suppress(Crash):
+            torn = means(with_client(by, process), exports, time, page=PAGE, seam=process.place)
             await Worker(without_iam(torn)).run(tenant)
-        if mortal.dead:
-            died.add(mortal.places[-1])
+        if process.crashed:
+            died.add(process.places[-1])
             if not (await lease_is_free(healthy, tenant)):
                 with pytest.raises(Conflict, match="another worker"):
                     await Worker(healthy).run(tenant)
                 await time.sleep(61)
             await Worker(healthy).run(tenant)
         await ended(world, healthy, tenant, exports, content)
-        clear(world, keep=neighbour)
-        if not mortal.dead:
-            assert set(mortal.places) >= {f"{when} {phase}" for when in ("before", "after", "kept") for phase in PHASES}
-            assert set(mortal.places) >= {f"{when} {what}" for when in ("asking", "answered") for what in CALLS}
+        delete_items(world, keep=neighbour)
+        if not process.crashed:
+            assert set(process.places) >= {
+                f"{when} {phase}" for when in ("before", "after", "kept") for phase in PHASES
+            }
+            assert set(process.places) >= {f"{when} {what}" for when in ("asking", "answered") for what in CALLS}
             break
     assert len(died) > 10
-    assert of(left(world), neighbour) == before
+    assert items_of(all_items(world), neighbour) == before
 
 
 async def lease_is_free(means: OffboardResources, tenant: TenantId) -> bool:
@@ -131,14 +133,14 @@ async def test_a_beginning_may_die_at_any_call(world: World, by: MigratorAccess,
     for at in range(1000):
         tenant, time, exports = await world.new_tenant(f"begun-{at}"), Time(), tmp_path / str(at)
         fill(world, tenant, COUNT)
-        healthy, mortal = means(by, exports, time), Mortal(by.tables.client, at)
-        with suppress(Died):
-            await begin(means(through(by, mortal), exports, time), tenant)
+        healthy, process = means(by, exports, time), CrashingProcess(by.tables.client, at)
+        with suppress(Crash):
+            await begin(means(with_client(by, process), exports, time), tenant)
         job = (await begin(healthy, tenant)).job
         assert job.phase is OffboardingPhase.SHUTTING
         await Worker(healthy).run(tenant)
         assert (await state(healthy, tenant))[-1] == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
-        if not mortal.dead:
+        if not process.crashed:
             break
     assert at > 6
 
@@ -152,10 +154,10 @@ async def test_many_who_die_one_after_the_other_still_get_it_done(
     healthy = means(by, tmp_path, time, page=PAGE)
     content = await expected(healthy, (await begin(healthy, tenant)).job)
     for _ in range(200):
-        mortal = Mortal(by.tables.client, 13)
-        with suppress(Died):
-            await Worker(means(through(by, mortal), tmp_path, time, page=PAGE, seam=mortal.place)).run(tenant)
-        if not mortal.dead:
+        process = CrashingProcess(by.tables.client, 13)
+        with suppress(Crash):
+            await Worker(means(with_client(by, process), tmp_path, time, page=PAGE, seam=process.place)).run(tenant)
+        if not process.crashed:
             break
         await time.sleep(61)
     await ended(world, healthy, tenant, tmp_path, content)

@@ -17,7 +17,7 @@ from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.gate.faults import Fault, Kind
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.engine.offboarding_run import KEY, Time, begin, fill, left, means, migrator, of
+from tests.engine.offboarding_run import KEY, Time, all_items, begin, fill, items_of, means, migrator
 from tests.stack import World
 
 OPERATIONS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem")
@@ -44,7 +44,7 @@ async def test_every_third_call_of_each_kind_may_fail(
     job = await Worker(given).run(tenant)
     world.gate.faults = ()
     assert (job.phase, job.lines, job.purged, job.round) == (OffboardingPhase.FINISHED, 40, 40, 2)
-    assert of(left(world), tenant) == []
+    assert items_of(all_items(world), tenant) == []
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
     happened = [one.kind async for one in given.register.table.iterate_shards(events_of_tenant, tenant=tenant)]
     assert happened == ["tenant.offboarded", "tenant.offboarding", "tenant.entered"]
@@ -67,7 +67,7 @@ async def test_a_fence_that_cannot_be_shut_keeps_everything_where_it_is(
         await begin(broken, tenant)
     with pytest.raises(Unreachable):
         await Worker(broken).run(tenant)
-    assert len(of(left(world), tenant)) == 4
+    assert len(items_of(all_items(world), tenant)) == 4
     assert (await given.register.get(tenant)).status is TenantStatus.OFFBOARDING
     await begin(given, tenant)
     assert (await Worker(given).run(tenant)).lines == 4

@@ -8,7 +8,7 @@ import pytest
 from keyfence.jobs.migrator import MigratorAccess
 from keyfence.jobs.offboard.certificate import compare_export, verify_certificate
 from tests import tier
-from tests.engine.offboarding_run import KEY, Time, fill, left, means, migrator, of, offboard, through
+from tests.engine.offboarding_run import KEY, Time, all_items, fill, items_of, means, migrator, offboard, with_client
 from tests.stack import Recorder, World
 
 COUNT = tier.size(default=500, full=10_000)
@@ -25,15 +25,15 @@ async def test_many_items_leave(world: World, by: MigratorAccess, tmp_path: Path
     tenant, neighbour = await world.new_tenant("large"), await world.new_tenant("large1")
     fill(world, tenant, COUNT, indexed=COUNT // 20)
     fill(world, neighbour, COUNT // 10, indexed=COUNT // 100)
-    before = of(left(world), neighbour)
+    before = items_of(all_items(world), neighbour)
     recorder = Recorder(by.tables.client)
-    given = means(through(by, recorder), tmp_path, Time(), page=COUNT // 10)
+    given = means(with_client(by, recorder), tmp_path, Time(), page=COUNT // 10)
     job = await offboard(given, tenant)
     assert (job.lines, job.purged, job.round) == (COUNT, COUNT, 2)
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), tmp_path / job.export)
-    scanned = left(world)
-    assert of(scanned, tenant) == []
-    assert of(scanned, neighbour) == before
+    scanned = all_items(world)
+    assert items_of(scanned, tenant) == []
+    assert items_of(scanned, neighbour) == before
     assert "the word of large " not in repr(scanned)
     calls = [call.operation for call in recorder.calls]
     assert calls.count("BatchWriteItem") == COUNT / 25

@@ -20,20 +20,20 @@ from keyfence.tenancy.tenant import Placement, TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests.engine.offboarding_run import (
     KEY,
-    Mortal,
+    CrashingProcess,
     Time,
+    all_items,
     begin,
     fill,
-    left,
+    items_of,
     means,
     migrator,
-    of,
     offboard,
-    put,
-    through,
+    put_items,
+    with_client,
     without_iam,
 )
-from tests.failures.crashing_client import Died
+from tests.failures.crashing_client import Crash
 from tests.stack import Recorder, World
 
 pytestmark = pytest.mark.one_engine
@@ -70,7 +70,7 @@ async def placed(world: World, by: MigratorAccess, given: OffboardResources, nam
     fill(world, tenant, count)
     await by.silos.create(tenant)
     client, pool = world.engine_client(), world.settings.table
-    for item in of(left(world), tenant):
+    for item in items_of(all_items(world), tenant):
         client.put_item(TableName=silo(world, tenant), Item=item)
         client.delete_item(TableName=pool, Key={"PK": item["PK"], "SK": item["SK"]})
     await given.register.change(tenant, "test", lambda one: replace(one, placement=Placement.SILO), detail={})
@@ -89,7 +89,7 @@ async def test_its_table_goes_with_it_and_its_neighbours_stay(
     tenant, beside = await placed(world, by, given, "owner"), await placed(world, by, given, "owner-1")
     pooled = await world.new_tenant("owner-2")
     fill(world, pooled, COUNT)
-    before, theirs, others = own(world, tenant), own(world, beside), of(left(world), pooled)
+    before, theirs, others = own(world, tenant), own(world, beside), items_of(all_items(world), pooled)
     job = await offboard(given, tenant)
     assert before
     assert sorted(exported(tmp_path, job)) == sorted(item["PK"]["S"] for item in before)
@@ -99,8 +99,8 @@ async def test_its_table_goes_with_it_and_its_neighbours_stay(
         COUNT,
         Placement.POOL,
     )
-    assert (own(world, tenant), of(left(world), tenant)) == (None, [])
-    assert (own(world, beside), of(left(world), pooled)) == (theirs, others)
+    assert (own(world, tenant), items_of(all_items(world), tenant)) == (None, [])
+    assert (own(world, beside), items_of(all_items(world), pooled)) == (theirs, others)
     claims = verify_certificate(job.certificate or "", KEY.verifier)
     assert (claims["table"], claims["silo"], claims["purged"]) == (world.settings.table, silo(world, tenant), COUNT)
     compare_export(claims, tmp_path / job.export)
@@ -114,17 +114,17 @@ async def test_what_lies_in_the_pool_besides_is_exported_and_purged_too(
     given = means(by, tmp_path, time)
     tenant = await placed(world, by, given, "divided")
     stray: Item = {"PK": {"S": f"TENANT#{tenant}#LEFT"}, "SK": {"S": "A"}}
-    put(world, [stray])
+    put_items(world, [stray])
     job = await offboard(given, tenant)
     assert exported(tmp_path, job)[-1] == f"TENANT#{tenant}#LEFT"
-    assert (job.lines, job.purged, of(left(world), tenant)) == (COUNT + 1, COUNT + 1, [])
+    assert (job.lines, job.purged, items_of(all_items(world), tenant)) == (COUNT + 1, COUNT + 1, [])
 
 
 async def test_it_is_purged_as_itself_in_its_own_table_before_that_is_dropped(
     world: World, by: MigratorAccess, time: Time, tmp_path: Path
 ) -> None:
     recorder = Recorder(by.tables.client)
-    given = means(through(by, recorder), tmp_path, time)
+    given = means(with_client(by, recorder), tmp_path, time)
     tenant, beside = await placed(world, by, given, "itself"), await placed(world, by, given, "itself-1")
     recorder.calls.clear()
     held = list[int]()
@@ -166,11 +166,13 @@ async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
 ) -> None:
     """At every place around that, and at every so many others."""
     beside = await placed(world, by, means(by, tmp_path, Time()), "torn-beside")
-    theirs, whole = own(world, beside), Mortal(by.tables.client)
+    theirs, whole = own(world, beside), CrashingProcess(by.tables.client)
     await torn(world, by, tmp_path / "whole", "torn-whole", whole)
     dropped = whole.places.index("dropped")
     around = {*range(0, len(whole.places), STRIDE), *range(dropped - 2, dropped + 5)}
-    died = [await torn(world, by, tmp_path / f"{at}", f"torn-{at}", Mortal(by.tables.client, at)) for at in around]
+    died = [
+        await torn(world, by, tmp_path / f"{at}", f"torn-{at}", CrashingProcess(by.tables.client, at)) for at in around
+    ]
     assert set(died) >= {
         f"before {OffboardingPhase.DROPPING}",
         "dropped",
@@ -180,21 +182,21 @@ async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
     assert own(world, beside) == theirs
 
 
-async def torn(world: World, by: MigratorAccess, exports: Path, name: str, mortal: Mortal) -> str:
+async def torn(world: World, by: MigratorAccess, exports: Path, name: str, process: CrashingProcess) -> str:
     """Where it died; whoever came next has brought it to the end that it would have had."""
     time = Time()
     healthy = without_iam(means(by, exports, time, page=PAGE))
     tenant = await placed(world, by, healthy, name)
     await begin(healthy, tenant)
-    with suppress(Died):
-        dying = means(through(by, mortal), exports, time, page=PAGE, seam=mortal.place)
+    with suppress(Crash):
+        dying = means(with_client(by, process), exports, time, page=PAGE, seam=process.place)
         await Worker(without_iam(dying)).run(tenant)
-    if mortal.dead:
+    if process.crashed:
         await time.sleep(61)
         await Worker(healthy).run(tenant)
     job = await Worker(healthy).jobs.find(tenant)
     assert job
     assert (job.phase, job.lines, job.purged, job.round) == (OffboardingPhase.FINISHED, COUNT, COUNT, 3)
-    assert (own(world, tenant), of(left(world), tenant)) == (None, [])
+    assert (own(world, tenant), items_of(all_items(world), tenant)) == (None, [])
     compare_export(verify_certificate(job.certificate or "", KEY.verifier), exports / job.export)
-    return mortal.places[-1]
+    return process.places[-1]

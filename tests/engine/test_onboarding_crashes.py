@@ -12,15 +12,15 @@ import pytest
 from keyfence.admin.onboarding import OnboardingResult
 from keyfence.store.tables import Tables
 from tests import tier
-from tests.failures.crashing_client import Died, Dying, Moment
+from tests.failures.crashing_client import Crash, CrashingClient, Moment
 from tests.failures.onboarding_process import application, onboarding
-from tests.failures.tenant_snapshot import Kept
-from tests.fakes.tenant_identity_provider import Provider
+from tests.failures.tenant_snapshot import Snapshot
+from tests.fakes.tenant_identity_provider import TenantIdentityProvider
 from tests.stack import World
 
 CALLS = 5
 """Is the id there, the claim, is the owner there, the owner, the tenant as it is now, the activation: 0 to 5."""
-KEYS = Provider(issuer="unused")
+KEYS = TenantIdentityProvider(issuer="unused")
 PLACES: list[tuple[int, Moment]] = [(at, moment) for at in range(CALLS + 1) for moment in ("before", "after")]
 UNCLAIMED = {(0, "before"), (0, "after"), (1, "before")}
 KILLED: list[tuple[int, Moment]] = [(1, "after"), (3, "before"), (3, "after")]
@@ -35,7 +35,7 @@ def left(world: World, id: str) -> list[str]:
     pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table, ConsistentRead=True)
     own = re.compile(rf"\b{id}\b")
     items = [item for page in pages for item in page["Items"] if own.search(json.dumps(item))]
-    lines = Kept(tuple(dict(item) for item in items)).told(Kept(()))
+    lines = Snapshot(tuple(dict(item) for item in items)).normalized(Snapshot(()))
     return sorted(re.sub(r'"[0-9a-f]{64}"|#[0-9a-f]{64}', "digest", own.sub("it", line)) for line in lines)
 
 
@@ -49,8 +49,8 @@ async def test_an_onboarding_makes_as_many_calls_as_are_struck_below(world: Worl
 async def test_whoever_dies_at_a_call_is_followed_by_one_who_finishes(world: World, at: int, moment: Moment) -> None:
     await onboarded(world, world.tables, f"whole-{at}-{moment}")
     id = f"torn-{at}-{moment}"
-    with pytest.raises(Died):
-        await onboarded(world, replace(world.tables, client=Dying(world.tables.client, at, moment)), id)
+    with pytest.raises(Crash):
+        await onboarded(world, replace(world.tables, client=CrashingClient(world.tables.client, at, moment)), id)
     again = await onboarded(world, world.tables, id)
     assert again.created is ((at, moment) in UNCLAIMED)
     assert left(world, id) == left(world, f"whole-{at}-{moment}")

@@ -23,10 +23,10 @@ from keyfence.store.writes import ActivityNote, put
 from keyfence.tenancy.tenant import TenantStatus
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.catalogue.large_tenant import Crowd
+from tests.catalogue.large_tenant import LargeTenant
 from tests.catalogue.measure import fill
 from tests.engine.offboarding_run import migrator
-from tests.engine.reshard_run import QUERIES, SETTLE, Resharder, kept, seen, slots
+from tests.engine.reshard_run import QUERIES, SETTLE, ReshardRun, items_by_shard, items_of, listed
 from tests.stack import World
 
 SMALL, LARGE = 3, 40
@@ -41,17 +41,17 @@ class Lot:
     """A tenant that has of everything, and its neighbour by name, which is not to notice anything."""
 
     world: World
-    crowd: Crowd
+    crowd: LargeTenant
     tenant: TenantId
     neighbour: TenantId
-    resharder: Resharder
+    resharder: ReshardRun
     before: list[Any] = field(default_factory=list)
 
     async def table(self) -> Table:
         return await self.resharder.table(self.world, self.tenant)
 
     async def seen(self, collection: str, first: int = 100) -> list[Any]:
-        return await seen(await self.table(), self.crowd, collection, first)
+        return await listed(await self.table(), self.crowd, collection, first)
 
     async def add(self, collection: str) -> None:
         """What a server writes by the map of this moment; it joins the list."""
@@ -61,13 +61,13 @@ class Lot:
             await asyncio.gather(*(CounterRepository(table).add(name, ActivityNote("thing.seen")) for _ in range(10)))
             return
         entity = QUERIES[collection].entity
-        fresh = [model for one, model in Crowd.of(6).kept() if one is entity]
+        fresh = [model for one, model in LargeTenant.of(6).stored() if one is entity]
         if entity is memberships:
             fresh = [replace(model, group_id=self.crowd.groups[0].id) for model in fresh]
         await asyncio.gather(*(table.write(put(entity, model)) for model in fresh[:12]))
 
     def slots(self, collection: str) -> dict[int, int]:
-        return slots(kept(self.world, self.tenant), collection, ENTITIES)
+        return items_by_shard(items_of(self.world, self.tenant), collection, ENTITIES)
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +84,11 @@ def lots(world: World) -> dict[int, Lot]:
 
 async def lot(world: World, by: MigratorAccess, lots: dict[int, Lot], size: int) -> Lot:
     if size not in lots:
-        crowd, resharder = Crowd.of(size), Resharder(by=by)
+        crowd, resharder = LargeTenant.of(size), ReshardRun(by=by)
         tenant, neighbour = await world.new_tenant(f"acme{size}"), await world.new_tenant(f"acme{size}corp")
         for one in (tenant, neighbour):
             await fill(world, one, crowd)
-        lots[size] = Lot(world, crowd, tenant, neighbour, resharder, kept(world, neighbour))
+        lots[size] = Lot(world, crowd, tenant, neighbour, resharder, items_of(world, neighbour))
     return lots[size]
 
 
@@ -107,7 +107,7 @@ async def test_a_collection_is_the_same_before_while_and_after_its_slots_change(
     one = await lot(world, by, lots, SMALL)
     for shards, rebalance in ((8, False), (8, True), (3, False)):
         await _changed(one, collection, shards, rebalance=rebalance)
-    assert kept(world, one.neighbour) == one.before
+    assert items_of(world, one.neighbour) == one.before
 
 
 @pytest.mark.full("large collections")
@@ -119,7 +119,7 @@ async def test_a_large_collection_is_the_same_however_often_its_slots_change(
     one = await lot(world, by, lots, LARGE)
     for shards, rebalance in ((4, False), (32, False), (5, False), (5, True), (7, False), (1, False)):
         await _changed(one, collection, shards, rebalance=rebalance)
-    assert kept(world, one.neighbour) == one.before
+    assert items_of(world, one.neighbour) == one.before
 
 
 async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -> None:
@@ -131,9 +131,9 @@ async def _changed(one: Lot, collection: str, shards: int, *, rebalance: bool) -
     whole = await one.seen(collection)
     assert not whole or isinstance(whole[0], int) or len({*map(repr, whole)}) == len(whole)
     for first in (100, 17):
-        migration = await resharder.a_little(migration, page=page)
+        migration = await resharder.run_pages(migration, page=page)
         assert await one.seen(collection, first) == whole
-    migration = await resharder.carry_on(migration)
+    migration = await resharder.run(migration)
     assert migration.phase == "FINISHED"
     counts = await resharder.counts(tenant, collection)
     assert (counts.read_shards, counts.write_shards, counts.move_direction, counts.job_id) == (
@@ -158,10 +158,10 @@ async def test_after_rebalancing_every_item_is_where_its_id_says(
     before = one.slots("stores")
     await one.resharder.reshard(one.tenant, "stores", 16)
     assert one.slots("stores") == before, "growing moves nothing"
-    own = [item for item in kept(world, one.tenant) if item["type"]["S"] == "Store"]
+    own = [item for item in items_of(world, one.tenant) if item["type"]["S"] == "Store"]
     moved = sum(shard_of(item["id"]["S"], 16) != int(item["GSI3PK"]["S"][-2:], 16) for item in own)
     migration = await one.resharder.reshard(one.tenant, "stores", 16, rebalance=True)
-    own = [item for item in kept(world, one.tenant) if item["type"]["S"] == "Store"]
+    own = [item for item in items_of(world, one.tenant) if item["type"]["S"] == "Store"]
     assert [int(item["GSI3PK"]["S"][-2:], 16) for item in own] == [shard_of(item["id"]["S"], 16) for item in own]
     assert (migration.items_copied, migration.items_total) == (moved, moved)
     assert moved
@@ -179,7 +179,7 @@ async def test_after_rebalancing_every_item_is_where_its_id_says(
 async def test_what_cannot_be_is_refused_and_nothing_is_written(
     world: World, tenant: TenantId, by: MigratorAccess, collection: str, shards: int, words: str
 ) -> None:
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     before = await resharder.register.get(tenant)
     with pytest.raises(BadInput, match=words) as refused:
         await resharder.begin(tenant, collection, shards)
@@ -189,14 +189,14 @@ async def test_what_cannot_be_is_refused_and_nothing_is_written(
 
 async def test_rebalancing_keeps_the_number_of_shards(tenant: TenantId, by: MigratorAccess) -> None:
     with pytest.raises(BadInput, match="there are 1 shards; rebalance keeps their number"):
-        await Resharder(by=by).begin(tenant, "users", 2, rebalance=True)
+        await ReshardRun(by=by).begin(tenant, "users", 2, rebalance=True)
 
 
 @pytest.mark.parametrize("status", [TenantStatus.OFFBOARDING, TenantStatus.PROVISIONING])
 async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
     tenant: TenantId, by: MigratorAccess, status: TenantStatus
 ) -> None:
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     await resharder.register.change(tenant, "tenant.changed", lambda one: replace(one, status=status), detail={})
     with pytest.raises(Conflict, match=f"the tenant is {status}") as refused:
         await resharder.begin(tenant, "users", 4)
@@ -205,7 +205,7 @@ async def test_a_tenant_that_leaves_or_is_not_there_yet_keeps_its_shards(
 
 
 async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: TenantId, by: MigratorAccess) -> None:
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     migration = await resharder.begin(tenant, "users", 4)
     for shards, rebalance in ((8, False), (1, False), (1, True)):
         with pytest.raises(Conflict, match=f"keyfence migrate resume {migration.id}") as refused:
@@ -213,14 +213,14 @@ async def test_one_change_at_a_time_and_the_same_wish_goes_on_with_it(tenant: Te
         assert refused.value.extensions["migration"] == migration.id
     assert await resharder.begin(tenant, "users", 4) == migration
     other = await resharder.begin(tenant, "customers", 2)
-    assert [(await resharder.carry_on(one)).phase for one in (migration, other)] == ["FINISHED", "FINISHED"]
+    assert [(await resharder.run(one)).phase for one in (migration, other)] == ["FINISHED", "FINISHED"]
     assert await resharder.counts(tenant, "users") == ShardCounts(
         read_shards=4, write_shards=4, generation=2, former_write_shards=(1,)
     )
 
 
 async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: MigratorAccess) -> None:
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     await resharder.reshard(tenant, "users", 4)
     before, asked = await resharder.register.get(tenant), list[Any]()
     await StartReshard(resharder.register, COLLECTIONS, carry_on=asked.append)(tenant, "users", 4)
@@ -228,14 +228,14 @@ async def test_a_wish_that_is_met_already_changes_nothing(tenant: TenantId, by: 
 
 
 async def test_two_who_wish_at_once_begin_one_change(tenant: TenantId, by: MigratorAccess) -> None:
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     wishes = [resharder.begin(tenant, "users", shards) for shards in (2, 4, 8)]
     came = await asyncio.gather(*wishes, return_exceptions=True)
     assert sorted(type(one).__name__ for one in came) == ["Conflict", "Conflict", "Job"]
 
 
 async def test_every_step_is_an_event(tenant: TenantId, by: MigratorAccess) -> None:
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     for shards, rebalance in ((4, False), (4, True), (2, False)):
         await resharder.reshard(tenant, "users", shards, rebalance=rebalance)
         await resharder.time.sleep(1)
@@ -246,24 +246,24 @@ async def test_every_step_is_an_event(tenant: TenantId, by: MigratorAccess) -> N
 
 async def test_who_takes_over_from_one_that_waited_waits_once_more(tenant: TenantId, by: MigratorAccess) -> None:
     """Nobody knows how long the other has been gone, nor by which clock it waited."""
-    first, second = Resharder(by=by), Resharder(by=by)
+    first, second = ReshardRun(by=by), ReshardRun(by=by)
     migration = await first.begin(tenant, "users", 4)
-    await first.carry_on(migration, stop=lambda: sum(first.time.slept) >= SETTLE - 5)
-    assert (await second.carry_on(migration)).phase == "FINISHED"
+    await first.run(migration, stop=lambda: sum(first.time.slept) >= SETTLE - 5)
+    assert (await second.run(migration)).phase == "FINISHED"
     assert (sum(first.time.slept), sum(second.time.slept)) == (15, SETTLE)
 
 
 async def test_nothing_moves_and_nothing_is_published_before_every_server_knows(
     tenant: TenantId, by: MigratorAccess
 ) -> None:
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     for shards, moving in ((4, None), (2, MoveDirection.DOWN)):
         migration = await resharder.begin(tenant, "users", shards)
         begun = await resharder.counts(tenant, "users")
         assert begun.move_direction is moving
-        early = await resharder.carry_on(migration, stop=lambda: sum(resharder.time.slept) >= SETTLE - 5)
+        early = await resharder.run(migration, stop=lambda: sum(resharder.time.slept) >= SETTLE - 5)
         assert (early.phase, await resharder.counts(tenant, "users")) == ("SETTLING", begun)
-        assert (await resharder.carry_on(migration)).phase == "FINISHED"
+        assert (await resharder.run(migration)).phase == "FINISHED"
         resharder.time.slept.clear()
 
 
@@ -273,7 +273,7 @@ async def test_a_mover_works_for_longer_than_what_a_server_knows_lasts(
 ) -> None:
     """Its lease is kept, and lasts for many calls."""
     one, ticks = await lot(world, by, lots, SMALL), count(step=LEASE.total_seconds() / 200)
-    slow = Resharder(by=replace(by, tables=replace(by.tables, clock=lambda: next(ticks))))
+    slow = ReshardRun(by=replace(by, tables=replace(by.tables, clock=lambda: next(ticks))))
     await slow.reshard(one.tenant, "group_members", 16)
     migration = await slow.reshard(one.tenant, "group_members", 16, rebalance=True)
     assert (migration.phase, migration.items_copied > 3) == ("FINISHED", True)

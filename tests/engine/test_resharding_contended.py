@@ -13,7 +13,7 @@ from keyfence.jobs.reshard.start import counts_of
 from keyfence.store.shards import ShardMap
 from keyfence.tenancy.cache import location_of
 from tests.engine.offboarding_run import migrator
-from tests.engine.reshard_run import Resharder
+from tests.engine.reshard_run import ReshardRun
 from tests.stack import World
 
 pytestmark = pytest.mark.one_engine
@@ -26,7 +26,7 @@ def by(world: World) -> Iterator[MigratorAccess]:
 
 
 async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: World, by: MigratorAccess) -> None:
-    tenant, resharder = await world.new_tenant("contended"), Resharder(by=by)
+    tenant, resharder = await world.new_tenant("contended"), ReshardRun(by=by)
     await resharder.reshard(tenant, "users", 8)
     table = world.table(tenant, shards=ShardMap((await resharder.register.get(tenant)).shards))
     ids = [
@@ -43,7 +43,7 @@ async def test_what_changes_without_a_new_version_meanwhile_is_no_damage(world: 
             put += 1
 
     others = asyncio.gather(*(busy(id) for id in ids[:3]))
-    await resharder.carry_on(begun, page=4)
+    await resharder.run(begun, page=4)
     stopped = True
     await others
     tenant_now = await resharder.register.get(tenant)

@@ -26,10 +26,10 @@ from keyfence.store.shards import ShardCounts
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence_iam.tenant import TenantId
 from tests import tier
-from tests.catalogue.large_tenant import Crowd
-from tests.engine.offboarding_run import START, Mortal, clear, migrator, put, through
-from tests.engine.reshard_run import Resharder, kept, slots
-from tests.failures.crashing_client import Died
+from tests.catalogue.large_tenant import LargeTenant
+from tests.engine.offboarding_run import START, CrashingProcess, delete_items, migrator, put_items, with_client
+from tests.engine.reshard_run import ReshardRun, items_by_shard, items_of
+from tests.failures.crashing_client import Crash
 from tests.fakes.shard_maps import even_shards
 from tests.stack import World
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.one_engine
 
 ENTITIES = load_domains().entities.of_tenants
 SIZE, PAGE = 6, 12
-THINGS = tuple(Crowd.of(SIZE).kept())
+THINGS = tuple(LargeTenant.of(SIZE).stored())
 WAYS = {"grow": (2, 4, False), "shrink": (4, 2, False), "rebalance": (4, 4, True)}
 """How many slots items were written by, how many there are to be, and whether items are to be put right."""
 COLLECTIONS = ("customers", "activity", "counters")
@@ -70,14 +70,14 @@ def filled(world: World, tenant: TenantId, collection: str, shards: int) -> None
         ]
     fence, shard_map = Fence.for_tenant(tenant), even_shards({collection: shards})
     items = [(own or counters).to_item(model, fence, shard_map) for model in models]
-    put(world, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
+    put_items(world, list({(item["PK"]["S"], item["SK"]["S"]): item for item in items}.values()))
 
 
 async def begun(world: World, by: MigratorAccess, tenant: TenantId, collection: str, way: str) -> Job:
     before, after, rebalance = WAYS[way]
     filled(world, tenant, collection, 1 if rebalance else before)
     counts = ShardCounts(read_shards=before, write_shards=before, former_write_shards=(1,))
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     await resharder.register.change(
         tenant, "tenant.changed", lambda one: with_counts(one, collection, counts), detail={}
     )
@@ -86,14 +86,14 @@ async def begun(world: World, by: MigratorAccess, tenant: TenantId, collection: 
 
 def content(world: World, tenant: TenantId, collection: str) -> tuple[Any, ...]:
     """What a tenant has, with where it lies, without whose it is; of a number only the sum and the slots."""
-    items = kept(world, tenant)
+    items = items_of(world, tenant)
     if collection == "counters":
-        return sum(int(item["total"]["N"]) for item in items), sorted(slots(items, collection, ENTITIES))
+        return sum(int(item["total"]["N"]) for item in items), sorted(items_by_shard(items, collection, ENTITIES))
     prefix = Fence.for_tenant(tenant).prefix
     return tuple(json.dumps(item, sort_keys=True).replace(prefix, "") for item in items)
 
 
-async def state(resharder: Resharder, tenant: TenantId, collection: str, migration: Job) -> tuple[Any, ...]:
+async def state(resharder: ReshardRun, tenant: TenantId, collection: str, migration: Job) -> tuple[Any, ...]:
     counts = await resharder.counts(tenant, collection)
     found = await resharder.means().records.get(migration.id)
     kinds = Counter(
@@ -108,22 +108,22 @@ async def state(resharder: Resharder, tenant: TenantId, collection: str, migrati
 async def test_a_worker_may_die_at_any_call_and_at_any_seam(
     world: World, by: MigratorAccess, collection: str, way: str
 ) -> None:
-    whole, healthy, watched = await world.new_tenant(), Resharder(by=by), Mortal(by.tables.client)
+    whole, healthy, watched = await world.new_tenant(), ReshardRun(by=by), CrashingProcess(by.tables.client)
     migration = await begun(world, by, whole, collection, way)
-    await Resharder(by=through(by, watched)).carry_on(migration, page=PAGE, seam=watched.place)
+    await ReshardRun(by=with_client(by, watched)).run(migration, page=PAGE, seam=watched.place)
     end = content(world, whole, collection), await state(healthy, whole, collection, migration)
     assert set(watched.places) >= (SEAMS if way == "grow" else SEAMS | PASSES)
-    clear(world)
+    delete_items(world)
     for at in _places(watched.places):
-        tenant, mortal, resharder = await world.new_tenant(), Mortal(by.tables.client, at), Resharder(by=by)
+        tenant, mortal, resharder = await world.new_tenant(), CrashingProcess(by.tables.client, at), ReshardRun(by=by)
         migration = await begun(world, by, tenant, collection, way)
-        torn = Resharder(by=through(by, mortal), time=resharder.time)
-        with suppress(Died):
-            await torn.carry_on(migration, page=PAGE, seam=mortal.place)
-        assert mortal.dead
+        torn = ReshardRun(by=with_client(by, mortal), time=resharder.time)
+        with suppress(Crash):
+            await torn.run(migration, page=PAGE, seam=mortal.place)
+        assert mortal.crashed
         await _taken_over(resharder, migration)
         assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
-        clear(world)
+        delete_items(world)
 
 
 def _places(passed: list[str]) -> list[int]:
@@ -135,12 +135,12 @@ def _places(passed: list[str]) -> list[int]:
     return list(found.values())
 
 
-async def _taken_over(resharder: Resharder, migration: Job) -> None:
+async def _taken_over(resharder: ReshardRun, migration: Job) -> None:
     with suppress(Conflict):
-        await resharder.carry_on(migration, page=PAGE)
+        await resharder.run(migration, page=PAGE)
         return
     await resharder.time.sleep(61)
-    await resharder.carry_on(migration, page=PAGE)
+    await resharder.run(migration, page=PAGE)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +155,10 @@ async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_
     world: World, by: MigratorAccess, collection: str, way: str
 ) -> None:
     well, tenant = await world.new_tenant(), await world.new_tenant()
-    resharder = Resharder(by=by)
+    resharder = ReshardRun(by=by)
     migration = await begun(world, by, well, collection, way)
-    calls = Mortal(by.tables.client)
-    await Resharder(by=through(by, calls)).carry_on(migration, page=PAGE)
+    calls = CrashingProcess(by.tables.client)
+    await ReshardRun(by=with_client(by, calls)).run(migration, page=PAGE)
     end = content(world, well, collection), await state(resharder, well, collection, migration)
     migration = await begun(world, by, tenant, collection, way)
     given = {
@@ -173,7 +173,7 @@ async def test_a_process_that_is_killed_while_it_moves_items_is_followed_by_one_
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, json.dumps(given))
     assert await process.wait() == -signal.SIGKILL
     assert (await resharder.counts(tenant, collection)).job_id == migration.id
-    await resharder.carry_on(migration, page=PAGE)
+    await resharder.run(migration, page=PAGE)
     assert (content(world, tenant, collection), await state(resharder, tenant, collection, migration)) == end
 
 

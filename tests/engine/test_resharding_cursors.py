@@ -13,11 +13,11 @@ from keyfence.store.entity import Query
 from keyfence.store.shards import ShardMap
 from keyfence.store.table import Table
 from keyfence_iam.tenant import TenantId
-from tests.catalogue.large_tenant import Crowd
+from tests.catalogue.large_tenant import LargeTenant
 from tests.catalogue.large_tenant_orders import REGION
 from tests.catalogue.measure import fill
 from tests.engine.offboarding_run import migrator
-from tests.engine.reshard_run import Resharder, seen
+from tests.engine.reshard_run import ReshardRun, listed
 from tests.fakes.shard_maps import even_shards
 from tests.stack import World
 
@@ -39,25 +39,25 @@ async def rest(table: Table, cursor: str) -> list[str]:
 async def test_cursors_taken_at_any_time_go_on_at_any_later_one(
     world: World, tenant: TenantId, by: MigratorAccess
 ) -> None:
-    crowd, resharder = Crowd.of(3), Resharder(by=by)
+    crowd, resharder = LargeTenant.of(3), ReshardRun(by=by)
     await fill(world, tenant, crowd)
-    whole = [one.id for one in await seen(world.table(tenant), crowd, "orders_by_region", 100)]
+    whole = [one.id for one in await listed(world.table(tenant), crowd, "orders_by_region", 100)]
     cursors = dict[str, int]()
     for shards, rebalance in CHANGES:
         table = await resharder.table(world, tenant)
         page = await table.page(orders_of_region, first=7, region=REGION)
         cursors |= {edge.cursor(): at for at, edge in enumerate(page.edges, start=1)}
         migration = await resharder.begin(tenant, "orders_by_region", shards, rebalance=rebalance)
-        await resharder.a_little(migration, page=50)
+        await resharder.run_pages(migration, page=50)
         moving = await resharder.table(world, tenant)
-        await resharder.carry_on(migration)
+        await resharder.run(migration)
         for handle in (moving, await resharder.table(world, tenant)):
             assert [await rest(handle, one) for one in cursors] == [whole[at:] for at in cursors.values()]
     assert len(cursors) == 7, "the same place has the same cursor in any number of slots"
 
 
 async def test_a_cursor_of_another_tenant_list_or_argument_is_refused_in_any_number_of_slots(world: World) -> None:
-    crowd = Crowd.of(3)
+    crowd = LargeTenant.of(3)
     acme, acmecorp = await world.new_tenant("acme"), await world.new_tenant("acmecorp")
     for one in (acme, acmecorp):
         await fill(world, one, crowd)

@@ -23,7 +23,7 @@ from keyfence.store.writes import ActivityNote, put
 from keyfence.tenancy.cache import TenantCache
 from keyfence_iam.tenant import TenantId
 from tests.engine.offboarding_run import migrator
-from tests.engine.reshard_run import Resharder
+from tests.engine.reshard_run import ReshardRun
 from tests.stack import World
 
 pytestmark = [pytest.mark.one_engine, pytest.mark.full("live traffic; test_resharding_contended.py stands for it")]
@@ -145,7 +145,7 @@ class Crew:
 
 async def changed(by: MigratorAccess, tenant: TenantId, collection: str) -> int:
     """Grown, rebalanced, shrunk and grown again, in small steps; how many items were moved."""
-    resharder, moved = Resharder(by=by), 0
+    resharder, moved = ReshardRun(by=by), 0
     for shards, rebalance in CHANGES:
         migration = await resharder.begin(tenant, collection, shards, rebalance=rebalance)
         means = replace(by.migrations(rate=1_000_000.0), page=20)

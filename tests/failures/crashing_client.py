@@ -13,28 +13,28 @@ from keyfence_iam.credentials import Credentials
 Moment = Literal["before", "after"]
 
 
-class Died(BaseException):
+class Crash(BaseException):
     """Nothing that runs in a process hears of its death."""
 
 
-def die() -> NoReturn:
-    raise Died
+def crash() -> NoReturn:
+    raise Crash
 
 
-def be_killed() -> NoReturn:
+def kill_process() -> NoReturn:
     """By the system, at once."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("still alive")
 
 
 @dataclass(slots=True)
-class Dying:
+class CrashingClient:
     """A client whose process does not survive its call number `at`."""
 
     client: DynamoDb
     at: int
     moment: Moment
-    end: Callable[[], NoReturn] = die
+    end: Callable[[], NoReturn] = crash
     count: Iterator[int] = field(default_factory=itertools.count)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:

@@ -14,26 +14,26 @@ from keyfence.store.tables import Tables
 from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.gate.faults import Fault, Kind
 from tests import tier
-from tests.failures.tenant_snapshot import Kept, Shelf
+from tests.failures.tenant_snapshot import Snapshot, TenantItems
 from tests.stack import Session, World
 
 KINDS: list[Kind] = [kind for kind in get_args(Kind) if kind != "latency"]
-WRITING = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"}
+WRITE_OPERATIONS = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"}
 
 every_kind = pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
-TOLD = {"throttle": "THROTTLED", "error": "INTERNAL", "lost_request": "INTERNAL", "lost_response": "INTERNAL"}
+ERROR_CODES = {"throttle": "THROTTLED", "error": "INTERNAL", "lost_request": "INTERNAL", "lost_response": "INTERNAL"}
 """What whoever asked hears of a fault that the service did not get over."""
 
 Answer = dict[str, Any]
 
 
-def code(answer: Answer) -> str:
+def error_code(answer: Answer) -> str:
     (error,) = answer["errors"]
     told: str = error["extensions"]["code"]
     return told
 
 
-class Hasty(Tables):
+class NoRetryTables(Tables):
     """Handles that give up at the first fault, so that it reaches whoever asked."""
 
     def for_tenant(
@@ -49,67 +49,69 @@ class Hasty(Tables):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class FaultOutcome:
     """What a struck change answered and left, and what it answered and left when it was made again."""
 
     nth: int
     failed: Answer
-    half: Kept
+    half: Snapshot
     again: Answer
-    kept: Kept
+    kept: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FaultyChange:
     """A mutation, on what a tenant has before it."""
 
     world: World
     session: Session
     mutation: str
     variables: Mapping[str, Any]
-    shelf: Shelf
-    before: Kept
+    shelf: TenantItems
+    before: Snapshot
 
     @classmethod
-    def by(cls, world: World, session: Session, mutation: str, **variables: Any) -> "Change":
-        shelf = Shelf.of(world, session.tenant)
-        return cls(world, session, mutation, variables, shelf, shelf.kept())
+    def by(cls, world: World, session: Session, mutation: str, **variables: Any) -> "FaultyChange":
+        shelf = TenantItems.of(world, session.tenant)
+        return cls(world, session, mutation, variables, shelf, shelf.snapshot())
 
-    async def made(self) -> tuple[Answer, Kept, int]:
+    async def without_faults(self) -> tuple[Answer, Snapshot, int]:
         """Without faults: the answer, what is kept then, and how many writes it took."""
-        self.shelf.put_back(self.before)
+        self.shelf.restore(self.before)
         self.world.calls()
         answer = await self._ask(self.session)
         assert "errors" not in answer, answer
         calls = [call.operation for call in self.world.calls()]
-        assert WRITING.intersection(calls) == {"TransactWriteItems"}
-        return answer, self.shelf.kept(), calls.count("TransactWriteItems")
+        assert WRITE_OPERATIONS.intersection(calls) == {"TransactWriteItems"}
+        return answer, self.shelf.snapshot(), calls.count("TransactWriteItems")
 
-    async def weathered(self) -> AsyncIterator[tuple[Answer, Kept]]:
+    async def with_retries(self) -> AsyncIterator[tuple[Answer, Snapshot]]:
         """With every kind of fault, one after the other, at each write in turn, which the service gets over itself."""
-        _, _, writes = await self.made()
+        _, _, writes = await self.without_faults()
         for nth in range(1, writes + 1):
-            self.shelf.put_back(self.before)
+            self.shelf.restore(self.before)
             self.world.calls()
             answer = await self._struck(self.session, nth, *KINDS)
             assert [call.operation for call in self.world.calls()].count("TransactWriteItems") == writes + len(KINDS)
-            yield answer, self.shelf.kept()
+            yield answer, self.shelf.snapshot()
 
-    async def repeated(self, kind: Kind) -> AsyncIterator[Ending]:
+    async def failed_and_repeated(self, kind: Kind) -> AsyncIterator[FaultOutcome]:
         """Given up at each write in turn, until there is none left to be struck; then made again."""
         hasty, nth = self._hasty(), 1
         while True:
-            self.shelf.put_back(self.before)
+            self.shelf.restore(self.before)
             failed = await self._struck(hasty, nth, kind)
             if "errors" not in failed:
                 return
-            half = self.shelf.kept()
-            yield Ending(nth, failed, half, await self._ask(hasty), self.shelf.kept())
+            half = self.shelf.snapshot()
+            yield FaultOutcome(nth, failed, half, await self._ask(hasty), self.shelf.snapshot())
             nth += 1
 
     def _hasty(self) -> Session:
         tables = self.world.tables
-        hasty = Hasty(client=tables.client, name=tables.name, cursors=tables.cursors, credentials=tables.credentials)
+        hasty = NoRetryTables(
+            client=tables.client, name=tables.name, cursors=tables.cursors, credentials=tables.credentials
+        )
         return replace(self.session, application=self.world.serve(tables=hasty))
 
     async def _struck(self, session: Session, nth: int, *kinds: Kind) -> Answer:

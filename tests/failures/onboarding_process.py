@@ -18,7 +18,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.tenant import parse_tenant_id
-from tests.failures.crashing_client import Dying, be_killed
+from tests.failures.crashing_client import CrashingClient, kill_process
 
 
 def application(id: str, jwks: dict[str, Any]) -> OnboardingRequest:
@@ -51,7 +51,7 @@ def main(given: dict[str, Any]) -> None:
     sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
     connections = aws_access(settings, sessions).connect()
     tables = connections.tables
-    killed = replace(tables, client=Dying(tables.client, given["at"], given["moment"], be_killed))
+    killed = replace(tables, client=CrashingClient(tables.client, given["at"], given["moment"], kill_process))
     asyncio.run(onboarding(killed, connections)(application(given["id"], given["jwks"])))
 
 

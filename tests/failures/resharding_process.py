@@ -11,9 +11,9 @@ from keyfence.settings import Settings
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
-from tests.engine.offboarding_run import through
-from tests.engine.reshard_run import Resharder
-from tests.failures.crashing_client import Dying, be_killed
+from tests.engine.offboarding_run import with_client
+from tests.engine.reshard_run import ReshardRun
+from tests.failures.crashing_client import CrashingClient, kill_process
 
 
 def main(given: dict[str, Any]) -> None:
@@ -26,13 +26,13 @@ def main(given: dict[str, Any]) -> None:
     )
     sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
     with connect_migrator(aws_access(settings, sessions)) as by:
-        killed = through(by, Dying(by.tables.client, given["at"], "after", be_killed))
-        asyncio.run(_carry_on(Resharder(by=killed), given))
+        killed = with_client(by, CrashingClient(by.tables.client, given["at"], "after", kill_process))
+        asyncio.run(_carry_on(ReshardRun(by=killed), given))
 
 
-async def _carry_on(resharder: Resharder, given: dict[str, Any]) -> None:
+async def _carry_on(resharder: ReshardRun, given: dict[str, Any]) -> None:
     found = await resharder.means().records.get(given["migration"])
-    await resharder.carry_on(found, page=given["page"])
+    await resharder.run(found, page=given["page"])
 
 
 if __name__ == "__main__":

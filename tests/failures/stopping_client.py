@@ -14,7 +14,7 @@ class Stopped(Exception):
 
 
 @dataclass(slots=True)
-class Stopping:
+class StoppingClient:
     """Lets some writes through and then stops, right before the next one or right after it."""
 
     client: DynamoDb
@@ -36,7 +36,7 @@ class Stopping:
 
 
 @dataclass(slots=True)
-class Lagging:
+class StaleIndexClient:
     """Shows one item of each partition of an index, the same again and again, for so many queries."""
 
     client: DynamoDb

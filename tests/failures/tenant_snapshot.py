@@ -22,12 +22,12 @@ TTL = re.compile(r'"ttl": \{"N": "\d+"\}')
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Snapshot:
     """A tenant's items at some moment."""
 
     items: tuple[Item, ...]
 
-    def told(self, since: "Kept") -> list[str]:
+    def normalized(self, since: "Snapshot") -> list[str]:
         """Ids and times that were not there before differ between endings that are alike; those that were do not."""
         before, now = since._text(), self._text()
         ids = {id: f"{id[:3]}_new{rank}" for rank, id in enumerate(sorted(_new(ID, now, before)))}
@@ -49,7 +49,7 @@ def _replaced(line: str, names: dict[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class TenantItems:
     """A tenant's part of the table, as the engine itself has it."""
 
     engine: "DynamoDBClient"
@@ -57,21 +57,21 @@ class Shelf:
     tenant: TenantId
 
     @classmethod
-    def of(cls, world: World, tenant: TenantId) -> "Shelf":
+    def of(cls, world: World, tenant: TenantId) -> "TenantItems":
         return cls(world.engine_client(), world.settings.table, tenant)
 
-    def kept(self) -> Kept:
+    def snapshot(self) -> Snapshot:
         pages = self.engine.get_paginator("scan").paginate(
             TableName=self.table,
             ConsistentRead=True,
             FilterExpression="begins_with(PK, :own)",
             ExpressionAttributeValues={":own": {"S": Fence.for_tenant(self.tenant).prefix}},
         )
-        return Kept(tuple(dict(item) for page in pages for item in page["Items"]))
+        return Snapshot(tuple(dict(item) for page in pages for item in page["Items"]))
 
-    def put_back(self, kept: Kept) -> None:
+    def restore(self, kept: Snapshot) -> None:
         """The tenant has these items again, and no others."""
-        now = self.kept().items
+        now = self.snapshot().items
         added = {_address(item) for item in now} - {_address(item) for item in kept.items}
         gone = [{"DeleteRequest": {"Key": {"PK": {"S": pk}, "SK": {"S": sk}}}} for pk, sk in added]
         self._write([*gone, *({"PutRequest": {"Item": item}} for item in kept.items if item not in now)])

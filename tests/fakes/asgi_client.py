@@ -12,7 +12,7 @@ GRAPHQL = "application/graphql-response+json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class AsgiResponse:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -24,7 +24,7 @@ class Answered:
         return [error["extensions"]["code"] for error in self.json()["errors"]]
 
 
-async def ask(
+async def send_request(
     app: ASGIApp,
     *chunks: bytes,
     method: str = "GET",
@@ -32,7 +32,7 @@ async def ask(
     query_string: bytes = b"",
     headers: Iterable[tuple[str, str]] = (),
     hang_up: bool = False,
-) -> Answered:
+) -> AsgiResponse:
     """Sends the chunks as one body, or hangs up after the last instead of ending it."""
     waiting: list[Message] = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
     waiting.append({"type": "http.disconnect"} if hang_up else {"type": "http.request"})
@@ -58,20 +58,20 @@ async def ask(
         "server": ("127.0.0.1", 80),
     }
     await app(scope, receive, send)
-    return _answered(sent)
+    return _response(sent)
 
 
-async def post(app: ASGIApp, body: object, accept: str | None = GRAPHQL, **headers: str) -> Answered:
+async def post(app: ASGIApp, body: object, accept: str | None = GRAPHQL, **headers: str) -> AsgiResponse:
     """A well-formed POST; bytes are sent as they are, anything else as JSON."""
     named = {"content-type": JSON, **({"accept": accept} if accept else {})}
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
     chunk = body if isinstance(body, bytes) else orjson.dumps(body)
-    return await ask(app, chunk, method="POST", headers=named.items())
+    return await send_request(app, chunk, method="POST", headers=named.items())
 
 
-def _answered(sent: list[Message]) -> Answered:
+def _response(sent: list[Message]) -> AsgiResponse:
     if not sent:
-        return Answered(status=0, headers={}, body=b"")
+        return AsgiResponse(status=0, headers={}, body=b"")
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     body = b"".join(message.get("body", b"") for message in sent[1:])
-    return Answered(status=sent[0]["status"], headers=headers, body=body)
+    return AsgiResponse(status=sent[0]["status"], headers=headers, body=body)

@@ -18,13 +18,13 @@ from tests.fakes.scripted_dynamodb import NAME, Call
 
 
 @dataclass
-class Shelves:
+class InMemoryDynamoDB:
     """Items in a dict, answered as DynamoDB does: `page` stands for its megabyte, `refusing` for partitions it cannot
     serve."""
 
     items: dict[KeyPair, Item] = field(default_factory=dict)
-    page: int = 1000
-    refusing: dict[str, str] = field(default_factory=dict)
+    page_items: int = 1000
+    failing_partitions: dict[str, str] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
@@ -34,7 +34,7 @@ class Shelves:
 
     def close(self) -> None: ...
 
-    def keep(self, entity: Entity[Any], *models: Any, tenant: str = "acme", shards: ShardMap = UNSHARDED) -> None:
+    def store(self, entity: Entity[Any], *models: Any, tenant: str = "acme", shards: ShardMap = UNSHARDED) -> None:
         for model in models:
             item = entity.to_item(model, Fence.for_tenant(parse_tenant_id(tenant)), shards)
             self.items[_address(item)] = item
@@ -77,8 +77,8 @@ class Shelves:
 
     def _Query(self, parameters: Mapping[str, Any]) -> Answer:
         partition = parameters["ExpressionAttributeValues"][":p"]["S"]
-        if partition in self.refusing:
-            raise DynamoDbError(self.refusing[partition], "not this one")
+        if partition in self.failing_partitions:
+            raise DynamoDbError(self.failing_partitions[partition], "not this one")
         names = key_names(_index(parameters))
         if (start := parameters.get("ExclusiveStartKey")) and not _reached(start, names, parameters):
             raise DynamoDbError("ValidationException", "the starting key is outside the boundaries of the query")
@@ -91,7 +91,7 @@ class Shelves:
             key=lambda item: _place(item, names),
             reverse=not parameters["ScanIndexForward"],
         )
-        limit = min(parameters["Limit"], self.page)
+        limit = min(parameters["Limit"], self.page_items)
         taken = list(islice((item for item in found if _follows(item, names, parameters)), limit))
         last = {"LastEvaluatedKey": _key(taken[-1], names)} if len(taken) == limit else {}
         return {"Items": taken, **last}

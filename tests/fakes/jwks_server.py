@@ -83,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(tls: ssl.SSLContext | None = None) -> Iterator[JwksServer]:
+def running_jwks_server(tls: ssl.SSLContext | None = None) -> Iterator[JwksServer]:
     with JwksServer(tls) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -7,7 +7,7 @@ from keyfence.auth.jwks import VerificationKey, parse_jwks_leniently
 from keyfence.auth.key_sets import JwksUnavailable
 
 
-class FakeSource:
+class ScriptedJwksSource:
     def __init__(self, document: object) -> None:
         self.document = document
         self.fetches = 0

@@ -19,7 +19,7 @@ from keyfence_iam.tenant import parse_tenant_id
 NAME = "keyfence"
 KEY = b"0123456789abcdef0123456789abcdef"
 CREDENTIALS = Credentials("AKIA", "secret", "token")
-PATIENCE = RetryPolicy(attempts=3, first_pause=0.0)
+RETRY_POLICY = RetryPolicy(attempts=3, first_pause=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Call:
 
 
 @dataclass
-class Scripted:
+class ScriptedDynamoDB:
     """Gives its answers in turn, raising those that are refusals."""
 
     answers: list[Answer | DynamoDbError]
@@ -49,7 +49,7 @@ class Scripted:
 
 def table(client: DynamoDb, tenant: str = "acme", **given: Any) -> Table:
     home = TenantLocation(tenant=parse_tenant_id(tenant), shards=given.pop("shards", UNSHARDED))
-    patience = given.pop("retry_policy", PATIENCE)
+    patience = given.pop("retry_policy", RETRY_POLICY)
     caller = DynamoDbCaller(client=client, table=NAME, credentials=credentials, retry_policy=patience, location=home)
     return Table(
         **{

@@ -13,14 +13,14 @@ from keyfence_iam.sts.session_spec import SessionSpec, SessionUnavailable, tenan
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 
-PATIENT = 60.0
+WAIT_SECONDS = 60.0
 
 
 @dataclass(slots=True)
 class ScriptedSts:
     """Gives a new session each time; it can be down, and it can be held back."""
 
-    asked: list[SessionSpec] = field(default_factory=list)
+    requests: list[SessionSpec] = field(default_factory=list)
     seconds: list[int] = field(default_factory=list)
     failure: Exception | None = None
     open: Event = field(default_factory=Event)
@@ -31,50 +31,50 @@ class ScriptedSts:
         self.open.set()
 
     def __call__(self, wanted: SessionSpec, seconds: int) -> Credentials:
-        self.asked.append(wanted)
+        self.requests.append(wanted)
         self.seconds.append(seconds)
-        assert self.open.wait(PATIENT)
+        assert self.open.wait(WAIT_SECONDS)
         self.before_answering()
         if self.failure:
             raise self.failure
         return Credentials(f"{wanted.role}/{wanted.tenant}/{wanted.scope}/{next(self._numbers)}", "secret", "token")
 
-    def goes_down(self) -> None:
+    def fail(self) -> None:
         self.failure = SessionUnavailable("STS cannot be reached")
 
-    def comes_back(self) -> None:
+    def recover(self) -> None:
         self.failure = None
 
 
 @dataclass(slots=True)
-class Scene:
+class SessionCacheFixture:
     """A vending, the clock it reads and the STS it asks."""
 
-    vending: SessionCache
+    sessions: SessionCache
     clock: ManualClock
     sts: ScriptedSts
 
     async def use(self, wanted: SessionSpec) -> str:
         """The access key that is handed out."""
-        return (await self.vending.credentials(wanted)).access_key
+        return (await self.sessions.credentials(wanted)).access_key
 
     def settle(self) -> None:
         """Until everything that is under way has landed."""
-        wait(list(self.vending._pending.values()), PATIENT)
+        wait(list(self.sessions._pending.values()), WAIT_SECONDS)
 
-    def pass_time(self, seconds: float, step: float = 5.0) -> None:
+    def advance(self, seconds: float, step: float = 5.0) -> None:
         """With a sweep at each step, as the thread would do it."""
         end = self.clock.now + seconds
         while self.clock.now < end:
             self.clock.now = min(end, self.clock.now + step)
-            self.vending.refresh_due()
+            self.sessions.refresh_due()
             self.settle()
 
 
-def scene(**given: Any) -> Scene:
+def session_cache(**given: Any) -> SessionCacheFixture:
     clock, sts = ManualClock(), ScriptedSts()
     options: dict[str, Any] = {"clock": clock, "random_share": lambda: 1.0, **given}
-    return Scene(SessionCache(sts, **options), clock, sts)
+    return SessionCacheFixture(SessionCache(sts, **options), clock, sts)
 
 
 def reads(tenant: str) -> SessionSpec:

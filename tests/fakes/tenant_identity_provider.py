@@ -17,7 +17,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class TenantIdentityProvider:
     """Signs with one key under one kid."""
 
     issuer: str

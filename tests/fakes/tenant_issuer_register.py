@@ -11,7 +11,7 @@ from tests.fakes.clock import ManualClock
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredIssuer:
     issuer: str
     tenant: TenantId
     jwks: str | None = None
@@ -19,22 +19,22 @@ class Kept:
 
 
 @dataclass
-class ControlPlane:
-    kept: dict[str, Kept] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+class TenantIssuerRegister:
+    issuers: dict[str, StoredIssuer] = field(default_factory=dict)
+    lookups: list[str] = field(default_factory=list)
     down: bool = False
     open: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.open.set()
 
-    def keep(self, issuer: str, tenant: str, jwks: object) -> None:
-        self.kept[issuer] = Kept(issuer, TenantId(tenant), jwks=json.dumps(jwks))
+    def store(self, issuer: str, tenant: str, jwks: object) -> None:
+        self.issuers[issuer] = StoredIssuer(issuer, TenantId(tenant), jwks=json.dumps(jwks))
 
-    async def look_up(self, url: str) -> Kept | None:
+    async def look_up(self, url: str) -> StoredIssuer | None:
         """What was there when it was asked, whenever the answer comes."""
-        self.asked.append(url)
-        found = self.kept.get(url)
+        self.lookups.append(url)
+        found = self.issuers.get(url)
         await self.open.wait()
         if self.down:
             raise Internal("down")
@@ -42,7 +42,7 @@ class ControlPlane:
 
 
 @dataclass
-class Sleeper:
+class ManualSleep:
     """Sleep that takes no time but the clock's."""
 
     clock: ManualClock
@@ -53,5 +53,5 @@ class Sleeper:
         self.clock.now = max(self.clock.now, until)
 
 
-def unpublished(uri: str, issuer: str) -> KeySet:
+def fail_to_fetch(uri: str, issuer: str) -> KeySet:
     raise AssertionError(f"{issuer} publishes nothing at {uri}")

@@ -14,17 +14,17 @@ from cryptography.x509.oid import NameOID
 
 
 @dataclass
-class Authority:
+class CertificateAuthority:
     directory: Path
     name: str = "the authority of a test"
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
 
-    def trusting(self) -> ssl.SSLContext:
+    def client_context(self) -> ssl.SSLContext:
         """For a client that believes this authority and no other."""
         certificate = self._signed(_common(self.name), self.key, x509.BasicConstraints(ca=True, path_length=None))
         return ssl.create_default_context(cadata=certificate.public_bytes(Encoding.PEM).decode())
 
-    def serving(self, name: str) -> ssl.SSLContext:
+    def server_context(self, name: str) -> ssl.SSLContext:
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._signed(_common(name), key, x509.SubjectAlternativeName([_general(name)]))
         path = self.directory / f"{name.replace(':', '-')}.pem"

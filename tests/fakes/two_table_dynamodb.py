@@ -19,7 +19,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.expressions import BadExpression, holds, placeholders, updated
 from tests.fakes.scripted_dynamodb import CREDENTIALS, KEY, NAME, Call
 
@@ -29,27 +29,27 @@ Items = dict[KeyPair, Item]
 
 
 @dataclass
-class Cabinet:
+class TwoTableDynamoDB:
     """Transactions go over both tables. `refusing` has what a table's calls are refused with, and `interludes` what
     happens right before the calls to come."""
 
     tables: dict[str, Items] = field(default_factory=lambda: {NAME: {}, SILO: {}})
     calls: list[Call] = field(default_factory=list)
-    refusing: dict[str, DynamoDbError] = field(default_factory=dict)
-    interludes: list[Callable[[], object] | None] = field(default_factory=list)
+    failing_tables: dict[str, DynamoDbError] = field(default_factory=dict)
+    before_calls: list[Callable[[], object] | None] = field(default_factory=list)
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         await asyncio.sleep(0)
         self.calls.append(Call(operation, parameters))
-        if self.interludes and (interlude := self.interludes.pop(0)):
+        if self.before_calls and (interlude := self.before_calls.pop(0)):
             interlude()
         for table in _tables(operation, parameters):
-            if table in self.refusing:
-                raise self.refusing[table]
+            if table in self.failing_tables:
+                raise self.failing_tables[table]
         if operation == "TransactWriteItems":
             return self._transact(parameters["TransactItems"])
         (table,) = _tables(operation, parameters)
-        answer = await Shelves(self.tables[table]).call(operation, on_table(NAME, parameters), credentials)
+        answer = await InMemoryDynamoDB(self.tables[table]).call(operation, on_table(NAME, parameters), credentials)
         if "Responses" in answer:
             return {"Responses": {table: answer["Responses"][NAME]}}
         return answer
@@ -95,7 +95,7 @@ def _tables(operation: str, parameters: Mapping[str, Any]) -> list[str]:
     return list(parameters["RequestItems"]) if "RequestItems" in parameters else [parameters["TableName"]]
 
 
-class Open:
+class InMemoryTables:
     """Credentials for everybody; `asked` are the placements."""
 
     def __init__(self) -> None:
@@ -120,17 +120,25 @@ SILOED = TenantLocation(tenant=ACME, read_from=TableAccess.SILO)
 
 
 def handle(
-    cabinet: Cabinet, home: TenantLocation, on_difference: OnDifference = ignore_difference, *, writes: bool = True
+    dynamodb: TwoTableDynamoDB,
+    home: TenantLocation,
+    on_difference: OnDifference = ignore_difference,
+    *,
+    writes: bool = True,
 ) -> Table:
     tables = Tables(
-        client=cabinet, name=NAME, cursors=CursorCodec([KEY]), credentials=Open(), on_difference=on_difference
+        client=dynamodb,
+        name=NAME,
+        cursors=CursorCodec([KEY]),
+        credentials=InMemoryTables(),
+        on_difference=on_difference,
     )
     return tables.for_tenant(home, writes=writes)
 
 
-async def backfilled(cabinet: Cabinet) -> None:
+async def backfilled(dynamodb: TwoTableDynamoDB) -> None:
     """Every item of either table, as the mover copies them."""
-    likeness = ItemSync(caller=handle(cabinet, DUAL).caller, source=NAME, target=SILO)
-    for key in {*cabinet.tables[NAME], *cabinet.tables[SILO]}:
+    likeness = ItemSync(caller=handle(dynamodb, DUAL).caller, source=NAME, target=SILO)
+    for key in {*dynamodb.tables[NAME], *dynamodb.tables[SILO]}:
         outcome = await likeness.sync({"PK": {"S": key.partition}, "SK": {"S": key.sort}})
         assert outcome is not SyncOutcome.CONFLICT

@@ -6,8 +6,8 @@ from keyfence.domains.categories import move
 from keyfence.domains.products import category_products
 from keyfence_iam.gate.faults import Kind
 from tests.api.test_categories import MOVE, PRODUCT, grow
-from tests.failures.faulty_change import TOLD, Change, code, every_kind
-from tests.failures.tenant_snapshot import Kept
+from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
+from tests.failures.tenant_snapshot import Snapshot
 from tests.stack import Session, World
 
 PATHS = [["a"], ["a", "b"], ["a", "b", "c"], ["ab"], ["z"]]
@@ -20,20 +20,20 @@ def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(category_products, "CHUNK", 2)
 
 
-async def moving(world: World, owner: Session) -> Change:
+async def moving(world: World, owner: Session) -> FaultyChange:
     await grow(owner, *PATHS)
     for number, path in enumerate(STOCK):
         await owner.ask(PRODUCT, path=path, sku=f"P{number}")
-    return Change.by(world, owner, MOVE, path=["a"], to=["z", "q"])
+    return FaultyChange.by(world, owner, MOVE, path=["a"], to=["z", "q"])
 
 
-def shown(kept: Kept) -> int:
+def shown(kept: Snapshot) -> int:
     """How many categories callers see."""
     categories = [item for item in kept.items if item["type"]["S"] == "Category"]
     return sum(item.get("moving") != {"S": "ARRIVING"} for item in categories)
 
 
-def counted(kept: Kept) -> int:
+def counted(kept: Snapshot) -> int:
     return sum(int(item["productCount"]["N"]) for item in kept.items if item["type"]["S"] == "Category")
 
 
@@ -41,22 +41,22 @@ def counted(kept: Kept) -> int:
 @every_kind
 async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owner: Session, kind: Kind) -> None:
     change = await moving(world, owner)
-    made, whole, writes = await change.made()
-    endings = [ending async for ending in change.repeated(kind)]
-    assert [code(ending.failed) for ending in endings] == [TOLD[kind]] * writes
+    made, whole, writes = await change.without_faults()
+    endings = [ending async for ending in change.failed_and_repeated(kind)]
+    assert [error_code(ending.failed) for ending in endings] == [ERROR_CODES[kind]] * writes
     for ending in endings:
         assert (shown(ending.half), counted(ending.half)) == (len(PATHS), len(STOCK))
-        assert ending.kept.told(change.before) == whole.told(change.before), ending.nth
+        assert ending.kept.normalized(change.before) == whole.normalized(change.before), ending.nth
     answers = [ending.again for ending in endings]
     if kind == "lost_response":
-        assert code(answers.pop()) == "NOT_FOUND"
+        assert error_code(answers.pop()) == "NOT_FOUND"
     assert answers == [made] * len(answers)
 
 
 @pytest.mark.one_engine
 async def test_faults_at_any_write_of_a_move_are_not_noticed(world: World, owner: Session) -> None:
     change = await moving(world, owner)
-    made, whole, _ = await change.made()
-    async for answer, kept in change.weathered():
+    made, whole, _ = await change.without_faults()
+    async for answer, kept in change.with_retries():
         assert answer == made
-        assert kept.told(change.before) == whole.told(change.before)
+        assert kept.normalized(change.before) == whole.normalized(change.before)

@@ -3,8 +3,8 @@
 import pytest
 
 from keyfence_iam.gate.faults import Kind
-from tests.data.order_requests import PLACE, TRANSITION, new_customer, new_product, placed, wanted
-from tests.failures.faulty_change import TOLD, Change, code, every_kind
+from tests.data.order_requests import PLACE, TRANSITION, new_customer, new_product, order_input, place_order
+from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
 from tests.stack import Session, World
 
 STEPS: list[tuple[list[str], int | None]] = [
@@ -16,18 +16,18 @@ STEPS: list[tuple[list[str], int | None]] = [
 every_step = pytest.mark.parametrize(("way", "version"), STEPS, ids=["confirmed", "confirmed at 1", "cancelled"])
 
 
-async def placing(world: World, owner: Session) -> Change:
+async def placing(world: World, owner: Session) -> FaultyChange:
     customer, pen, ink = await new_customer(owner), await new_product(owner), await new_product(owner, "INK", "0.07")
-    return Change.by(world, owner, PLACE, input=wanted(customer, (pen, 2), (ink, 7), (pen, 1)), key="once")
+    return FaultyChange.by(world, owner, PLACE, input=order_input(customer, (pen, 2), (ink, 7), (pen, 1)), key="once")
 
 
-async def stepping(world: World, owner: Session, way: list[str], version: int | None) -> Change:
+async def stepping(world: World, owner: Session, way: list[str], version: int | None) -> FaultyChange:
     """The last step of the way."""
     request = (await placing(world, owner)).variables["input"]
-    order = await placed(owner, request)
+    order = await place_order(owner, request)
     for to in way[:-1]:
         await owner.ask(TRANSITION, id=order["id"], to=to)
-    return Change.by(world, owner, TRANSITION, id=order["id"], to=way[-1], v=version, note="so it is")
+    return FaultyChange.by(world, owner, TRANSITION, id=order["id"], to=way[-1], v=version, note="so it is")
 
 
 @every_kind
@@ -35,22 +35,22 @@ async def test_an_order_whose_placing_failed_is_placed_once_by_asking_again(
     world: World, owner: Session, kind: Kind
 ) -> None:
     change = await placing(world, owner)
-    _, whole, writes = await change.made()
-    endings = [ending async for ending in change.repeated(kind)]
-    assert [code(ending.failed) for ending in endings] == [TOLD[kind]] * writes
+    _, whole, writes = await change.without_faults()
+    endings = [ending async for ending in change.failed_and_repeated(kind)]
+    assert [error_code(ending.failed) for ending in endings] == [ERROR_CODES[kind]] * writes
     for ending in endings:
         left = whole if kind == "lost_response" else change.before
-        assert ending.half.told(change.before) == left.told(change.before)
-        assert ending.kept.told(change.before) == whole.told(change.before)
+        assert ending.half.normalized(change.before) == left.normalized(change.before)
+        assert ending.kept.normalized(change.before) == whole.normalized(change.before)
         assert ending.again["data"]["placeOrder"]["id"] in str(ending.kept.items)
 
 
 async def test_faults_at_the_placing_of_an_order_are_not_noticed(world: World, owner: Session) -> None:
     change = await placing(world, owner)
-    _, whole, _ = await change.made()
-    async for answer, kept in change.weathered():
+    _, whole, _ = await change.without_faults()
+    async for answer, kept in change.with_retries():
         assert answer["data"]["placeOrder"]["total"] == "3.79"
-        assert kept.told(change.before) == whole.told(change.before)
+        assert kept.normalized(change.before) == whole.normalized(change.before)
 
 
 @pytest.mark.one_engine
@@ -60,14 +60,14 @@ async def test_a_step_that_failed_is_made_once_by_asking_again(
     world: World, owner: Session, kind: Kind, way: list[str], version: int | None
 ) -> None:
     change = await stepping(world, owner, way, version)
-    made, whole, writes = await change.made()
-    endings = [ending async for ending in change.repeated(kind)]
-    assert [code(ending.failed) for ending in endings] == [TOLD[kind]] * writes
+    made, whole, writes = await change.without_faults()
+    endings = [ending async for ending in change.failed_and_repeated(kind)]
+    assert [error_code(ending.failed) for ending in endings] == [ERROR_CODES[kind]] * writes
     for ending in endings:
         left = whole if kind == "lost_response" else change.before
-        assert ending.half.told(change.before) == left.told(change.before)
-        assert ending.kept.told(change.before) == whole.told(change.before)
-        assert (code(ending.again) == "CONFLICT") if kind == "lost_response" else (ending.again == made)
+        assert ending.half.normalized(change.before) == left.normalized(change.before)
+        assert ending.kept.normalized(change.before) == whole.normalized(change.before)
+        assert (error_code(ending.again) == "CONFLICT") if kind == "lost_response" else (ending.again == made)
 
 
 @pytest.mark.one_engine
@@ -76,7 +76,7 @@ async def test_faults_at_a_step_are_not_noticed(
     world: World, owner: Session, way: list[str], version: int | None
 ) -> None:
     change = await stepping(world, owner, way, version)
-    made, whole, _ = await change.made()
-    async for answer, kept in change.weathered():
+    made, whole, _ = await change.without_faults()
+    async for answer, kept in change.with_retries():
         assert answer == made
-        assert kept.told(change.before) == whole.told(change.before)
+        assert kept.normalized(change.before) == whole.normalized(change.before)

@@ -38,7 +38,7 @@ def calls() -> Iterator[Call]:
         yield from _writes(entity)
 
 
-def kinds() -> Iterator[Call]:
+def one_call_of_each_kind() -> Iterator[Call]:
     """One of each form, on each index and in each realm: what differs in the rest is only which noun it is about."""
     seen = set()
     for call in calls():

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-WORDS = re.compile(
+MESSAGE = re.compile(
     r"User: arn:aws[a-z-]*:sts::\d{12}:assumed-role/(?P<role>[\w-]+)/\S+ is not authorized to perform:"
     r" (?P<action>dynamodb:\w+) on resource: arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/\S+"
     r" (?:because no (?P<lacking>identity-based|session) policy allows the (?P=action) action"
@@ -27,19 +27,19 @@ ACTIONS: Mapping[str, set[str]] = {
 }
 
 
-def made(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> None:
+def assert_allowed(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> None:
     answer = getattr(client, xform_name(operation))(**parameters)
     assert answer["ResponseMetadata"]["HTTPStatusCode"] == 200
 
 
-def refused(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> re.Match[str]:
+def assert_denied(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> re.Match[str]:
     """Anything but a denial by name, also any other error, is a failure."""
     with pytest.raises(ClientError) as refusal:
         getattr(client, xform_name(operation))(**parameters)
     answer = refusal.value.response
     assert answer["Error"]["Code"] == "AccessDeniedException"
     assert answer["ResponseMetadata"]["HTTPStatusCode"] == 400
-    words = WORDS.fullmatch(answer["Error"]["Message"])
+    words = MESSAGE.fullmatch(answer["Error"]["Message"])
     assert words, answer["Error"]["Message"]
     assert words["action"].removeprefix("dynamodb:") in ACTIONS[operation]
     return words

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from keyfence.auth.principal import Role
-from tests.isolation.root_fields import Question
+from tests.isolation.root_fields import RootFieldCall
 from tests.stack import Session, World
 
 EVERYTHING = """{
@@ -48,18 +48,18 @@ class Neighbour:
     values: Mapping[str, tuple[str, ...]]
     secrets: tuple[str, ...]
 
-    def assignments(self, question: Question) -> Iterator[dict[str, str]]:
+    def assignments(self, question: RootFieldCall) -> Iterator[dict[str, str]]:
         """Every way to fill the arguments with what exists here."""
-        choices = [self._choices(name) for name in question.takes]
+        choices = [self._choices(name) for name in question.argument_names]
         for chosen in itertools.product(*choices):
-            yield dict(zip(question.takes, chosen, strict=True))
+            yield dict(zip(question.argument_names, chosen, strict=True))
 
     def _choices(self, name: str) -> tuple[str, ...]:
         assert name in self.values, f"give the neighbour an example of the argument {name}"
         return self.values[name]
 
 
-async def settled(world: World) -> Neighbour:
+async def create_neighbour(world: World) -> Neighbour:
     """Made through the API; a new noun of the schema gets its line here, and the test for its fields demands it."""
     session = world.session(await world.new_tenant())
     user = await session.ask(

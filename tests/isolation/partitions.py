@@ -8,7 +8,7 @@ from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, tenant_key_prefix
 from tests.isolation.catalogue_calls import Call
 
 TENANT, NEIGHBOUR = "a1", "a10"
-PLACES: Mapping[str, Fence] = {
+PARTITIONS: Mapping[str, Fence] = {
     "its own": Fence("tenant", tenant_key_prefix(TENANT)),
     "the neighbour that a careless prefix lets in": Fence("tenant", tenant_key_prefix(NEIGHBOUR)),
     "another tenant": Fence("tenant", tenant_key_prefix("zebra")),

@@ -24,7 +24,7 @@ from tests.isolation.sample_sessions import (
     query,
     session,
 )
-from tests.isolation.session_evaluator import DEPLOYMENT, SILOS, Judge
+from tests.isolation.session_evaluator import DEPLOYMENT, SILOS, SessionEvaluator
 
 Check = Callable[[Policy], bool]
 
@@ -95,11 +95,15 @@ def shuts_table_wide_calls_by_its_denials_alone(policy: Policy) -> bool:
 
 def gives_nothing_without_a_tenant(policy: Policy) -> bool:
     partitions = (A1, A10, "TENANT#", "TENANT##USER#1", *NOBODYS)
-    return not any(Judge.over(policy, None).allows(*get(partition)) for partition in partitions)
+    return not any(
+        SessionEvaluator.with_identity_policy(policy, None).allows(*get(partition)) for partition in partitions
+    )
 
 
 def gives_no_tenant_to_an_empty_tag(policy: Policy) -> bool:
-    return not any(Judge.over(policy, "").allows(*get(partition)) for partition in (A1, A10, *NOBODYS))
+    return not any(
+        SessionEvaluator.with_identity_policy(policy, "").allows(*get(partition)) for partition in (A1, A10, *NOBODYS)
+    )
 
 
 def has_no_hole_that_its_text_shows(policy: Policy) -> bool:
@@ -159,7 +163,7 @@ def failing(checks: Mapping[str, Check], policy: Policy) -> set[str]:
 
 
 def _allows(policy: Policy, call: Call) -> bool:
-    return Judge.over(policy, "a1").allows(*call)
+    return SessionEvaluator.with_identity_policy(policy, "a1").allows(*call)
 
 
 def _allows_without_keys(policy: Policy) -> bool:

@@ -36,7 +36,7 @@ _types = load_domains().schema._schema
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RootFieldCall:
     """One root field, asked with values for its ids and texts."""
 
     operation: str
@@ -59,7 +59,7 @@ class Question:
         return any(kind == "ID" for _, kind in _texts(self.field.args))
 
     @property
-    def takes(self) -> list[str]:
+    def argument_names(self) -> list[str]:
         """The names of all arguments, at any depth, that are ids or texts."""
         return sorted({name for name, _ in _texts(self.field.args)})
 
@@ -67,10 +67,10 @@ class Question:
         return {name: _value(name, argument.type, given) for name, argument in self.field.args.items()}
 
 
-def questions(types: GraphQLSchema = _types) -> Iterator[Question]:
+def root_field_calls(types: GraphQLSchema = _types) -> Iterator[RootFieldCall]:
     for operation, root in (("query", types.query_type), ("mutation", types.mutation_type)):
         assert root is not None
-        yield from (Question(operation, name, field) for name, field in root.fields.items())
+        yield from (RootFieldCall(operation, name, field) for name, field in root.fields.items())
 
 
 def node_types() -> Sequence[GraphQLObjectType]:

@@ -19,32 +19,32 @@ KEYS = TableSchema.with_keys(
 )
 SILOS = {tenant: DEPLOYMENT.silo_table(tenant) for tenant in ("a1", "a1-0", "a10", "zebra")}
 """Of neighbours too whose names begin as the first one's."""
-KNOWN = dict.fromkeys((DEPLOYMENT.table, *SILOS.values()), KEYS)
+TABLE_KEYS = dict.fromkeys((DEPLOYMENT.table, *SILOS.values()), KEYS)
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class SessionEvaluator:
     """Decides for a session with these policies and this tag."""
 
     policies: Policies
     tenant: str | None
 
     @classmethod
-    def of(cls, role: str, tenant: str | None) -> "Judge":
+    def of(cls, role: str, tenant: str | None) -> "SessionEvaluator":
         bounded = ROLES[role].boundary
         boundary = (bounded(DEPLOYMENT),) if bounded else None
         return cls(Policies(identity=(ROLES[role].identity(DEPLOYMENT),), boundary=boundary), tenant)
 
-    def narrowed(self, session: Policy) -> "Judge":
-        return Judge(replace(self.policies, session=(session,)), self.tenant)
+    def with_session_policy(self, session: Policy) -> "SessionEvaluator":
+        return SessionEvaluator(replace(self.policies, session=(session,)), self.tenant)
 
     @classmethod
-    def over(cls, identity: Policy, tenant: str | None) -> "Judge":
+    def with_identity_policy(cls, identity: Policy, tenant: str | None) -> "SessionEvaluator":
         return cls(Policies(identity=(identity,)), tenant)
 
     def allows(self, operation: str, parameters: Mapping[str, Any]) -> bool:
         """Every authorisation that the call asks for, as DynamoDB demands."""
-        asked = authorizations_for(operation, parameters, ArnScope.of(DEPLOYMENT), KNOWN)
+        asked = authorizations_for(operation, parameters, ArnScope.of(DEPLOYMENT), TABLE_KEYS)
         assert asked, "a call that asks for nothing would be allowed by nobody"
         return all(isinstance(evaluate(self.policies, self._tagged(one)), Allowed) for one in asked)
 

@@ -46,7 +46,7 @@ class Silos:
     def tables(self) -> tuple[str, ...]:
         return self.pool, *(self.of(tenant) for tenant in (TENANT, *NEIGHBOURS))
 
-    def reached(self, placement: TableAccess) -> set[str]:
+    def expected_tables(self, placement: TableAccess) -> set[str]:
         own = {TableAccess.POOL: [self.pool], TableAccess.SILO: [self.of(TENANT)]}
         return {*own.get(placement, (self.pool, self.of(TENANT)))}
 
@@ -55,7 +55,7 @@ class Silos:
     ) -> "DynamoDBClient":
         return await self._client(self.world.vending, tenant_session(tenant, writes=writes, table_access=placement))
 
-    async def migrating(self, placement: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
+    async def migration_client(self, placement: TableAccess, tenant: TenantId = TENANT) -> "DynamoDBClient":
         return await self._client(self.mover, migration_session(tenant, table_access=placement))
 
     def items(self) -> dict[str, list[dict[str, Any]]]:
@@ -63,7 +63,7 @@ class Silos:
         engine = self.world.engine_client()
         return {table: engine.scan(TableName=table)["Items"] for table in self.tables}
 
-    def making(self, table: str, role: str = "migrator") -> TableAdmin:
+    def admin(self, table: str, role: str = "migrator") -> TableAdmin:
         """The table as this role makes it, through the gate."""
         settings = self.world.settings
         wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
@@ -83,6 +83,6 @@ def silos(world: World) -> Iterator[Silos]:
     mover = aws_access(world.settings, world.gate.sessions).open_sessions("migrator")
     made = Silos(world, mover)
     for tenant in (TENANT, *NEIGHBOURS):
-        made.making(made.of(tenant)).create()
+        made.admin(made.of(tenant)).create()
     yield made
     mover.close()

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.isolation.neighbour_tenant import EVERYTHING, Neighbour, settled
-from tests.isolation.root_fields import Question, node_types, questions
+from tests.isolation.neighbour_tenant import EVERYTHING, Neighbour, create_neighbour
+from tests.isolation.root_fields import RootFieldCall, node_types, root_field_calls
 from tests.stack import Session, World
 
 pytestmark = pytest.mark.one_engine  # hundreds of requests, whose answers do not depend on the engine
 
-QUESTIONS = tuple(questions())
+QUESTIONS = tuple(root_field_calls())
 ULID_TEXT, TIME = r"\b([a-z]{3})_[0-9A-HJKMNP-TV-Z]{26}\b", r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)"
 CURSOR = re.compile(r'"(cursor|startCursor|endCursor)": "[^"]*"')
 
@@ -41,7 +41,7 @@ def _as_shape(answer: Mapping[str, Any], sent: Mapping[str, str]) -> str:
 @pytest.mark.parametrize("operation", ["query", "mutation"])
 async def test_what_a_neighbour_has_is_answered_like_what_nobody_has(world: World, operation: str) -> None:
     """One neighbour is enough for all fields: the test also asserts that no call of a stranger changes it."""
-    neighbour = await settled(world)
+    neighbour = await create_neighbour(world)
     before = _without_cursors(await neighbour.session.ask(EVERYTHING))
     mismatches = []
     for question in _of(operation):
@@ -55,21 +55,21 @@ async def test_what_a_neighbour_has_is_answered_like_what_nobody_has(world: Worl
 @pytest.mark.parametrize("operation", ["query", "mutation"])
 async def test_the_owner_of_the_same_values_gets_an_answer_with_one_of_them(world: World, operation: str) -> None:
     """Without this, a field that nobody can call would pass for one that keeps its secrets."""
-    neighbour = await settled(world)
+    neighbour = await create_neighbour(world)
     unanswered = []
     for question in _of(operation):
         if operation == "mutation":
-            neighbour = await settled(world)
+            neighbour = await create_neighbour(world)
         if not await _is_answered(question, neighbour):
             unanswered.append(str(question))
     assert unanswered == []
 
 
-def _of(operation: str) -> list[Question]:
+def _of(operation: str) -> list[RootFieldCall]:
     return [question for question in QUESTIONS if question.operation == operation]
 
 
-async def _mismatches(question: Question, neighbour: Neighbour, stranger: Session) -> AsyncIterator[str]:
+async def _mismatches(question: RootFieldCall, neighbour: Neighbour, stranger: Session) -> AsyncIterator[str]:
     for given in neighbour.assignments(question):
         theirs = await stranger.answer(question.document, **question.variables(given))
         missing = {name: _nowhere(value) for name, value in given.items()}
@@ -82,7 +82,7 @@ async def _mismatches(question: Question, neighbour: Neighbour, stranger: Sessio
             yield f"{theirs} shows {leaks}"
 
 
-async def _is_answered(question: Question, neighbour: Neighbour) -> bool:
+async def _is_answered(question: RootFieldCall, neighbour: Neighbour) -> bool:
     for given in neighbour.assignments(question):
         answer = await neighbour.session.answer(question.document, **question.variables(given))
         if "errors" not in answer and list(answer["data"].values()) not in ([None], [False]):
@@ -112,7 +112,7 @@ async def test_a_neighbours_cursor_opens_no_list_inside_a_thing_of_ones_own(
 ) -> None:
     part = f"... on {noun} {{ {field}(first: 1, after: $after) {{ edges {{ cursor }} }} }}"
     ask = f"query($id: ID!, $after: String) {{ node(id: $id) {{ {part} }} }}"
-    own, neighbour = await settled(world), await settled(world)
+    own, neighbour = await create_neighbour(world), await create_neighbour(world)
     cursors = {id: await _cursors(neighbour, ask, field, id) for id in neighbour.values["id"]}
     cursor = next(iter(found for some in cursors.values() for found in some), None)
     assert cursor, f"give the neighbour something in {noun}.{field}"

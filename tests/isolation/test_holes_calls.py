@@ -32,7 +32,7 @@ from tests.isolation.sample_sessions import (
     questions,
     update,
 )
-from tests.isolation.session_evaluator import DEPLOYMENT, Judge
+from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 STREAM = f"{DEPLOYMENT.table_arn}/stream/2026-11-05T12:00:00.000"
@@ -42,11 +42,11 @@ LISTED = {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["PK", "SK", "nic
 
 
 def opens(policy: Policy, call: Call) -> bool:
-    return Judge.over(policy, "a1").allows(*call)
+    return SessionEvaluator.with_identity_policy(policy, "a1").allows(*call)
 
 
 def ours_open(call: Call) -> list[str]:
-    return [role for role in TENANT_ROLES if Judge.of(role, "a1").allows(*call)]
+    return [role for role in TENANT_ROLES if SessionEvaluator.of(role, "a1").allows(*call)]
 
 
 def allowed(policy: Policy, action: str, resource: str, **context: str) -> bool:
@@ -184,7 +184,7 @@ def test_H32_vector_search_passes_an_unguarded_fence_and_ours_denies_what_the_ga
 
 
 def test_H1_only_the_migrator_scans_and_reads_no_item_by_its_key() -> None:
-    assert [role for role in ROLES if Judge.of(role, "a1").allows(*SCAN)] == ["migrator"]
-    assert not Judge.of("migrator", "a1").allows(*get(A1))
-    assert Judge.of("migrator", None).allows(*put("CONTROL#MIGRATION#m1"))
-    assert not Judge.of("migrator", None).allows(*put("CONTROL#TENANT#a1"))
+    assert [role for role in ROLES if SessionEvaluator.of(role, "a1").allows(*SCAN)] == ["migrator"]
+    assert not SessionEvaluator.of("migrator", "a1").allows(*get(A1))
+    assert SessionEvaluator.of("migrator", None).allows(*put("CONTROL#MIGRATION#m1"))
+    assert not SessionEvaluator.of("migrator", None).allows(*put("CONTROL#TENANT#a1"))

@@ -18,7 +18,7 @@ from tests.isolation.sample_sessions import (
     fenced,
     get,
 )
-from tests.isolation.session_evaluator import DEPLOYMENT, Judge
+from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 KEYLESS = ["dynamodb:Scan", "dynamodb:DescribeTable", "dynamodb:DeleteTable", "dynamodb:PartiQLSelect"]
@@ -27,12 +27,12 @@ GUARD = {"Null": {LEADING: "false"}}
 
 
 def opens(policy: Policy, call: Call, tenant: str | None = "a1") -> bool:
-    return Judge.over(policy, tenant).allows(*call)
+    return SessionEvaluator.with_identity_policy(policy, tenant).allows(*call)
 
 
 def ours_open(call: Call, tenant: str | None = "a1") -> list[str]:
     """The roles of a tenant whose sessions may make the call."""
-    return [role for role in ("tenant-read", "tenant-write") if Judge.of(role, tenant).allows(*call)]
+    return [role for role in ("tenant-read", "tenant-write") if SessionEvaluator.of(role, tenant).allows(*call)]
 
 
 def names(policy: Policy) -> set[tuple[str, str]]:

@@ -17,19 +17,19 @@ from keyfence_iam.lint import lint
 from keyfence_iam.policy import InvalidPolicy, Policy
 from keyfence_iam.roles.statements import INDEXES
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, tenant_key_prefix
-from tests.fakes.scripted_dynamodb import Scripted, table
+from tests.fakes.scripted_dynamodb import ScriptedDynamoDB, table
 from tests.isolation.sample_sessions import OWN, TABLE, Call, allowing, fenced, get, put, query, session
-from tests.isolation.session_evaluator import DEPLOYMENT, KEYS, Judge
+from tests.isolation.session_evaluator import DEPLOYMENT, KEYS, SessionEvaluator
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
 
 
 def opens(policy: Policy, call: Call, tenant: str = "a1") -> bool:
-    return Judge.over(policy, tenant).allows(*call)
+    return SessionEvaluator.with_identity_policy(policy, tenant).allows(*call)
 
 
 def ours_open(call: Call, tenant: str = "a1") -> list[str]:
-    return [role for role in ("tenant-read", "tenant-write") if Judge.of(role, tenant).allows(*call)]
+    return [role for role in ("tenant-read", "tenant-write") if SessionEvaluator.of(role, tenant).allows(*call)]
 
 
 def names(policy: Policy) -> set[str]:
@@ -46,7 +46,7 @@ def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_d
 async def test_H3_what_a_neighbour_wrote_into_our_index_is_dropped_and_counted() -> None:
     foreign = {"PK": {"S": "TENANT#globex#USER#1"}, "SK": {"S": "PROFILE"}, "GSI1PK": {"S": "TENANT#acme#EMAIL#e"}}
     seen: list[str] = []
-    store = table(Scripted([{"Items": [foreign]}]), on_foreign_item=lambda: seen.append("foreign"))
+    store = table(ScriptedDynamoDB([{"Items": [foreign]}]), on_foreign_item=lambda: seen.append("foreign"))
     assert await store.find_first(user_by_email, email="e") is None
     assert seen == ["foreign"]
 

@@ -7,15 +7,17 @@ import pytest
 from keyfence.admin.schema import schema as operators
 from keyfence.auth.principal import Role
 from keyfence_iam.tenant import TenantId
-from tests.isolation.root_fields import Question, questions
+from tests.isolation.root_fields import RootFieldCall, root_field_calls
 from tests.stack import Session, World
 
-ASKED_OF_OPERATORS = list(questions(operators._schema))
-ASKED_OF_TENANTS = list(questions())
+ASKED_OF_OPERATORS = list(root_field_calls(operators._schema))
+ASKED_OF_TENANTS = list(root_field_calls())
 
 
-async def refused(session: Session, question: Question, tenant: TenantId) -> str:
-    return await session.refusal(question.document, **question.variables(dict.fromkeys(question.takes, tenant)))
+async def refused(session: Session, question: RootFieldCall, tenant: TenantId) -> str:
+    return await session.refusal(
+        question.document, **question.variables(dict.fromkeys(question.argument_names, tenant))
+    )
 
 
 def test_there_are_fields_to_ask_for() -> None:

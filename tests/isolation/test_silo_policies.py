@@ -7,11 +7,11 @@ from keyfence_iam.roles import ROLES
 from keyfence_iam.sts.client import session_policies
 from keyfence_iam.sts.session_spec import TableAccess
 from tests import tier
-from tests.isolation.catalogue_calls import calls, kinds
-from tests.isolation.partitions import PLACES, TENANT, Caller
-from tests.isolation.session_evaluator import DEPLOYMENT, SILOS, Judge
+from tests.isolation.catalogue_calls import calls, one_call_of_each_kind
+from tests.isolation.partitions import PARTITIONS, TENANT, Caller
+from tests.isolation.session_evaluator import DEPLOYMENT, SILOS, SessionEvaluator
 
-SAMPLE = tuple(calls() if tier.selected() is tier.Tier.FULL else kinds())
+SAMPLE = tuple(calls() if tier.selected() is tier.Tier.FULL else one_call_of_each_kind())
 """Every call in the full tier, and one of each kind by default: the calls of a kind differ only in the noun."""
 OWN_TABLES = {
     TableAccess.POOL: {DEPLOYMENT.table},
@@ -23,10 +23,10 @@ TENANT_ROLES = ("tenant-read", "tenant-write", "tenant-migration")
 MAKING = ("CreateTable", "DescribeTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "DescribeTimeToLive")
 
 
-def judge(role: str, placement: TableAccess) -> Judge:
+def judge(role: str, placement: TableAccess) -> SessionEvaluator:
     text = session_policies(DEPLOYMENT.role_arn(""), DEPLOYMENT.table)[placement.scope]
-    whole = Judge.of(role, TENANT)
-    return whole.narrowed(parse_policy_text(text)) if text else whole
+    whole = SessionEvaluator.of(role, TENANT)
+    return whole.with_session_policy(parse_policy_text(text)) if text else whole
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -39,7 +39,7 @@ def test_a_session_reaches_its_own_partitions_where_it_is_placed_and_nothing_mor
     mismatches = [
         f"{call} on {place}"
         for call in SAMPLE
-        for place, fence in PLACES.items()
+        for place, fence in PARTITIONS.items()
         if session.allows(call.operation, call.parameters(table, fence))
         != (table in OWN_TABLES[placement] and caller.may(call, place))
     ]
@@ -50,13 +50,13 @@ def test_a_session_reaches_its_own_partitions_where_it_is_placed_and_nothing_mor
 @pytest.mark.parametrize("silo", SILOS.values())
 def test_no_other_role_reaches_an_item_of_a_silo_by_its_key(role: str, silo: str) -> None:
     for call in SAMPLE:
-        for fence in PLACES.values():
-            assert not Judge.of(role, None).allows(call.operation, call.parameters(silo, fence)), call
+        for fence in PARTITIONS.values():
+            assert not SessionEvaluator.of(role, None).allows(call.operation, call.parameters(silo, fence)), call
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_only_the_migrator_makes_removes_and_scans_silos_and_it_does_not_touch_the_pool(role: str) -> None:
-    one = Judge.of(role, None)
+    one = SessionEvaluator.of(role, None)
     for silo in SILOS.values():
         assert {one.allows(operation, {"TableName": silo}) for operation in MAKING} == {role == "migrator"}
         for place in ({}, {"IndexName": "GSI1"}, {"Segment": 1, "TotalSegments": 4}):
@@ -68,8 +68,8 @@ def test_only_the_migrator_makes_removes_and_scans_silos_and_it_does_not_touch_t
 @pytest.mark.parametrize("tag", ["a1/index/GSI1", "a1*", "*", "", "a1-0/index/GSI1"])
 @pytest.mark.parametrize("role", TENANT_ROLES)
 def test_a_tag_that_is_no_tenant_opens_no_tenants_silo(role: str, tag: str) -> None:
-    one = Judge.of(role, tag)
+    one = SessionEvaluator.of(role, tag)
     for silo in SILOS.values():
         for call in SAMPLE:
             for place in ("its own", "the neighbour that a careless prefix lets in", "no tenant"):
-                assert not one.allows(call.operation, call.parameters(silo, PLACES[place])), (call, place)
+                assert not one.allows(call.operation, call.parameters(silo, PARTITIONS[place])), (call, place)

@@ -7,12 +7,12 @@ import pytest
 
 from keyfence.tenancy.suspensions import PublishSuspensions
 from keyfence_iam.sts.session_spec import TableAccess
-from tests.isolation.catalogue_calls import kinds
-from tests.isolation.denials import made, refused
+from tests.isolation.catalogue_calls import one_call_of_each_kind
+from tests.isolation.denials import assert_allowed, assert_denied
 from tests.isolation.silo_sessions import FOREIGN, HYPHENED, LONGER, NEIGHBOURS, OWN, TENANT, Silos, key, silos
 from tests.stack import World
 
-CALLS = tuple(call for call in kinds() if call.realm == "tenant")
+CALLS = tuple(call for call in one_call_of_each_kind() if call.realm == "tenant")
 each_placement = pytest.mark.parametrize("placement", TableAccess)
 
 
@@ -34,45 +34,47 @@ async def shut(world: World) -> AsyncIterator[PublishSuspensions]:
 async def test_every_kind_of_call_is_answered_in_the_table_of_the_placement_alone(
     beside: Silos, placement: TableAccess, writes: bool
 ) -> None:
-    client, reached = await beside.client(placement, writes=writes), beside.reached(placement)
+    client, reached = await beside.client(placement, writes=writes), beside.expected_tables(placement)
     for call in CALLS:
         for table in beside.tables:
             own = call.parameters(table, OWN)
             if table in reached and (writes or not call.writes):
-                made(client, call.operation, own)
+                assert_allowed(client, call.operation, own)
             else:
-                refusal = refused(client, call.operation, own)
+                refusal = assert_denied(client, call.operation, own)
                 theirs = table in {beside.of(neighbour) for neighbour in NEIGHBOURS}
                 narrowed = not theirs and (writes or not call.writes)
                 assert refusal["lacking"] == ("session" if narrowed else "identity-based")
-            refused(client, call.operation, call.parameters(table, FOREIGN))
+            assert_denied(client, call.operation, call.parameters(table, FOREIGN))
 
 
 @each_placement
 async def test_the_migrator_is_held_to_the_same_tables_as_the_tenant_that_it_becomes(
     beside: Silos, placement: TableAccess
 ) -> None:
-    client, reached = await beside.migrating(placement), beside.reached(placement)
+    client, reached = await beside.migration_client(placement), beside.expected_tables(placement)
     for call in CALLS:
         for table in beside.tables:
-            (made if table in reached else refused)(client, call.operation, call.parameters(table, OWN))
-            refused(client, call.operation, call.parameters(table, FOREIGN))
+            (assert_allowed if table in reached else assert_denied)(client, call.operation, call.parameters(table, OWN))
+            assert_denied(client, call.operation, call.parameters(table, FOREIGN))
 
 
 async def test_a_neighbour_whose_name_goes_on_reaches_its_own_silo_and_not_ours(beside: Silos) -> None:
     for neighbour in NEIGHBOURS:
         client = await beside.client(TableAccess.SILO, neighbour)
-        made(client, "PutItem", {"TableName": beside.of(neighbour), "Item": key(neighbour)})
+        assert_allowed(client, "PutItem", {"TableName": beside.of(neighbour), "Item": key(neighbour)})
         for table in (beside.pool, beside.of(TENANT)):
-            refused(client, "PutItem", {"TableName": table, "Item": key(neighbour)})
-            refused(client, "GetItem", {"TableName": table, "Key": key(TENANT)})
+            assert_denied(client, "PutItem", {"TableName": table, "Item": key(neighbour)})
+            assert_denied(client, "GetItem", {"TableName": table, "Key": key(TENANT)})
 
 
 async def test_a_move_writes_both_tables_in_one_transaction_and_reads_them_in_one(beside: Silos) -> None:
     item = {**key(TENANT, "both"), "note": {"S": "kept twice"}}
     both = (beside.pool, beside.of(TENANT))
     client = await beside.client(TableAccess.BOTH)
-    made(client, "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": one, "Item": item}} for one in both]})
+    assert_allowed(
+        client, "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": one, "Item": item}} for one in both]}
+    )
     reads: Any = {"TransactItems": [{"Get": {"TableName": one, "Key": key(TENANT, "both")}} for one in both]}
     assert [one["Item"] for one in client.transact_get_items(**reads)["Responses"]] == [item, item]
     batch: Any = {"RequestItems": {one: {"Keys": [key(TENANT, "both")]} for one in both}}
@@ -104,7 +106,7 @@ async def test_one_foreign_member_shuts_a_whole_transaction_over_two_tables(
     own = [{"Put": {"TableName": table, "Item": key(TENANT, "never")}} for table in (beside.pool, beside.of(TENANT))]
     client, before = await beside.client(TableAccess.BOTH), beside.items()
     for members in ([*own, member], [member, *own], [own[0], member, own[1]]):
-        refused(client, "TransactWriteItems", {name: members})
+        assert_denied(client, "TransactWriteItems", {name: members})
     assert beside.items() == before
 
 
@@ -116,12 +118,12 @@ async def test_a_session_of_one_table_writes_and_reads_nothing_across_two(
     item = key(TENANT, "never")
     for tables in (both, both[::-1]):
         puts = [{"Put": {"TableName": table, "Item": item}} for table in tables]
-        refused(client, "TransactWriteItems", {"TransactItems": puts})
+        assert_denied(client, "TransactWriteItems", {"TransactItems": puts})
         gets = [{"Get": {"TableName": table, "Key": item}} for table in tables]
-        refused(client, "TransactGetItems", {"TransactItems": gets})
+        assert_denied(client, "TransactGetItems", {"TransactItems": gets})
         requests = {table: [{"PutRequest": {"Item": item}}] for table in tables}
-        refused(client, "BatchWriteItem", {"RequestItems": requests})
-        refused(client, "BatchGetItem", {"RequestItems": {table: {"Keys": [item]} for table in tables}})
+        assert_denied(client, "BatchWriteItem", {"RequestItems": requests})
+        assert_denied(client, "BatchGetItem", {"RequestItems": {table: {"Keys": [item]} for table in tables}})
     assert beside.items() == before
 
 
@@ -130,8 +132,8 @@ async def test_what_names_no_partition_is_refused_in_a_silo_too(beside: Silos, w
     client = await beside.client(TableAccess.SILO, writes=writes)
     for table in beside.tables:
         for place in ({}, {"IndexName": "GSI1"}, {"Segment": 0, "TotalSegments": 2}):
-            assert refused(client, "Scan", {"TableName": table, **place})["explicit"]
-        assert refused(client, "ExecuteStatement", {"Statement": f'SELECT * FROM "{table}"'})["explicit"]
+            assert assert_denied(client, "Scan", {"TableName": table, **place})["explicit"]
+        assert assert_denied(client, "ExecuteStatement", {"Statement": f'SELECT * FROM "{table}"'})["explicit"]
 
 
 @each_placement
@@ -140,15 +142,15 @@ async def test_a_suspended_tenant_is_refused_in_its_silo_with_the_sessions_that_
 ) -> None:
     clients = [await beside.client(placement, writes=writes) for writes in (False, True)]
     neighbour = await beside.client(TableAccess.SILO, HYPHENED)
-    mover = await beside.migrating(placement)
+    mover = await beside.migration_client(placement)
     await shut([TENANT])
     for call in CALLS:
         for table in beside.tables:
             for client in clients:
-                assert refused(client, call.operation, call.parameters(table, OWN))["explicit"]
-            if table in beside.reached(placement):
-                made(mover, call.operation, call.parameters(table, OWN))
-    made(neighbour, "GetItem", {"TableName": beside.of(HYPHENED), "Key": key(HYPHENED)})
+                assert assert_denied(client, call.operation, call.parameters(table, OWN))["explicit"]
+            if table in beside.expected_tables(placement):
+                assert_allowed(mover, call.operation, call.parameters(table, OWN))
+    assert_allowed(neighbour, "GetItem", {"TableName": beside.of(HYPHENED), "Key": key(HYPHENED)})
     await shut([])
-    for table in beside.reached(placement):
-        made(clients[0], "GetItem", {"TableName": table, "Key": key(TENANT)})
+    for table in beside.expected_tables(placement):
+        assert_allowed(clients[0], "GetItem", {"TableName": table, "Key": key(TENANT)})

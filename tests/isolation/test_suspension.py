@@ -20,17 +20,17 @@ from keyfence_iam.gate.gate import Gate
 from keyfence_iam.sts.session_spec import tenant_session
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
-from tests.isolation.catalogue_calls import Call, kinds
-from tests.isolation.denials import made, refused
-from tests.isolation.partitions import PLACES, Caller
+from tests.isolation.catalogue_calls import Call, one_call_of_each_kind
+from tests.isolation.denials import assert_allowed, assert_denied
+from tests.isolation.partitions import PARTITIONS, Caller
 from tests.stack import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TENANT, NEIGHBOUR = TenantId("a1"), TenantId("a10")
-CALLS = tuple(call for call in kinds() if call.realm == "tenant")
-OWN, NEXT_DOOR = PLACES["its own"], PLACES["the neighbour that a careless prefix lets in"]
+CALLS = tuple(call for call in one_call_of_each_kind() if call.realm == "tenant")
+OWN, NEXT_DOOR = PARTITIONS["its own"], PARTITIONS["the neighbour that a careless prefix lets in"]
 ROLES = ("tenant-read", "tenant-write")
 EVERYTHING = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
 
@@ -91,10 +91,10 @@ async def test_sessions_that_live_are_refused_by_every_kind_of_call_and_a_neighb
     await shut([TENANT])
     for call in CALLS:
         for read_only, client in clients.items():
-            refusal = refused(client, call.operation, call.parameters(world.tables.name, OWN))
+            refusal = assert_denied(client, call.operation, call.parameters(world.tables.name, OWN))
             assert refusal["role"] == f"keyfence-{ROLES[not read_only]}"
             assert refusal["explicit"]
-        made(neighbour, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
+        assert_allowed(neighbour, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
 
 
 async def test_the_next_page_of_a_list_that_is_being_read_is_refused(world: World, shut: PublishSuspensions) -> None:
@@ -131,10 +131,10 @@ async def test_a_new_session_is_refused_like_an_old_one_and_both_are_good_again_
 ) -> None:
     await shut([TENANT])
     new = world.client(TENANT)
-    assert refused(new, "GetItem", _reading(world, TENANT))["explicit"]
+    assert assert_denied(new, "GetItem", _reading(world, TENANT))["explicit"]
     await shut([NEIGHBOUR])
-    made(new, "GetItem", _reading(world, TENANT))
-    assert refused(world.client(NEIGHBOUR), "GetItem", _reading(world, NEIGHBOUR))["explicit"]
+    assert_allowed(new, "GetItem", _reading(world, TENANT))
+    assert assert_denied(world.client(NEIGHBOUR), "GetItem", _reading(world, NEIGHBOUR))["explicit"]
 
 
 def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(world: World) -> None:
@@ -144,13 +144,13 @@ def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(worl
     with Gate.start(engine_url=world.engine_url, account=account, key=key) as gate:
         elsewhere = replace(world, gate=gate)
         client = elsewhere.client_of(gate_access.tenant_session(offline, TENANT, writes=True).credentials)
-        made(client, "GetItem", _reading(world, TENANT))
+        assert_allowed(client, "GetItem", _reading(world, TENANT))
         TenantSuspension.connect(
             gate_access.role_session(offline, "suspender").credentials, "keyfence-", endpoint_url=gate.url
         ).deny([TENANT])
-        assert refused(client, "GetItem", _reading(world, TENANT))["explicit"]
+        assert assert_denied(client, "GetItem", _reading(world, TENANT))["explicit"]
         new = elsewhere.client_of(gate_access.tenant_session(offline, TENANT, writes=False).credentials)
-        assert refused(new, "GetItem", _reading(world, TENANT))["explicit"]
+        assert assert_denied(new, "GetItem", _reading(world, TENANT))["explicit"]
 
 
 async def test_the_service_refuses_with_the_session_in_its_hand(world: World, shut: PublishSuspensions) -> None:
@@ -160,7 +160,7 @@ async def test_the_service_refuses_with_the_session_in_its_hand(world: World, sh
     held = await world.vending.credentials(tenant_session(tenant, writes=False))
     await shut([tenant])
     assert await world.session(tenant).refusal(viewer) == "FORBIDDEN"
-    assert refused(world.client_of(held), "GetItem", _reading(world, tenant))["explicit"]
+    assert assert_denied(world.client_of(held), "GetItem", _reading(world, tenant))["explicit"]
     await world.session(neighbour).ask(viewer)
     await shut([])
     await world.session(tenant).ask(viewer)
@@ -172,12 +172,12 @@ async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_n
     mover = _migrating(world, TENANT)
     await shut([TENANT])
     for call in CALLS:
-        made(mover, call.operation, call.parameters(world.tables.name, OWN))
-        assert refused(mover, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
+        assert_allowed(mover, call.operation, call.parameters(world.tables.name, OWN))
+        assert assert_denied(mover, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
     for index in (None, "GSI1", "GSI2", "GSI3"):
         named = {"IndexName": index} if index else {}
-        made(world.role_client("migrator"), "Scan", {"TableName": world.tables.name, **named})
-        assert refused(mover, "Scan", {"TableName": world.tables.name, **named})["explicit"]
+        assert_allowed(world.role_client("migrator"), "Scan", {"TableName": world.tables.name, **named})
+        assert assert_denied(mover, "Scan", {"TableName": world.tables.name, **named})["explicit"]
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -189,7 +189,7 @@ def test_a_suspender_that_allows_everything_gives_nobody_anything(world: World, 
     iam.put_role_policy(RoleName=name, PolicyName="generous", PolicyDocument=json.dumps(EVERYTHING))
     try:
         for call in CALLS:
-            for place, fence in PLACES.items():
+            for place, fence in PARTITIONS.items():
                 _as_promised(client, Caller(role, TENANT), call, place, call.parameters(table, fence))
         for operation, parameters in unfenced(table).items():
             with pytest.raises(ClientError, match="AccessDeniedException"):
@@ -200,10 +200,10 @@ def test_a_suspender_that_allows_everything_gives_nobody_anything(world: World, 
 
 def _as_promised(client: "DynamoDBClient", caller: Caller, call: Call, place: str, parameters: Any) -> None:
     if caller.may(call, place):
-        made(client, call.operation, parameters)
+        assert_allowed(client, call.operation, parameters)
         return
     with pytest.raises(ClientError, match="AccessDeniedException"):
-        made(client, call.operation, parameters)
+        assert_allowed(client, call.operation, parameters)
 
 
 def test_the_suspender_becomes_nobody(world: World) -> None:

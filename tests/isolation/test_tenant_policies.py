@@ -8,15 +8,15 @@ from keyfence.store.keys import Fence
 from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import tenant_key_prefix
 from tests.isolation.catalogue_calls import Call, calls
-from tests.isolation.partitions import CALLERS, NEIGHBOUR, PLACES, TENANT, Caller
-from tests.isolation.session_evaluator import DEPLOYMENT, Judge
+from tests.isolation.partitions import CALLERS, NEIGHBOUR, PARTITIONS, TENANT, Caller
+from tests.isolation.session_evaluator import DEPLOYMENT, SessionEvaluator
 
 CALLS = tuple(calls())
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
 def test_a_session_may_what_the_design_promises_and_nothing_more(caller: Caller) -> None:
-    allowed = _allowed(Judge.of(caller.role, caller.tenant))
+    allowed = _allowed(SessionEvaluator.of(caller.role, caller.tenant))
     assert _mismatches(allowed, caller.may) == []
 
 
@@ -25,12 +25,12 @@ def test_an_empty_tag_opens_only_partitions_that_no_tenant_can_have(role: str) -
     def expected(call: Call, place: str) -> bool:
         return place == "the empty tenant" and (role == "tenant-write" or not call.writes)
 
-    assert _mismatches(_allowed(Judge.of(role, "")), expected) == []
+    assert _mismatches(_allowed(SessionEvaluator.of(role, "")), expected) == []
 
 
 def test_one_foreign_key_shuts_the_whole_batch() -> None:
     own, foreign = (_key(tenant) for tenant in (TENANT, NEIGHBOUR))
-    reader, writer = Judge.of("tenant-read", TENANT), Judge.of("tenant-write", TENANT)
+    reader, writer = SessionEvaluator.of("tenant-read", TENANT), SessionEvaluator.of("tenant-write", TENANT)
     table = DEPLOYMENT.table
     assert reader.allows("BatchGetItem", {"RequestItems": {table: {"Keys": [own]}}})
     assert not reader.allows("BatchGetItem", {"RequestItems": {table: {"Keys": [own, foreign]}}})
@@ -56,12 +56,12 @@ UNFENCED = {
 @pytest.mark.parametrize("operation", UNFENCED)
 @pytest.mark.parametrize("role", sorted(ROLES.keys() - {"migrator", "provisioner", "stream-worker"}))
 def test_what_names_no_partition_is_for_none_of_them(role: str, operation: str) -> None:
-    assert not Judge.of(role, TENANT).allows(operation, UNFENCED[operation])
+    assert not SessionEvaluator.of(role, TENANT).allows(operation, UNFENCED[operation])
 
 
 def test_own_items_through_partiql_are_shut_too() -> None:
     statement = f"SELECT * FROM \"{DEPLOYMENT.table}\" WHERE PK = '{tenant_key_prefix(TENANT)}USER#1'"
-    assert not Judge.of("tenant-write", TENANT).allows("ExecuteStatement", {"Statement": statement})
+    assert not SessionEvaluator.of("tenant-write", TENANT).allows("ExecuteStatement", {"Statement": statement})
 
 
 def test_the_matrix_knows_every_index_and_both_realms() -> None:
@@ -77,10 +77,10 @@ def test_the_matrix_knows_every_index_and_both_realms() -> None:
     }
 
 
-def _allowed(judge: Judge) -> Iterator[tuple[Call, str, bool]]:
+def _allowed(judge: SessionEvaluator) -> Iterator[tuple[Call, str, bool]]:
     """Yields every call of the catalogue on every place, and whether the session may make it."""
     for call in CALLS:
-        for place, fence in PLACES.items():
+        for place, fence in PARTITIONS.items():
             yield call, place, judge.allows(call.operation, call.parameters(DEPLOYMENT.table, fence))
 
 

@@ -8,9 +8,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from keyfence_iam.tenant import parse_tenant_id, tenant_key_prefix
-from tests.isolation.catalogue_calls import Call, calls, kinds
-from tests.isolation.denials import made, refused
-from tests.isolation.partitions import NEIGHBOUR, PLACES, TENANT, Caller
+from tests.isolation.catalogue_calls import Call, calls, one_call_of_each_kind
+from tests.isolation.denials import assert_allowed, assert_denied
+from tests.isolation.partitions import NEIGHBOUR, PARTITIONS, TENANT, Caller
 from tests.stack import World
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def clients(world: World) -> Clients:
 def test_a_session_reaches_what_the_design_promises_and_nothing_more(
     world: World, clients: Clients, caller: Caller
 ) -> None:
-    mismatches = [mismatch for call in kinds() for mismatch in _mismatches(world, clients(caller), caller, call)]
+    mismatches = [
+        mismatch for call in one_call_of_each_kind() for mismatch in _mismatches(world, clients(caller), caller, call)
+    ]
     assert mismatches == []
 
 
@@ -54,12 +56,14 @@ def test_nothing_is_written_by_a_batch_or_transaction_that_is_denied(world: Worl
     client, table, engine = clients(Caller("tenant-write", TENANT)), world.tables.name, world.engine_client()
     before = engine.scan(TableName=table)["Items"]
     own, foreign = ({**_key(tenant), "note": {"S": "planted"}} for tenant in (TENANT, NEIGHBOUR))
-    refused(client, "BatchWriteItem", {"RequestItems": {table: [{"PutRequest": {"Item": i}} for i in (own, foreign)]}})
+    assert_denied(
+        client, "BatchWriteItem", {"RequestItems": {table: [{"PutRequest": {"Item": i}} for i in (own, foreign)]}}
+    )
     members = [{"Put": {"TableName": table, "Item": item}} for item in (own, foreign)]
-    refused(client, "TransactWriteItems", {"TransactItems": members})
-    refused(client, "TransactWriteItems", {"TransactItems": members[::-1]})
+    assert_denied(client, "TransactWriteItems", {"TransactItems": members})
+    assert_denied(client, "TransactWriteItems", {"TransactItems": members[::-1]})
     assert engine.scan(TableName=table)["Items"] == before
-    made(client, "TransactWriteItems", {"TransactItems": members[:1]})
+    assert_allowed(client, "TransactWriteItems", {"TransactItems": members[:1]})
     assert engine.get_item(TableName=table, Key=_key(TENANT))["Item"] == own
 
 
@@ -75,7 +79,7 @@ def test_a_neighbours_item_is_not_shown_by_the_reason_of_a_refused_transaction(w
             "ConditionExpression": "attribute_exists(PK)",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
-        texts.add(refused(client, "TransactWriteItems", {"TransactItems": [{"ConditionCheck": check}]}).string)
+        texts.add(assert_denied(client, "TransactWriteItems", {"TransactItems": [{"ConditionCheck": check}]}).string)
     assert len(texts) == 1
 
 
@@ -87,25 +91,25 @@ def test_scans_and_statements_are_refused_by_an_explicit_deny(world: World, clie
         ("Scan", {"TableName": table, "IndexName": "GSI1"}),
         ("ExecuteStatement", {"Statement": f'SELECT * FROM "{table}"'}),
     ):
-        assert refused(client, operation, parameters)["explicit"]
+        assert assert_denied(client, operation, parameters)["explicit"]
 
 
 @pytest.mark.parametrize("role", ["service-base", "stream-worker", "provisioner", "suspender"])
 def test_roles_that_are_no_tenant_touch_nobodys_items_by_any_kind_of_call(world: World, role: str) -> None:
     client = world.role_client(role)
-    for call in kinds():
-        for fence in PLACES.values():
-            assert refused(client, call.operation, call.parameters(world.tables.name, fence))["explicit"]
+    for call in one_call_of_each_kind():
+        for fence in PARTITIONS.values():
+            assert assert_denied(client, call.operation, call.parameters(world.tables.name, fence))["explicit"]
 
 
 def _mismatches(world: World, client: "DynamoDBClient", caller: Caller, call: Call) -> Iterator[str]:
-    for place, fence in PLACES.items():
+    for place, fence in PARTITIONS.items():
         parameters = call.parameters(world.tables.name, fence)
         try:
             if caller.may(call, place):
-                made(client, call.operation, parameters)
+                assert_allowed(client, call.operation, parameters)
             else:
-                refusal = refused(client, call.operation, parameters)
+                refusal = assert_denied(client, call.operation, parameters)
                 assert (refusal["role"], refusal["explicit"]) == (f"keyfence-{caller.role}", None)
         except (AssertionError, ClientError, pytest.fail.Exception) as error:
             yield f"{call} on {place}: {error}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from tests.data.order_requests import new_customer, new_product, wanted
+from tests.data.order_requests import new_customer, new_product, order_input
 from tests.stack import Session, World
 
 USER = "mutation($e: String!) { made: createUser(input: {email: $e, name: $e}) { id } }"
@@ -34,7 +34,7 @@ class Shop:
         return await _made(self.session, document, **variables)
 
 
-async def opened(world: World) -> Shop:
+async def open_shop(world: World) -> Shop:
     tenant = await world.new_tenant()
     user = await _made(world.session(tenant), USER, e="owner@shop.example")
     session = world.session(tenant, user=user)
@@ -64,7 +64,7 @@ async def _customer(shop: Shop, number: int) -> str:
 
 
 async def _order(shop: Shop, number: int) -> str:
-    return await shop.made(ORDER, input=wanted(shop.customer, (shop.product, 1)))
+    return await shop.made(ORDER, input=order_input(shop.customer, (shop.product, 1)))
 
 
 async def _flagged(shop: Shop, number: int) -> str:

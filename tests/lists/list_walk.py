@@ -23,7 +23,7 @@ def _has_pages(kind: Any) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class Walk:
+class ListWalk:
     """One caller on the way through a list; `seen` is what each node is known by."""
 
     shop: Shop
@@ -34,7 +34,7 @@ class Walk:
     after: str | None = None
     over: bool = False
 
-    async def on(self) -> None:
+    async def next_page(self) -> None:
         """One page further."""
         page = await self._page()
         found = [str(edge["node"][self.growth.known_by]) for edge in page["edges"]]
@@ -44,7 +44,7 @@ class Walk:
 
     async def to_end(self) -> list[str]:
         while not self.over:
-            await self.on()
+            await self.next_page()
         return self.seen
 
     async def _page(self) -> dict[str, Any]:

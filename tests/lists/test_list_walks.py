@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 
 from tests import tier
-from tests.lists.list_growth import GROWTHS, Growth, Shop, opened
-from tests.lists.list_walk import Walk, connections
+from tests.lists.list_growth import GROWTHS, Growth, Shop, open_shop
+from tests.lists.list_walk import ListWalk, connections
 from tests.stack import World
 
 SIZES = {1: 15, 7: 22, 100: 101}
@@ -35,14 +35,14 @@ async def _filled(shop: Shop, growth: Growth, numbers: "count[int]", missing: in
     return made
 
 
-async def _walked(shop: Shop, walk: Walk, numbers: "count[int]") -> list[str]:
+async def _walked(shop: Shop, walk: ListWalk, numbers: "count[int]") -> list[str]:
     """To the end, while something is added during each of the first pages; says what."""
     added: list[str] = []
     while not walk.over:
         if len(added) == ADDED:
-            await walk.on()
+            await walk.next_page()
         else:
-            _, new = await asyncio.gather(walk.on(), walk.growth.add(shop, next(numbers)))
+            _, new = await asyncio.gather(walk.next_page(), walk.growth.add(shop, next(numbers)))
             added.append(new)
     return added
 
@@ -52,13 +52,13 @@ async def _walked(shop: Shop, walk: Walk, numbers: "count[int]") -> list[str]:
 async def test_a_walk_through_a_growing_list_leaves_nothing_out_and_meets_nothing_twice(
     world: World, name: str, growth: Growth
 ) -> None:
-    numbers, shop = count(1), await opened(world)
+    numbers, shop = count(1), await open_shop(world)
     there: list[str] = []
     for size, least in SIZES.items():
         there += await _filled(shop, growth, numbers, least - len(there))
-        walk = Walk(shop=shop, name=name, growth=growth, size=size)
+        walk = ListWalk(shop=shop, name=name, growth=growth, size=size)
         added = await _walked(shop, walk, numbers)
-        now = await Walk(shop=shop, name=name, growth=growth, size=50).to_end()
+        now = await ListWalk(shop=shop, name=name, growth=growth, size=50).to_end()
         assert len(set(walk.seen)) == len(walk.seen)
         assert set(there) <= set(walk.seen) <= set(now)
         assert walk.seen == [one for one in now if one in set(walk.seen)]

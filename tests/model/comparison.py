@@ -13,7 +13,7 @@ from tests.stack import Session
 
 
 @dataclass(slots=True)
-class Twins:
+class Comparison:
     """One tenant; whoever does something to it is told the new id, or None where it was refused and had to be.
 
     Each answer is compared where it is given, and the lists whenever something has changed. `moves` counts what became

@@ -28,7 +28,7 @@ def examples() -> settings:
     return settings(SAME, max_examples=int(wanted), derandomize=False, phases=[Phase.generate, Phase.shrink])
 
 
-def drawn(machine: type[T]) -> type[T]:
+def seeded(machine: type[T]) -> type[T]:
     """Seeds random examples with KEYFENCE_MODEL_SEED, or with a number that it prints, to repeat a run."""
     if examples().derandomize:
         return machine

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
 
-from tests.model.comparison import Twins
+from tests.model.comparison import Comparison
 from tests.model.values import STEPS, Path
 from tests.stack import World
 
@@ -37,7 +37,7 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self, world: World, runner: asyncio.Runner, moves: Counter[str]) -> None:
         super().__init__()
-        self.twins = Twins(world.session(runner.run(world.new_tenant())), runner, moves)
+        self.twins = Comparison(world.session(runner.run(world.new_tenant())), runner, moves)
 
     @initialize(target=customers)
     def open_with_customers(self) -> Any:

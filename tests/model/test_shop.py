@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.examples import drawn, examples
+from tests.model.examples import examples, seeded
 from tests.model.state_machine import Machine
 from tests.stack import World
 
@@ -25,6 +25,6 @@ def test_the_service_and_a_shop_in_memory_agree_after_every_step(world: World) -
             def __init__(self) -> None:
                 super().__init__(world, runner, moves)
 
-        run_state_machine_as_test(drawn(Here), settings=examples())
+        run_state_machine_as_test(seeded(Here), settings=examples())
     assert moves.pop("done") >= ARRIVALS * examples().max_examples
     assert moves.total() >= 1

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 
 @contextmanager
-def served(app: ASGIApp) -> Iterator[str]:
+def serve(app: ASGIApp) -> Iterator[str]:
     """Yields the address, without a path."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))

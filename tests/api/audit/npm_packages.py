@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 PACKAGES = ("package.json", "package-lock.json")
 
 
-def toolbox() -> Path:
+def install() -> Path:
     """The folder that has them. Skips where there is no npm, unless on CI, where it must be."""
     if not (shutil.which("node") and shutil.which("npm")):
         missing = pytest.fail if os.environ.get("CI") else pytest.skip  # the audit is npm's: a laptop may be without it

@@ -9,7 +9,7 @@ from keyfence.auth.token import operator_from, principal_from
 from keyfence.auth.verifier import TokenVerifier
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import IdentityProvider
-from tests.fakes.jwks_server import JwksServer, serving
+from tests.fakes.jwks_server import JwksServer, running_jwks_server
 
 
 @pytest.fixture
@@ -39,5 +39,5 @@ def operators(provider: IdentityProvider, clock: ManualClock) -> TokenVerifier[O
 
 @pytest.fixture
 def jwks_server() -> Iterator[JwksServer]:
-    with serving() as server:
+    with running_jwks_server() as server:
         yield server

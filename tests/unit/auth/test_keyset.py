@@ -10,7 +10,7 @@ from keyfence.auth.key_sets import FLIGHT, FetchedKeys, RefreshPolicy
 from keyfence.errors import Throttled
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import jwk, private_key
-from tests.fakes.jwks_source import FakeSource
+from tests.fakes.jwks_source import ScriptedJwksSource
 
 OLD = jwk(private_key("ES256", "old"), "old")
 NEW = jwk(private_key("ES256", "new"), "new")
@@ -18,14 +18,14 @@ PACE = RefreshPolicy()
 
 
 @pytest.fixture
-def source() -> Iterator[FakeSource]:
-    source = FakeSource({"keys": [OLD]})
+def source() -> Iterator[ScriptedJwksSource]:
+    source = ScriptedJwksSource({"keys": [OLD]})
     yield source
     source.open.set()
 
 
 @pytest.fixture
-def keys(source: FakeSource, clock: ManualClock) -> FetchedKeys:
+def keys(source: ScriptedJwksSource, clock: ManualClock) -> FetchedKeys:
     return FetchedKeys(source.fetch, clock=clock)
 
 
@@ -51,19 +51,23 @@ async def settled() -> None:
         await asyncio.wait(flights)
 
 
-async def test_a_fresh_set_is_fetched_once_however_often_it_is_asked(keys: FetchedKeys, source: FakeSource) -> None:
+async def test_a_fresh_set_is_fetched_once_however_often_it_is_asked(
+    keys: FetchedKeys, source: ScriptedJwksSource
+) -> None:
     for _ in range(5):
         await known(keys)
     assert source.fetches == 1
 
 
-async def test_a_thousand_callers_at_once_cause_one_fetch(keys: FetchedKeys, source: FakeSource) -> None:
+async def test_a_thousand_callers_at_once_cause_one_fetch(keys: FetchedKeys, source: ScriptedJwksSource) -> None:
     found = await asyncio.gather(*(keys.find("old") for _ in range(1000)))
     assert len({id(key) for key in found}) == 1
     assert source.fetches == 1
 
 
-async def test_a_caller_who_leaves_does_not_take_the_fetch_with_it(keys: FetchedKeys, source: FakeSource) -> None:
+async def test_a_caller_who_leaves_does_not_take_the_fetch_with_it(
+    keys: FetchedKeys, source: ScriptedJwksSource
+) -> None:
     source.open.clear()
     first, second = asyncio.create_task(keys.find("old")), asyncio.create_task(keys.find("old"))
     await asyncio.sleep(0)
@@ -76,7 +80,7 @@ async def test_a_caller_who_leaves_does_not_take_the_fetch_with_it(keys: Fetched
 
 
 async def test_random_kids_cause_one_fetch_in_the_interval(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     await known(keys)
     for attempt in range(80):
@@ -86,7 +90,7 @@ async def test_random_kids_cause_one_fetch_in_the_interval(
 
 
 async def test_a_new_key_is_found_as_soon_as_the_pace_allows(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     await known(keys)
     source.document = {"keys": [OLD, NEW]}
@@ -96,7 +100,7 @@ async def test_a_new_key_is_found_as_soon_as_the_pace_allows(
 
 
 async def test_an_unchanged_key_is_held_through_a_refresh(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     clock.advance(PACE.fresh)
@@ -106,7 +110,7 @@ async def test_an_unchanged_key_is_held_through_a_refresh(
 
 
 async def test_a_dropped_key_is_gone_with_the_next_set(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     source.document = {"keys": [NEW]}
@@ -116,7 +120,7 @@ async def test_a_dropped_key_is_gone_with_the_next_set(
     assert await keys.find("old") is None
 
 
-async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
+async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock) -> None:
     key = await known(keys)
     source.document = {"keys": []}
     clock.advance(PACE.fresh)
@@ -125,7 +129,7 @@ async def test_an_empty_set_drops_every_key(keys: FetchedKeys, source: FakeSourc
 
 
 async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     source.document = {"keys": [NEW | {"kid": "old"}]}
@@ -135,7 +139,7 @@ async def test_a_kid_given_to_another_key_no_longer_holds_the_first(
 
 
 async def test_an_old_set_is_refreshed_before_it_is_believed(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     await known(keys)
     source.document = {"keys": [NEW]}
@@ -146,7 +150,7 @@ async def test_an_old_set_is_refreshed_before_it_is_believed(
 
 
 async def test_known_keys_survive_an_outage_until_the_limit_and_not_longer(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     source.down = True
@@ -159,7 +163,9 @@ async def test_known_keys_survive_an_outage_until_the_limit_and_not_longer(
         await keys.find("old")
 
 
-async def test_the_end_of_an_outage_is_noticed(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
+async def test_the_end_of_an_outage_is_noticed(
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
+) -> None:
     source.down = True
     with pytest.raises(Throttled):
         await keys.find("old")
@@ -168,7 +174,7 @@ async def test_the_end_of_an_outage_is_noticed(keys: FetchedKeys, source: FakeSo
     await known(keys)
 
 
-async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
+async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock) -> None:
     source.down = True
     for _ in range(100):
         with pytest.raises(Throttled):
@@ -176,7 +182,9 @@ async def test_an_outage_is_not_stormed(keys: FetchedKeys, source: FakeSource, c
     assert source.fetches == 1
 
 
-async def test_an_outage_says_when_to_come_again(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
+async def test_an_outage_says_when_to_come_again(
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
+) -> None:
     source.down = True
     with pytest.raises(Throttled) as first:
         await keys.find("old")
@@ -188,7 +196,7 @@ async def test_an_outage_says_when_to_come_again(keys: FetchedKeys, source: Fake
 
 
 async def test_an_unknown_kid_in_an_outage_is_not_called_wrong(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     await known(keys)
     source.down = True
@@ -198,7 +206,7 @@ async def test_an_unknown_kid_in_an_outage_is_not_called_wrong(
 
 
 async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
-    keys: FetchedKeys, source: FakeSource, clock: ManualClock
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     key = await known(keys)
     source.down = True
@@ -216,7 +224,7 @@ async def test_known_keys_do_not_wait_again_for_a_source_that_failed(
 
 
 async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(
-    source: FakeSource, clock: ManualClock
+    source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     keys = FetchedKeys(source.fetch, clock=clock, pace=RefreshPolicy(patience=0.01))
     key = await known(keys)
@@ -232,7 +240,9 @@ async def test_a_source_that_hangs_is_left_alone_and_known_keys_stay_good(
     await settled()
 
 
-async def test_random_kids_do_not_delay_known_ones(keys: FetchedKeys, source: FakeSource, clock: ManualClock) -> None:
+async def test_random_kids_do_not_delay_known_ones(
+    keys: FetchedKeys, source: ScriptedJwksSource, clock: ManualClock
+) -> None:
     key = await known(keys)
     clock.advance(PACE.between_fetches)
     source.open.clear()

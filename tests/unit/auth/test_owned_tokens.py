@@ -12,7 +12,7 @@ from keyfence.errors import Internal, Unauthenticated
 from keyfence_iam.token_bucket import call_budget
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import IdentityProvider
-from tests.fakes.tenant_issuer_register import ControlPlane, Sleeper, unpublished
+from tests.fakes.tenant_issuer_register import ManualSleep, TenantIssuerRegister, fail_to_fetch
 
 A1, A10 = "https://id.example/a1", "https://id.example/a10"
 
@@ -28,16 +28,16 @@ def a10(clock: ManualClock) -> IdentityProvider:
 
 
 @pytest.fixture
-def plane(a1: IdentityProvider, a10: IdentityProvider) -> ControlPlane:
-    plane = ControlPlane()
-    plane.keep(A1, "a1", a1.jwks())
-    plane.keep(A10, "a10", a10.jwks())
+def plane(a1: IdentityProvider, a10: IdentityProvider) -> TenantIssuerRegister:
+    plane = TenantIssuerRegister()
+    plane.store(A1, "a1", a1.jwks())
+    plane.store(A10, "a10", a10.jwks())
     return plane
 
 
 @pytest.fixture
-def owned(plane: ControlPlane, clock: ManualClock) -> TenantIssuers:
-    return TenantIssuers(plane.look_up, unpublished, call_budget(1e9), clock=clock, sleep=Sleeper(clock))
+def owned(plane: TenantIssuerRegister, clock: ManualClock) -> TenantIssuers:
+    return TenantIssuers(plane.look_up, fail_to_fetch, call_budget(1e9), clock=clock, sleep=ManualSleep(clock))
 
 
 @pytest.fixture
@@ -89,14 +89,14 @@ async def test_a_tenants_key_proves_nothing_in_its_neighbours_name(
 
 
 async def test_an_issuer_of_the_settings_stays_what_it_is_though_a_tenant_claims_it(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, provider: IdentityProvider, a1: IdentityProvider
+    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, provider: IdentityProvider, a1: IdentityProvider
 ) -> None:
-    plane.keep(provider.url, "a1", a1.jwks())
+    plane.store(provider.url, "a1", a1.jwks())
     impostor = IdentityProvider(a1.clock, url=provider.url, key_name=a1.key_name)
     assert (await verifier.verify(provider.token(tenant="globex"))).tenant == "globex"
     with pytest.raises(Unauthenticated):
         await verifier.verify(impostor.token(tenant="a1"))
-    assert plane.asked == []
+    assert plane.lookups == []
 
 
 async def test_an_issuer_of_the_settings_that_is_bound_to_a_tenant_opens_it_alone(
@@ -121,7 +121,7 @@ async def test_a_tenants_issuer_does_not_open_the_operators_door(
 
 async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_no_proof(
     verifier: TokenVerifier[Principal],
-    plane: ControlPlane,
+    plane: TenantIssuerRegister,
     a1: IdentityProvider,
     clock: ManualClock,
     monkeypatch: pytest.MonkeyPatch,
@@ -132,15 +132,15 @@ async def test_a_remembered_token_costs_one_read_of_its_issuer_in_the_time_and_n
     for _ in range(10):
         clock.advance(MAX_AGE / 2)
         assert await verifier.verify(token) is caller
-    assert len(plane.asked) == 6
+    assert len(plane.lookups) == 6
 
 
 async def test_a_remembered_token_ends_with_its_key_within_the_time(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: ManualClock
+    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
-    plane.keep(A1, "a1", keys(renewed(a1)))
+    plane.store(A1, "a1", keys(renewed(a1)))
     clock.advance(MAX_AGE - 0.1)
     await verifier.verify(token)
     clock.advance(0.1)
@@ -149,18 +149,18 @@ async def test_a_remembered_token_ends_with_its_key_within_the_time(
 
 
 async def test_keys_that_are_added_before_they_sign_and_dropped_after_refuse_nobody(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: ManualClock
+    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     new = renewed(a1)
     old_token, new_token = a1.token(tenant="a1"), new.token(tenant="a1")
     await verifier.verify(old_token)
-    plane.keep(A1, "a1", keys(a1, new))
+    plane.store(A1, "a1", keys(a1, new))
     for _ in range(20):
         clock.advance(0.5)
         await verifier.verify(old_token)
         await verifier.verify(new_token)
         await verifier.verify(new.token(tenant="a1", jti=str(clock.now)))
-    plane.keep(A1, "a1", keys(new))
+    plane.store(A1, "a1", keys(new))
     for _ in range(20):
         clock.advance(0.5)
         await verifier.verify(new_token)
@@ -169,7 +169,7 @@ async def test_keys_that_are_added_before_they_sign_and_dropped_after_refuse_nob
 
 
 async def test_a_token_of_a_key_that_is_as_new_as_itself_is_not_refused(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider
+    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider
 ) -> None:
     """Though it was read a moment ago, and though others ask for keys that are not there."""
     await verifier.verify(a1.token(tenant="a1"))
@@ -177,16 +177,16 @@ async def test_a_token_of_a_key_that_is_as_new_as_itself_is_not_refused(
         with pytest.raises(Unauthenticated):
             await verifier.verify(a1.sign(a1.claims(tenant="a1"), kid=f"random-{number}"))
         new = IdentityProvider(a1.clock, url=A1, kid=f"new-{number}", key_name=f"new-{number}")
-        plane.keep(A1, "a1", keys(a1, new))
+        plane.store(A1, "a1", keys(a1, new))
         assert (await verifier.verify(new.token(tenant="a1"))).tenant == "a1"
 
 
 async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_refused_within_the_time(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: ManualClock
+    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
-    plane.keep(A1, "globex", a1.jwks())
+    plane.store(A1, "globex", a1.jwks())
     clock.advance(MAX_AGE)
     with pytest.raises(Unauthenticated, match="does not speak for"):
         await verifier.verify(token)
@@ -194,11 +194,11 @@ async def test_a_remembered_token_of_an_issuer_that_became_another_tenants_is_re
 
 
 async def test_a_remembered_token_of_an_issuer_that_was_freed_is_refused_within_the_time(
-    verifier: TokenVerifier[Principal], plane: ControlPlane, a1: IdentityProvider, clock: ManualClock
+    verifier: TokenVerifier[Principal], plane: TenantIssuerRegister, a1: IdentityProvider, clock: ManualClock
 ) -> None:
     token = a1.token(tenant="a1")
     await verifier.verify(token)
-    del plane.kept[A1]
+    del plane.issuers[A1]
     clock.advance(MAX_AGE)
     with pytest.raises(Unauthenticated, match="issuer is not accepted"):
         await verifier.verify(token)
@@ -206,7 +206,7 @@ async def test_a_remembered_token_of_an_issuer_that_was_freed_is_refused_within_
 
 async def test_nobody_is_let_in_by_what_cannot_be_read_and_nobody_else_is_kept_out(
     verifier: TokenVerifier[Principal],
-    plane: ControlPlane,
+    plane: TenantIssuerRegister,
     provider: IdentityProvider,
     a1: IdentityProvider,
     a10: IdentityProvider,

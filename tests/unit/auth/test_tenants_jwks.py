@@ -19,8 +19,8 @@ from keyfence.auth.jwks import VerificationKey
 from keyfence.auth.key_sets import MAX_KEYS, JwksFetcher, JwksUnavailable, JwksUrl
 from keyfence.errors import Throttled
 from tests.fakes.identity_provider import IdentityProvider, jwk, private_key
-from tests.fakes.jwks_server import JwksServer, serving
-from tests.fakes.tls import Authority
+from tests.fakes.jwks_server import JwksServer, running_jwks_server
+from tests.fakes.tls import CertificateAuthority
 
 NAME = "id.acme.example"
 LOOPBACK = "127.0.0.1"
@@ -48,20 +48,20 @@ def loopback_too(address: str) -> bool:
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority(tmp_path)
+def authority(tmp_path: Path) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path)
 
 
 @pytest.fixture
-def server(authority: Authority, provider: IdentityProvider) -> Iterator[JwksServer]:
-    with serving(authority.serving(NAME)) as started:
+def server(authority: CertificateAuthority, provider: IdentityProvider) -> Iterator[JwksServer]:
+    with running_jwks_server(authority.server_context(NAME)) as started:
         started.publish(provider.jwks())
         yield started
 
 
 @pytest.fixture
-def reach(authority: Authority) -> EgressPolicy:
-    trusting = authority.trusting()
+def reach(authority: CertificateAuthority) -> EgressPolicy:
+    trusting = authority.client_context()
     return EgressPolicy(allows=loopback_too, resolve=names([LOOPBACK]), tls=lambda: trusting)
 
 
@@ -78,9 +78,9 @@ def test_keys_are_fetched_over_https(server: JwksServer, reach: EgressPolicy) ->
 
 
 def test_the_name_and_not_the_address_is_what_the_certificate_must_be_for(
-    server: JwksServer, reach: EgressPolicy, authority: Authority
+    server: JwksServer, reach: EgressPolicy, authority: CertificateAuthority
 ) -> None:
-    server.tls = authority.serving(LOOPBACK)
+    server.tls = authority.server_context(LOOPBACK)
     with pytest.raises(JwksUnavailable, match="SSLCertVerificationError"):
         source(server, reach).fetch()
     assert server.hits == []
@@ -237,10 +237,10 @@ def test_of_a_set_with_private_keys_only_the_public_ones_are_taken(server: JwksS
 
 
 async def test_a_slow_provider_delays_nobody_but_its_own_tenant(
-    authority: Authority, reach: EgressPolicy, provider: IdentityProvider
+    authority: CertificateAuthority, reach: EgressPolicy, provider: IdentityProvider
 ) -> None:
     with ExitStack() as stack:
-        slow, *quick = (stack.enter_context(serving(authority.serving(NAME))) for _ in range(5))
+        slow, *quick = (stack.enter_context(running_jwks_server(authority.server_context(NAME))) for _ in range(5))
         slow.answers.clear()
         for server in (slow, *quick):
             server.publish(provider.jwks())
@@ -255,9 +255,9 @@ async def test_a_slow_provider_delays_nobody_but_its_own_tenant(
 
 
 async def test_no_more_fetches_than_threads_run_at_once(
-    authority: Authority, reach: EgressPolicy, provider: IdentityProvider
+    authority: CertificateAuthority, reach: EgressPolicy, provider: IdentityProvider
 ) -> None:
-    with serving(authority.serving(NAME)) as server:
+    with running_jwks_server(authority.server_context(NAME)) as server:
         server.publish(provider.jwks())
         server.answers.clear()
         published = JwksFetcher(reach=reach, threads=3)

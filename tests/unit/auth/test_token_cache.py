@@ -10,7 +10,7 @@ from keyfence.auth.verifier import RECHECK_SECONDS, TokenVerifier
 from keyfence.errors import Throttled, Unauthenticated
 from tests.fakes.clock import ManualClock
 from tests.fakes.identity_provider import URL, IdentityProvider, jwk, private_key
-from tests.fakes.jwks_source import FakeSource
+from tests.fakes.jwks_source import ScriptedJwksSource
 
 from .test_tokens import refusal
 
@@ -18,12 +18,12 @@ PACE = RefreshPolicy()
 
 
 @pytest.fixture
-def source(provider: IdentityProvider) -> FakeSource:
-    return FakeSource(provider.jwks())
+def source(provider: IdentityProvider) -> ScriptedJwksSource:
+    return ScriptedJwksSource(provider.jwks())
 
 
 @pytest.fixture
-def fetching(source: FakeSource, clock: ManualClock) -> TokenVerifier[Principal]:
+def fetching(source: ScriptedJwksSource, clock: ManualClock) -> TokenVerifier[Principal]:
     issuer = Issuer(url=URL, keys=FetchedKeys(source.fetch, clock=clock))
     return TokenVerifier(issuers=[issuer], audience="keyfence", admit=principal_from, clock=clock, cached_tokens=2)
 
@@ -58,7 +58,7 @@ async def test_a_remembered_token_is_checked_anew_after_a_while(
 
 
 async def test_a_remembered_token_stops_when_its_key_is_dropped(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: ManualClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     token = provider.token()
     await fetching.verify(token)
@@ -70,7 +70,7 @@ async def test_a_remembered_token_stops_when_its_key_is_dropped(
 
 
 async def test_both_keys_are_good_while_a_rotation_overlaps(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: ManualClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     old, rotated = provider.token(), IdentityProvider(clock, kid="k2", key_name="second")
     principal = await fetching.verify(old)
@@ -81,7 +81,7 @@ async def test_both_keys_are_good_while_a_rotation_overlaps(
 
 
 async def test_a_dropped_key_takes_effect_without_any_new_token(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: ManualClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     token = provider.token()
     await fetching.verify(token)
@@ -91,7 +91,7 @@ async def test_a_dropped_key_takes_effect_without_any_new_token(
 
 
 async def test_an_outage_beyond_the_limit_shuts_the_door_without_blaming_the_token(
-    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: FakeSource, clock: ManualClock
+    fetching: TokenVerifier[Principal], provider: IdentityProvider, source: ScriptedJwksSource, clock: ManualClock
 ) -> None:
     token = provider.token(exp=int(clock.now) + 2 * int(PACE.usable))
     await fetching.verify(token)

@@ -18,14 +18,14 @@ from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.store.ids import new_id
 from keyfence_iam.credentials import Credentials
 from tests.data.bookshop import OPENING
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 
 GROUP, USER = GroupId(new_id("grp")), MemberId(new_id("usr"))
 
 
 @dataclass
-class Interrupted(Shelves):
+class Interrupted(InMemoryDynamoDB):
     """Lets somebody else act, once, just before the edge is read or the transaction is written."""
 
     before: str = ""
@@ -43,15 +43,15 @@ def _is_edge(key: Item) -> bool:
     return bool(key["SK"]["S"].startswith("GROUP#"))
 
 
-def shelves(before: str = "") -> Interrupted:
+def dynamodb(before: str = "") -> Interrupted:
     kept = Interrupted(before=before)
     times: dict[str, Any] = {"created_at": OPENING, "updated_at": OPENING, "embedded_edges": EmbeddedEdges()}
-    kept.keep(groups, Group(id=GROUP, name="Ops", **times))
-    kept.keep(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
+    kept.store(groups, Group(id=GROUP, name="Ops", **times))
+    kept.store(users, User(id=UserId(USER), email="a@b", name="Ann", role=Role.MEMBER, **times))
     return kept
 
 
-def memberships(kept: Shelves) -> MembershipRepository:
+def memberships(kept: InMemoryDynamoDB) -> MembershipRepository:
     days = count(1)
 
     def now() -> datetime:
@@ -60,7 +60,7 @@ def memberships(kept: Shelves) -> MembershipRepository:
     return MembershipRepository(table(kept, consistent=True), now=now)
 
 
-async def check(kept: Shelves) -> None:
+async def check(kept: InMemoryDynamoDB) -> None:
     """Both heads know the edge as it is."""
     reading = table(kept)
     edge = await reading.find(membership_of_user, user_id=USER, group_id=GROUP)
@@ -74,7 +74,7 @@ async def check(kept: Shelves) -> None:
 
 
 async def test_heads_follow_an_edge_that_comes_changes_and_goes() -> None:
-    kept = shelves()
+    kept = dynamodb()
     edges = memberships(kept)
     await edges.add(GROUP, USER, GroupRole.MEMBER)
     await check(kept)
@@ -87,7 +87,7 @@ async def test_heads_follow_an_edge_that_comes_changes_and_goes() -> None:
 
 async def test_an_edge_that_comes_while_it_is_being_changed_is_the_same_in_its_heads() -> None:
     """The ends were read before it came, and the edge after."""
-    kept = shelves(before="GetItem")
+    kept = dynamodb(before="GetItem")
     kept.meanwhile = lambda: memberships(kept).add(GROUP, USER, GroupRole.MEMBER)
     assert (await memberships(kept).change(GROUP, USER, GroupRole.MANAGER)).role is GroupRole.MANAGER
     await check(kept)
@@ -95,7 +95,7 @@ async def test_an_edge_that_comes_while_it_is_being_changed_is_the_same_in_its_h
 
 async def test_an_edge_that_goes_and_comes_again_while_it_is_being_changed_is_the_same_in_its_heads() -> None:
     """The new edge has the version of the old one, and another day of joining."""
-    kept = shelves(before="TransactWriteItems")
+    kept = dynamodb(before="TransactWriteItems")
     edges = memberships(kept)
     await edges.add(GROUP, USER, GroupRole.MEMBER)
 

@@ -7,7 +7,7 @@ import pytest
 
 from keyfence.errors import Internal, KeyfenceError, Throttled, Unauthenticated
 from keyfence.graphql.executor import RequestInfo
-from tests.fakes.asgi_client import Answered, post
+from tests.fakes.asgi_client import AsgiResponse, post
 from tests.unit.http.bookshop_endpoint import TOKEN, endpoint
 
 LIST = "{ books(first: 1) { edges { node { title } } } }"
@@ -31,7 +31,7 @@ class Scene:
         self.begun.append(info.kind.value)
         return caller
 
-    def ask(self, query: str) -> "asyncio.Task[Answered]":
+    def ask(self, query: str) -> "asyncio.Task[AsgiResponse]":
         app = endpoint(check_revocation=self.check_revocation, context=self.context)
         return asyncio.ensure_future(post(app, {"query": query}, authorization=TOKEN))
 

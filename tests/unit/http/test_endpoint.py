@@ -6,7 +6,7 @@ import pytest
 from keyfence.errors import Internal, KeyfenceError, Throttled
 from keyfence.http.graphql_endpoint import GraphQLEndpoint
 from keyfence.http.response import HttpResponse
-from tests.fakes.asgi_client import GRAPHQL, JSON, ask, post
+from tests.fakes.asgi_client import GRAPHQL, JSON, post, send_request
 from tests.unit.http.bookshop_endpoint import TOKEN, endpoint
 
 LIST = "query Books { books(first: 2) { edges { node { title } } } }"
@@ -30,13 +30,13 @@ async def test_a_query_is_answered_in_the_type_asked_for(app: GraphQLEndpoint, a
 
 async def test_a_query_may_come_by_get(app: GraphQLEndpoint) -> None:
     query = b"query=query(%24v:JSON){same(value:%24v)}&variables=%7B%22v%22:%5B1,%22%C3%A9%22%5D%7D&operationName="
-    answered = await ask(app, query_string=query, headers=[("authorization", TOKEN)])
+    answered = await send_request(app, query_string=query, headers=[("authorization", TOKEN)])
     assert answered.json() == {"data": {"same": [1, "é"]}}
 
 
 async def test_a_mutation_may_not_come_by_get(app: GraphQLEndpoint) -> None:
     query = b"query=mutation{add(book:{title:%22x%22}){title}}"
-    answered = await ask(app, query_string=query, headers=[("authorization", TOKEN)])
+    answered = await send_request(app, query_string=query, headers=[("authorization", TOKEN)])
     assert (answered.status, answered.headers["allow"], answered.codes()) == (405, "POST", ["BAD_USER_INPUT"])
 
 
@@ -64,7 +64,7 @@ async def test_a_stranger_is_unauthenticated(app: GraphQLEndpoint, authorization
 
 
 async def test_a_stranger_is_refused_before_the_body_is_read(app: GraphQLEndpoint) -> None:
-    answered = await ask(app, method="POST", headers=[("content-type", JSON)], hang_up=True)
+    answered = await send_request(app, method="POST", headers=[("content-type", JSON)], hang_up=True)
     assert answered.status == 401
 
 
@@ -137,7 +137,7 @@ async def test_introspection_is_only_for_those_who_may(app: GraphQLEndpoint) -> 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"])
 async def test_other_methods_are_not_allowed(app: GraphQLEndpoint, method: str) -> None:
-    answered = await ask(app, method=method, headers=[("authorization", TOKEN)])
+    answered = await send_request(app, method=method, headers=[("authorization", TOKEN)])
     assert (answered.status, answered.headers["allow"]) == (405, "GET, POST")
 
 
@@ -166,8 +166,8 @@ async def test_text_of_all_planes_survives(app: GraphQLEndpoint) -> None:
 
 async def test_a_page_is_shown_to_a_browser_and_the_api_to_everyone_else() -> None:
     app = endpoint(graphiql=HttpResponse(body=b"<html>", content_type="text/html; charset=utf-8"))
-    browser = await ask(app, headers=[("accept", "text/html,*/*;q=0.8")])
-    client = await ask(app, headers=[("accept", "*/*")])
+    browser = await send_request(app, headers=[("accept", "text/html,*/*;q=0.8")])
+    client = await send_request(app, headers=[("accept", "*/*")])
     assert (browser.status, browser.body, browser.headers["content-type"]) == (
         200,
         b"<html>",
@@ -177,7 +177,7 @@ async def test_a_page_is_shown_to_a_browser_and_the_api_to_everyone_else() -> No
 
 
 async def test_without_a_page_a_browser_gets_json(app: GraphQLEndpoint) -> None:
-    answered = await ask(app, headers=[("accept", "text/html,*/*;q=0.8"), ("authorization", TOKEN)])
+    answered = await send_request(app, headers=[("accept", "text/html,*/*;q=0.8"), ("authorization", TOKEN)])
     assert (answered.status, answered.codes()) == (400, ["BAD_USER_INPUT"])
 
 

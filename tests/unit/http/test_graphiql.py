@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from keyfence.http.graphiql import CONTENT_SECURITY_POLICY, graphiql_page, graphiql_routes
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
-from tests.fakes.asgi_client import ask
+from tests.fakes.asgi_client import send_request
 from tests.unit.http.bookshop_endpoint import endpoint, ready
 
 HTML = [("accept", "text/html,*/*;q=0.8")]
@@ -24,13 +24,13 @@ def app() -> Starlette:
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_the_page_sends_queries_to_the_endpoint_that_serves_it(app: Starlette, path: str) -> None:
-    page = (await ask(app, path=path, headers=HTML)).body.decode()
+    page = (await send_request(app, path=path, headers=HTML)).body.decode()
     assert re.findall(r'data-url="([^"]*)"', page) == [path]
 
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_the_page_has_no_absolute_url_and_no_script_of_its_own(app: Starlette, path: str) -> None:
-    page = (await ask(app, path=path, headers=HTML)).body.decode()
+    page = (await send_request(app, path=path, headers=HTML)).body.decode()
     assert "//" not in page
     assert all(address.startswith("/graphiql/") for address in LOADED.findall(page))
     assert "<style" not in page
@@ -42,7 +42,7 @@ async def test_everything_that_the_page_loads_is_served_and_may_be_cached(app: S
     assert len(addresses) == 6
     for address in addresses:
         path, _, digest = address.partition("?")
-        served = await ask(app, path=path, query_string=digest.encode())
+        served = await send_request(app, path=path, query_string=digest.encode())
         assert (served.status, len(served.body) > 50, len(digest)) == (200, True, 16)
         assert served.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert served.headers["content-type"].partition(";")[0] in {"text/css", "text/javascript"}
@@ -52,13 +52,13 @@ async def test_styles_load_nothing_from_another_host(app: Starlette) -> None:
     for address in LOADED.findall(graphiql_page("/graphql").body.decode()):
         path = address.partition("?")[0]
         if path.endswith(".css"):
-            css = (await ask(app, path=path)).body.decode()
+            css = (await send_request(app, path=path)).body.decode()
             assert "@import" not in css
             assert all(target.startswith('"data:') for target in re.findall(r"url\(([^)]*)", css))
 
 
 async def test_the_browser_is_told_to_load_scripts_and_data_from_this_server_alone(app: Starlette) -> None:
-    answered = await ask(app, path="/graphql", headers=HTML)
+    answered = await send_request(app, path="/graphql", headers=HTML)
     assert answered.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     assert answered.headers["cache-control"] == "no-store"
     directives = dict(part.split(" ", 1) for part in CONTENT_SECURITY_POLICY.split("; "))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.asgi_client import GRAPHQL, JSON, Answered, ask, post
+from tests.fakes.asgi_client import GRAPHQL, JSON, AsgiResponse, post, send_request
 from tests.unit.http.bookshop_endpoint import TOKEN, endpoint
 
 app = endpoint(body_limit=200_000)
@@ -56,7 +56,7 @@ ODD_BODIES = {
 }
 
 
-def is_the_callers_fault(answered: Answered, status: int = 400) -> bool:
+def is_the_callers_fault(answered: AsgiResponse, status: int = 400) -> bool:
     return answered.status == status and answered.codes() == ["BAD_USER_INPUT"] and "data" not in answered.json()
 
 
@@ -95,7 +95,7 @@ async def test_of_a_key_that_comes_twice_the_last_counts() -> None:
     ],
 )
 async def test_an_odd_query_string_is_a_bad_request(query_string: bytes) -> None:
-    assert is_the_callers_fault(await ask(app, query_string=query_string, headers=[("authorization", TOKEN)]))
+    assert is_the_callers_fault(await send_request(app, query_string=query_string, headers=[("authorization", TOKEN)]))
 
 
 HEADERS = [("authorization", TOKEN), ("content-type", JSON)]
@@ -103,25 +103,27 @@ HEADERS = [("authorization", TOKEN), ("content-type", JSON)]
 
 async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
     headers = [*HEADERS, ("content-length", "200001")]
-    assert is_the_callers_fault(await ask(app, method="POST", headers=headers, hang_up=True), 413)
+    assert is_the_callers_fault(await send_request(app, method="POST", headers=headers, hang_up=True), 413)
 
 
 async def test_a_body_that_is_larger_than_it_says_is_not_read_to_its_end() -> None:
     headers = [*HEADERS, ("content-length", "10")]
-    assert is_the_callers_fault(await ask(app, *[b"x" * 50_000] * 5, method="POST", headers=headers, hang_up=True), 413)
+    assert is_the_callers_fault(
+        await send_request(app, *[b"x" * 50_000] * 5, method="POST", headers=headers, hang_up=True), 413
+    )
 
 
 async def test_a_body_of_just_the_limit_is_read_in_whatever_pieces() -> None:
     body = b'{"query": "{ __typename }"}'.ljust(200_000)
     pieces = [body[start : start + 7_000] for start in range(0, len(body), 7_000)]
-    assert (await ask(app, *pieces, method="POST", headers=HEADERS)).status == 200
-    assert is_the_callers_fault(await ask(app, *pieces, b" ", method="POST", headers=HEADERS), 413)
+    assert (await send_request(app, *pieces, method="POST", headers=HEADERS)).status == 200
+    assert is_the_callers_fault(await send_request(app, *pieces, b" ", method="POST", headers=HEADERS), 413)
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e9", "٣", "9" * 4000])
 async def test_a_length_that_is_no_number_is_not_believed(length: str) -> None:
     named = [*HEADERS, ("content-length", length.encode().decode("latin-1"))]
-    assert (await ask(app, b'{"query": "{ __typename }"}', method="POST", headers=named)).status in {200, 413}
+    assert (await send_request(app, b'{"query": "{ __typename }"}', method="POST", headers=named)).status in {200, 413}
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "deflate, gzip", "GZIP", "x"])

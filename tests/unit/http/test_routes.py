@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from keyfence.http.metrics import Metrics
 from keyfence.http.routes import build_app
-from tests.fakes.asgi_client import ask, post
+from tests.fakes.asgi_client import post, send_request
 from tests.unit.http.bookshop_endpoint import TOKEN, ready, shop
 
 SECRET = "the password is swordfish"
@@ -44,7 +44,7 @@ async def test_a_request_id_that_could_do_harm_is_replaced(offered: str) -> None
 async def test_an_unexpected_exception_is_masked_and_logged_under_the_request_id() -> None:
     app = build_app(endpoints={"/graphql": Broken(late=False)}, check_ready=ready, metrics=Metrics())
     with capture_logs() as logs:
-        answered = await ask(app)
+        answered = await send_request(app)
     error = {"code": "INTERNAL", "requestId": answered.headers["x-request-id"]}
     assert answered.status == 500
     assert answered.json() == {"errors": [{"message": "internal error", "extensions": error}]}
@@ -56,13 +56,13 @@ async def test_an_unexpected_exception_is_masked_and_logged_under_the_request_id
 async def test_an_exception_after_the_answer_began_is_logged_and_ends_the_connection() -> None:
     app = build_app(endpoints={"/graphql": Broken(late=True)}, check_ready=ready, metrics=Metrics())
     with capture_logs() as logs, pytest.raises(RuntimeError):
-        await ask(app)
+        await send_request(app)
     assert logs[0]["event"] == "internal_error"
 
 
 async def test_a_caller_who_hangs_up_gets_no_answer_and_is_no_error() -> None:
     with capture_logs() as logs:
-        answered = await ask(
+        answered = await send_request(
             shop(),
             b'{"query',
             method="POST",
@@ -75,7 +75,7 @@ async def test_a_caller_who_hangs_up_gets_no_answer_and_is_no_error() -> None:
 
 async def test_a_request_is_one_line_in_the_log_without_what_was_asked() -> None:
     with capture_logs() as logs:
-        answered = await ask(shop(), query_string=b"query=%7Bcaller%7D", headers=[("authorization", TOKEN)])
+        answered = await send_request(shop(), query_string=b"query=%7Bcaller%7D", headers=[("authorization", TOKEN)])
     (line,) = logs
     assert line.pop("ms") >= 0
     assert line == {
@@ -90,31 +90,31 @@ async def test_a_request_is_one_line_in_the_log_without_what_was_asked() -> None
 
 @pytest.mark.parametrize("path", ["/graphql", "/healthz", "/nowhere"])
 async def test_no_answer_may_be_kept_or_guessed_at(path: str) -> None:
-    answered = await ask(shop(), path=path)
+    answered = await send_request(shop(), path=path)
     assert answered.headers["cache-control"] == "no-store"
     assert answered.headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize("path", ["/", "/nowhere", "/graphql/", "/graphql/x", "/healthz/", "/Graphql", "//graphql"])
 async def test_an_unknown_path_is_not_found(path: str) -> None:
-    answered = await ask(shop(), path=path)
+    answered = await send_request(shop(), path=path)
     assert (answered.status, answered.codes()) == (404, ["NOT_FOUND"])
 
 
 async def test_a_probe_is_only_read() -> None:
-    answered = await ask(shop(), path="/healthz", method="POST")
+    answered = await send_request(shop(), path="/healthz", method="POST")
     assert (answered.status, answered.codes()) == (405, ["BAD_USER_INPUT"])
     assert set(answered.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
 async def test_the_process_is_up() -> None:
     with capture_logs() as logs:
-        assert (await ask(shop(), path="/healthz")).status == 200
+        assert (await send_request(shop(), path="/healthz")).status == 200
     assert not logs
 
 
 async def test_a_server_is_ready_if_its_check_passes() -> None:
-    answered = await ask(shop(), path="/readyz")
+    answered = await send_request(shop(), path="/readyz")
     assert (answered.status, answered.body) == (200, b"ready\n")
 
 
@@ -123,7 +123,7 @@ async def test_a_server_whose_check_fails_is_not_ready_and_the_reason_is_only_lo
         raise RuntimeError(SECRET)
 
     with capture_logs() as logs:
-        answered = await ask(build_app(endpoints={}, check_ready=check, metrics=Metrics()), path="/readyz")
+        answered = await send_request(build_app(endpoints={}, check_ready=check, metrics=Metrics()), path="/readyz")
     assert (answered.status, answered.body) == (503, b"the readiness check failed\n")
     assert SECRET in str(logs[0]["exc_info"])
 
@@ -133,8 +133,8 @@ async def test_requests_and_errors_are_counted() -> None:
     await post(app, {"query": "{ caller }"}, authorization=TOKEN)
     await post(app, {"query": '{ fail(how: "not found") }'}, authorization=TOKEN)
     await post(app, {"query": "{ caller }"})
-    await ask(app, path="/healthz")
-    answered = await ask(app, path="/metrics")
+    await send_request(app, path="/healthz")
+    answered = await send_request(app, path="/metrics")
     lines = answered.body.decode().splitlines()
     assert answered.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert 'keyfence_http_requests_total{status="200"} 2' in lines

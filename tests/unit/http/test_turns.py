@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from keyfence.errors import Throttled
 from keyfence.graphql.executor import RequestInfo
-from tests.fakes.asgi_client import Answered, post
+from tests.fakes.asgi_client import AsgiResponse, post
 from tests.unit.http.bookshop_endpoint import TOKEN, BookshopApi, endpoint, shop
 
 LIST = "{ books(first: 1) { edges { node { title } } } }"
@@ -40,7 +40,7 @@ class Scene:
         self.happened.append("execute")
         return BookshopApi().context(caller, info)
 
-    async def ask(self, query: str, **body: Any) -> Answered:
+    async def ask(self, query: str, **body: Any) -> AsgiResponse:
         app = endpoint(
             admit=self.admit,
             check_revocation=self.check_revocation,
@@ -110,9 +110,9 @@ async def test_refusals_for_speed_leave_no_line_each_and_are_counted_all_the_sam
         assert [line["event"] for line in lines] == []
         assert (await post(shop(), {"query": LIST}, authorization=TOKEN)).status == 200
     assert [line["event"] for line in lines] == ["request"]
-    from tests.fakes.asgi_client import ask
+    from tests.fakes.asgi_client import send_request
 
-    assert b'keyfence_http_requests_total{status="429"} 1' in (await ask(refusing, path="/metrics")).body
+    assert b'keyfence_http_requests_total{status="429"} 1' in (await send_request(refusing, path="/metrics")).body
 
 
 @pytest.mark.parametrize("query", [LIST, ADD, "{ book(id: 77) { title } }"])

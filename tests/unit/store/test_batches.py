@@ -8,59 +8,59 @@ from keyfence.errors import Forbidden, Throttled
 from keyfence.store.codec import Item
 from keyfence.store.dynamodb.errors import DynamoDbError
 from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters
-from tests.fakes.dynamodb import Shelves
-from tests.fakes.scripted_dynamodb import NAME, PATIENCE, Scripted, table
+from tests.fakes.dynamodb import InMemoryDynamoDB
+from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, table
 
 KEYS = [{"id": f"b{number}"} for number in range(250)]
 
 
 def item(id: str) -> Item:
-    shelves = Shelves()
-    shelves.keep(books, book(id))
-    return next(iter(shelves.items.values()))
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book(id))
+    return next(iter(dynamodb.items.values()))
 
 
 def key(id: str) -> Item:
     return {name: item(id)[name] for name in ("PK", "SK")}
 
 
-def asked(client: Scripted | Shelves) -> list[Any]:
+def asked(client: ScriptedDynamoDB | InMemoryDynamoDB) -> list[Any]:
     return [call.parameters["RequestItems"][NAME] for call in client.calls]
 
 
 async def test_250_gets_are_three_calls_of_at_most_100() -> None:
-    shelves = Shelves()
-    shelves.keep(books, *(book(f"b{number}") for number in range(0, 250, 2)))
-    found = await table(shelves).find_many(book_by_id, KEYS)
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, *(book(f"b{number}") for number in range(0, 250, 2)))
+    found = await table(dynamodb).find_many(book_by_id, KEYS)
     assert [one and one.id for one in found] == [f"b{n}" if n % 2 == 0 else None for n in range(250)]
-    assert sorted(len(request["Keys"]) for request in asked(shelves)) == [50, 100, 100]
+    assert sorted(len(request["Keys"]) for request in asked(dynamodb)) == [50, 100, 100]
 
 
 @pytest.mark.parametrize(("count", "calls"), [(0, 0), (1, 1), (100, 1), (101, 2)])
 async def test_as_few_calls_are_made_as_the_limit_allows(count: int, calls: int) -> None:
-    shelves = Shelves()
-    assert await table(shelves).find_many(book_by_id, KEYS[:count]) == [None] * count
-    assert len(shelves.calls) == calls
+    dynamodb = InMemoryDynamoDB()
+    assert await table(dynamodb).find_many(book_by_id, KEYS[:count]) == [None] * count
+    assert len(dynamodb.calls) == calls
 
 
 async def test_a_key_that_is_wanted_twice_is_asked_for_once_and_answered_twice() -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1"), book("b2"))
-    found = await table(shelves).find_many(book_by_id, [{"id": id} for id in ("b2", "b1", "b2", "b9", "b2")])
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"), book("b2"))
+    found = await table(dynamodb).find_many(book_by_id, [{"id": id} for id in ("b2", "b1", "b2", "b9", "b2")])
     assert [one and one.id for one in found] == ["b2", "b1", "b2", None, "b2"]
-    assert len(asked(shelves)[0]["Keys"]) == 3
+    assert len(asked(dynamodb)[0]["Keys"]) == 3
 
 
 @pytest.mark.parametrize("consistent", [True, False])
 async def test_a_table_that_reads_consistently_says_so_in_batches(consistent: bool) -> None:
-    shelves = Shelves()
-    await table(shelves, consistent=consistent).find_many(book_by_id, KEYS[:1])
-    assert asked(shelves)[0]["ConsistentRead"] is consistent
+    dynamodb = InMemoryDynamoDB()
+    await table(dynamodb, consistent=consistent).find_many(book_by_id, KEYS[:1])
+    assert asked(dynamodb)[0]["ConsistentRead"] is consistent
 
 
 async def test_keys_that_were_not_processed_are_asked_for_again() -> None:
     left = {"Keys": [key("b2")], "ConsistentRead": False}
-    client = Scripted(
+    client = ScriptedDynamoDB(
         [
             {"Responses": {NAME: [item("b1")]}, "UnprocessedKeys": {NAME: left}},
             {"Responses": {NAME: []}, "UnprocessedKeys": {NAME: left}},
@@ -74,21 +74,21 @@ async def test_keys_that_were_not_processed_are_asked_for_again() -> None:
 
 async def test_deletes_that_were_not_processed_are_asked_for_again() -> None:
     left = [{"DeleteRequest": {"Key": key("b2")}}]
-    client = Scripted([{"UnprocessedItems": {NAME: left}}, {}])
+    client = ScriptedDynamoDB([{"UnprocessedItems": {NAME: left}}, {}])
     await table(client).delete_many(book_by_id, [{"id": "b1"}, {"id": "b2"}])
     assert asked(client) == [[{"DeleteRequest": {"Key": key("b1")}}, *left], left]
 
 
 async def test_what_is_left_over_for_ever_is_a_throttle_and_never_a_short_answer() -> None:
     left = {NAME: {"Keys": [key("b1")], "ConsistentRead": False}}
-    client = Scripted([{"Responses": {NAME: []}, "UnprocessedKeys": left}] * 10)
+    client = ScriptedDynamoDB([{"Responses": {NAME: []}, "UnprocessedKeys": left}] * 10)
     with pytest.raises(Throttled):
         await table(client).find_many(book_by_id, [{"id": "b1"}])
-    assert len(client.calls) == PATIENCE.attempts
+    assert len(client.calls) == RETRY_POLICY.attempts
 
 
 async def test_a_refused_chunk_fails_the_batch() -> None:
-    client = Scripted(
+    client = ScriptedDynamoDB(
         [{"Responses": {NAME: []}}, DynamoDbError("AccessDeniedException", ""), {"Responses": {NAME: []}}]
     )
     with pytest.raises(Forbidden):
@@ -96,15 +96,15 @@ async def test_a_refused_chunk_fails_the_batch() -> None:
 
 
 async def test_60_deletes_are_three_calls_of_at_most_25() -> None:
-    shelves = Shelves()
-    shelves.keep(chapters, *(chapter(number) for number in range(61)))
-    await table(shelves).delete_many(chapter_by_number, [{"book_id": "b1", "number": n} for n in range(60)])
-    assert [len(request) for request in asked(shelves)] == [25, 25, 10]
-    assert [pair.sort for pair in shelves.items] == ["CHAPTER#060"]
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(chapters, *(chapter(number) for number in range(61)))
+    await table(dynamodb).delete_many(chapter_by_number, [{"book_id": "b1", "number": n} for n in range(60)])
+    assert [len(request) for request in asked(dynamodb)] == [25, 25, 10]
+    assert [pair.sort for pair in dynamodb.items] == ["CHAPTER#060"]
 
 
 async def test_a_delete_that_is_wanted_twice_is_asked_for_once() -> None:
     """DynamoDB refuses a batch that names one key twice."""
-    shelves = Shelves()
-    await table(shelves).delete_many(book_by_id, [{"id": "b1"}, {"id": "b2"}, {"id": "b1"}])
-    assert asked(shelves) == [[{"DeleteRequest": {"Key": key(id)}} for id in ("b1", "b2")]]
+    dynamodb = InMemoryDynamoDB()
+    await table(dynamodb).delete_many(book_by_id, [{"id": "b1"}, {"id": "b2"}, {"id": "b1"}])
+    assert asked(dynamodb) == [[{"DeleteRequest": {"Key": key(id)}} for id in ("b1", "b2")]]

@@ -12,37 +12,37 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import ERROR_RULES, DynamoDbError
 from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence_iam.credentials import Credentials
-from tests.fakes.scripted_dynamodb import CREDENTIALS, NAME, PATIENCE, Scripted, credentials
+from tests.fakes.scripted_dynamodb import CREDENTIALS, NAME, RETRY_POLICY, ScriptedDynamoDB, credentials
 
 RETRYABLE = sorted(code for code, meaning in ERROR_RULES.items() if meaning.retryable)
 FINAL = sorted(code for code, meaning in ERROR_RULES.items() if not meaning.retryable)
 
 
-def caller(client: Scripted, **given: Any) -> DynamoDbCaller:
+def caller(client: ScriptedDynamoDB, **given: Any) -> DynamoDbCaller:
     return DynamoDbCaller(
-        **{"client": client, "table": NAME, "credentials": credentials, "retry_policy": PATIENCE, **given}
+        **{"client": client, "table": NAME, "credentials": credentials, "retry_policy": RETRY_POLICY, **given}
     )
 
 
 @pytest.mark.parametrize("code", RETRYABLE)
 async def test_what_may_pass_is_tried_again(code: str) -> None:
-    client = Scripted([DynamoDbError(code, ""), DynamoDbError(code, ""), {"Item": {}}])
+    client = ScriptedDynamoDB([DynamoDbError(code, ""), DynamoDbError(code, ""), {"Item": {}}])
     assert await caller(client).call("GetItem", {"Key": {}}) == {"Item": {}}
     assert len(client.calls) == 3
 
 
 @pytest.mark.parametrize("code", RETRYABLE)
 async def test_patience_ends(code: str) -> None:
-    client = Scripted([DynamoDbError(code, "")] * 10)
+    client = ScriptedDynamoDB([DynamoDbError(code, "")] * 10)
     with pytest.raises(DynamoDbError) as refusal:
         await caller(client).call("GetItem", {})
     assert refusal.value.code == code
-    assert len(client.calls) == PATIENCE.attempts
+    assert len(client.calls) == RETRY_POLICY.attempts
 
 
 @pytest.mark.parametrize("code", [*FINAL, "SomethingNewException"])
 async def test_what_would_fail_again_is_not_tried_again(code: str) -> None:
-    client = Scripted([DynamoDbError(code, ""), {}])
+    client = ScriptedDynamoDB([DynamoDbError(code, ""), {}])
     with pytest.raises(DynamoDbError):
         await caller(client).call("GetItem", {})
     assert len(client.calls) == 1
@@ -52,14 +52,14 @@ async def test_what_iam_refuses_is_told_as_a_security_event_and_nothing_else_is(
     told: list[str] = []
     for code in ("AccessDeniedException", "ValidationException", "ConditionalCheckFailedException"):
         with pytest.raises(DynamoDbError):
-            await caller(Scripted([DynamoDbError(code, "")]), on_denied=lambda code=code: told.append(code)).call(
-                "Query", {}
-            )
+            await caller(
+                ScriptedDynamoDB([DynamoDbError(code, "")]), on_denied=lambda code=code: told.append(code)
+            ).call("Query", {})
     assert told == ["AccessDeniedException"]
 
 
 async def test_another_exception_is_not_ours_to_retry() -> None:
-    class Broken(Scripted):
+    class Broken(ScriptedDynamoDB):
         async def call(self, *_: Any) -> Answer:
             self.answers.pop(0)
             raise KeyError("bug")
@@ -71,7 +71,7 @@ async def test_another_exception_is_not_ours_to_retry() -> None:
 
 
 async def test_every_attempt_sends_the_same_parameters() -> None:
-    client = Scripted([DynamoDbError("InternalServerError", ""), {}])
+    client = ScriptedDynamoDB([DynamoDbError("InternalServerError", ""), {}])
     await caller(client).call("TransactWriteItems", {"ClientRequestToken": "t", "TransactItems": []})
     assert client.calls[0] == client.calls[1]
     assert client.calls[0].parameters["ClientRequestToken"] == "t"
@@ -81,7 +81,7 @@ async def test_every_attempt_is_signed_with_the_credentials_of_that_moment() -> 
     fresh = [Credentials("first", "s"), Credentials("second", "s")]
     signed: list[Credentials] = []
 
-    class Signed(Scripted):
+    class Signed(ScriptedDynamoDB):
         async def call(self, operation: str, parameters: Any, credentials: Credentials) -> Answer:
             signed.append(credentials)
             return await super().call(operation, parameters, credentials)
@@ -103,7 +103,7 @@ async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.Monke
     monkeypatch.setattr("keyfence.store.dynamodb.caller.random.uniform", lambda _low, high: high)
     patience = RetryPolicy(attempts=5, first_pause=0.1, longest_pause=0.3)
     with pytest.raises(DynamoDbError):
-        await caller(Scripted([DynamoDbError("ThrottlingException", "")] * 5), retry_policy=patience).call(
+        await caller(ScriptedDynamoDB([DynamoDbError("ThrottlingException", "")] * 5), retry_policy=patience).call(
             "GetItem", {}
         )
     assert slept == [0.1, 0.2, 0.3, 0.3]
@@ -123,7 +123,9 @@ def test_pauses_use_the_whole_room_below_their_ceiling() -> None:
 
 async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> None:
     one, many = {"CapacityUnits": 0.5}, [{"CapacityUnits": 2.0}, {"CapacityUnits": 1.0}]
-    client = Scripted([DynamoDbError("ConnectionLost", ""), {"ConsumedCapacity": one}, {"ConsumedCapacity": many}, {}])
+    client = ScriptedDynamoDB(
+        [DynamoDbError("ConnectionLost", ""), {"ConsumedCapacity": one}, {"ConsumedCapacity": many}, {}]
+    )
     everybody = CapacityMeter()
     meters = [CapacityMeter(accounts=(everybody,)), CapacityMeter(accounts=(everybody,))]
     await caller(client, meter=meters[0]).call("GetItem", {"Key": {}})
@@ -141,13 +143,13 @@ async def test_what_a_call_consumed_is_metered_for_its_request_and_for_all() -> 
 @pytest.mark.parametrize(("code", "throttled"), [("ThrottlingException", True), ("ConnectionLost", False)])
 async def test_a_call_that_failed_is_a_call_and_may_have_consumed(code: str, throttled: bool) -> None:
     consumed = {"CapacityUnits": 2.0}
-    client = Scripted([DynamoDbError(code, "", consumed=consumed)] * PATIENCE.attempts)
+    client = ScriptedDynamoDB([DynamoDbError(code, "", consumed=consumed)] * RETRY_POLICY.attempts)
     meter = CapacityMeter()
     with pytest.raises(DynamoDbError):
         await caller(client, meter=meter).call("PutItem", {})
-    assert meter.calls["PutItem"] == PATIENCE.attempts
-    assert meter.write_units == 2.0 * PATIENCE.attempts
-    assert meter.throttled == (PATIENCE.attempts if throttled else 0)
+    assert meter.calls["PutItem"] == RETRY_POLICY.attempts
+    assert meter.write_units == 2.0 * RETRY_POLICY.attempts
+    assert meter.throttled == (RETRY_POLICY.attempts if throttled else 0)
 
 
 async def test_calls_wait_in_their_lane_and_leave_it_also_when_they_fail() -> None:
@@ -160,7 +162,7 @@ async def test_calls_wait_in_their_lane_and_leave_it_also_when_they_fail() -> No
         async def __aexit__(self, *_: object) -> None:
             inside.append(-1)
 
-    await caller(Scripted([DynamoDbError("ConnectionLost", ""), {}]), call_limit=Narrow()).call("GetItem", {})
+    await caller(ScriptedDynamoDB([DynamoDbError("ConnectionLost", ""), {}]), call_limit=Narrow()).call("GetItem", {})
     assert inside == [1, -1, 1, -1]
 
 
@@ -214,11 +216,11 @@ async def test_what_is_refused_at_last_is_one_security_event(others: tuple[Crede
 async def test_for_nothing_else_is_another_session_sought(code: str) -> None:
     source = Renewing(OTHERS)
     with pytest.raises(DynamoDbError):
-        await caller(Scripted([DynamoDbError(code, "")] * 5), credentials=source).call("GetItem", {})
+        await caller(ScriptedDynamoDB([DynamoDbError(code, "")] * 5), credentials=source).call("GetItem", {})
     assert source.refused == []
 
 
-class Signing(Scripted):
+class Signing(ScriptedDynamoDB):
     """Remembers who signed."""
 
     signed: list[Credentials]

@@ -5,27 +5,27 @@ import pytest
 from keyfence.store.entity import BadEntity, ItemCollection, entity
 from keyfence.store.keys import TenantKey
 from tests.data.bookshop import Book, book, book_with_chapters, books, chapter, chapters, chapters_of_book
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 
 
 @pytest.mark.parametrize(("kept", "first", "more"), [(0, 2, False), (2, 2, False), (3, 2, True), (9, 2, True)])
 async def test_a_parent_comes_with_the_first_page_of_its_children(kept: int, first: int, more: bool) -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1"), book("b10"))
-    shelves.keep(chapters, *(chapter(number) for number in range(1, kept + 1)), chapter(7, "b10"))
-    parent, page = await table(shelves).item_collection(book_with_chapters, first=first, id="b1", book_id="b1")
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"), book("b10"))
+    dynamodb.store(chapters, *(chapter(number) for number in range(1, kept + 1)), chapter(7, "b10"))
+    parent, page = await table(dynamodb).item_collection(book_with_chapters, first=first, id="b1", book_id="b1")
     assert parent == book("b1")
     assert [one.number for one in page.items] == list(range(kept, 0, -1))[:first]
     assert page.has_next == more
-    assert [call.operation for call in shelves.calls] == ["Query"]
+    assert [call.operation for call in dynamodb.calls] == ["Query"]
 
 
 async def test_the_page_goes_on_where_the_family_ended() -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1"))
-    shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3)))
-    handle = table(shelves)
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"))
+    dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3)))
+    handle = table(dynamodb)
     _, page = await handle.item_collection(book_with_chapters, first=2, book_id="b1")
     children = book_with_chapters.children
     following = await handle.page(children, first=2, after=page.edges[-1].cursor(), book_id="b1")
@@ -33,9 +33,9 @@ async def test_the_page_goes_on_where_the_family_ended() -> None:
 
 
 async def test_children_without_a_parent_are_shown_without_one() -> None:
-    shelves = Shelves()
-    shelves.keep(chapters, chapter(1), chapter(2))
-    parent, page = await table(shelves).item_collection(book_with_chapters, first=5, book_id="b1")
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(chapters, chapter(1), chapter(2))
+    parent, page = await table(dynamodb).item_collection(book_with_chapters, first=5, book_id="b1")
     assert parent is None
     assert len(page.items) == 2
 

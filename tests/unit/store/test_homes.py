@@ -20,46 +20,46 @@ from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import book, book_by_id, books, oldest_books
 from tests.fakes.clock import ManualClock
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 
 
-def held(shelves: Shelves, home: TenantLocation, clock: ManualClock) -> Table:
-    handle = table(shelves)
+def held(dynamodb: InMemoryDynamoDB, home: TenantLocation, clock: ManualClock) -> Table:
+    handle = table(dynamodb)
     return replace(handle, caller=replace(handle.caller, location=home, clock=clock))
 
 
 async def test_after_its_time_neither_reads_nor_writes_go_out() -> None:
-    shelves, clock = Shelves(), ManualClock(0.0)
-    handle = held(shelves, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
+    dynamodb, clock = InMemoryDynamoDB(), ManualClock(0.0)
+    handle = held(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     await handle.write(put(books, book("b1")))
     clock.now = 10.0
     assert await handle.find(book_by_id, id="b1") == book("b1")
     clock.now = 10.1
-    sent = len(shelves.calls)
+    sent = len(dynamodb.calls)
     with pytest.raises(Throttled, match="where its items are"):
         await handle.find(book_by_id, id="b1")
     with pytest.raises(Throttled):
         await handle.write(put(books, book("b2")))
     with pytest.raises(Throttled):
         await handle.page(oldest_books, first=1)
-    assert len(shelves.calls) == sent
+    assert len(dynamodb.calls) == sent
 
 
 async def test_a_home_that_is_kept_fresh_is_gone_by_from_the_next_call_on() -> None:
-    shelves, clock = Shelves(), ManualClock(0.0)
+    dynamodb, clock = InMemoryDynamoDB(), ManualClock(0.0)
     home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
-    handle = held(shelves, home, clock)
+    handle = held(dynamodb, home, clock)
     clock.now, home.valid_until, home.shards = 11.0, 20.0, even_shards({"books": 4})
     await handle.page(oldest_books, first=1)
-    assert len(shelves.calls) == 4
+    assert len(dynamodb.calls) == 4
 
 
 async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_fresh_again() -> None:
-    shelves, clock, lane = Shelves(), ManualClock(0.0), ConcurrencyLimit(1)
+    dynamodb, clock, lane = InMemoryDynamoDB(), ManualClock(0.0), ConcurrencyLimit(1)
     home = TenantLocation(tenant=TenantId("acme"), valid_until=10.0)
-    handle = held(shelves, home, clock)
+    handle = held(dynamodb, home, clock)
     handle = replace(handle, caller=replace(handle.caller, call_limit=lane))
     async with lane:
         writing = asyncio.ensure_future(handle.write(put(books, book("b1"))))
@@ -67,7 +67,7 @@ async def test_what_was_made_by_an_old_home_does_not_go_out_because_the_home_is_
         clock.now, home.valid_until, home.shards = 11.0, 20.0, even_shards({"books": 4})
     with pytest.raises(Throttled, match="where its items are"):
         await writing
-    assert not shelves.calls
+    assert not dynamodb.calls
     await handle.write(put(books, book("b1")))
 
 
@@ -78,7 +78,7 @@ def test_a_handle_on_nobodys_home_is_refused(made: Tables) -> None:
 
 @pytest.fixture
 def made() -> Tables:
-    handle = table(Shelves())
+    handle = table(InMemoryDynamoDB())
     return Tables(client=handle.caller.client, name="t", cursors=handle.cursors, credentials=Nobody())
 
 
@@ -94,21 +94,21 @@ class Nobody:
 
 async def test_a_call_that_waited_for_a_thread_until_after_its_time_does_not_go_out() -> None:
     """What waits behind others may come to a vanished slot long after everybody has moved on."""
-    clock, shelves = ManualClock(0.0), Slow()
-    handle = held(shelves, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
+    clock, dynamodb = ManualClock(0.0), Slow()
+    handle = held(dynamodb, TenantLocation(tenant=TenantId("acme"), valid_until=10.0), clock)
     first = asyncio.ensure_future(handle.find(book_by_id, id="b1"))
     second = asyncio.ensure_future(handle.find(book_by_id, id="b2"))
     await asyncio.sleep(0.01)
     clock.now = 11.0
-    shelves.go.set()
+    dynamodb.go.set()
     await first
     with pytest.raises(Throttled):
         await second
-    assert len(shelves.calls) == 1
+    assert len(dynamodb.calls) == 1
 
 
 @dataclass
-class Slow(Shelves):
+class Slow(InMemoryDynamoDB):
     """Shelves with one thread, which is held up."""
 
     threads: ConcurrencyLimit = field(default_factory=lambda: ConcurrencyLimit(1))
@@ -116,4 +116,4 @@ class Slow(Shelves):
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
         await self.go.wait()
-        return await Shelves.call(self, operation, parameters, credentials)
+        return await InMemoryDynamoDB.call(self, operation, parameters, credentials)

@@ -8,7 +8,7 @@ import pytest
 from keyfence.store.shards import MoveDirection, ShardCounts, ShardMap
 from tests.benchmarks.lists import kept, walked
 from tests.data.bookshop import OPENING, Book, book, books, newest_books
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 
@@ -22,34 +22,34 @@ def shelf(count: int) -> list[Book]:
 
 @pytest.mark.parametrize("count", [0, 1, FIRST, FIRST + 1, 90])
 async def test_in_one_slot_a_page_is_one_query_that_reads_one_item_more_than_it_shows(count: int) -> None:
-    shelves = Shelves()
-    shelves.keep(books, *shelf(count))
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, *shelf(count))
     after, pages = None, 0
     while True:
-        page = await table(shelves).page(newest_books, first=FIRST, after=after)
+        page = await table(dynamodb).page(newest_books, first=FIRST, after=after)
         pages += 1
-        assert [call.operation for call in shelves.calls] == ["Query"] * pages
-        assert shelves.calls[-1].parameters["Limit"] == FIRST + 1
+        assert [call.operation for call in dynamodb.calls] == ["Query"] * pages
+        assert dynamodb.calls[-1].parameters["Limit"] == FIRST + 1
         if not page.has_next:
             return
         after = page.edges[-1].cursor()
 
 
 async def test_in_eight_slots_a_first_page_asks_each_for_its_share() -> None:
-    shelves, shards = Shelves(), even_shards({"books": 8})
-    shelves.keep(books, *shelf(160), shards=shards)
-    await table(shelves, shards=shards).page(newest_books, first=FIRST)
-    asked = [call.parameters["Limit"] for call in shelves.calls]
+    dynamodb, shards = InMemoryDynamoDB(), even_shards({"books": 8})
+    dynamodb.store(books, *shelf(160), shards=shards)
+    await table(dynamodb, shards=shards).page(newest_books, first=FIRST)
+    asked = [call.parameters["Limit"] for call in dynamodb.calls]
     assert 8 <= len(asked) <= 10
     assert sum(asked) <= 2.4 * FIRST
 
 
 async def test_where_items_move_every_slot_is_asked_for_all_that_the_page_could_need() -> None:
-    shelves, shards = Shelves(), even_shards({"books": 4})
-    shelves.keep(books, *shelf(160), shards=shards)
+    dynamodb, shards = InMemoryDynamoDB(), even_shards({"books": 4})
+    dynamodb.store(books, *shelf(160), shards=shards)
     moving = ShardCounts(read_shards=4, write_shards=2, move_direction=MoveDirection.DOWN)
-    await table(shelves, shards=ShardMap({"books": moving})).page(newest_books, first=FIRST)
-    assert [call.parameters["Limit"] for call in shelves.calls] == [FIRST + 1] * 4
+    await table(dynamodb, shards=ShardMap({"books": moving})).page(newest_books, first=FIRST)
+    assert [call.parameters["Limit"] for call in dynamodb.calls] == [FIRST + 1] * 4
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,17 @@ from keyfence.store.writes import StaleWrite, Write, check, delete, increment, p
 from keyfence_iam.sts.session_spec import TableAccess
 from tests.data.bookshop import OPENING, Count, book, book_by_id, books, chapter, chapter_by_number, chapters, counts
 from tests.fakes.scripted_dynamodb import KEY, NAME
-from tests.fakes.two_table_dynamodb import ACME, DUAL, POOLED, SILO, SILOED, SWITCHED, Cabinet, Open, handle
+from tests.fakes.two_table_dynamodb import (
+    ACME,
+    DUAL,
+    POOLED,
+    SILO,
+    SILOED,
+    SWITCHED,
+    InMemoryTables,
+    TwoTableDynamoDB,
+    handle,
+)
 
 ONE = book("b1", tags=frozenset({"new"}))
 TALLIED = Count(name="door", part="p", created_at=OPENING, updated_at=OPENING)
@@ -34,12 +44,12 @@ def hasty(table: Table) -> Table:
     return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=2, first_pause=0.0)))
 
 
-def both(cabinet: Cabinet) -> bool:
-    return cabinet.tables[NAME] == cabinet.tables[SILO]
+def both(dynamodb: TwoTableDynamoDB) -> bool:
+    return dynamodb.tables[NAME] == dynamodb.tables[SILO]
 
 
-def transactions(cabinet: Cabinet) -> list[Any]:
-    return [call.parameters for call in cabinet.calls if call.operation == "TransactWriteItems"]
+def transactions(dynamodb: TwoTableDynamoDB) -> list[Any]:
+    return [call.parameters for call in dynamodb.calls if call.operation == "TransactWriteItems"]
 
 
 @pytest.mark.parametrize(
@@ -55,17 +65,17 @@ def transactions(cabinet: Cabinet) -> list[Any]:
 async def test_a_handle_reads_the_table_of_its_home_on_credentials_for_no_other_than_it_needs(
     home: TenantLocation, read: str, placement: TableAccess
 ) -> None:
-    cabinet, vault = Cabinet(), Open()
-    tables = Tables(client=cabinet, name=NAME, cursors=CursorCodec([KEY]), credentials=vault)
+    dynamodb, vault = TwoTableDynamoDB(), InMemoryTables()
+    tables = Tables(client=dynamodb, name=NAME, cursors=CursorCodec([KEY]), credentials=vault)
     await tables.for_tenant(home, writes=True).find(book_by_id, id="b1")
-    assert [call.parameters["TableName"] for call in cabinet.calls] == [read]
+    assert [call.parameters["TableName"] for call in dynamodb.calls] == [read]
     assert vault.asked == [placement]
 
 
 @pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
 async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: TenantLocation) -> None:
-    cabinet = Cabinet()
-    table = handle(cabinet, home)
+    dynamodb = TwoTableDynamoDB()
+    table = handle(dynamodb, home)
     steps: list[Write[Any]] = [
         put(books, ONE, when=absent()),
         put(chapters, chapter(1)),
@@ -77,51 +87,51 @@ async def test_each_kind_of_write_leaves_the_same_in_both_tables(home: TenantLoc
     ]
     for step in steps:
         await table.write(step)
-        assert both(cabinet)
-    assert len(cabinet.tables[NAME]) == 2
+        assert both(dynamodb)
+    assert len(dynamodb.tables[NAME]) == 2
     found = await table.find(book_by_id, id="b1")
     assert found
     assert (found.shelf, found.version, found.tags) == ("s2", 3, frozenset({"new", "read"}))
 
 
 async def test_an_item_that_the_other_table_lacks_is_copied_before_it_is_changed() -> None:
-    cabinet = Cabinet()
-    await handle(cabinet, POOLED).write(put(books, ONE))
-    await handle(cabinet, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED), put(chapters, chapter(1)))
-    assert both(cabinet)
-    _, first, copy, second = transactions(cabinet)
+    dynamodb = TwoTableDynamoDB()
+    await handle(dynamodb, POOLED).write(put(books, ONE))
+    await handle(dynamodb, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED), put(chapters, chapter(1)))
+    assert both(dynamodb)
+    _, first, copy, second = transactions(dynamodb)
     assert first["ClientRequestToken"] == second["ClientRequestToken"], "it is the same transaction"
     assert [next(iter(member)) for member in copy["TransactItems"]] == ["ConditionCheck", "Put"]
 
 
 async def test_what_neither_table_has_is_made_in_both_by_another_transaction() -> None:
-    cabinet = Cabinet()
-    await handle(cabinet, DUAL).write(increment(counts, TALLIED, "total", 3))
-    first, second = transactions(cabinet)
-    assert both(cabinet)
+    dynamodb = TwoTableDynamoDB()
+    await handle(dynamodb, DUAL).write(increment(counts, TALLIED, "total", 3))
+    first, second = transactions(dynamodb)
+    assert both(dynamodb)
     assert first["ClientRequestToken"] != second["ClientRequestToken"]
 
 
 async def test_an_older_copy_that_cannot_take_the_change_is_replaced() -> None:
-    cabinet = Cabinet()
-    pool = handle(cabinet, POOLED)
-    await handle(cabinet, DUAL).write(put(books, ONE))
+    dynamodb = TwoTableDynamoDB()
+    pool = handle(dynamodb, POOLED)
+    await handle(dynamodb, DUAL).write(put(books, ONE))
     await pool.write(update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("place",): {"a": 1}})))
-    await handle(cabinet, DUAL).write(
+    await handle(dynamodb, DUAL).write(
         update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("place", "b"): 2}))
     )
-    assert both(cabinet)
+    assert both(dynamodb)
 
 
 async def test_what_only_the_other_table_has_is_in_nobodys_way() -> None:
-    cabinet = Cabinet()
-    await handle(cabinet, DUAL).write(put(books, ONE), put(chapters, chapter(1)))
-    pool = handle(cabinet, POOLED)
+    dynamodb = TwoTableDynamoDB()
+    await handle(dynamodb, DUAL).write(put(books, ONE), put(chapters, chapter(1)))
+    pool = handle(dynamodb, POOLED)
     await pool.write(delete(books, {"id": "b1"}), delete(chapters, {"book_id": "b1", "number": 1}))
     gone = delete(chapters, {"book_id": "b1", "number": 1}, when=absent())
-    await handle(cabinet, DUAL).write(put(books, replace(ONE, title="New"), when=absent()), gone)
-    assert both(cabinet)
-    assert len(cabinet.tables[NAME]) == 1
+    await handle(dynamodb, DUAL).write(put(books, replace(ONE, title="New"), when=absent()), gone)
+    assert both(dynamodb)
+    assert len(dynamodb.tables[NAME]) == 1
 
 
 def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
@@ -134,27 +144,27 @@ def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
 
 
 async def test_only_the_writes_themselves_are_blamed() -> None:
-    cabinet = Cabinet()
-    table = handle(cabinet, DUAL)
+    dynamodb = TwoTableDynamoDB()
+    table = handle(dynamodb, DUAL)
     await table.write(put(books, ONE))
     missing, taken = NotFound("no such chapter"), Conflict("there is one")
     guard = check(chapters, {"book_id": "b1", "number": 1}, when=present(), on_failure=lambda: missing)
-    kept = cabinet.tables[NAME].copy()
+    kept = dynamodb.tables[NAME].copy()
     with pytest.raises(NotFound) as error:
         await table.write(update_attributes(books, {"id": "b1"}, NOTED), guard)
     assert error.value is missing
     with pytest.raises(Conflict) as conflict:
         await table.write(put(chapters, chapter(2)), put(books, ONE, when=absent(), on_failure=lambda: taken))
     assert conflict.value is taken
-    assert cabinet.tables == {NAME: kept, SILO: kept}
+    assert dynamodb.tables == {NAME: kept, SILO: kept}
 
 
 async def test_a_write_that_its_own_condition_forbids_copies_nothing() -> None:
-    cabinet = Cabinet()
-    await handle(cabinet, POOLED).write(put(books, ONE))
+    dynamodb = TwoTableDynamoDB()
+    await handle(dynamodb, POOLED).write(put(books, ONE))
     with pytest.raises(Conflict):
-        await handle(cabinet, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED, when=equals("version", 7)))
-    assert cabinet.tables[SILO] == {}
+        await handle(dynamodb, DUAL).write(update_attributes(books, {"id": "b1"}, NOTED, when=equals("version", 7)))
+    assert dynamodb.tables[SILO] == {}
 
 
 @pytest.mark.parametrize("home", [DUAL, SWITCHED], ids=["dual", "switched"])
@@ -166,11 +176,11 @@ async def test_a_write_that_its_own_condition_forbids_copies_nothing() -> None:
 async def test_where_the_other_table_cannot_be_written_nothing_is(
     home: TenantLocation, refusal: DynamoDbError, error: type[KeyfenceError]
 ) -> None:
-    cabinet = Cabinet()
-    table = hasty(handle(cabinet, home))
+    dynamodb = TwoTableDynamoDB()
+    table = hasty(handle(dynamodb, home))
     await table.write(put(books, ONE))
-    kept = cabinet.tables[NAME].copy()
-    cabinet.refusing[NAME if home is SWITCHED else SILO] = refusal
+    kept = dynamodb.tables[NAME].copy()
+    dynamodb.failing_tables[NAME if home is SWITCHED else SILO] = refusal
     acts: list[Callable[[], Any]] = [
         lambda: table.write(put(books, book("b2"))),
         lambda: table.write(update_attributes(books, {"id": "b1"}, NOTED)),
@@ -180,75 +190,79 @@ async def test_where_the_other_table_cannot_be_written_nothing_is(
     for act in acts:
         with pytest.raises(error):
             await act()
-    assert cabinet.tables == {NAME: kept, SILO: kept}
+    assert dynamodb.tables == {NAME: kept, SILO: kept}
 
 
 async def test_a_busy_twin_is_busy_and_nothing_worse() -> None:
-    cabinet = Cabinet()
+    dynamodb = TwoTableDynamoDB()
     reasons = ("None", "None", "ThrottlingError")
-    cabinet.refusing[SILO] = DynamoDbError("TransactionCanceledException", "", reasons)
+    dynamodb.failing_tables[SILO] = DynamoDbError("TransactionCanceledException", "", reasons)
     guard = check(chapters, {"book_id": "b1", "number": 1}, when=absent(), on_failure=StaleWrite)
     with pytest.raises(Throttled, match="too busy"):
-        await hasty(handle(cabinet, DUAL)).write(guard, put(books, ONE))
+        await hasty(handle(dynamodb, DUAL)).write(guard, put(books, ONE))
 
 
 async def test_batches_are_written_to_both_tables_too() -> None:
-    cabinet = Cabinet()
-    table = handle(cabinet, DUAL)
+    dynamodb = TwoTableDynamoDB()
+    table = handle(dynamodb, DUAL)
     some = [chapter(number) for number in range(1, 60)]
     await table.put_many(chapters, some)
-    assert both(cabinet)
+    assert both(dynamodb)
     await table.delete_many(chapter_by_number, [{"book_id": "b1", "number": one.number} for one in some[1:]])
-    assert both(cabinet)
-    assert len(cabinet.tables[SILO]) == 1
+    assert both(dynamodb)
+    assert len(dynamodb.tables[SILO]) == 1
 
 
 async def test_a_portion_fits_and_what_does_not_is_refused_and_says_for_how_long() -> None:
-    cabinet = Cabinet()
-    table = handle(cabinet, DUAL)
+    dynamodb = TwoTableDynamoDB()
+    table = handle(dynamodb, DUAL)
     await table.write(*(put(chapters, chapter(number)) for number in range(MAX_SPLIT_TRANSACTION_WRITES)))
-    assert both(cabinet)
+    assert both(dynamodb)
     with pytest.raises(Throttled, match="until it has arrived"):
         await table.write(
             *(put(chapters, chapter(number)) for number in range(100, 101 + MAX_SPLIT_TRANSACTION_WRITES))
         )
-    assert len(cabinet.tables[NAME]) == MAX_SPLIT_TRANSACTION_WRITES
+    assert len(dynamodb.tables[NAME]) == MAX_SPLIT_TRANSACTION_WRITES
 
 
 async def test_an_operation_that_is_not_known_is_not_made() -> None:
-    cabinet = Cabinet()
+    dynamodb = TwoTableDynamoDB()
     with pytest.raises(TypeError, match="two tables"):
-        await handle(cabinet, DUAL).caller.call("PutItem", {"TableName": NAME, "Item": {}})
-    assert cabinet.calls == []
+        await handle(dynamodb, DUAL).caller.call("PutItem", {"TableName": NAME, "Item": {}})
+    assert dynamodb.calls == []
 
 
 async def test_a_copy_is_not_made_of_what_changes_meanwhile() -> None:
-    cabinet = Cabinet()
-    pool = handle(cabinet, POOLED)
+    dynamodb = TwoTableDynamoDB()
+    pool = handle(dynamodb, POOLED)
     await pool.write(put(books, ONE))
-    before = dict(cabinet.tables[NAME])
+    before = dict(dynamodb.tables[NAME])
     (key,) = before
     likeness = ItemSync(caller=pool.caller, source=NAME, target=SILO, attributes=frozenset({"lift"}))
     whole = {"PK": {"S": key.partition}, "SK": {"S": key.sort}}
     for added in ({"lift": {"S": "x"}}, {"version": {"N": "9"}}):
-        cabinet.interludes = [None, None, partial(cabinet.tables[NAME].update, {key: before[key] | added})]
+        dynamodb.before_calls = [None, None, partial(dynamodb.tables[NAME].update, {key: before[key] | added})]
         assert await likeness.sync(whole) is SyncOutcome.CONFLICT
-        assert cabinet.tables[SILO] == {}
-        cabinet.tables[NAME] = dict(before)
-    cabinet.interludes = [None, None, lambda: cabinet.tables[SILO].update({key: before[key] | {"note": {"S": "n"}}})]
+        assert dynamodb.tables[SILO] == {}
+        dynamodb.tables[NAME] = dict(before)
+    dynamodb.before_calls = [
+        None,
+        None,
+        lambda: dynamodb.tables[SILO].update({key: before[key] | {"note": {"S": "n"}}}),
+    ]
     assert await likeness.sync(whole) is SyncOutcome.CONFLICT
-    cabinet.tables[SILO].clear()
+    dynamodb.tables[SILO].clear()
     assert await likeness.sync(whole) is SyncOutcome.COPIED
     assert await likeness.sync(whole) is SyncOutcome.EQUAL
-    cabinet.tables[NAME].clear()
+    dynamodb.tables[NAME].clear()
     assert await likeness.sync(whole) is SyncOutcome.COPIED, "what the source lacks goes from the target"
     assert await likeness.sync(whole) is SyncOutcome.ABSENT
 
 
 async def test_many_who_change_one_item_that_was_not_copied_yet_lose_nothing() -> None:
-    cabinet = Cabinet()
-    await handle(cabinet, POOLED).write(put(books, ONE), increment(counts, TALLIED, "total", 1))
-    tables = [handle(cabinet, DUAL) for _ in range(8)]
+    dynamodb = TwoTableDynamoDB()
+    await handle(dynamodb, POOLED).write(put(books, ONE), increment(counts, TALLIED, "total", 1))
+    tables = [handle(dynamodb, DUAL) for _ in range(8)]
     tags = [UpdateExpression(adds={("tags",): frozenset({f"t{at}"})}) for at in range(8)]
     await asyncio.gather(
         *(
@@ -256,15 +270,15 @@ async def test_many_who_change_one_item_that_was_not_copied_yet_lose_nothing() -
             for table, tag in zip(tables, tags, strict=True)
         )
     )
-    assert both(cabinet)
+    assert both(dynamodb)
     found = await tables[0].find(book_by_id, id="b1")
     assert found
     assert found.tags == {"new", *(f"t{at}" for at in range(8))}
-    assert [item["total"]["N"] for item in cabinet.tables[SILO].values() if "total" in item] == ["9"]
+    assert [item["total"]["N"] for item in dynamodb.tables[SILO].values() if "total" in item] == ["9"]
 
 
 async def test_a_home_that_ran_out_says_why() -> None:
-    table = handle(Cabinet(), replace_home(valid_until=float("-inf"), expired_message="run it again"))
+    table = handle(TwoTableDynamoDB(), replace_home(valid_until=float("-inf"), expired_message="run it again"))
     with pytest.raises(Throttled, match="run it again"):
         await table.find(book_by_id, id="b1")
 

@@ -16,7 +16,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence.store.writes import StaleWrite, Write, check, delete, increment, put, update_attributes, update_model
 from tests.data.bookshop import OPENING, Book, Count, book, book_by_id, books, chapter, chapters, counts
 from tests.fakes.scripted_dynamodb import NAME
-from tests.fakes.two_table_dynamodb import DUAL, POOLED, SILO, SWITCHED, Cabinet, Items, backfilled, handle
+from tests.fakes.two_table_dynamodb import DUAL, POOLED, SILO, SWITCHED, Items, TwoTableDynamoDB, backfilled, handle
 
 Step = tuple[str, int, int]
 KINDS = ("put", "make", "revise", "tag", "shelve", "place", "delete", "tally", "chapter", "all")
@@ -73,13 +73,15 @@ async def carried_out(table: Table, steps: Sequence[Step]) -> list[str]:
     return outcomes
 
 
-async def prepared(older: Sequence[Step], newer: Sequence[Step], copied: Sequence[bool]) -> tuple[Cabinet, Items]:
+async def prepared(
+    older: Sequence[Step], newer: Sequence[Step], copied: Sequence[bool]
+) -> tuple[TwoTableDynamoDB, Items]:
     """A pool, and some of the items that it had at an earlier time."""
-    cabinet = Cabinet()
-    await carried_out(handle(cabinet, POOLED), older)
-    earlier = copy.deepcopy(cabinet.tables[NAME])
-    await carried_out(handle(cabinet, POOLED), newer)
-    return cabinet, {key: item for (key, item), some in zip(earlier.items(), copied, strict=False) if some}
+    dynamodb = TwoTableDynamoDB()
+    await carried_out(handle(dynamodb, POOLED), older)
+    earlier = copy.deepcopy(dynamodb.tables[NAME])
+    await carried_out(handle(dynamodb, POOLED), newer)
+    return dynamodb, {key: item for (key, item), some in zip(earlier.items(), copied, strict=False) if some}
 
 
 @given(STEPS, STEPS, STEPS, st.lists(st.booleans(), min_size=12, max_size=12))
@@ -87,14 +89,14 @@ def test_after_copying_both_tables_are_equal_and_the_pool_is_what_it_would_be_wi
     older: list[Step], newer: list[Step], steps: list[Step], copied: list[bool]
 ) -> None:
     async def run() -> None:
-        cabinet, silo = await prepared(older, newer, copied)
-        alone = Cabinet({NAME: copy.deepcopy(cabinet.tables[NAME]), SILO: {}})
-        cabinet.tables[SILO] = silo
-        outcomes = await carried_out(handle(cabinet, DUAL), steps)
+        dynamodb, silo = await prepared(older, newer, copied)
+        alone = TwoTableDynamoDB({NAME: copy.deepcopy(dynamodb.tables[NAME]), SILO: {}})
+        dynamodb.tables[SILO] = silo
+        outcomes = await carried_out(handle(dynamodb, DUAL), steps)
         assert outcomes == await carried_out(handle(alone, POOLED), steps)
-        assert cabinet.tables[NAME] == alone.tables[NAME]
-        await backfilled(cabinet)
-        assert cabinet.tables[SILO] == alone.tables[NAME]
+        assert dynamodb.tables[NAME] == alone.tables[NAME]
+        await backfilled(dynamodb)
+        assert dynamodb.tables[SILO] == alone.tables[NAME]
 
     asyncio.run(run())
 
@@ -104,12 +106,12 @@ def test_what_was_copied_once_stays_the_same_in_both_tables_without_being_copied
     older: list[Step], steps: list[Step], copied: list[bool], back: bool
 ) -> None:
     async def run() -> None:
-        cabinet, some = await prepared(older, [], copied)
+        dynamodb, some = await prepared(older, [], copied)
         read, other, home = (SILO, NAME, SWITCHED) if back else (NAME, SILO, DUAL)
-        cabinet.tables[read], cabinet.tables[other] = cabinet.tables[NAME], some
-        await carried_out(handle(cabinet, home), steps)
-        assert {key: cabinet.tables[read].get(key) for key in cabinet.tables[other]} == cabinet.tables[other]
-        untouched = {key: item for key, item in cabinet.tables[read].items() if key not in cabinet.tables[other]}
+        dynamodb.tables[read], dynamodb.tables[other] = dynamodb.tables[NAME], some
+        await carried_out(handle(dynamodb, home), steps)
+        assert {key: dynamodb.tables[read].get(key) for key in dynamodb.tables[other]} == dynamodb.tables[other]
+        untouched = {key: item for key, item in dynamodb.tables[read].items() if key not in dynamodb.tables[other]}
         before = await prepared(older, [], copied)
         assert untouched.items() <= before[0].tables[NAME].items()
 
@@ -119,15 +121,15 @@ def test_what_was_copied_once_stays_the_same_in_both_tables_without_being_copied
 @given(st.lists(STEPS, min_size=2, max_size=4), STEPS)
 def test_servers_on_both_sides_of_the_switch_leave_two_equal_tables(hands: list[list[Step]], older: list[Step]) -> None:
     async def run() -> None:
-        cabinet, _ = await prepared(older, [], [])
-        await backfilled(cabinet)
+        dynamodb, _ = await prepared(older, [], [])
+        await backfilled(dynamodb)
         homes: list[TenantLocation] = [DUAL, SWITCHED] * 2
-        before = _total(cabinet.tables[NAME])
+        before = _total(dynamodb.tables[NAME])
         outcomes = await asyncio.gather(
-            *(carried_out(handle(cabinet, home), steps) for home, steps in zip(homes, hands, strict=False))
+            *(carried_out(handle(dynamodb, home), steps) for home, steps in zip(homes, hands, strict=False))
         )
-        assert cabinet.tables[NAME] == cabinet.tables[SILO]
-        assert _total(cabinet.tables[NAME]) - before == sum(map(_tallied, hands, outcomes))
+        assert dynamodb.tables[NAME] == dynamodb.tables[SILO]
+        assert _total(dynamodb.tables[NAME]) - before == sum(map(_tallied, hands, outcomes))
 
     asyncio.run(run())
 

@@ -29,7 +29,7 @@ from tests.data.bookshop import (
     oldest_books,
 )
 from tests.data.bookshop import visits as visit_entity
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
@@ -44,7 +44,7 @@ IDS = [f"b{number:02d}" for number in range(40)]
 class Restless:
     """Shelves on which, before every read, some items are put where they belong."""
 
-    shelves: Shelves
+    dynamodb: InMemoryDynamoDB
     count: int
     direction: MoveDirection
     plan: list[int]
@@ -55,13 +55,13 @@ class Restless:
         if operation in {"Query", "BatchGetItem"}:
             for _ in range(self.plan.pop(0) if self.plan else 0):
                 self.move()
-        return await self.shelves.call(operation, parameters, credentials)
+        return await self.dynamodb.call(operation, parameters, credentials)
 
     def close(self) -> None: ...
 
     def move(self) -> None:
         """The first that is not where it belongs."""
-        for address, item in self.shelves.items.items():
+        for address, item in self.dynamodb.items.items():
             plain, _, slot = item[self.partition]["S"].rpartition("#")
             wanted = shard_of(item["id"]["S"], self.count)
             if wanted != int(slot, 16) and (self.direction is MoveDirection.UP or int(slot, 16) >= self.count):
@@ -70,15 +70,15 @@ class Restless:
                 return
 
     def put(self, address: KeyPair, item: Item, partition: dict[str, Any]) -> None:
-        del self.shelves.items[address]
+        del self.dynamodb.items[address]
         changed = {**item, self.partition: partition}
-        self.shelves.items[KeyPair(changed["PK"]["S"], changed["SK"]["S"])] = changed
+        self.dynamodb.items[KeyPair(changed["PK"]["S"], changed["SK"]["S"])] = changed
 
 
-def kept_by(shelves: Shelves, entity: Any, models: list[Any], collection: str, by: list[int]) -> None:
+def kept_by(dynamodb: InMemoryDynamoDB, entity: Any, models: list[Any], collection: str, by: list[int]) -> None:
     """Each where one of the counts that there were put it."""
     for number, model in enumerate(models):
-        shelves.keep(entity, model, shards=even_shards({collection: by[number % len(by)]}))
+        dynamodb.store(entity, model, shards=even_shards({collection: by[number % len(by)]}))
 
 
 SHELF = st.lists(st.builds(book, st.sampled_from(IDS), st.integers(0, 3)), unique_by=lambda one: one.id, max_size=30)
@@ -92,12 +92,12 @@ def test_nothing_is_missed_or_met_twice_while_items_move_up(
     kept: list[Book], former: list[int], more: int, plan: list[int], first: int, newest_first: bool
 ) -> None:
     count = former[-1] + more
-    shelves = Shelves(page=3)
-    kept_by(shelves, books, kept, "books", [*former, count])
+    dynamodb = InMemoryDynamoDB(page_items=3)
+    kept_by(dynamodb, books, kept, "books", [*former, count])
     moving = ShardCounts(
         read_shards=count, write_shards=count, former_write_shards=tuple(former), move_direction=MoveDirection.UP
     )
-    restless = Restless(shelves, count, MoveDirection.UP, plan)
+    restless = Restless(dynamodb, count, MoveDirection.UP, plan)
     handle = table(restless, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
     assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
@@ -109,15 +109,15 @@ def test_nothing_is_missed_or_met_twice_while_items_move_down(
     kept: list[Book], former: list[int], fewer: int, plan: list[int], first: int, newest_first: bool
 ) -> None:
     widest, count = former[-1] + fewer, former[-1]
-    shelves = Shelves(page=3)
-    kept_by(shelves, books, kept, "books", [*former, widest, count])
+    dynamodb = InMemoryDynamoDB(page_items=3)
+    kept_by(dynamodb, books, kept, "books", [*former, widest, count])
     moving = ShardCounts(
         read_shards=widest,
         write_shards=count,
         former_write_shards=tuple(former[:-1]),
         move_direction=MoveDirection.DOWN,
     )
-    restless = Restless(shelves, count, MoveDirection.DOWN, plan)
+    restless = Restless(dynamodb, count, MoveDirection.DOWN, plan)
     handle = table(restless, shards=ShardMap({"books": moving}))
     pattern = newest_books if newest_first else oldest_books
     assert asyncio.run(walked([handle], pattern, first)) == in_order(kept, newest_first=newest_first)
@@ -126,9 +126,9 @@ def test_nothing_is_missed_or_met_twice_while_items_move_down(
 async def test_a_map_that_does_not_know_of_the_move_would_miss_items() -> None:
     """So the test above can fail: the mover has to wait until every server knows."""
     kept = [book(id) for id in IDS]
-    shelves = Shelves()
-    kept_by(shelves, books, kept, "books", [8])
-    handle = table(Restless(shelves, 1, MoveDirection.DOWN, [0] + [40] * 7), shards=even_shards({"books": 8}))
+    dynamodb = InMemoryDynamoDB()
+    kept_by(dynamodb, books, kept, "books", [8])
+    handle = table(Restless(dynamodb, 1, MoveDirection.DOWN, [0] + [40] * 7), shards=even_shards({"books": 8}))
     page = await handle.page(oldest_books, first=len(kept))
     assert len(page.items) < len(kept)
 
@@ -139,10 +139,10 @@ def visit(number: int) -> Visit:
 
 async def test_an_item_whose_own_key_has_the_slot_is_met_once_on_its_way() -> None:
     kept = [visit(number) for number in range(30)]
-    shelves = Shelves()
-    kept_by(shelves, visit_entity, kept, "visits", [8])
+    dynamodb = InMemoryDynamoDB()
+    kept_by(dynamodb, visit_entity, kept, "visits", [8])
     counts = ShardCounts(read_shards=8, write_shards=3, move_direction=MoveDirection.DOWN)
-    restless = Restless(shelves, 3, MoveDirection.DOWN, [2] * 20, partition="PK")
+    restless = Restless(dynamodb, 3, MoveDirection.DOWN, [2] * 20, partition="PK")
     handle = table(restless, shards=ShardMap({"visits": counts}))
     pattern = visit_entity.query("table")
     page = await handle.page(pattern, first=100, created_at=OPENING)
@@ -153,9 +153,9 @@ async def test_an_item_whose_own_key_has_the_slot_is_met_once_on_its_way() -> No
 @pytest.mark.parametrize("newest_first", [False, True])
 async def test_an_item_that_moved_is_not_met_again_behind_its_own_cursor_in_another_index(newest_first: bool) -> None:
     kept = [visit(number) for number in range(12)]
-    shelves = Shelves()
-    kept_by(shelves, visit_entity, kept, "visits", [8])
-    handle = table(shelves)
+    dynamodb = InMemoryDynamoDB()
+    kept_by(dynamodb, visit_entity, kept, "visits", [8])
+    handle = table(dynamodb)
     pattern = visit_entity.query("gsi1", newest_first=newest_first)
     found, after = list[Visit](), None
     while True:
@@ -164,37 +164,37 @@ async def test_an_item_that_moved_is_not_met_again_behind_its_own_cursor_in_anot
         if not page.has_next:
             break
         after = page.edges[-1].cursor()
-        restless = Restless(shelves, 1 if len(found) % 2 else 8, MoveDirection.UP, [], partition="PK")
+        restless = Restless(dynamodb, 1 if len(found) % 2 else 8, MoveDirection.UP, [], partition="PK")
         for _ in kept:
             restless.move()
     assert found == (kept[::-1] if newest_first else kept)
 
 
 async def test_parts_of_a_number_are_read_as_they_were_at_one_moment_while_they_move() -> None:
-    shelves = Shelves()
+    dynamodb = InMemoryDynamoDB()
     moving = ShardCounts(read_shards=4, write_shards=2, move_direction=MoveDirection.DOWN)
     for number in range(20):
         part = Count(name="door", part=f"p{number}", created_at=OPENING, updated_at=OPENING, total=1)
-        shelves.keep(counts, part, shards=even_shards({"counts": 4}))
-    handle = table(shelves, shards=ShardMap({"counts": moving}))
+        dynamodb.store(counts, part, shards=even_shards({"counts": 4}))
+    handle = table(dynamodb, shards=ShardMap({"counts": moving}))
     (found,) = await handle.find_in_all_shards(count_by_name, [{"name": "door"}])
     assert len(found) == 4
-    (call,) = shelves.calls
+    (call,) = dynamodb.calls
     assert (call.operation, len(call.parameters["TransactItems"])) == ("TransactGetItems", 4)
 
 
 @pytest.mark.parametrize("known", [True, False])
 async def test_an_item_whose_key_has_the_slot_is_found_wherever_an_earlier_count_put_it(known: bool) -> None:
     ids = [f"v{number:02d}" for number in range(12)]
-    shelves = Shelves()
+    dynamodb = InMemoryDynamoDB()
     kept = [visit(number) for number in range(12)]
-    kept_by(shelves, visit_entity, kept, "visits", [1, 5, 16])
+    kept_by(dynamodb, visit_entity, kept, "visits", [1, 5, 16])
     counts = ShardCounts(read_shards=16 if known else 5)
-    handle: Table = table(shelves, shards=ShardMap({"visits": counts}))
+    handle: Table = table(dynamodb, shards=ShardMap({"visits": counts}))
     found = [await handle.find(visit_entity.get(), id=id, created_at=OPENING) for id in ids]
     if known:
         assert found == kept
-        asked = [len(call.parameters["RequestItems"]["keyfence"]["Keys"]) for call in shelves.calls]
+        asked = [len(call.parameters["RequestItems"]["keyfence"]["Keys"]) for call in dynamodb.calls]
         assert sum(asked) / len(asked) < 5, "few of the slots are looked into"
     else:
         assert found != kept

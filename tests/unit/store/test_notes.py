@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from keyfence.store.writes import ActivityNote, Write, changed_fields, put
 from tests.data.bookshop import Chapter, book, books, chapter, chapters
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 
 
@@ -13,19 +13,19 @@ def journal(note: ActivityNote) -> Write[Chapter]:
 
 
 async def test_a_note_and_its_write_are_one_transaction() -> None:
-    shelves = Shelves()
-    await table(shelves, activity_log=journal).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
-    (call,) = shelves.calls
+    dynamodb = InMemoryDynamoDB()
+    await table(dynamodb, activity_log=journal).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
+    (call,) = dynamodb.calls
     shelved, noted = (member["Put"]["Item"] for member in call.parameters["TransactItems"])
     assert shelved["type"] == {"S": "Book"}
     assert noted["text"] == {"S": "book.shelved b1"}
 
 
 async def test_without_a_journal_or_without_a_note_there_is_only_the_write() -> None:
-    shelves = Shelves()
-    await table(shelves).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
-    await table(shelves, activity_log=journal).write(put(books, book("b1")))
-    assert [len(call.parameters["TransactItems"]) for call in shelves.calls] == [1, 1]
+    dynamodb = InMemoryDynamoDB()
+    await table(dynamodb).write(put(books, book("b1")), note=ActivityNote("book.shelved", "b1"))
+    await table(dynamodb, activity_log=journal).write(put(books, book("b1")))
+    assert [len(call.parameters["TransactItems"]) for call in dynamodb.calls] == [1, 1]
 
 
 def test_only_what_is_shown_and_differs_is_told() -> None:

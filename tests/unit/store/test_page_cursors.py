@@ -6,29 +6,29 @@ import pytest
 
 from keyfence.errors import BadInput
 from tests.data.bookshop import OPENING, book, books, books_of_shelf, newest_books, noted_books, oldest_books
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 
 
 async def test_a_list_by_month_goes_on_from_any_day_of_it() -> None:
     kept = [book(f"b{day}", day, note="n") for day in range(5)]
-    shelves = Shelves()
-    shelves.keep(books, *kept)
-    page = await table(shelves).page(noted_books, first=3, created_at=OPENING)
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, *kept)
+    page = await table(dynamodb).page(noted_books, first=3, created_at=OPENING)
     later, cursor = OPENING + timedelta(days=20), page.edges[-1].cursor()
-    rest = await table(shelves).page(noted_books, first=3, after=cursor, created_at=later)
+    rest = await table(dynamodb).page(noted_books, first=3, after=cursor, created_at=later)
     assert [*page.items, *rest.items] == kept
 
 
 async def test_a_cursor_of_one_list_opens_no_other() -> None:
-    shelves = Shelves()
-    shelves.keep(books, *(book(f"b{number}", number) for number in range(3)))
-    shelves.keep(books, *(book(f"b{number}", number) for number in range(3)), tenant="acmecorp")
-    acme = table(shelves, "acme")
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, *(book(f"b{number}", number) for number in range(3)))
+    dynamodb.store(books, *(book(f"b{number}", number) for number in range(3)), tenant="acmecorp")
+    acme = table(dynamodb, "acme")
     cursor = (await acme.page(oldest_books, first=1)).edges[0].cursor()
     assert (await acme.page(oldest_books, first=1, after=cursor)).items[0].id == "b1"
     for other, pattern, values in (
-        (table(shelves, "acmecorp"), oldest_books, {}),
+        (table(dynamodb, "acmecorp"), oldest_books, {}),
         (acme, newest_books, {}),
         (acme, books_of_shelf, {"shelf": "s1"}),
     ):
@@ -37,25 +37,25 @@ async def test_a_cursor_of_one_list_opens_no_other() -> None:
 
 
 async def test_a_cursor_is_bound_to_the_arguments_of_its_list() -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1"), book("b2", shelf="s2"))
-    cursor = (await table(shelves).page(books_of_shelf, first=1, shelf="s1")).edges[0].cursor()
-    assert not (await table(shelves).page(books_of_shelf, first=1, after=cursor, shelf="s1")).items
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"), book("b2", shelf="s2"))
+    cursor = (await table(dynamodb).page(books_of_shelf, first=1, shelf="s1")).edges[0].cursor()
+    assert not (await table(dynamodb).page(books_of_shelf, first=1, after=cursor, shelf="s1")).items
     with pytest.raises(BadInput):
-        await table(shelves).page(books_of_shelf, first=1, after=cursor, shelf="s2")
+        await table(dynamodb).page(books_of_shelf, first=1, after=cursor, shelf="s2")
 
 
 @pytest.mark.parametrize("shelf", ["\ud800", "", "x" * 3000])
 @pytest.mark.parametrize("after", [None, "cursor"])
 async def test_an_argument_that_fits_no_key_is_the_callers_mistake(shelf: str, after: str | None) -> None:
     with pytest.raises(BadInput):
-        await table(Shelves()).page(books_of_shelf, first=1, after=after, shelf=shelf)
+        await table(InMemoryDynamoDB()).page(books_of_shelf, first=1, after=after, shelf=shelf)
 
 
 async def test_items_in_hand_have_the_cursors_that_reading_would_give_them() -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1"), book("b2", 1))
-    reading = table(shelves)
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"), book("b2", 1))
+    reading = table(dynamodb)
     read = await reading.page(oldest_books, first=2)
     given = reading.page_of(oldest_books, read.items, has_next=True, has_previous=False)
     assert [edge.cursor() for edge in given.edges] == [edge.cursor() for edge in read.edges]

@@ -25,8 +25,8 @@ from tests.data.bookshop import (
     oldest_books,
 )
 from tests.data.model_strategies import TEXT
-from tests.fakes.dynamodb import Shelves
-from tests.fakes.scripted_dynamodb import PATIENCE, table
+from tests.fakes.dynamodb import InMemoryDynamoDB
+from tests.fakes.scripted_dynamodb import RETRY_POLICY, table
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
@@ -57,11 +57,11 @@ def in_order(kept: Sequence[Book], *, newest_first: bool) -> list[Book]:
 def test_pages_over_any_slots_are_the_sorted_list(
     kept: list[Book], slots: int, first: int, megabyte: int, newest_first: bool
 ) -> None:
-    shelves, shards = Shelves(page=megabyte), even_shards({"books": slots})
-    shelves.keep(books, *kept, shards=shards)
-    shelves.keep(books, book("b00", 1), tenant="acmecorp", shards=shards)
+    dynamodb, shards = InMemoryDynamoDB(page_items=megabyte), even_shards({"books": slots})
+    dynamodb.store(books, *kept, shards=shards)
+    dynamodb.store(books, book("b00", 1), tenant="acmecorp", shards=shards)
     pattern = newest_books if newest_first else oldest_books
-    found = asyncio.run(walked([table(shelves, shards=shards)], pattern, first))
+    found = asyncio.run(walked([table(dynamodb, shards=shards)], pattern, first))
     assert found == in_order(kept, newest_first=newest_first)
 
 
@@ -71,10 +71,10 @@ def test_a_cursor_is_valid_after_slots_were_added(
     kept: list[Book], slots: int, more: int, first: int, newest_first: bool
 ) -> None:
     """Items of the old slots stay where they are, and reads widen before writes."""
-    shelves, narrow, wide = Shelves(), even_shards({"books": slots}), even_shards({"books": slots + more})
-    shelves.keep(books, *kept, shards=narrow)
+    dynamodb, narrow, wide = InMemoryDynamoDB(), even_shards({"books": slots}), even_shards({"books": slots + more})
+    dynamodb.store(books, *kept, shards=narrow)
     pattern = newest_books if newest_first else oldest_books
-    found = asyncio.run(walked([table(shelves, shards=one) for one in (narrow, wide)], pattern, first))
+    found = asyncio.run(walked([table(dynamodb, shards=one) for one in (narrow, wide)], pattern, first))
     assert found == in_order(kept, newest_first=newest_first)
 
 
@@ -82,54 +82,54 @@ def test_a_cursor_is_valid_after_slots_were_added(
 @given(st.lists(st.tuples(TEXT, st.sampled_from(IDS)), unique_by=lambda pair: pair[1], max_size=10), TEXT)
 def test_pages_go_on_after_any_text(titles: list[tuple[str, str]], shelf: str) -> None:
     kept = [book(id, title=title, shelf=shelf) for title, id in titles]
-    shelves = Shelves()
-    shelves.keep(books, *kept)
-    found = asyncio.run(walked([table(shelves)], books_of_shelf, 1, shelf=shelf))
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, *kept)
+    found = asyncio.run(walked([table(dynamodb)], books_of_shelf, 1, shelf=shelf))
     assert sorted(found, key=lambda one: one.id) == sorted(kept, key=lambda one: one.id)
 
 
 @pytest.mark.parametrize(("kept", "first", "has_next"), [(0, 1, False), (3, 2, True), (3, 3, False), (3, 4, False)])
 async def test_has_next_is_a_fact(kept: int, first: int, has_next: bool) -> None:
-    shelves = Shelves()
-    shelves.keep(chapters, *(chapter(number) for number in range(kept)))
-    page = await table(shelves).page(chapters_of_book, first=first, book_id="b1")
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(chapters, *(chapter(number) for number in range(kept)))
+    page = await table(dynamodb).page(chapters_of_book, first=first, book_id="b1")
     assert page.has_next is has_next
     assert [one.number for one in page.items] == list(range(min(kept, first)))
-    assert len(shelves.calls) == 1
+    assert len(dynamodb.calls) == 1
 
 
 async def test_a_query_goes_on_until_it_has_what_was_asked_for_and_no_longer() -> None:
-    shelves = Shelves(page=2)
-    shelves.keep(chapters, *(chapter(number) for number in range(20)))
-    page = await table(shelves).page(chapters_of_book, first=6, book_id="b1")
+    dynamodb = InMemoryDynamoDB(page_items=2)
+    dynamodb.store(chapters, *(chapter(number) for number in range(20)))
+    page = await table(dynamodb).page(chapters_of_book, first=6, book_id="b1")
     assert [one.number for one in page.items] == [0, 1, 2, 3, 4, 5]
-    assert [call.parameters["Limit"] for call in shelves.calls] == [7, 5, 3, 1]
+    assert [call.parameters["Limit"] for call in dynamodb.calls] == [7, 5, 3, 1]
 
 
 async def test_only_items_that_begin_as_the_pattern_says_are_read() -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1"))
-    shelves.keep(chapters, chapter(1))
-    page = await table(shelves).page(chapters_of_book, first=10, book_id="b1")
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"))
+    dynamodb.store(chapters, chapter(1))
+    page = await table(dynamodb).page(chapters_of_book, first=10, book_id="b1")
     assert page.items == (chapter(1),)
 
 
 def planted(by: str, id: str, day: int = 0) -> Item:
     """A neighbour's item with our prefix in its index keys."""
-    shelves = Shelves()
-    shelves.keep(books, book(id, day), tenant="acme")
-    ((_, item),) = shelves.items.items()
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book(id, day), tenant="acme")
+    ((_, item),) = dynamodb.items.items()
     return {**item, "PK": {"S": f"TENANT#{by}#BOOK#{id}"}}
 
 
 @pytest.mark.parametrize("by", ["globex", "acmecorp", "acm"])
 async def test_a_neighbours_item_in_our_index_is_dropped_and_counted(by: str) -> None:
-    shelves, alarms = Shelves(), []
-    shelves.keep(books, *(book(f"b{number}", number) for number in range(5)))
+    dynamodb, alarms = InMemoryDynamoDB(), []
+    dynamodb.store(books, *(book(f"b{number}", number) for number in range(5)))
     for id, day in (("x1", 0), ("x2", 1), ("x3", 9)):
         item = planted(by, id, day)
-        shelves.items[KeyPair(item["PK"]["S"], item["SK"]["S"])] = item
-    reading = table(shelves, on_foreign_item=lambda: alarms.append("!"))
+        dynamodb.items[KeyPair(item["PK"]["S"], item["SK"]["S"])] = item
+    reading = table(dynamodb, on_foreign_item=lambda: alarms.append("!"))
     page = await reading.page(oldest_books, first=5)
     assert [one.id for one in page.items] == ["b0", "b1", "b2", "b3", "b4"]
     assert page.has_next is False
@@ -142,27 +142,30 @@ async def test_a_neighbours_item_in_our_index_is_dropped_and_counted(by: str) ->
 
 
 async def test_the_first_of_nothing_is_none() -> None:
-    assert await table(Shelves()).find_first(oldest_books) is None
+    assert await table(InMemoryDynamoDB()).find_first(oldest_books) is None
 
 
 @pytest.mark.parametrize(
     ("code", "error", "calls"),
-    [("AccessDeniedException", Forbidden, 1), ("ProvisionedThroughputExceededException", Throttled, PATIENCE.attempts)],
+    [
+        ("AccessDeniedException", Forbidden, 1),
+        ("ProvisionedThroughputExceededException", Throttled, RETRY_POLICY.attempts),
+    ],
 )
 async def test_a_slot_that_fails_fails_the_page(code: str, error: type[Exception], calls: int) -> None:
     slow = "TENANT#acme#BOOKS#02"
-    shelves, shards = Shelves(refusing={slow: code}), even_shards({"books": 4})
-    shelves.keep(books, *(book(id) for id in IDS), shards=shards)
+    dynamodb, shards = InMemoryDynamoDB(failing_partitions={slow: code}), even_shards({"books": 4})
+    dynamodb.store(books, *(book(id) for id in IDS), shards=shards)
     with pytest.raises(error):
-        await table(shelves, shards=shards).page(oldest_books, first=3)
-    asked = [call.parameters["ExpressionAttributeValues"][":p"]["S"] for call in shelves.calls]
+        await table(dynamodb, shards=shards).page(oldest_books, first=3)
+    asked = [call.parameters["ExpressionAttributeValues"][":p"]["S"] for call in dynamodb.calls]
     assert asked.count(slow) == calls
 
 
 @pytest.mark.parametrize("first", [0, -1, MAX_PAGE_SIZE + 1])
 async def test_a_page_of_an_impossible_size_is_refused_before_anything_is_asked(first: int) -> None:
-    shelves = Shelves()
+    dynamodb = InMemoryDynamoDB()
     with pytest.raises(BadInput) as refusal:
-        await table(shelves).page(oldest_books, first=first)
+        await table(dynamodb).page(oldest_books, first=first)
     assert refusal.value.extensions == {"field": "first"}
-    assert shelves.calls == []
+    assert dynamodb.calls == []

@@ -8,7 +8,7 @@ from keyfence.store.key_template import BadTemplate, KeyTemplate
 from keyfence.store.keys import TenantKey, ValueRange
 from tests.data.bookshop import OPENING, Section, sections, subtree
 from tests.data.model_strategies import TEXT
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 
 NAMES = st.lists(TEXT.filter(bool), min_size=1, max_size=4).map(tuple)
@@ -19,12 +19,12 @@ def section(*path: str) -> Section:
 
 
 async def test_a_subtree_is_one_query_without_the_siblings_that_share_its_letters() -> None:
-    shelves = Shelves()
+    dynamodb = InMemoryDynamoDB()
     inside = [section("audio"), section("audio", "a#b"), section("audio", "books"), section("audio", "books", "100 %")]
-    shelves.keep(sections, *inside, section("audiobooks"), section("audio!"), section("audi"), section("audio$"))
-    page = await table(shelves).page(subtree, first=50, between=ValueRange(low=("audio",), high=("audio",)))
+    dynamodb.store(sections, *inside, section("audiobooks"), section("audio!"), section("audi"), section("audio$"))
+    page = await table(dynamodb).page(subtree, first=50, between=ValueRange(low=("audio",), high=("audio",)))
     assert {one.path for one in page.items} == {one.path for one in inside}
-    assert [call.operation for call in shelves.calls] == ["Query"]
+    assert [call.operation for call in dynamodb.calls] == ["Query"]
 
 
 @given(NAMES, NAMES)

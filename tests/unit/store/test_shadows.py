@@ -14,7 +14,7 @@ from keyfence.store.table import Table
 from keyfence.store.writes import put
 from tests.data.bookshop import book, book_by_id, books, chapter, chapter_by_number, chapters, oldest_books
 from tests.fakes.scripted_dynamodb import NAME
-from tests.fakes.two_table_dynamodb import DUAL, SHADOW, SILO, Cabinet, handle
+from tests.fakes.two_table_dynamodb import DUAL, SHADOW, SILO, TwoTableDynamoDB, handle
 
 
 class Told(list[tuple[str, str]]):
@@ -24,12 +24,12 @@ class Told(list[tuple[str, str]]):
         self.append((tenant, operation))
 
 
-async def shadowed(cabinet: Cabinet, told: Told, *, writes: bool = False) -> Table:
-    await handle(cabinet, DUAL).write(
+async def shadowed(dynamodb: TwoTableDynamoDB, told: Told, *, writes: bool = False) -> Table:
+    await handle(dynamodb, DUAL).write(
         *(put(books, book(f"b{at}", day=at)) for at in range(3)), put(chapters, chapter(1))
     )
-    cabinet.calls.clear()
-    table = handle(cabinet, SHADOW, told, writes=writes)
+    dynamodb.calls.clear()
+    table = handle(dynamodb, SHADOW, told, writes=writes)
     return replace(table, caller=replace(table.caller, retry_policy=RetryPolicy(attempts=1, first_pause=0.0)))
 
 
@@ -47,21 +47,21 @@ every_way = pytest.mark.parametrize("way", ["GetItem", "Query", "BatchGetItem"])
 
 @every_way
 async def test_a_read_is_made_once_on_each_table_where_they_agree(way: str) -> None:
-    cabinet, told = Cabinet(), Told()
-    table = await shadowed(cabinet, told)
-    assert await read(table, way) == await read(handle(cabinet, DUAL), way)
-    assert sorted(_table(call.parameters) for call in cabinet.calls[:2]) == [NAME, SILO]
-    assert [call.operation for call in cabinet.calls] == [way] * 3
+    dynamodb, told = TwoTableDynamoDB(), Told()
+    table = await shadowed(dynamodb, told)
+    assert await read(table, way) == await read(handle(dynamodb, DUAL), way)
+    assert sorted(_table(call.parameters) for call in dynamodb.calls[:2]) == [NAME, SILO]
+    assert [call.operation for call in dynamodb.calls] == [way] * 3
     assert told == []
 
 
 @every_way
 async def test_a_lasting_difference_is_told_once_and_the_answer_is_that_of_the_table_that_is_read(way: str) -> None:
-    cabinet, told = Cabinet(), Told()
-    table = await shadowed(cabinet, told)
-    expected = await read(handle(cabinet, DUAL), way)
-    for key, item in cabinet.tables[SILO].items():
-        cabinet.tables[SILO][key] = {**item, "version": {"N": "7"}}
+    dynamodb, told = TwoTableDynamoDB(), Told()
+    table = await shadowed(dynamodb, told)
+    expected = await read(handle(dynamodb, DUAL), way)
+    for key, item in dynamodb.tables[SILO].items():
+        dynamodb.tables[SILO][key] = {**item, "version": {"N": "7"}}
     assert await read(table, way) == expected
     assert told == [("acme", way)]
 
@@ -69,52 +69,52 @@ async def test_a_lasting_difference_is_told_once_and_the_answer_is_that_of_the_t
 async def test_an_item_that_is_missing_in_the_other_table_is_a_difference_and_one_that_is_missing_in_both_is_none() -> (
     None
 ):
-    cabinet, told = Cabinet(), Told()
-    table = await shadowed(cabinet, told)
+    dynamodb, told = TwoTableDynamoDB(), Told()
+    table = await shadowed(dynamodb, told)
     await table.find(book_by_id, id="b9")
     assert told == []
-    cabinet.tables[SILO].clear()
+    dynamodb.tables[SILO].clear()
     await table.find(book_by_id, id="b1")
     assert told == [("acme", "GetItem")]
 
 
 async def test_a_write_between_the_two_reads_is_no_difference() -> None:
-    cabinet, told = Cabinet(), Told()
-    table = await shadowed(cabinet, told)
+    dynamodb, told = TwoTableDynamoDB(), Told()
+    table = await shadowed(dynamodb, told)
 
     def written() -> None:
-        for items in cabinet.tables.values():
-            items.update({key: {**item, "title": {"S": f"again {len(cabinet.calls)}"}} for key, item in items.items()})
+        for items in dynamodb.tables.values():
+            items.update({key: {**item, "title": {"S": f"again {len(dynamodb.calls)}"}} for key, item in items.items()})
 
     for interludes in ([None, written], [written] * 12):
-        cabinet.interludes = list(interludes)
+        dynamodb.before_calls = list(interludes)
         await table.find(book_by_id, id="b1")
     assert told == []
 
 
 async def test_doubt_reads_what_is_there_now_where_that_can_be_asked() -> None:
-    cabinet, told = Cabinet(), Told()
-    table = await shadowed(cabinet, told)
-    cabinet.tables[SILO].clear()
+    dynamodb, told = TwoTableDynamoDB(), Told()
+    table = await shadowed(dynamodb, told)
+    dynamodb.tables[SILO].clear()
     await read(table, "GetItem")
-    assert [call.parameters["ConsistentRead"] for call in cabinet.calls[:2]] == [False, False]
-    assert all(call.parameters["ConsistentRead"] for call in cabinet.calls[2:])
-    cabinet.calls.clear()
+    assert [call.parameters["ConsistentRead"] for call in dynamodb.calls[:2]] == [False, False]
+    assert all(call.parameters["ConsistentRead"] for call in dynamodb.calls[2:])
+    dynamodb.calls.clear()
     await read(table, "Query")
-    assert not any("ConsistentRead" in call.parameters for call in cabinet.calls), "no index can be"
+    assert not any("ConsistentRead" in call.parameters for call in dynamodb.calls), "no index can be"
 
 
 async def test_a_shadow_that_cannot_be_read_harms_no_reader_and_counts_as_a_difference() -> None:
-    cabinet, told = Cabinet(), Told()
-    table = await shadowed(cabinet, told)
-    cabinet.refusing[SILO] = DynamoDbError("AccessDeniedException", "")
+    dynamodb, told = TwoTableDynamoDB(), Told()
+    table = await shadowed(dynamodb, told)
+    dynamodb.failing_tables[SILO] = DynamoDbError("AccessDeniedException", "")
     assert await read(table, "GetItem")
     assert told == [("acme", "GetItem")]
 
 
 async def test_what_both_tables_consumed_is_counted() -> None:
-    cabinet, told = Cabinet(), Told()
-    table = await shadowed(cabinet, told)
+    dynamodb, told = TwoTableDynamoDB(), Told()
+    table = await shadowed(dynamodb, told)
     await read(table, "GetItem")
     assert isinstance(table.caller.meter, CapacityMeter)
     assert table.caller.meter.calls["GetItem"] == 2

@@ -12,7 +12,7 @@ from keyfence.store.entity import BadEntity
 from keyfence.store.keys import ValueRange
 from keyfence.store.table import Table
 from tests.data.bookshop import OPENING, Book, book, books, books_of_days, chapter, chapters, numbered_chapters
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
@@ -40,9 +40,9 @@ def test_a_span_is_the_part_of_the_list_between_its_ends(
     kept: list[Book], low: int | None, high: int | None, slots: int, first: int
 ) -> None:
     shards = even_shards({"books": slots})
-    shelves = Shelves()
-    shelves.keep(books, *kept, shards=shards)
-    found = asyncio.run(walked(table(shelves, shards=shards), ValueRange(low=day(low), high=day(high)), first))
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, *kept, shards=shards)
+    found = asyncio.run(walked(table(dynamodb, shards=shards), ValueRange(low=day(low), high=day(high)), first))
     wanted = [one for one in kept if _inside(one, day(low), day(high))]
     assert found == sorted(wanted, key=lambda one: (one.created_at, one.id))
 
@@ -62,17 +62,17 @@ def _inside(one: Book, low: datetime | None, high: datetime | None) -> bool:
     ],
 )
 async def test_a_span_stays_behind_its_tag(span: ValueRange, numbers: list[int]) -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1"))
-    shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3, 4)))
-    page = await table(shelves).page(numbered_chapters, first=10, between=span, book_id="b1")
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"))
+    dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3, 4)))
+    page = await table(dynamodb).page(numbered_chapters, first=10, between=span, book_id="b1")
     assert [one.number for one in page.items] == numbers
 
 
 async def test_a_cursor_of_one_span_is_none_of_another() -> None:
-    shelves, span = Shelves(), ValueRange(low=1)
-    shelves.keep(chapters, *(chapter(number) for number in (1, 2, 3)))
-    handle = table(shelves)
+    dynamodb, span = InMemoryDynamoDB(), ValueRange(low=1)
+    dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3)))
+    handle = table(dynamodb)
     page = await handle.page(numbered_chapters, first=1, between=span, book_id="b1")
     after = page.edges[0].cursor()
     assert (await handle.page(numbered_chapters, first=1, after=after, between=span, book_id="b1")).items[0].number == 2
@@ -82,9 +82,9 @@ async def test_a_cursor_of_one_span_is_none_of_another() -> None:
 
 
 async def test_a_span_that_ends_before_it_begins_asks_nothing_of_dynamodb() -> None:
-    shelves = Shelves()
-    page = await table(shelves).page(numbered_chapters, first=1, between=ValueRange(low=9, high=1), book_id="b1")
-    assert (page.items, page.has_next, shelves.calls) == ((), False, [])
+    dynamodb = InMemoryDynamoDB()
+    page = await table(dynamodb).page(numbered_chapters, first=1, between=ValueRange(low=9, high=1), book_id="b1")
+    assert (page.items, page.has_next, dynamodb.calls) == ((), False, [])
 
 
 def test_only_the_field_behind_the_tags_can_be_ranged() -> None:

@@ -9,24 +9,24 @@ from keyfence.store.item_writes import delete_items
 from keyfence.store.keys import Fence
 from keyfence.store.scan import TableScan
 from keyfence_iam.tenant import parse_tenant_id
-from tests.fakes.scripted_dynamodb import NAME, PATIENCE, Scripted, credentials, table
+from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, credentials, table
 
 ACME = Fence.for_tenant(parse_tenant_id("acme"))
 EMPTY = {"Items": [], "Count": 0, "ScannedCount": 3}
 PLACE = {"PK": {"S": "TENANT#acme#A"}, "SK": {"S": "B"}}
 
 
-def sweep(client: Scripted) -> TableScan:
-    return TableScan(DynamoDbCaller(client=client, table=NAME, credentials=credentials, retry_policy=PATIENCE))
+def sweep(client: ScriptedDynamoDB) -> TableScan:
+    return TableScan(DynamoDbCaller(client=client, table=NAME, credentials=credentials, retry_policy=RETRY_POLICY))
 
 
 async def test_a_page_without_items_is_not_the_end() -> None:
-    page = await sweep(Scripted([{**EMPTY, "LastEvaluatedKey": PLACE}])).page(fence=ACME, after=None, limit=3)
+    page = await sweep(ScriptedDynamoDB([{**EMPTY, "LastEvaluatedKey": PLACE}])).page(fence=ACME, after=None, limit=3)
     assert (list(page.items), page.scanned, page.next_key) == ([], 3, PLACE)
 
 
 async def test_the_table_is_read_as_it_is_and_looked_at_in_every_key() -> None:
-    client = Scripted([EMPTY])
+    client = ScriptedDynamoDB([EMPTY])
     page = await sweep(client).page(fence=ACME, after=PLACE, limit=3)
     (call,) = client.calls
     assert page.next_key is None
@@ -38,7 +38,7 @@ async def test_the_table_is_read_as_it_is_and_looked_at_in_every_key() -> None:
 
 
 async def test_an_index_is_looked_at_in_its_own_key_and_the_tables() -> None:
-    client = Scripted([EMPTY])
+    client = ScriptedDynamoDB([EMPTY])
     await sweep(client).page(fence=ACME, index="gsi2", after=None, limit=3)
     (call,) = client.calls
     assert (call.parameters["IndexName"], "ConsistentRead" in call.parameters) == ("GSI2", False)
@@ -46,7 +46,7 @@ async def test_an_index_is_looked_at_in_its_own_key_and_the_tables() -> None:
 
 
 async def test_whoever_asks_for_everything_filters_nothing() -> None:
-    client = Scripted([EMPTY])
+    client = ScriptedDynamoDB([EMPTY])
     await sweep(client).page(fence=None, after=None, limit=3)
     assert "FilterExpression" not in client.calls[0].parameters
 
@@ -55,29 +55,31 @@ async def test_whoever_asks_for_everything_filters_nothing() -> None:
     ("consumed", "units"), [({"CapacityUnits": 12.5}, 12.5), ({"CapacityUnits": 0.0}, 0.0), (None, 3.0)]
 )
 async def test_a_page_costs_what_was_consumed_or_else_a_unit_an_item(consumed: object, units: float) -> None:
-    page = await sweep(Scripted([{**EMPTY, "ConsumedCapacity": consumed}])).page(fence=ACME, after=None, limit=3)
+    page = await sweep(ScriptedDynamoDB([{**EMPTY, "ConsumedCapacity": consumed}])).page(
+        fence=ACME, after=None, limit=3
+    )
     assert page.units == units
 
 
 async def test_a_throttled_scan_is_tried_again_and_given_up_in_our_words() -> None:
     busy = DynamoDbError("ProvisionedThroughputExceededException", "slow down")
-    client = Scripted([busy, EMPTY])
+    client = ScriptedDynamoDB([busy, EMPTY])
     await sweep(client).page(fence=ACME, after=None, limit=3)
     assert len(client.calls) == 2
     with pytest.raises(Throttled):
-        await sweep(Scripted([busy] * 3)).page(fence=ACME, after=None, limit=3)
+        await sweep(ScriptedDynamoDB([busy] * 3)).page(fence=ACME, after=None, limit=3)
 
 
 async def test_what_a_batch_left_over_is_asked_for_again() -> None:
     keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(2)]
     left = {"UnprocessedItems": {NAME: [{"DeleteRequest": {"Key": keys[1]}}]}}
-    client = Scripted([left, {"UnprocessedItems": {}}])
+    client = ScriptedDynamoDB([left, {"UnprocessedItems": {}}])
     assert await delete_items(table(client), keys) == 2
     assert client.calls[1].parameters["RequestItems"] == left["UnprocessedItems"]
 
 
 async def test_sixty_keys_are_three_batches() -> None:
-    client = Scripted([{}, {}, {"ConsumedCapacity": [{"CapacityUnits": 250.0}]}])
+    client = ScriptedDynamoDB([{}, {}, {"ConsumedCapacity": [{"CapacityUnits": 250.0}]}])
     keys = [{"PK": {"S": f"TENANT#acme#{at:02}"}, "SK": {"S": "A"}} for at in range(60)]
     assert await delete_items(table(client), keys) == 250.0
     sent = [
@@ -89,7 +91,7 @@ async def test_sixty_keys_are_three_batches() -> None:
 
 @pytest.mark.parametrize("foreign", ["TENANT#acme0#A", "TENANT#acme", "CONTROL#TENANT#acme", "tenant#acme#A"])
 async def test_one_key_outside_the_fence_keeps_all_of_them(foreign: str) -> None:
-    client = Scripted([])
+    client = ScriptedDynamoDB([])
     with pytest.raises(Forbidden):
         await delete_items(table(client), [PLACE, {"PK": {"S": foreign}, "SK": {"S": "A"}}])
     assert client.calls == []

@@ -20,44 +20,44 @@ from keyfence.store.writes import StaleWrite, delete, put, update_attributes
 from keyfence_iam.sts.session_spec import TableAccess
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import Branch, book, book_by_id, books, branches, chapter, chapters, chapters_of_book
-from tests.fakes.dynamodb import Shelves
-from tests.fakes.scripted_dynamodb import KEY, NAME, PATIENCE, Scripted, credentials, table
+from tests.fakes.dynamodb import InMemoryDynamoDB
+from tests.fakes.scripted_dynamodb import KEY, NAME, RETRY_POLICY, ScriptedDynamoDB, credentials, table
 
 MEMBER = (put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),)
 
 
 async def test_what_was_put_is_found_by_its_own_tenant_alone() -> None:
-    shelves = Shelves()
-    await table(shelves, "acme").write(put(books, book("b1")))
-    assert await table(shelves, "acme").find(book_by_id, id="b1") == book("b1")
-    assert await table(shelves, "acmecorp").find(book_by_id, id="b1") is None
+    dynamodb = InMemoryDynamoDB()
+    await table(dynamodb, "acme").write(put(books, book("b1")))
+    assert await table(dynamodb, "acme").find(book_by_id, id="b1") == book("b1")
+    assert await table(dynamodb, "acmecorp").find(book_by_id, id="b1") is None
 
 
 async def test_a_control_item_cannot_be_reached_through_a_tenants_table() -> None:
     branch = Branch(id="x", created_at=book("b1").created_at, updated_at=book("b1").updated_at)
-    shelves = Shelves()
+    dynamodb = InMemoryDynamoDB()
     with pytest.raises(TypeError):
-        await table(shelves).write(put(branches, branch))
+        await table(dynamodb).write(put(branches, branch))
     with pytest.raises(TypeError):
-        await table(shelves).find(branches.get(), id="x")
+        await table(dynamodb).find(branches.get(), id="x")
     with pytest.raises(TypeError):
-        await table(shelves, fence=Fence.for_control_plane()).find(book_by_id, id="b1")
-    assert shelves.calls == []
+        await table(dynamodb, fence=Fence.for_control_plane()).find(book_by_id, id="b1")
+    assert dynamodb.calls == []
 
 
 @pytest.mark.parametrize("consistent", [True, False])
 async def test_reads_are_as_consistent_as_the_table_says(consistent: bool) -> None:
-    shelves = Shelves()
-    reading = table(shelves, consistent=consistent)
+    dynamodb = InMemoryDynamoDB()
+    reading = table(dynamodb, consistent=consistent)
     await reading.find(book_by_id, id="b1")
     await reading.page(chapters_of_book, first=1, book_id="b1")
-    assert [call.parameters["ConsistentRead"] for call in shelves.calls] == [consistent, consistent]
+    assert [call.parameters["ConsistentRead"] for call in dynamodb.calls] == [consistent, consistent]
     await reading.page(books.query("gsi1"), first=1, shelf="s1")
-    assert "ConsistentRead" not in shelves.calls[-1].parameters, "an index has no consistent reads"
+    assert "ConsistentRead" not in dynamodb.calls[-1].parameters, "an index has no consistent reads"
 
 
 async def test_a_transaction_keeps_its_token_through_every_retry_and_the_next_has_its_own() -> None:
-    client = Scripted(
+    client = ScriptedDynamoDB(
         [DynamoDbError("ConnectionLost", ""), DynamoDbError("TransactionInProgressException", ""), {}, {}]
     )
     await table(client).write(*MEMBER)
@@ -69,27 +69,27 @@ async def test_a_transaction_keeps_its_token_through_every_retry_and_the_next_ha
 
 
 async def test_the_first_write_whose_condition_failed_says_what_is_wrong() -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1"), book("b2"))
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"), book("b2"))
     with pytest.raises(NotFound, match="b3"):
-        await table(shelves).write(
+        await table(dynamodb).write(
             put(books, book("b9"), when=absent()),
             delete(books, {"id": "b3"}, when=present(), on_failure=lambda: NotFound("no b3")),
             put(books, book("b1"), when=absent(), on_failure=lambda: Conflict("taken")),
         )
-    assert len(shelves.items) == 2, "all of it or nothing"
+    assert len(dynamodb.items) == 2, "all of it or nothing"
 
 
 async def test_a_cancelled_transaction_is_retried_when_others_were_in_the_way_only() -> None:
     busy = DynamoDbError("TransactionCanceledException", "", ("TransactionConflict",))
-    client = Scripted([busy, {}])
+    client = ScriptedDynamoDB([busy, {}])
     await table(client).write(*MEMBER)
     assert len(client.calls) == 2
-    client = Scripted([busy] * 10)
+    client = ScriptedDynamoDB([busy] * 10)
     with pytest.raises(Throttled):
         await table(client).write(*MEMBER)
-    assert len(client.calls) == PATIENCE.attempts
-    client = Scripted([DynamoDbError("TransactionCanceledException", "", ("ConditionalCheckFailed",)), {}])
+    assert len(client.calls) == RETRY_POLICY.attempts
+    client = ScriptedDynamoDB([DynamoDbError("TransactionCanceledException", "", ("ConditionalCheckFailed",)), {}])
     with pytest.raises(Conflict, match="taken"):
         await table(client).write(*MEMBER)
     assert len(client.calls) == 1
@@ -109,11 +109,11 @@ async def test_refusals_reach_callers_as_our_errors(code: str, error: type[Excep
     ]
     for asking in questions:
         with pytest.raises(error):
-            await asking(table(Scripted([DynamoDbError(code, "text")] * 10)))
+            await asking(table(ScriptedDynamoDB([DynamoDbError(code, "text")] * 10)))
 
 
 async def test_a_transaction_of_more_than_100_writes_is_refused_before_it_is_sent() -> None:
-    client = Scripted([{}])
+    client = ScriptedDynamoDB([{}])
     with pytest.raises(Internal):
         await table(client).write(*MEMBER * 101)
     assert client.calls == []
@@ -123,23 +123,25 @@ async def test_a_transaction_of_more_than_100_writes_is_refused_before_it_is_sen
 
 async def test_a_stale_change_is_a_conflict() -> None:
     with pytest.raises(StaleWrite):
-        await table(Shelves()).write(update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("version",): 2})))
+        await table(InMemoryDynamoDB()).write(
+            update_attributes(books, {"id": "b1"}, UpdateExpression(sets={("version",): 2}))
+        )
 
 
 async def test_a_key_that_is_too_long_is_the_callers_mistake_and_asks_for_nothing() -> None:
-    shelves = Shelves()
+    dynamodb = InMemoryDynamoDB()
     with pytest.raises(BadInput):
-        await table(shelves).find(book_by_id, id="x" * 3000)
-    assert shelves.calls == []
+        await table(dynamodb).find(book_by_id, id="x" * 3000)
+    assert dynamodb.calls == []
 
 
 async def test_everything_of_a_partition_is_read_page_by_page() -> None:
-    shelves = Shelves(page=7)
-    shelves.keep(chapters, *(chapter(number) for number in range(30)))
-    shelves.keep(chapters, chapter(1, "b2"))
-    read = [one.number async for one in table(shelves).iterate_shards(chapters_of_book, book_id="b1")]
+    dynamodb = InMemoryDynamoDB(page_items=7)
+    dynamodb.store(chapters, *(chapter(number) for number in range(30)))
+    dynamodb.store(chapters, chapter(1, "b2"))
+    read = [one.number async for one in table(dynamodb).iterate_shards(chapters_of_book, book_id="b1")]
     assert read == list(range(30))
-    assert len(shelves.calls) == 5
+    assert len(dynamodb.calls) == 5
 
 
 class Vault:
@@ -160,7 +162,7 @@ class Vault:
 def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
     vault, foreign, denied = Vault(), lambda: None, lambda: None
     tables = Tables(
-        client=Shelves(),
+        client=InMemoryDynamoDB(),
         name=NAME,
         cursors=CursorCodec([KEY]),
         credentials=vault,
@@ -182,7 +184,7 @@ def test_a_handle_has_the_fence_and_the_credentials_of_its_own_tenant() -> None:
 def test_a_handle_is_charged_to_its_own_tenant_and_to_all_or_to_the_request_that_it_is_for() -> None:
     accounts = {tenant: CapacityMeter() for tenant in (TenantId("acme"), TenantId("acmecorp"), None)}
     tables = Tables(
-        client=Shelves(),
+        client=InMemoryDynamoDB(),
         name=NAME,
         cursors=CursorCodec([KEY]),
         credentials=Vault(),

@@ -4,7 +4,7 @@ import pytest
 
 from keyfence.store.writes import increment
 from tests.data.bookshop import OPENING, Count, book, books, count_by_name, counts
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 
@@ -14,8 +14,8 @@ def part(name: str, number: int) -> Count:
 
 
 async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
-    shelves, shards = Shelves(), even_shards({"counts": 4})
-    handle = table(shelves, shards=shards)
+    dynamodb, shards = InMemoryDynamoDB(), even_shards({"counts": 4})
+    handle = table(dynamodb, shards=shards)
     for number in range(40):
         await handle.write(increment(counts, part("door", number), "total", 2))
     await handle.write(increment(counts, part("gate", 0), "total", 5))
@@ -25,7 +25,7 @@ async def test_a_number_is_the_sum_of_its_parts_in_every_slot() -> None:
     assert (sum(one.total for one in door), sum(one.total for one in gate), nothing) == (80, 5, [])
     assert len(door) == 4
     assert sum(one.version for one in door) == 40
-    assert [call.operation for call in shelves.calls].count("BatchGetItem") == 1
+    assert [call.operation for call in dynamodb.calls].count("BatchGetItem") == 1
 
 
 def test_what_stands_in_an_index_is_not_tallied() -> None:

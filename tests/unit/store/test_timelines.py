@@ -15,7 +15,7 @@ from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import page_over_time_buckets
 from tests.data.bookshop import OPENING, Visit, book, books, latest_visits, noted_books, visits, visits_of
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
@@ -63,10 +63,10 @@ async def walked(handle: Table, pattern: Query[Visit], first: int, span: ValueRa
 def test_a_timeline_is_what_happened_in_its_span_newest_first(
     hours: Sequence[int], low: datetime | None, high: datetime | None, first: int, slots: int, by_visitor: bool
 ) -> None:
-    shelves, shards = Shelves(page=3), even_shards({"visits": slots})
+    dynamodb, shards = InMemoryDynamoDB(page_items=3), even_shards({"visits": slots})
     kept = [visit(hour) for hour in hours]
-    shelves.keep(visits, *kept, shards=shards)
-    handle, span = table(shelves, shards=shards), ValueRange(low=low, high=high)
+    dynamodb.store(visits, *kept, shards=shards)
+    handle, span = table(dynamodb, shards=shards), ValueRange(low=low, high=high)
     if by_visitor:
         found = asyncio.run(walked(handle, visits_of, first, span, visitor="ann"))
     else:
@@ -76,50 +76,50 @@ def test_a_timeline_is_what_happened_in_its_span_newest_first(
 
 
 async def test_a_busy_day_costs_one_query_and_empty_days_are_read_together() -> None:
-    shelves = Shelves()
-    shelves.keep(visits, *(visit(70 * 24 + hour) for hour in range(-3, 1)))
-    page = await shown(table(shelves), latest_visits, 3)
-    assert (len(page.items), len(shelves.calls)) == (3, 1)
-    await shown(table(shelves), latest_visits, 3, page.edges[-1].cursor())
-    assert len(shelves.calls) - 1 == 71
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(visits, *(visit(70 * 24 + hour) for hour in range(-3, 1)))
+    page = await shown(table(dynamodb), latest_visits, 3)
+    assert (len(page.items), len(dynamodb.calls)) == (3, 1)
+    await shown(table(dynamodb), latest_visits, 3, page.edges[-1].cursor())
+    assert len(dynamodb.calls) - 1 == 71
 
 
 async def test_earlier_days_are_not_read_again() -> None:
-    shelves = Shelves()
-    shelves.keep(visits, visit(30 * 24), visit(1))
-    page = await shown(table(shelves), latest_visits, 1)
-    shelves.calls.clear()
-    await shown(table(shelves), latest_visits, 1, page.edges[0].cursor())
-    assert shelves.calls[0].parameters["ExpressionAttributeValues"][":p"]["S"] == "TENANT#acme#VISITS#2026-12-01#00"
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(visits, visit(30 * 24), visit(1))
+    page = await shown(table(dynamodb), latest_visits, 1)
+    dynamodb.calls.clear()
+    await shown(table(dynamodb), latest_visits, 1, page.edges[0].cursor())
+    assert dynamodb.calls[0].parameters["ExpressionAttributeValues"][":p"]["S"] == "TENANT#acme#VISITS#2026-12-01#00"
 
 
 async def test_a_cursor_belongs_to_its_span_and_its_visitor() -> None:
-    shelves = Shelves()
-    shelves.keep(visits, visit(1), visit(2))
-    page = await shown(table(shelves), visits_of, 1, visitor="ann")
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(visits, visit(1), visit(2))
+    page = await shown(table(dynamodb), visits_of, 1, visitor="ann")
     after = page.edges[0].cursor()
     for span, visitor in ((ValueRange(low=OPENING), "ann"), (ALWAYS, "bob")):
         with pytest.raises(BadInput, match="not one of this list"):
-            await shown(table(shelves), visits_of, 1, after, span, visitor=visitor)
+            await shown(table(dynamodb), visits_of, 1, after, span, visitor=visitor)
 
 
 @pytest.mark.parametrize("pattern", [latest_visits, visits_of], ids=["days", "months"])
 async def test_a_cursor_on_what_is_too_old_by_now_ends_the_list(pattern: Query[Visit]) -> None:
-    shelves = Shelves()
-    shelves.keep(visits, visit(1), visit(2), visit(3))
-    page = await shown(table(shelves), pattern, 2, visitor="ann")
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(visits, visit(1), visit(2), visit(3))
+    page = await shown(table(dynamodb), pattern, 2, visitor="ann")
     after, later = page.edges[-1].cursor(), OPENING + timedelta(hours=2, minutes=30)
     rest = await page_over_time_buckets(
-        table(shelves), pattern, between=ALWAYS, first=2, after=after, oldest=later, newest=NEWEST, visitor="ann"
+        table(dynamodb), pattern, between=ALWAYS, first=2, after=after, oldest=later, newest=NEWEST, visitor="ann"
     )
     assert (rest.items, rest.has_next, rest.has_previous) == ((), False, True)
 
 
 async def test_a_list_that_has_no_bounds_is_read_from_its_oldest_bucket() -> None:
-    shelves = Shelves()
-    shelves.keep(books, book("b1", note="a"), book("b2", day=40, note="z"))
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1", note="a"), book("b2", day=40, note="z"))
     found = await page_over_time_buckets(
-        table(shelves),
+        table(dynamodb),
         noted_books,
         between=ALWAYS,
         first=9,
@@ -133,4 +133,4 @@ async def test_a_list_that_has_no_bounds_is_read_from_its_oldest_bucket() -> Non
 async def test_a_bound_outside_the_years_of_utc_is_refused(moment: datetime) -> None:
     zone = timezone(timedelta(hours=14 if moment == datetime.min else -14))
     with pytest.raises(BadInput, match="years 1 to 9999"):
-        await shown(table(Shelves()), latest_visits, 1, span=ValueRange(low=moment.replace(tzinfo=zone)))
+        await shown(table(InMemoryDynamoDB()), latest_visits, 1, span=ValueRange(low=moment.replace(tzinfo=zone)))

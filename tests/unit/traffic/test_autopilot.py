@@ -27,7 +27,7 @@ from keyfence_iam.credentials import Credentials
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
-from tests.fakes.dynamodb import Shelves
+from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import KEY, NAME, credentials
 from tests.unit.traffic.sample_partitions import ACME, START
 
@@ -42,7 +42,7 @@ def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
     )
 
 
-class Distant(Shelves):
+class Distant(InMemoryDynamoDB):
     """Lets others ask while it is asked."""
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
@@ -54,14 +54,14 @@ class Distant(Shelves):
 class Fleet:
     """Servers that share a register and a clock."""
 
-    shelves: Shelves = field(default_factory=Distant)
+    dynamodb: InMemoryDynamoDB = field(default_factory=Distant)
     clock: ManualClock = field(default_factory=lambda: ManualClock(START))
     grown: list[tuple[str, str, int]] = field(default_factory=list)
     failing: Exception | None = None
 
     @property
     def register(self) -> TenantRepository:
-        caller = DynamoDbCaller(client=self.shelves, table=NAME, credentials=credentials)
+        caller = DynamoDbCaller(client=self.dynamodb, table=NAME, credentials=credentials)
         table = Table(fence=Fence.for_control_plane(), caller=caller, cursors=CursorCodec([KEY]), consistent=True)
         return TenantRepository(table, "keyfence", self.clock.datetime)
 

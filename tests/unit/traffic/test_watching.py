@@ -14,7 +14,7 @@ from keyfence.store.tenant_location import TenantLocation
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts, TrafficWindow
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
-from tests.fakes.scripted_dynamodb import NAME, PATIENCE, Scripted, credentials
+from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, credentials
 from tests.unit.traffic.sample_partitions import ACME, START, open_orders
 
 BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
@@ -49,10 +49,10 @@ async def called(
     traffic: PartitionObserver, operation: str, call: Mapping[str, Any], *answers: Answer | DynamoDbError
 ) -> None:
     caller = DynamoDbCaller(
-        client=Scripted([*answers]),
+        client=ScriptedDynamoDB([*answers]),
         table=NAME,
         credentials=credentials,
-        retry_policy=PATIENCE,
+        retry_policy=RETRY_POLICY,
         location=TenantLocation(tenant=ACME),
         observer=traffic,
     )
@@ -84,7 +84,7 @@ async def test_a_call_that_is_lost_on_the_way_asks_when_it_arrives(traffic: Part
 
 async def test_what_is_turned_away_for_good_was_asked_for_all_the_same(traffic: PartitionObserver) -> None:
     with pytest.raises(DynamoDbError):
-        await called(traffic, "TransactWriteItems", PLACING, *[away()] * PATIENCE.attempts)
+        await called(traffic, "TransactWriteItems", PLACING, *[away()] * RETRY_POLICY.attempts)
     assert seen(traffic, OPEN).write == 1.0
 
 
@@ -115,15 +115,15 @@ async def test_a_condition_that_does_not_hold_is_asked_for_and_not_throttled(tra
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException", "InternalServerError"])
 async def test_what_never_reached_a_partition_asks_nothing_of_it(traffic: PartitionObserver, code: str) -> None:
     with pytest.raises(DynamoDbError):
-        await called(traffic, "TransactWriteItems", PLACING, *[DynamoDbError(code, "")] * PATIENCE.attempts)
+        await called(traffic, "TransactWriteItems", PLACING, *[DynamoDbError(code, "")] * RETRY_POLICY.attempts)
     assert len(traffic.window.current) == 0
 
 
 async def test_a_page_in_vain_counts_as_much_as_those_that_were_given(traffic: PartitionObserver) -> None:
     await called(traffic, "Query", LIST, {"Items": [], "ConsumedCapacity": {"CapacityUnits": 6.0}})
     with pytest.raises(DynamoDbError):
-        await called(traffic, "Query", LIST, *[BUSY] * PATIENCE.attempts)
-    assert seen(traffic, OPEN) == TrafficCounts(12.0, 0.0, 2, PATIENCE.attempts)
+        await called(traffic, "Query", LIST, *[BUSY] * RETRY_POLICY.attempts)
+    assert seen(traffic, OPEN) == TrafficCounts(12.0, 0.0, 2, RETRY_POLICY.attempts)
 
 
 async def test_keys_of_a_batch_share_its_units_and_those_left_over_are_turned_away(traffic: PartitionObserver) -> None:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fakes.sts import Scene, scene
+from tests.fakes.sts import SessionCacheFixture, session_cache
 
 
 @pytest.fixture
-def stage() -> Iterator[Scene]:
-    made = scene()
+def stage() -> Iterator[SessionCacheFixture]:
+    made = session_cache()
     yield made
     made.sts.open.set()
-    made.vending.close()
+    made.sessions.close()

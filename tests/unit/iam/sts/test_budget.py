@@ -4,46 +4,46 @@ import pytest
 
 from keyfence_iam.sts.session_spec import SessionThrottled
 from keyfence_iam.token_bucket import call_budget
-from tests.fakes.sts import Scene, reads, scene
+from tests.fakes.sts import SessionCacheFixture, reads, session_cache
 
 
-async def crowd(stage: Scene) -> None:
+async def crowd(stage: SessionCacheFixture) -> None:
     """A hundred new tenants."""
     for number in range(100):
         await stage.use(reads(f"t{number:02}"))
 
 
 async def test_beyond_the_budget_a_new_tenant_is_told_when_to_come_again() -> None:
-    stage = scene(budget=call_budget(5.0))
+    stage = session_cache(budget=call_budget(5.0))
     with pytest.raises(SessionThrottled) as refused:
         await crowd(stage)
-    assert len(stage.sts.asked) == 9, "two seconds' worth, less what is kept for renewals"
-    assert stage.vending.counts["throttled"] == 1
+    assert len(stage.sts.requests) == 9, "two seconds' worth, less what is kept for renewals"
+    assert stage.sessions.counts["throttled"] == 1
     assert refused.value.retry_after > 0
     stage.clock.now += refused.value.retry_after + 0.001
     assert await stage.use(reads("t99"))
 
 
 async def test_those_who_are_served_cost_no_budget() -> None:
-    stage = scene(budget=call_budget(1.0))
+    stage = session_cache(budget=call_budget(1.0))
     for _ in range(100):
         await stage.use(reads("acme"))
-    assert stage.vending.counts["throttled"] == 0
+    assert stage.sessions.counts["throttled"] == 0
 
 
 async def test_new_tenants_cannot_use_up_what_renewals_need() -> None:
-    stage = scene(budget=call_budget(10.0))
+    stage = session_cache(budget=call_budget(10.0))
     await stage.use(reads("acme"))
     stage.clock.now += 541
     with pytest.raises(SessionThrottled):
         await crowd(stage)
-    stage.vending.refresh_due()
+    stage.sessions.refresh_due()
     stage.settle()
-    assert stage.vending.counts["renewed"] == 1
+    assert stage.sessions.counts["renewed"] == 1
 
 
 async def test_a_renewal_beyond_the_budget_waits_for_it() -> None:
-    stage = scene(budget=call_budget(1.0))
+    stage = session_cache(budget=call_budget(1.0))
     await stage.use(reads("a1"))
     stage.clock.now += 1
     await stage.use(reads("a2"))
@@ -51,8 +51,8 @@ async def test_a_renewal_beyond_the_budget_waits_for_it() -> None:
     await stage.use(reads("a3"))
     stage.clock.now += 541
     for renewed in (2, 2, 3):
-        stage.vending.refresh_due()
+        stage.sessions.refresh_due()
         stage.settle()
-        assert stage.vending.counts["renewed"] == renewed
+        assert stage.sessions.counts["renewed"] == renewed
         stage.clock.now += 0.5
-    assert stage.vending.counts["throttled"] == 0
+    assert stage.sessions.counts["throttled"] == 0

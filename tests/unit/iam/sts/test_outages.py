@@ -4,86 +4,86 @@ import pytest
 
 from keyfence_iam.sts.session_spec import SessionThrottled, SessionUnavailable, StsConnectionLost
 from keyfence_iam.token_bucket import call_budget
-from tests.fakes.sts import Scene, reads, scene
+from tests.fakes.sts import SessionCacheFixture, reads, session_cache
 
 
 @pytest.mark.parametrize("begins", range(0, 900, 45))
 async def test_tenants_in_use_are_served_through_five_minutes_without_sts(begins: int) -> None:
-    stage = scene()
+    stage = session_cache()
     for second in range(0, begins, 5):
         await stage.use(reads("acme" if second % 2 else "globex"))
-        stage.pass_time(5)
+        stage.advance(5)
     for tenant in ("acme", "globex"):
         await stage.use(reads(tenant))
-    stage.sts.goes_down()
+    stage.sts.fail()
     for _ in range(60):
         assert await stage.use(reads("acme"))
         assert await stage.use(reads("globex"))
-        stage.pass_time(5)
-    stage.sts.comes_back()
-    stage.pass_time(60)
-    before = len(stage.sts.asked)
+        stage.advance(5)
+    stage.sts.recover()
+    stage.advance(60)
+    before = len(stage.sts.requests)
     assert await stage.use(reads("acme"))
-    assert len(stage.sts.asked) == before, "it was renewed without a request and without a restart"
+    assert len(stage.sts.requests) == before, "it was renewed without a request and without a restart"
 
 
-async def test_a_session_that_has_ended_is_not_handed_out_however_long_sts_is_gone(stage: Scene) -> None:
+async def test_a_session_that_has_ended_is_not_handed_out_however_long_sts_is_gone(stage: SessionCacheFixture) -> None:
     await stage.use(reads("acme"))
-    stage.sts.goes_down()
-    stage.pass_time(886)
+    stage.sts.fail()
+    stage.advance(886)
     for _ in range(3):
         with pytest.raises(SessionUnavailable, match="STS cannot be reached"):
             await stage.use(reads("acme"))
-        stage.pass_time(60)
-    stage.sts.comes_back()
-    stage.pass_time(2)
+        stage.advance(60)
+    stage.sts.recover()
+    stage.advance(2)
     assert await stage.use(reads("acme"))
 
 
-async def test_a_new_tenant_fails_at_once_and_is_asked_for_again_a_second_later(stage: Scene) -> None:
-    stage.sts.goes_down()
+async def test_a_new_tenant_fails_at_once_and_is_asked_for_again_a_second_later(stage: SessionCacheFixture) -> None:
+    stage.sts.fail()
     for _ in range(100):
         with pytest.raises(SessionUnavailable):
             await stage.use(reads("acme"))
-    assert len(stage.sts.asked) == 1
-    stage.sts.comes_back()
+    assert len(stage.sts.requests) == 1
+    stage.sts.recover()
     stage.clock.now += 1
     assert await stage.use(reads("acme"))
 
 
-async def test_one_tenants_failure_is_not_anothers(stage: Scene) -> None:
-    stage.sts.goes_down()
+async def test_one_tenants_failure_is_not_anothers(stage: SessionCacheFixture) -> None:
+    stage.sts.fail()
     with pytest.raises(SessionUnavailable):
         await stage.use(reads("acme"))
-    stage.sts.comes_back()
+    stage.sts.recover()
     assert await stage.use(reads("globex"))
 
 
-async def test_what_waited_for_its_turn_too_long_is_not_asked_of_sts(stage: Scene) -> None:
+async def test_what_waited_for_its_turn_too_long_is_not_asked_of_sts(stage: SessionCacheFixture) -> None:
     stage.sts.open.clear()
     for number in range(20):
-        stage.vending._find(reads(f"t{number:02}"))
-    while len(stage.sts.asked) < 8:
+        stage.sessions._find(reads(f"t{number:02}"))
+    while len(stage.sts.requests) < 8:
         pass
     stage.clock.now += 6
     stage.sts.open.set()
     stage.settle()
-    assert len(stage.sts.asked) == 8
-    assert stage.vending.counts["failed"] == 12
+    assert len(stage.sts.requests) == 8
+    assert stage.sessions.counts["failed"] == 12
 
 
-async def test_an_error_that_nobody_expected_is_a_failure_like_others(stage: Scene) -> None:
+async def test_an_error_that_nobody_expected_is_a_failure_like_others(stage: SessionCacheFixture) -> None:
     stage.sts.failure = ZeroDivisionError("of our own making")
     with pytest.raises(ZeroDivisionError):
         await stage.use(reads("acme"))
     with pytest.raises(SessionUnavailable, match="ZeroDivisionError: of our own making"):
         await stage.use(reads("acme"))
-    stage.sts.comes_back()
+    stage.sts.recover()
     stage.clock.now += 1
     assert await stage.use(reads("acme"))
 
 
-async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: Scene) -> None:
+async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: SessionCacheFixture) -> None:
     stage.sts.failure = SessionThrottled("STS has too many callers just now", 1.0)
     for _ in range(2):
         with pytest.raises(SessionThrottled) as refused:
@@ -93,18 +93,18 @@ async def test_when_sts_is_too_busy_the_caller_hears_when_to_come_again(stage: S
 
 @pytest.mark.parametrize(("rate", "asked"), [(5.0, 2), (0.5, 1)], ids=["in the budget", "beyond it"])
 async def test_a_connection_that_was_closed_is_tried_once_more_out_of_the_budget(rate: float, asked: int) -> None:
-    stage = scene(budget=call_budget(rate))
+    stage = session_cache(budget=call_budget(rate))
     stage.sts.failure = StsConnectionLost("STS cannot be reached: Connection was closed")
     with pytest.raises(StsConnectionLost):
         await stage.use(reads("acme"))
-    assert stage.sts.asked == [reads("acme")] * asked
+    assert stage.sts.requests == [reads("acme")] * asked
 
 
-async def test_after_a_connection_that_was_closed_the_next_one_serves(stage: Scene) -> None:
+async def test_after_a_connection_that_was_closed_the_next_one_serves(stage: SessionCacheFixture) -> None:
     stage.sts.failure = StsConnectionLost("STS cannot be reached: Connection was closed")
-    stage.sts.before_answering = lambda: stage.sts.comes_back() if len(stage.sts.asked) > 1 else None
+    stage.sts.before_answering = lambda: stage.sts.recover() if len(stage.sts.requests) > 1 else None
     assert await stage.use(reads("acme"))
-    assert len(stage.sts.asked) == 2
+    assert len(stage.sts.requests) == 2
 
 
 class Full:
@@ -115,35 +115,35 @@ class Full:
 
 
 async def test_a_log_that_cannot_be_written_leaves_nobody_waiting_for_a_fetch_that_is_over(
-    stage: Scene, monkeypatch: pytest.MonkeyPatch
+    stage: SessionCacheFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.sts.goes_down()
+    stage.sts.fail()
     with monkeypatch.context() as patched:
         patched.setattr("keyfence_iam.sts.session_cache.log", Full())
         with pytest.raises(SessionUnavailable, match="STS cannot be reached"):
             await stage.use(reads("acme"))
-    stage.sts.comes_back()
+    stage.sts.recover()
     stage.clock.now += 1
     assert await stage.use(reads("acme"))
 
 
-async def test_a_fetch_is_over_before_it_is_logged(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fetch_is_over_before_it_is_logged(stage: SessionCacheFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     under_way: list[int] = []
 
     class Seeing:
         def error(self, *_: object, **__: object) -> None:
-            under_way.append(len(stage.vending._pending))
+            under_way.append(len(stage.sessions._pending))
 
     monkeypatch.setattr("keyfence_iam.sts.session_cache.log", Seeing())
-    stage.sts.goes_down()
+    stage.sts.fail()
     stage.sts.open.clear()
-    stage.vending._find(reads("acme"))
+    stage.sessions._find(reads("acme"))
     stage.sts.open.set()
     stage.settle()
     assert under_way == [0]
 
 
-async def test_what_is_no_ordinary_exception_ends_a_fetch_too(stage: Scene) -> None:
+async def test_what_is_no_ordinary_exception_ends_a_fetch_too(stage: SessionCacheFixture) -> None:
     class Ended(BaseException):
         pass
 
@@ -159,13 +159,13 @@ async def test_what_is_no_ordinary_exception_ends_a_fetch_too(stage: Scene) -> N
 
 
 async def test_a_fetch_is_over_also_where_its_outcome_cannot_be_noted(
-    stage: Scene, monkeypatch: pytest.MonkeyPatch
+    stage: SessionCacheFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> float:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(stage.vending, "_random_share", broken)
+        patched.setattr(stage.sessions, "_random_share", broken)
         with pytest.raises(ZeroDivisionError):
             await stage.use(reads("acme"))
     assert await stage.use(reads("acme"))

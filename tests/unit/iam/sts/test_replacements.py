@@ -7,90 +7,90 @@ import pytest
 from keyfence_iam.credentials import Credentials
 from keyfence_iam.sts.session_spec import SessionThrottled
 from keyfence_iam.token_bucket import call_budget
-from tests.fakes.sts import Scene, reads, scene, writes
+from tests.fakes.sts import SessionCacheFixture, reads, session_cache, writes
 
 ACME = reads("acme")
 
 
-async def replaced(stage: Scene, refused: Credentials) -> Credentials | None:
-    return await stage.vending.replace(ACME, refused)
+async def replaced(stage: SessionCacheFixture, refused: Credentials) -> Credentials | None:
+    return await stage.sessions.replace(ACME, refused)
 
 
-async def test_a_refused_session_is_replaced_for_everybody(stage: Scene) -> None:
-    refused = await stage.vending.credentials(ACME)
+async def test_a_refused_session_is_replaced_for_everybody(stage: SessionCacheFixture) -> None:
+    refused = await stage.sessions.credentials(ACME)
     other = await replaced(stage, refused)
     assert other not in {None, refused}
-    assert await stage.vending.credentials(ACME) == other
-    assert len(stage.sts.asked) == 2
+    assert await stage.sessions.credentials(ACME) == other
+    assert len(stage.sts.requests) == 2
 
 
-async def test_many_who_are_refused_at_once_share_one_replacement(stage: Scene) -> None:
-    refused = await stage.vending.credentials(ACME)
+async def test_many_who_are_refused_at_once_share_one_replacement(stage: SessionCacheFixture) -> None:
+    refused = await stage.sessions.credentials(ACME)
     others = await asyncio.gather(*(replaced(stage, refused) for _ in range(50)))
     assert len(set(others)) == 1
-    assert len(stage.sts.asked) == 2
+    assert len(stage.sts.requests) == 2
 
 
-async def test_who_is_refused_late_gets_what_is_in_hand_by_then(stage: Scene) -> None:
-    refused = await stage.vending.credentials(ACME)
+async def test_who_is_refused_late_gets_what_is_in_hand_by_then(stage: SessionCacheFixture) -> None:
+    refused = await stage.sessions.credentials(ACME)
     other = await replaced(stage, refused)
     assert await replaced(stage, refused) == other
-    assert len(stage.sts.asked) == 2
+    assert len(stage.sts.requests) == 2
 
 
-async def test_a_plain_denial_costs_one_call_of_sts_in_half_a_minute(stage: Scene) -> None:
+async def test_a_plain_denial_costs_one_call_of_sts_in_half_a_minute(stage: SessionCacheFixture) -> None:
     for _ in range(20):
-        await replaced(stage, await stage.vending.credentials(ACME))
-    assert len(stage.sts.asked) == 2
+        await replaced(stage, await stage.sessions.credentials(ACME))
+    assert len(stage.sts.requests) == 2
     stage.clock.now += 29.9
-    assert await replaced(stage, await stage.vending.credentials(ACME)) is None
+    assert await replaced(stage, await stage.sessions.credentials(ACME)) is None
     stage.clock.now += 0.1
-    assert await replaced(stage, await stage.vending.credentials(ACME))
-    assert len(stage.sts.asked) == 3
+    assert await replaced(stage, await stage.sessions.credentials(ACME))
+    assert len(stage.sts.requests) == 3
 
 
-async def test_the_sweep_forgets_no_replacement_before_its_time(stage: Scene) -> None:
-    await replaced(stage, await stage.vending.credentials(ACME))
-    stage.vending.refresh_due()
-    assert await replaced(stage, await stage.vending.credentials(ACME)) is None
+async def test_the_sweep_forgets_no_replacement_before_its_time(stage: SessionCacheFixture) -> None:
+    await replaced(stage, await stage.sessions.credentials(ACME))
+    stage.sessions.refresh_due()
+    assert await replaced(stage, await stage.sessions.credentials(ACME)) is None
     stage.clock.now += 30
-    stage.vending.refresh_due()
-    assert stage.vending._replaced == {}
+    stage.sessions.refresh_due()
+    assert stage.sessions._replaced == {}
 
 
-async def test_one_fences_replacement_is_not_anothers(stage: Scene) -> None:
-    await replaced(stage, await stage.vending.credentials(ACME))
+async def test_one_fences_replacement_is_not_anothers(stage: SessionCacheFixture) -> None:
+    await replaced(stage, await stage.sessions.credentials(ACME))
     for wanted in (writes("acme"), reads("globex")):
-        kept = await stage.vending.credentials(wanted)
-        other = await stage.vending.replace(wanted, kept)
+        kept = await stage.sessions.credentials(wanted)
+        other = await stage.sessions.replace(wanted, kept)
         assert other is not None
         assert other.access_key.startswith(f"{wanted.role}/{wanted.tenant}/")
 
 
-async def test_without_sts_a_refused_session_is_kept_and_the_refusal_stands(stage: Scene) -> None:
-    kept = await stage.vending.credentials(ACME)
-    stage.sts.goes_down()
+async def test_without_sts_a_refused_session_is_kept_and_the_refusal_stands(stage: SessionCacheFixture) -> None:
+    kept = await stage.sessions.credentials(ACME)
+    stage.sts.fail()
     assert await replaced(stage, kept) is None
-    assert await stage.vending.credentials(ACME) == kept
+    assert await stage.sessions.credentials(ACME) == kept
 
 
 @pytest.mark.parametrize("failure", [SessionThrottled("busy", 1.0), ZeroDivisionError()], ids=["busy", "unforeseen"])
-async def test_whatever_sts_says_the_refusal_stands(stage: Scene, failure: Exception) -> None:
-    kept = await stage.vending.credentials(ACME)
+async def test_whatever_sts_says_the_refusal_stands(stage: SessionCacheFixture, failure: Exception) -> None:
+    kept = await stage.sessions.credentials(ACME)
     stage.sts.failure = failure
     assert await replaced(stage, kept) is None
 
 
 async def test_beyond_the_budget_nothing_is_replaced_and_the_next_who_is_refused_may_try() -> None:
-    stage = scene(budget=call_budget(0.5))
-    kept = await stage.vending.credentials(ACME)
+    stage = session_cache(budget=call_budget(0.5))
+    kept = await stage.sessions.credentials(ACME)
     assert await replaced(stage, kept) is None
     stage.clock.now += 2
     assert await replaced(stage, kept)
 
 
-async def test_a_replacement_lives_and_is_renewed_as_any_session(stage: Scene) -> None:
-    await replaced(stage, await stage.vending.credentials(ACME))
+async def test_a_replacement_lives_and_is_renewed_as_any_session(stage: SessionCacheFixture) -> None:
+    await replaced(stage, await stage.sessions.credentials(ACME))
     other = await stage.use(ACME)
-    stage.pass_time(600)
+    stage.advance(600)
     assert await stage.use(ACME) != other

@@ -8,10 +8,10 @@ import pytest
 
 from keyfence_iam.sts.refresh import RefreshSchedule
 from keyfence_iam.sts.session_spec import SessionUnavailable
-from tests.fakes.sts import Scene, reads, scene, writes
+from tests.fakes.sts import SessionCacheFixture, reads, session_cache, writes
 
 
-async def waiting(stage: Scene, number: int) -> list["asyncio.Task[str]"]:
+async def waiting(stage: SessionCacheFixture, number: int) -> list["asyncio.Task[str]"]:
     """Callers who have all got to where they wait."""
     tasks = [asyncio.create_task(stage.use(reads("acme"))) for _ in range(number)]
     for _ in range(3):
@@ -19,15 +19,15 @@ async def waiting(stage: Scene, number: int) -> list["asyncio.Task[str]"]:
     return tasks
 
 
-async def test_many_callers_share_one_fetch(stage: Scene) -> None:
+async def test_many_callers_share_one_fetch(stage: SessionCacheFixture) -> None:
     stage.sts.open.clear()
     callers = await waiting(stage, 50)
     stage.sts.open.set()
     assert len(set(await asyncio.gather(*callers))) == 1
-    assert stage.sts.asked == [reads("acme")]
+    assert stage.sts.requests == [reads("acme")]
 
 
-async def test_other_wants_do_not_wait_for_it(stage: Scene) -> None:
+async def test_other_wants_do_not_wait_for_it(stage: SessionCacheFixture) -> None:
     await stage.use(writes("acme"))
     stage.sts.open.clear()
     (caller,) = await waiting(stage, 1)
@@ -37,18 +37,18 @@ async def test_other_wants_do_not_wait_for_it(stage: Scene) -> None:
     await caller
 
 
-def test_callers_in_many_event_loops_share_one_fetch(stage: Scene) -> None:
+def test_callers_in_many_event_loops_share_one_fetch(stage: SessionCacheFixture) -> None:
     stage.sts.open.clear()
     with ThreadPoolExecutor(8) as threads:
         callers = [threads.submit(lambda: asyncio.run(stage.use(reads("acme")))) for _ in range(8)]
-        while not stage.sts.asked:
+        while not stage.sts.requests:
             pass
         stage.sts.open.set()
         assert len({caller.result() for caller in callers}) == 1
-    assert stage.sts.asked == [reads("acme")]
+    assert stage.sts.requests == [reads("acme")]
 
 
-async def test_a_caller_who_goes_away_takes_nobody_along(stage: Scene) -> None:
+async def test_a_caller_who_goes_away_takes_nobody_along(stage: SessionCacheFixture) -> None:
     stage.sts.open.clear()
     first, *others = await waiting(stage, 3)
     first.cancel()
@@ -56,11 +56,11 @@ async def test_a_caller_who_goes_away_takes_nobody_along(stage: Scene) -> None:
         await first
     stage.sts.open.set()
     assert len(set(await asyncio.gather(*others))) == 1
-    assert stage.sts.asked == [reads("acme")]
+    assert stage.sts.requests == [reads("acme")]
 
 
 def test_a_loop_that_ends_while_its_caller_waits_leaves_no_trace(
-    stage: Scene, caplog: pytest.LogCaptureFixture
+    stage: SessionCacheFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.sts.open.clear()
 
@@ -71,33 +71,33 @@ def test_a_loop_that_ends_while_its_caller_waits_leaves_no_trace(
     stage.sts.open.set()
     stage.settle()
     assert asyncio.run(stage.use(reads("acme")))
-    assert stage.sts.asked == [reads("acme")]
-    stage.vending._threads.shutdown(wait=True)
+    assert stage.sts.requests == [reads("acme")]
+    stage.sessions._threads.shutdown(wait=True)
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-async def test_a_failure_is_everybodys_who_waited(stage: Scene) -> None:
+async def test_a_failure_is_everybodys_who_waited(stage: SessionCacheFixture) -> None:
     stage.sts.open.clear()
-    stage.sts.goes_down()
+    stage.sts.fail()
     callers = await waiting(stage, 5)
     stage.sts.open.set()
     failures = await asyncio.gather(*callers, return_exceptions=True)
     assert [type(failure) for failure in failures] == [SessionUnavailable] * 5
-    assert len(stage.sts.asked) == 1
+    assert len(stage.sts.requests) == 1
 
 
 async def test_a_caller_loses_patience_and_the_fetch_goes_on() -> None:
-    impatient = scene(schedule=RefreshSchedule(max_wait=0.01))
+    impatient = session_cache(schedule=RefreshSchedule(max_wait=0.01))
     impatient.sts.open.clear()
     with pytest.raises(SessionUnavailable, match=r"has not answered within 0\.01 s"):
         await impatient.use(reads("acme"))
     impatient.sts.open.set()
     impatient.settle()
     assert await impatient.use(reads("acme"))
-    assert len(impatient.sts.asked) == 1
+    assert len(impatient.sts.requests) == 1
 
 
-async def test_after_the_end_there_are_no_sessions_and_nobody_hangs(stage: Scene) -> None:
-    stage.vending.close()
+async def test_after_the_end_there_are_no_sessions_and_nobody_hangs(stage: SessionCacheFixture) -> None:
+    stage.sessions.close()
     with pytest.raises(SessionUnavailable, match="the session cache is closed"):
         await stage.use(reads("acme"))
