@@ -26,7 +26,7 @@ KINDS: tuple[Kind, ...] = ("throttle", "error", "lost_request", "lost_response")
 
 @pytest.fixture
 def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess]:
-    monkeypatch.setattr(patience, "PATIENCE", RetryPolicy(attempts=8, first_pause=0.001, longest_pause=0.01))
+    monkeypatch.setattr(patience, "BATCH_RETRIES", RetryPolicy(attempts=8, first_pause=0.001, longest_pause=0.01))
     with migrator(world) as made:
         yield made
     world.gate.faults = ()

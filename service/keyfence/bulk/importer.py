@@ -14,13 +14,12 @@ from keyfence.bulk.lines import MAX_LINE_BYTES, BadLines, LineError, decoded, di
 from keyfence.bulk.record_kind import AlreadyExists, RecordKind, RecordKinds, RecordWriter
 from keyfence.errors import BadInput, Conflict, NotFound
 from keyfence.store import timestamps
-from keyfence.store.dynamodb.flow_control import Pacer, RetryPolicy
+from keyfence.store.dynamodb.flow_control import BATCH_RETRIES, Pacer
 from keyfence.store.table import Table
 
 GROUP_SIZE = 100
 MAX_CONCURRENT_WRITES = 16
 MAX_PROBLEMS = 20
-RETRIES = RetryPolicy(attempts=12, first_pause=0.05, longest_pause=5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class Importer:
         on_progress: Callable[[int], None] = _ignore_progress,
     ) -> "Importer":
         """Retries throttled calls for longer than a request would. The table decides whether activity is logged."""
-        patient = replace(table, caller=replace(table.caller, retry_policy=RETRIES))
+        patient = replace(table, caller=replace(table.caller, retry_policy=BATCH_RETRIES))
         return cls(RecordWriter(patient, Pacer(rate)), kinds, counts or ImportCounts(), on_progress)
 
     async def run(self, file: BinaryIO) -> ImportCounts:

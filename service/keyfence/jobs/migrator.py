@@ -16,7 +16,7 @@ from keyfence.jobs.rekey import RekeyJob
 from keyfence.jobs.reshard.job import ReshardJob
 from keyfence.jobs.runner import JobProgram
 from keyfence.store.dynamodb.caller import CredentialSource
-from keyfence.store.dynamodb.flow_control import RetryPolicy
+from keyfence.store.dynamodb.flow_control import BATCH_RETRIES
 from keyfence.store.dynamodb.table_definition import SiloTables
 from keyfence.store.pagination import MAX_PAGE_SIZE
 from keyfence.store.scan import TableScan
@@ -31,7 +31,6 @@ from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import TableAccess as SessionPlacement
 from keyfence_iam.tenant import TenantId
 
-PATIENCE = RetryPolicy(attempts=12, first_pause=0.05, longest_pause=5.0)
 """Nobody waits for an answer, and an hour's work should not end for a busy minute."""
 
 
@@ -130,7 +129,7 @@ class MigratorAccess:
 
 
 def _patient(table: Table) -> Table:
-    return replace(table, caller=replace(table.caller, retry_policy=PATIENCE))
+    return replace(table, caller=replace(table.caller, retry_policy=BATCH_RETRIES))
 
 
 def program_for(

@@ -13,7 +13,7 @@ from keyfence.store.keys import ValueRange
 from keyfence.store.pagination import Edge, Page
 from keyfence.store.table import Table
 from keyfence.store.time_buckets import page_over_time_buckets
-from keyfence.store.writes import Write, put, retry_if_stale, update_model
+from keyfence.store.writes import Write, put, require_version, retry_if_stale, update_model
 from keyfence.tenancy.access_patterns import (
     events,
     events_of_tenant,
@@ -127,8 +127,7 @@ class TenantRepository:
         expected: int | None,
     ) -> Tenant:
         before = await self.get(id)
-        if expected not in (None, before.version):
-            raise Conflict(f"the tenant is at version {before.version}, not {expected}", version=before.version)
+        require_version(before, expected, "tenant")
         after = changed(before)
         if after == before:
             return before

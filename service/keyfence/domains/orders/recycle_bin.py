@@ -1,6 +1,6 @@
 """The recycle bin: deleted orders, as they were, for as long as they can be restored."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -10,6 +10,7 @@ from keyfence.domains.orders.access_patterns import deleted_orders, events, item
 from keyfence.domains.orders.model import Order, OrderId, deleted, is_alive, is_purged, restored
 from keyfence.domains.orders.repository import MISSING, OrderRepository
 from keyfence.errors import Conflict
+from keyfence.store.dynamodb.caller import chunks
 from keyfence.store.expressions import Condition, UpdateExpression, absent, equals, present
 from keyfence.store.ids import new_id
 from keyfence.store.pagination import Page
@@ -85,8 +86,8 @@ class RecycleBin:
 
     async def _write_parts(self, order: Order, written: UpdateExpression, when: Condition) -> None:
         guard = check(orders, {"id": order.id}, when=when & present("deletedAt"), on_failure=StaleWrite)
-        for some in _chunks(list(_parts(order, written)), MAX_SPLIT_TRANSACTION_WRITES - 1):
-            await self.orders.table.write(guard, *some)
+        for batch in chunks(list(_parts(order, written)), MAX_SPLIT_TRANSACTION_WRITES - 1):
+            await self.orders.table.write(guard, *batch)
 
 
 def _parts(order: Order, written: UpdateExpression) -> Iterator[Write[Any]]:
@@ -94,7 +95,3 @@ def _parts(order: Order, written: UpdateExpression) -> Iterator[Write[Any]]:
         yield update_attributes(items, {"order_id": order.id, "position": position}, written, on_failure=MISSING)
     for revision in range(1, order.version + 1):
         yield update_attributes(events, {"order_id": order.id, "revision": revision}, written, on_failure=MISSING)
-
-
-def _chunks(writes: Sequence[Write[Any]], size: int) -> Iterator[Sequence[Write[Any]]]:
-    return (writes[start : start + size] for start in range(0, len(writes), size))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from keyfence.errors import Internal
 from keyfence.jobs.scan_pass import PassResult, item_digest
-from keyfence.store.codec import Item, has_expired
+from keyfence.store.codec import Item, has_expired, item_key
 from keyfence.store.dual_write.item_sync import ItemSync, SyncOutcome, items_equal
 from keyfence.store.dynamodb.caller import DynamoDbCaller, get_many
 from keyfence.store.dynamodb.errors import DynamoDbError
@@ -63,8 +63,8 @@ class CopyPass:
 
     async def _others(self, items: Sequence[Item], at: str) -> list[tuple[Item, Item | None]]:
         keys = [_key(item) for item in items]
-        found = {_address(one): one for one in await get_many(replace(self._caller, table=at), keys, consistent=True)}
-        return [(item, found.get(_address(item))) for item in items]
+        found = {item_key(one): one for one in await get_many(replace(self._caller, table=at), keys, consistent=True)}
+        return [(item, found.get(item_key(item))) for item in items]
 
     async def _made(self, pairs: Sequence[ItemPair]) -> PassResult:
         before, turns = self._caller.meter.write_units, asyncio.Semaphore(AT_ONCE)
@@ -136,7 +136,3 @@ def _differs(one: Item, other: Item | None) -> bool:
 
 def _key(item: Item) -> Item:
     return {"PK": item["PK"], "SK": item["SK"]}
-
-
-def _address(item: Item) -> tuple[str, str]:
-    return item["PK"]["S"], item["SK"]["S"]

@@ -12,7 +12,7 @@ from keyfence.errors import Conflict, Internal
 from keyfence.jobs.reshard.start import DONE, ReshardKind, counts_of, finish_reshard, with_counts
 from keyfence.jobs.runner import JobRun
 from keyfence.jobs.scan_pass import PassResult, ScanPass, item_digest
-from keyfence.store.codec import Item, attribute_name
+from keyfence.store.codec import Item, attribute_name, item_key
 from keyfence.store.dynamodb.caller import get_many
 from keyfence.store.entities import Entities
 from keyfence.store.entity import Entity, Index, key_names
@@ -175,10 +175,10 @@ class _Steps:
 
     async def _compare(self, moved: Sequence[MisplacedItem]) -> None:
         """What is there now is what was there, or somebody has changed it since."""
-        wanted = {_address(here): here for here in map(_arrived, moved)}
+        wanted = {item_key(here): here for here in map(_arrived, moved)}
         keys = [{"PK": item["PK"], "SK": item["SK"]} for item in wanted.values()]
         for item in await get_many(self.table.caller, keys, consistent=True):
-            here = wanted[_address(item)]
+            here = wanted[item_key(item)]
             if item["version"] == here["version"] and item_digest(item) != item_digest(here):
                 raise Internal(f"{item['PK']['S']} / {item['SK']['S']} is not what it was before it was moved")
 
@@ -190,7 +190,3 @@ def _is_copied(one: MisplacedItem) -> bool:
 
 def _arrived(one: MisplacedItem) -> Item:
     return {**one.item, key_names(one.place).partition: {"S": one.partition}}
-
-
-def _address(item: Item) -> tuple[str, str]:
-    return item["PK"]["S"], item["SK"]["S"]
