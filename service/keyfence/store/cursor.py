@@ -1,4 +1,4 @@
-"""Sealed cursors: a position in a list that only its own tenant, pattern and arguments can use."""
+"""Encrypted cursors: a position in a list, valid only for the same tenant, access pattern and arguments."""
 
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -14,12 +14,12 @@ from keyfence.errors import BadInput
 
 LIFETIME_HOURS = 7 * 24
 MAX_CURSOR_LENGTH = 12_288
-"""The largest keys, all of it characters that JSON doubles."""
+"""Enough for the longest keys, if JSON escapes each of their characters with a second one."""
 _FORMAT = b"keyfence-cursor-1"
 
 
 class CursorPosition(NamedTuple):
-    """The sort key of an item in the list, its table key where the list is an index, its bucket where it has some."""
+    """The sort key of an item in a list; also its table key if the list is an index, and its time bucket if any."""
 
     sort: str
     table_partition: str = ""
@@ -29,18 +29,20 @@ class CursorPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CursorScope:
-    """What a cursor belongs to."""
+    """The list that a cursor belongs to: its fence, access pattern and arguments."""
 
     fence: str
     pattern: str
     arguments: str
 
-    def associated(self) -> list[bytes]:
+    def associated_data(self) -> list[bytes]:
+        """Returns the data that the encryption authenticates. A cursor cannot be decrypted with other data."""
         return [_FORMAT, self.fence.encode(), self.pattern.encode(), self.arguments.encode()]
 
 
 class CursorCodec:
-    """Seals with the first key and opens with any, so that keys can be rotated without breaking a page in progress."""
+    """Encrypts cursors with the first key and decrypts them with any. Keys can therefore be rotated while clients hold
+    cursors."""
 
     def __init__(self, keys: Sequence[bytes], *, clock: Callable[[], float] = time.time) -> None:
         if not keys or any(len(key) != 32 for key in keys):
@@ -49,21 +51,22 @@ class CursorCodec:
         self._clock = clock
 
     def encode(self, position: CursorPosition, scope: CursorScope) -> str:
-        """Deterministic within the hour: the same item of the same list keeps its cursor."""
+        """Returns the cursor of a position. Within one hour, the same position has the same cursor."""
         plain = orjson.dumps([self._hour(), *position])
-        return urlsafe_b64encode(self._ciphers[0].encrypt(plain, scope.associated())).rstrip(b"=").decode()
+        return urlsafe_b64encode(self._ciphers[0].encrypt(plain, scope.associated_data())).rstrip(b"=").decode()
 
     def decode(self, cursor: str, scope: CursorScope) -> CursorPosition:
-        hour, *parts = orjson.loads(self._plain(cursor, scope))
+        """Returns the position of a cursor. Raises BadInput if the cursor is not from this scope, or too old."""
+        hour, *position = orjson.loads(self._decrypt(cursor, scope))
         if not 0 <= self._hour() - hour <= LIFETIME_HOURS:
             raise BadInput("the cursor is too old; start again from the first page", field="after")
-        return CursorPosition(*parts)
+        return CursorPosition(*position)
 
-    def _plain(self, cursor: str, scope: CursorScope) -> bytes:
-        sealed = _decoded(cursor)
+    def _decrypt(self, cursor: str, scope: CursorScope) -> bytes:
+        encrypted = _from_base64(cursor)
         for cipher in self._ciphers:
             try:
-                return cipher.decrypt(sealed, scope.associated())
+                return cipher.decrypt(encrypted, scope.associated_data())
             except (InvalidTag, ValueError):
                 continue
         raise BadInput("the cursor is not one of this list; use an endCursor of the same query", field="after")
@@ -72,12 +75,12 @@ class CursorCodec:
         return int(self._clock() // 3600)
 
 
-def _decoded(cursor: str) -> bytes:
+def _from_base64(cursor: str) -> bytes:
     if len(cursor) > MAX_CURSOR_LENGTH or not cursor.isascii():
         return b""
     try:
-        sealed = urlsafe_b64decode(cursor.encode() + b"==")
+        encrypted = urlsafe_b64decode(cursor.encode() + b"==")
     except ValueError:
         return b""
-    # Base64 ignores stray characters and trailing bits: only the one spelling that we issued is a cursor.
-    return sealed if urlsafe_b64encode(sealed).rstrip(b"=") == cursor.encode() else b""
+    # The decoder ignores stray characters and trailing bits. Only the text that `encode` returned is a cursor.
+    return encrypted if urlsafe_b64encode(encrypted).rstrip(b"=") == cursor.encode() else b""

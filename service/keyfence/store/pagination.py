@@ -1,4 +1,4 @@
-"""A page of a list: its items, each with its place, and whether there is more."""
+"""`Page` and `Edge`: consecutive items of a list, with their cursors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MAX_PAGE_SIZE = 100
 
 @dataclass(frozen=True, slots=True)
 class Edge(Generic[T]):
-    """An item and the way to its cursor, which is sealed only when somebody asks for it."""
+    """An item of a page. `cursor` encrypts the cursor when it is called, because many queries do not ask for it."""
 
     node: T
     cursor: Callable[[], str]
@@ -20,7 +20,7 @@ class Edge(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
-    """Some consecutive items of a list."""
+    """Consecutive items of a list, and whether there are items after and before them."""
 
     edges: tuple[Edge[T], ...]
     has_next: bool
@@ -32,6 +32,7 @@ class Page(Generic[T]):
 
 
 def check_page_size(first: int) -> int:
+    """Returns the page size. Raises BadInput if it is out of range."""
     if not 1 <= first <= MAX_PAGE_SIZE:
         raise BadInput(f"first must be from 1 to {MAX_PAGE_SIZE}", field="first")
     return first

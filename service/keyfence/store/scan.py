@@ -1,4 +1,4 @@
-"""Table scans by the migrator; whose a partition is."""
+"""Scans of the whole table, which only the migrator may do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ from keyfence.store.dynamodb.caller import DynamoDbCaller
 from keyfence.store.dynamodb.errors import DynamoDbError
 from keyfence.store.entity import INDEXES, Index, key_names
 from keyfence.store.keys import Fence
+from keyfence_iam.dynamodb.capacity import consumed_total
 from keyfence_iam.tenant import InvalidTenantId, TenantId, parse_tenant_id
 
 
 class ScanSegment(NamedTuple):
-    """One of so many parts of equal right, which together are the whole and can be scanned at once."""
+    """One of the segments of a parallel scan."""
 
     number: int
     total: int
@@ -24,18 +25,18 @@ WHOLE_TABLE = ScanSegment(0, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPage:
-    """One page of a scan. It may hold nothing though the scan is not over."""
+    """One page of a scan. A page can be empty although the scan has not ended."""
 
     items: Sequence[Item]
     scanned: int
     units: float
     next_key: Item | None
-    """Where to go on, or None at the end."""
+    """The key to continue after, or None at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """Scans on the migrator's own credentials; it reads and cannot write."""
+    """Scans with the credentials of the migrator, which can read but not write."""
 
     caller: DynamoDbCaller
 
@@ -48,13 +49,20 @@ class TableScan:
         limit: int,
         segment: ScanSegment = WHOLE_TABLE,
     ) -> ScanPage:
-        """Of the items that have a key inside the fence, be it the table's or an index's; of all where it is None."""
-        place = {"TableName": self.caller.table, **_place(index), **_part(segment)}
-        asked = {**place, "Limit": limit, **_filter(index, fence)}
+        """Returns a page of the items that have a key inside the fence, in the table or in an index. With None: of all
+        items."""
+        parameters = {
+            "TableName": self.caller.table,
+            "Limit": limit,
+            **_source(index),
+            **_segment(segment),
+            **_filter(index, fence),
+            **({"ExclusiveStartKey": after} if after else {}),
+        }
         try:
-            answer = await self.caller.call("Scan", asked | ({"ExclusiveStartKey": after} if after else {}))
-        except DynamoDbError as refusal:
-            raise refusal.as_keyfence_error() from refusal
+            answer = await self.caller.call("Scan", parameters)
+        except DynamoDbError as error:
+            raise error.as_keyfence_error() from error
         return ScanPage(
             items=answer["Items"],
             scanned=answer["ScannedCount"],
@@ -63,37 +71,37 @@ class TableScan:
         )
 
 
-def _place(index: Index) -> dict[str, Any]:
-    """The table is read as it is now; no index can be."""
-    return {"ConsistentRead": True} if index == "table" else {"IndexName": index.upper()}
-
-
-def _part(part: ScanSegment) -> dict[str, Any]:
-    return {} if part == WHOLE_TABLE else {"Segment": part.number, "TotalSegments": part.total}
-
-
-def _filter(index: Index, inside: Fence | None) -> dict[str, Any]:
-    if inside is None:
-        return {}
-    looked_at: tuple[Index, ...] = ("table", *INDEXES) if index == "table" else ("table", index)
-    names = {f"#p{at}": key_names(one).partition for at, one in enumerate(looked_at)}
-    return {
-        "FilterExpression": " OR ".join(f"begins_with({name}, :fence)" for name in names),
-        "ExpressionAttributeNames": names,
-        "ExpressionAttributeValues": {":fence": {"S": inside.prefix}},
-    }
-
-
-def _units(answer: dict[str, Any]) -> float:
-    """Where an engine does not say, an item is taken for a unit."""
-    consumed = (answer.get("ConsumedCapacity") or {}).get("CapacityUnits")
-    return float(answer["ScannedCount"] if consumed is None else consumed)
-
-
 def tenant_of_partition(partition: str) -> TenantId | None:
-    """Whose a partition is, if it is a tenant's."""
+    """Returns the tenant that a partition belongs to, or None if it belongs to no tenant."""
     realm, _, rest = partition.partition("#")
     try:
         return parse_tenant_id(rest.partition("#")[0]) if realm == "TENANT" else None
     except InvalidTenantId:
         return None
+
+
+def _source(index: Index) -> dict[str, Any]:
+    """The table is read consistently. Indexes have no consistent reads."""
+    return {"ConsistentRead": True} if index == "table" else {"IndexName": index.upper()}
+
+
+def _segment(segment: ScanSegment) -> dict[str, Any]:
+    return {} if segment == WHOLE_TABLE else {"Segment": segment.number, "TotalSegments": segment.total}
+
+
+def _filter(index: Index, fence: Fence | None) -> dict[str, Any]:
+    if fence is None:
+        return {}
+    indexes: tuple[Index, ...] = ("table", *INDEXES) if index == "table" else ("table", index)
+    names = {f"#p{number}": key_names(each).partition for number, each in enumerate(indexes)}
+    return {
+        "FilterExpression": " OR ".join(f"begins_with({name}, :fence)" for name in names),
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {":fence": {"S": fence.prefix}},
+    }
+
+
+def _units(answer: dict[str, Any]) -> float:
+    """Returns the consumed units. If the engine does not report them, each scanned item counts as one unit."""
+    consumed = answer.get("ConsumedCapacity")
+    return consumed_total(consumed) if consumed else float(answer["ScannedCount"])

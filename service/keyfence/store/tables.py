@@ -1,4 +1,4 @@
-"""Handles on the one table: for a tenant, or for the control plane, each with its own fence and credentials."""
+"""`Tables`: makes the table handle of a tenant or of the control plane, each with its own fence and credentials."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Accounts = Callable[[TenantId | None], tuple[CapacityAccount, ...]]
 
 
 class CredentialProvider(Protocol):
-    """Where the credentials of a fence come from."""
+    """Returns sources of credentials that are limited to one fence."""
 
     def for_tenant(self, tenant: TenantId, *, writes: bool, table_access: TableAccess) -> CredentialSource: ...
     def for_control_plane(self, *, writes: bool) -> CredentialSource: ...
@@ -37,26 +37,26 @@ class CredentialProvider(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """Everything that handles share."""
+    """What all table handles share."""
 
     client: DynamoDb
     name: str
     cursors: CursorCodec
     credentials: CredentialProvider
     entities: Entities = field(default_factory=Entities)
-    """All that the table stores."""
+    """Everything that the table stores."""
     on_foreign_item: Callable[[], None] = lambda: None
     on_denied: Callable[[], None] = lambda: None
     meter: CapacityMeter = field(default_factory=CapacityMeter)
-    """What all handles together have asked of DynamoDB."""
+    """Counts the calls of all handles."""
     accounts: Accounts = lambda _: ()
-    """Whom a tenant's calls, or the control plane's own, are charged to where no request is."""
+    """Returns who is charged for calls outside requests: of a tenant, or of the control plane (None)."""
     clock: Callable[[], float] = time.monotonic
-    """By which homes can be relied on."""
+    """The clock of `TenantLocation.valid_until`."""
     on_difference: OnDifference = ignore_difference
-    """Hears of the tenant and the operation where the two tables of a move do not say the same."""
+    """Called with the tenant and the operation if the two tables of a moving tenant return different answers."""
     observer: CallObserver = NO_OBSERVER
-    """Is shown the calls of all handles."""
+    """Hears of the calls of all handles."""
 
     def for_tenant(
         self,
@@ -66,40 +66,43 @@ class Tables:
         meter: CapacityMeter | None = None,
         call_limit: CallLimit | None = None,
     ) -> Table:
-        """A request that writes also reads consistently, since it decides on what it reads."""
-        if location.tenant is None:
-            raise TypeError("this is no tenant's home")
-        credentials = self.credentials.for_tenant(location.tenant, writes=writes, table_access=location.table_access)
+        """Returns the handle of a tenant. A handle that writes also reads consistently, because its writes depend on
+        its reads."""
+        tenant = location.tenant
+        if tenant is None:
+            raise TypeError("the location has no tenant; use for_control_plane")
+        credentials = self.credentials.for_tenant(tenant, writes=writes, table_access=location.table_access)
+        caller = self._caller(credentials, meter or self._meter(tenant), location, call_limit)
         return Table(
-            fence=Fence.for_tenant(location.tenant),
-            caller=self._placed(
-                location.tenant, self._caller(credentials, meter or self._meter(location.tenant), location, call_limit)
-            ),
+            fence=Fence.for_tenant(tenant),
+            caller=self._on_tables_of(tenant, caller),
             cursors=self.cursors,
             consistent=writes,
             on_foreign_item=self.on_foreign_item,
         )
 
     def for_control_plane(self, *, writes: bool) -> Table:
-        """Read consistently: how old what servers know of tenants may be is a promise."""
-        caller = self._caller(self.credentials.for_control_plane(writes=writes), self._meter(None), TenantLocation())
+        """Returns the handle of the control plane. It reads consistently, because servers rely on a maximum age of what
+        they know about tenants."""
+        credentials = self.credentials.for_control_plane(writes=writes)
+        caller = self._caller(credentials, self._meter(None), TenantLocation())
         return Table(fence=Fence.for_control_plane(), caller=caller, cursors=self.cursors, consistent=True)
 
-    def table_of(self, tenant: TenantId, placement: TableAccess) -> str:
-        if placement is TableAccess.BOTH:
-            raise TypeError("that is two tables")
-        return self.name if placement is TableAccess.POOL else silo_table(self.name, tenant)
+    def table_of(self, tenant: TenantId, table_access: TableAccess) -> str:
+        """Returns the name of the pool table or of the tenant's silo table."""
+        if table_access is TableAccess.BOTH:
+            raise TypeError("BOTH is two tables; ask for POOL or SILO")
+        return self.name if table_access is TableAccess.POOL else silo_table(self.name, tenant)
 
-    def _placed(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
-        """At the table that its home says, or at both while the tenant moves."""
-        placed, also = (
-            replace(caller, table=self.table_of(tenant, caller.location.read_from)),
-            caller.location.also_write_to,
-        )
-        if also is None:
-            return placed
-        shared = {one.name: getattr(placed, one.name) for one in fields(placed)}
-        return DualWriteCaller(**shared, second_table=self.table_of(tenant, also), on_difference=self.on_difference)
+    def _on_tables_of(self, tenant: TenantId, caller: DynamoDbCaller) -> DynamoDbCaller:
+        """Returns the caller on the table that the location names, or on both tables while the tenant moves."""
+        location = caller.location
+        single = replace(caller, table=self.table_of(tenant, location.read_from))
+        if location.also_write_to is None:
+            return single
+        shared = {each.name: getattr(single, each.name) for each in fields(single)}
+        second_table = self.table_of(tenant, location.also_write_to)
+        return DualWriteCaller(**shared, second_table=second_table, on_difference=self.on_difference)
 
     def _meter(self, tenant: TenantId | None) -> CapacityMeter:
         return CapacityMeter(accounts=(self.meter, *self.accounts(tenant)))

@@ -100,7 +100,7 @@ async def test_pauses_are_the_ones_that_patience_gives(monkeypatch: pytest.Monke
         slept.append(seconds)
 
     monkeypatch.setattr("keyfence.store.dynamodb.caller.asyncio.sleep", sleep)
-    monkeypatch.setattr("keyfence.store.dynamodb.caller.random.uniform", lambda _low, high: high)
+    monkeypatch.setattr("keyfence.store.dynamodb.flow_control.random.uniform", lambda _low, high: high)
     patience = RetryPolicy(attempts=5, first_pause=0.1, longest_pause=0.3)
     with pytest.raises(DynamoDbError):
         await caller(ScriptedDynamoDB([DynamoDbError("ThrottlingException", "")] * 5), retry_policy=patience).call(

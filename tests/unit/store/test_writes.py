@@ -110,7 +110,7 @@ def test_a_change_of_what_a_key_is_made_of_is_refused(name: str, verb: str) -> N
         "removes": UpdateExpression(removes=((name,),)),
         "adds": UpdateExpression(adds={(name,): 1}),
     }
-    with pytest.raises(TypeError, match="revise"):
+    with pytest.raises(TypeError, match="use update_model"):
         update_attributes(books, {"id": "b1"}, changes[verb])
 
 
