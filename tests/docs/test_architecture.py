@@ -41,7 +41,7 @@ PACE, PATIENCE, SESSIONS = RefreshPolicy(), RetryPolicy(), refresh.RefreshSchedu
         f"of hours that are over {ledger.MAX_ENTRIES:,} |",
         f"`KEYFENCE_REVOCATION_SECONDS` says so; then {revocation.REMEMBERED:,}",
         f"each text weighing {ENTRY_WEIGHT} more",
-        f"{media_types.CACHE_SIZE} of each, their first {media_types.LONGEST:,} characters",
+        f"{media_types.CACHE_SIZE} of each, their first {media_types.MAX_HEADER:,} characters",
         f"{PATIENCE.attempts} attempts, pauses random up to {PATIENCE.first_pause * 1000:g} ms doubling to"
         f" {PATIENCE.longest_pause:g} s",
         f"{PATIENCE.attempts} rounds",

@@ -1,0 +1,1 @@
+"""HTTP: routes, middleware, the GraphQL endpoint and its two APIs, metrics, GraphiQL."""

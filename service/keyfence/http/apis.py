@@ -80,7 +80,9 @@ class TenantApi:
         table = self.tables.for_tenant(
             caller.location, writes=request.mutates, meter=admitted, call_limit=admitted.slot
         )
-        return Context(caller, replace(table, activity_log=self.activity_log(caller.principal.subject)))
+        if request.mutates:
+            table = replace(table, activity_log=self.activity_log(caller.principal.subject))
+        return Context(caller, table)
 
     def cost(self, caller: TenantRequest) -> Mapping[str, object]:
         """The calls of this request until now, with the check for a revocation."""

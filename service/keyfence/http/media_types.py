@@ -1,36 +1,36 @@
-"""Media types: which one an answer has, and which ones a body may have."""
+"""Content negotiation: the media type of a response, and whether a body is JSON."""
 
 from enum import StrEnum
 from functools import lru_cache
 
 CACHE_SIZE = 256
-LONGEST = 1_000
-"""Characters of a header that are read, so that what is remembered stays small."""
+MAX_HEADER = 1_000
+"""Characters of a header that are read. Longer headers would fill the cache."""
 
 
 class MediaType(StrEnum):
-    """What an answer can be. The first is preferred by those who name it, the second serves everyone else."""
+    """The media types of responses. A caller gets GRAPHQL if its Accept header names it, otherwise JSON."""
 
     GRAPHQL = "application/graphql-response+json"
     JSON = "application/json"
 
 
 def negotiate(accept: str | None) -> MediaType | None:
-    """None if the caller takes neither."""
-    return _negotiated((accept or "*/*")[:LONGEST])
+    """Return the media type for an Accept header, or None if the caller accepts neither."""
+    return _negotiate((accept or "*/*")[:MAX_HEADER])
 
 
 def prefers_html(accept: str | None) -> bool:
-    return _prefers_html((accept or "*/*")[:LONGEST])
+    return _prefers_html((accept or "*/*")[:MAX_HEADER])
 
 
 def is_json(content_type: str | None) -> bool:
-    """JSON in UTF-8, said or unsaid."""
-    return _is_json((content_type or "")[:LONGEST])
+    """Whether a Content-Type header means JSON in UTF-8. UTF-8 is the default charset."""
+    return _is_json((content_type or "")[:MAX_HEADER])
 
 
 @lru_cache(CACHE_SIZE)
-def _negotiated(accept: str) -> MediaType | None:
+def _negotiate(accept: str) -> MediaType | None:
     rank, media = max((_rank(accept, media), media) for media in MediaType)
     return media if rank[0] > 0 else None
 
@@ -54,11 +54,11 @@ def _rank(accept: str, media: MediaType) -> tuple[float, int, bool]:
 
 
 def _quality(accept: str, media: str) -> tuple[float, int]:
-    """How welcome a type is, by the most precise range that holds it, and how precise that is."""
+    """Return the quality of a media type, and the precision (0 to 2) of the range that it was taken from."""
     kind = media.partition("/")[0]
     precisions = {"*/*": 0, f"{kind}/*": 1, media: 2}
-    found = [(precisions[name], quality) for name, quality in _ranges(accept) if name in precisions]
-    precision, quality = max(found, default=(0, 0.0))
+    matching = [(precisions[name], quality) for name, quality in _ranges(accept) if name in precisions]
+    precision, quality = max(matching, default=(0, 0.0))
     return quality, precision
 
 

@@ -1,4 +1,4 @@
-"""Bounded body; GraphQL parameters from JSON or from the query string."""
+"""Reads a GraphQL request from the body or from the query string of an HTTP request."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -12,18 +12,16 @@ from keyfence.http.middleware import header
 from keyfence.http.response import HttpError
 
 BODY_LIMIT = 262_144
+MAX_PARAMETERS = 16
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int = BODY_LIMIT) -> bytes:
+    """Read the whole body. Raises HttpError if it is compressed or too large, ClientDisconnect if it does not end."""
     if (header(scope, b"content-encoding") or "identity").lower() != "identity":
         raise HttpError(415, "the body must not be compressed", headers=[(b"accept-encoding", b"identity")])
-    announced = header(scope, b"content-length") or ""
-    if announced.isdecimal() and int(announced) > limit:
+    length = header(scope, b"content-length") or ""
+    if length.isdecimal() and int(length) > limit:
         raise _too_large(limit)
-    return await _read(receive, limit)
-
-
-async def _read(receive: Receive, limit: int) -> bytes:
     body, more = b"", True
     while more:
         message = await receive()
@@ -34,13 +32,6 @@ async def _read(receive: Receive, limit: int) -> bytes:
         if len(body) > limit:
             raise _too_large(limit)
     return body
-
-
-def _too_large(limit: int) -> HttpError:
-    return HttpError(413, f"the body is larger than {limit} bytes")
-
-
-MOST_FIELDS = 16
 
 
 def from_body(body: bytes) -> GraphQLRequest:
@@ -54,7 +45,7 @@ def from_body(body: bytes) -> GraphQLRequest:
 
 def from_query_string(query_string: bytes) -> GraphQLRequest:
     try:
-        pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+        pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS)
     except ValueError:
         raise HttpError(400, "the query string cannot be read") from None
     parameters: dict[str, object] = dict(pairs)
@@ -75,12 +66,12 @@ def _request(parameters: Mapping[str, object]) -> GraphQLRequest:
     return GraphQLRequest(
         query=query,
         operation_name=operation_name or None,
-        variables=_map(parameters, "variables"),
-        extensions=_map(parameters, "extensions"),
+        variables=_object(parameters, "variables"),
+        extensions=_object(parameters, "extensions"),
     )
 
 
-def _map(parameters: Mapping[str, object], name: str) -> dict[str, object]:
+def _object(parameters: Mapping[str, object], name: str) -> dict[str, object]:
     value = parameters.get(name)
     if value is None or value == "":
         return {}
@@ -89,8 +80,12 @@ def _map(parameters: Mapping[str, object], name: str) -> dict[str, object]:
     return value
 
 
-def _json(text: bytes | str, complaint: str) -> object:
+def _json(text: bytes | str, message: str) -> object:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise HttpError(400, complaint) from None
+        raise HttpError(400, message) from None
+
+
+def _too_large(limit: int) -> HttpError:
+    return HttpError(413, f"the body is larger than {limit} bytes")

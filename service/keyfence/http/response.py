@@ -1,4 +1,4 @@
-"""`HttpResponse`, `HttpError`, error code to HTTP status."""
+"""`HttpResponse`, `HttpError`, and the HTTP status of each error code."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ STATUS_BY_CODE = {
 
 
 class HttpError(Exception):
-    """Answered with this status and one error."""
+    """An error that is answered with an HTTP status and one GraphQL error."""
 
     def __init__(self, status: int, message: str, *, code: Code = Code.BAD_USER_INPUT, headers: Headers = ()) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ def method_not_allowed(message: str, *allowed: str) -> HttpError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """A status, a body and what is said about it."""
+    """A whole HTTP response."""
 
     status: int = 200
     body: bytes
@@ -74,5 +74,5 @@ def encode_json(body: object) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError:
-        # orjson stops at integers of 64 bits, and a JSON scalar may hold longer ones.
+        # orjson encodes integers up to 64 bits only, and a JSON scalar can hold longer ones.
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
