@@ -4,7 +4,10 @@ import re
 
 from keyfence.errors import BadInput
 
+EMAIL_LENGTH = 254
+
 _UNREADABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
@@ -22,3 +25,9 @@ def checked_text(text: str, field: str, longest: int) -> str:
     if len(text) > longest or _HALF.search(text):
         raise BadInput(f"{field} must be at most {longest} whole characters", field=field)
     return text
+
+
+def checked_email(email: str, field: str = "email") -> str:
+    if len(email) > EMAIL_LENGTH or not _EMAIL.fullmatch(email):
+        raise BadInput(f"{field} must be an address like name@host, of at most {EMAIL_LENGTH} characters", field=field)
+    return email

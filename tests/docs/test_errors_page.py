@@ -8,7 +8,7 @@ from keyfence.domains.groups.model import NAME_LENGTH as GROUP_NAME_LENGTH
 from keyfence.domains.products.model import HIGHEST_PRICE, REVISIONS, SKU_LENGTH
 from keyfence.domains.products.model import NAME_LENGTH as PRODUCT_NAME_LENGTH
 from keyfence.domains.stores.repository import CANDIDATES
-from keyfence.domains.users.model import EMAIL_LENGTH, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH, SETTINGS
+from keyfence.domains.users.model import MAX_SETTINGS, NAME_LENGTH, SETTING_BYTES, SETTING_NAME_LENGTH
 from keyfence.errors import Code
 from keyfence.graphql.query_limits import QueryLimits
 from keyfence.graphql.relay import DEFAULT_PAGE_SIZE
@@ -17,6 +17,7 @@ from keyfence.http.response import STATUS_BY_CODE
 from keyfence.store.cursor import LIFETIME_HOURS
 from keyfence.store.key_template import MAX_PATH_BYTES, MAX_PATH_NAME_LENGTH
 from keyfence.store.pagination import MAX_PAGE_SIZE
+from keyfence.validation import EMAIL_LENGTH
 from tests.docs.pages import DOCS, blocks, prose, table
 
 PAGE = DOCS / "errors.md"
@@ -56,7 +57,7 @@ def test_the_longest_values_are_there() -> None:
         ("name of a user or a group", f"{NAME_LENGTH} characters"),
         ("email", f"{EMAIL_LENGTH} characters"),
         ("description of a group", f"{DESCRIPTION_LENGTH:,} characters"),
-        ("settings of a user", str(SETTINGS)),
+        ("settings of a user", str(MAX_SETTINGS)),
         ("name of a setting", f"{SETTING_NAME_LENGTH} characters"),
         ("value of a setting", f"{SETTING_BYTES:,} bytes of JSON"),
         ("name of a product or a category", f"{PRODUCT_NAME_LENGTH} characters"),

@@ -20,7 +20,7 @@ from keyfence.domains.products.repository import ProductRepository
 from keyfence.domains.sales.sales import ProductMonth, SalesRepository, sales_deltas
 from keyfence.domains.stores.geohash import Circle
 from keyfence.domains.stores.repository import StoreRepository
-from keyfence.domains.users.access_patterns import user_tallies
+from keyfence.domains.users.access_patterns import user_counts
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import KeyfenceError
 from keyfence.local.demo.load import load_demo, write_shop
@@ -71,7 +71,7 @@ async def test_embedded_edges_counts_and_claims_agree_with_the_memberships(loade
             group.id, group.embedded_edges or EmbeddedEdges(), first=50, after=None
         )
         assert known.items == (await table.page(members_of_group, first=50, group_id=group.id)).items
-    tallied = await table.find(user_tallies.get())
+    tallied = await table.find(user_counts.get())
     assert tallied
     assert tallied.total == len(demo.users)
     for user_name in demo.users:

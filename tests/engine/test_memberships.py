@@ -136,7 +136,7 @@ async def test_a_user_who_leaves_the_tenant_leaves_every_group(table: Table) -> 
     (user, other), crews = await people(table, 2), [await group(table) for _ in range(27)]
     for crew in crews:
         await join(table, crew, [user, other])
-    await UserRepository(table).begin_delete(user.id, allowed=lambda _: None)
+    await UserRepository(table).begin_delete(user.id, authorize=lambda _: None)
     await MembershipRepository(table).remove_user(MemberId(user.id))
     await UserRepository(table).finish_delete(user.id)
     for crew in crews:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.access_patterns import email_claims, setting_by_name, user_tallies
-from keyfence.domains.users.model import SETTINGS, User, UserId
+from keyfence.domains.users.access_patterns import email_claims, setting_by_name, user_counts
+from keyfence.domains.users.model import MAX_SETTINGS, User, UserId
 from keyfence.domains.users.repository import UserRepository
 from keyfence.errors import BadInput, Conflict, NotFound, QuotaExceeded
 from keyfence_iam.tenant import TenantId
@@ -28,7 +28,7 @@ async def ada(users: UserRepository, email: str = "ada@x.example") -> User:
 
 
 async def number(users: UserRepository) -> int:
-    tallied = await users.table.find(user_tallies.get())
+    tallied = await users.table.find(user_counts.get())
     return tallied.total if tallied else 0
 
 
@@ -40,7 +40,7 @@ async def test_of_concurrent_creates_with_one_email_exactly_one_wins(users: User
 
 async def test_of_concurrent_updates_with_one_expected_version_exactly_one_wins(users: UserRepository) -> None:
     user = await ada(users)
-    updates = (users.update(user.id, expected_version=1, allowed=anybody, name=f"N{n}") for n in range(10))
+    updates = (users.update(user.id, expected_version=1, authorize=anybody, name=f"N{n}") for n in range(10))
     outcomes = await asyncio.gather(*updates, return_exceptions=True)
     winners = [outcome for outcome in outcomes if isinstance(outcome, User)]
     assert len(winners) == 1
@@ -53,13 +53,13 @@ async def test_of_concurrent_updates_with_one_expected_version_exactly_one_wins(
 
 async def test_updates_that_name_no_version_all_happen(users: UserRepository) -> None:
     user = await ada(users)
-    await asyncio.gather(*(users.update(user.id, allowed=anybody, name=f"N{n}") for n in range(3)))
+    await asyncio.gather(*(users.update(user.id, authorize=anybody, name=f"N{n}") for n in range(3)))
     assert (await users.get(user.id)).version == 4
 
 
 async def test_a_changed_email_frees_the_old_one_and_claims_the_new(users: UserRepository) -> None:
     user = await ada(users)
-    await users.update(user.id, allowed=anybody, email="new@x.example")
+    await users.update(user.id, authorize=anybody, email="new@x.example")
     assert await users.find_by_email("ada@x.example") is None
     assert (found := await users.find_by_email("new@x.example")) is not None
     assert found.id == user.id
@@ -71,14 +71,14 @@ async def test_a_changed_email_frees_the_old_one_and_claims_the_new(users: UserR
 async def test_an_email_of_somebody_else_cannot_be_taken_over(users: UserRepository) -> None:
     user, other = await ada(users), await ada(users, "other@x.example")
     with pytest.raises(Conflict, match="email"):
-        await users.update(user.id, allowed=anybody, email=other.email)
+        await users.update(user.id, authorize=anybody, email=other.email)
     assert (await users.get(user.id)).version == 1
 
 
 async def test_an_update_that_changes_nothing_writes_nothing(users: UserRepository, world: World) -> None:
     user = await ada(users)
     world.calls()
-    assert (await users.update(user.id, allowed=anybody, name="Ada")).version == 1
+    assert (await users.update(user.id, authorize=anybody, name="Ada")).version == 1
     assert [call.operation for call in world.calls()] == ["GetItem"]
 
 
@@ -86,7 +86,7 @@ async def test_a_deleted_user_is_gone_with_settings_and_claim_and_the_email_is_f
     user = await ada(users)
     for number in range(30):
         await users.put_setting(user.id, f"s{number}", number)
-    await users.begin_delete(user.id, allowed=anybody)
+    await users.begin_delete(user.id, authorize=anybody)
     await users.finish_delete(user.id)
     assert await users.find(user.id) is None
     assert await users.table.find(setting_by_name, user_id=user.id, name="s7") is None
@@ -98,16 +98,16 @@ async def test_a_user_whose_deletion_was_interrupted_is_nowhere_to_be_seen_and_c
     users: UserRepository,
 ) -> None:
     user = await ada(users)
-    await users.begin_delete(user.id, allowed=anybody)
+    await users.begin_delete(user.id, authorize=anybody)
     assert await users.find(user.id) is None
     assert await users.find_by_email(user.email) is None
     assert (await users.newest(first=10, after=None)).items == ()
     with pytest.raises(NotFound):
         await users.put_setting(user.id, "theme", "dark")
-    await users.begin_delete(user.id, allowed=anybody)
+    await users.begin_delete(user.id, authorize=anybody)
     await users.finish_delete(user.id)
     with pytest.raises(NotFound):
-        await users.begin_delete(user.id, allowed=anybody)
+        await users.begin_delete(user.id, authorize=anybody)
 
 
 async def test_settings_keep_their_json_exactly(users: UserRepository) -> None:
@@ -124,7 +124,7 @@ async def test_settings_keep_their_json_exactly(users: UserRepository) -> None:
 
 async def test_settings_are_limited_in_number_and_size(users: UserRepository) -> None:
     user = await ada(users)
-    for number in range(SETTINGS):
+    for number in range(MAX_SETTINGS):
         await users.put_setting(user.id, f"s{number}", number)
     with pytest.raises(BadInput, match="at most"):
         await users.put_setting(user.id, "one-more", 1)
@@ -163,12 +163,12 @@ async def test_a_neighbours_users_are_not_there(world: World) -> None:
 
 async def test_settings_put_at_once_stay_within_their_number(users: UserRepository) -> None:
     user = await ada(users)
-    for number in range(SETTINGS - 3):
+    for number in range(MAX_SETTINGS - 3):
         await users.put_setting(user.id, f"s{number}", number)
     puts = (users.put_setting(user.id, f"late{number}", number) for number in range(8))
     outcomes = await asyncio.gather(*puts, return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["BadInput"] * 5 + ["Setting"] * 3
-    assert len((await users.get(user.id)).setting_names) == SETTINGS
+    assert len((await users.get(user.id)).setting_names) == MAX_SETTINGS
 
 
 class Overtaken(UserRepository):
@@ -178,7 +178,7 @@ class Overtaken(UserRepository):
 
     async def get(self, id: UserId) -> User:
         user = await super().get(id)
-        await UserRepository(self.table).begin_delete(id, allowed=anybody)
+        await UserRepository(self.table).begin_delete(id, authorize=anybody)
         return user
 
 
@@ -201,12 +201,12 @@ async def test_users_are_counted_as_they_come_and_go(users: UserRepository) -> N
     with pytest.raises(Conflict):
         await ada(users, "0@x.example")
     assert await number(users) == 3
-    await users.begin_delete(made[0].id, allowed=anybody)
-    await users.begin_delete(made[0].id, allowed=anybody)
+    await users.begin_delete(made[0].id, authorize=anybody)
+    await users.begin_delete(made[0].id, authorize=anybody)
     assert await number(users) == 2
     await users.finish_delete(made[0].id)
     with pytest.raises(NotFound):
-        await users.begin_delete(made[0].id, allowed=anybody)
+        await users.begin_delete(made[0].id, authorize=anybody)
     assert await number(users) == 2
 
 
@@ -225,7 +225,7 @@ async def test_who_leaves_makes_room_and_a_lower_quota_removes_nobody(users: Use
     with pytest.raises(QuotaExceeded, match="2 users") as refusal:
         await ada(limited, "3@x.example")
     assert refusal.value.extensions == {"quota": "users"}
-    await limited.begin_delete(first.id, allowed=anybody)
+    await limited.begin_delete(first.id, authorize=anybody)
     await ada(limited, "3@x.example")
     with pytest.raises(QuotaExceeded):
         await ada(replace(users, quota=1), "4@x.example")

@@ -57,7 +57,7 @@ def read(document: Sequence[Mapping[str, Any]]) -> tuple[Measured, ...]:
 
 
 _PATTERNS = (
-    "pattern", "GraphQL field", "operation", "index", "partition", "sort", "order", "entity", "calls", "read units",
+    "pattern", "GraphQL field", "operation", "index", "partition", "sort", "direction", "entity", "calls", "read units",
 )  # fmt: skip
 _FIELDS = ("GraphQL field", "patterns", "read calls", "read units", "write calls", "write units")
 _PLACES = ("entity", "table", "GSI1", "GSI2", "GSI3")
@@ -117,7 +117,7 @@ def _key_row(named: NamedPattern) -> dict[str, str]:
         "index": named.index.upper() if named.index != "table" else "table",
         "partition": partition,
         "sort": _sort_prefix(named, query) if query and query.begins_with else sort,
-        "order": ("newest first" if query.newest_first else "ascending") if query else "",
+        "direction": ("newest first" if query.newest_first else "ascending") if query else "",
         "entity": " and ".join(entity.type for entity in named.entities),
     }
 

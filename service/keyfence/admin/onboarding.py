@@ -9,16 +9,16 @@ from hashlib import sha256
 import orjson
 
 from keyfence.auth.principal import Role
-from keyfence.domains.users.model import User, UserId, checked_email
+from keyfence.domains.users.model import User, UserId
 from keyfence.domains.users.repository import UserRepository
-from keyfence.errors import BadInput, Conflict
+from keyfence.errors import Conflict
 from keyfence.store import timestamps
 from keyfence.store.ids import new_id
 from keyfence.tenancy.issuers import TenantIssuer, new_tenant_issuer
 from keyfence.tenancy.quotas import Tier
 from keyfence.tenancy.repository import TenantRepository
 from keyfence.tenancy.tenant import NAME_LENGTH, Tenant, TenantStatus, checked_name
-from keyfence.validation import checked_line
+from keyfence.validation import checked_email, checked_line
 from keyfence_iam.tenant import TenantId
 
 
@@ -39,10 +39,7 @@ class OnboardingRequest:
         """Nothing is claimed for an application with which something is wrong."""
         checked_name(self.name)
         checked_line(self.owner_name, "ownerName", NAME_LENGTH)
-        try:
-            checked_email(self.owner_email)
-        except BadInput as error:
-            raise BadInput(error.message.replace("email", "ownerEmail", 1), field="ownerEmail") from None
+        checked_email(self.owner_email, "ownerEmail")
         return new_tenant_issuer(self.id, self.issuer, self.jwks, self.jwks_uri, now, reserved=reserved)
 
     def digest(self) -> str:

@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence.domains.customers.access_patterns import customers
-from keyfence.domains.customers.model import EMAIL_LENGTH, Customer, CustomerId, checked_email, checked_name
+from keyfence.domains.customers.model import Customer, CustomerId, checked_email, checked_name
 from keyfence.domains.customers.repository import customer_id
 from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
+from keyfence.validation import EMAIL_LENGTH
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
 

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 from keyfence.auth.principal import Role
 from keyfence.domains.users.access_patterns import email_claims, settings, users
 from keyfence.domains.users.model import (
-    EMAIL_LENGTH,
     NAME_LENGTH,
     SETTING_NAME_LENGTH,
     EmailClaim,
     Setting,
     User,
     UserId,
-    checked_email,
     checked_name,
     is_alive,
 )
@@ -26,6 +24,7 @@ from keyfence.errors import BadInput
 from keyfence.store.ids import new_id
 from keyfence.store.keys import Fence
 from keyfence.store.shards import UNSHARDED
+from keyfence.validation import EMAIL_LENGTH, checked_email
 from keyfence_iam.tenant import TenantId
 from tests.data.bookshop import OPENING
 

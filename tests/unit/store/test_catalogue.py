@@ -43,7 +43,7 @@ def test_every_row_is_complete(named: NamedPattern) -> None:
     row = ROWS[named.name]
     assert all(row[cell] for cell in ("pattern", "operation", "index", "partition", "sort", "entity"))
     assert row["operation"] == ("GetItem" if isinstance(named.pattern, Get) else "Query")
-    assert bool(row["order"]) == (row["operation"] == "Query")
+    assert bool(row["direction"]) == (row["operation"] == "Query")
     assert row["partition"].startswith(("TENANT#<tenant>#", "CONTROL#"))
     assert "_" not in row["pattern"]
 

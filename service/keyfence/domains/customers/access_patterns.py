@@ -1,4 +1,4 @@
-"""Where customers are kept and the ways they are reached."""
+"""Keys and access patterns of customers."""
 
 from keyfence.domains.customers.model import Customer
 from keyfence.store.entity import entity

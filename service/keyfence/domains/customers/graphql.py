@@ -1,4 +1,4 @@
-"""Type, queries, mutations; the item collection customer with orders."""
+"""GraphQL type, queries and mutations of customers, and the item collection of a customer with its orders."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,15 +38,15 @@ async def load_customer(context: Context, id: str) -> Node | None:
 
 @dataclass(frozen=True, slots=True)
 class PrefetchedOrders:
-    """So many of a customer's newest orders, which came along with the customer."""
+    """The newest orders of a customer, read by the same Query as the customer."""
 
     first: int
     page: Page[OrderRow]
 
 
-@strawberry.type(description="Somebody who orders.")
+@strawberry.type(description="A customer, who places orders.")
 class Customer(Node):
-    """A customer, with what they ordered."""
+    """`prefetched` has the orders that were read together with the customer, if there are any."""
 
     name: str
     email: str | None
@@ -54,10 +54,10 @@ class Customer(Node):
     updated_at: datetime
     version: int
     source: strawberry.Private[model.Customer]
-    newest: strawberry.Private[PrefetchedOrders | None] = None
+    prefetched: strawberry.Private[PrefetchedOrders | None] = None
 
     @classmethod
-    def of(cls, customer: model.Customer, newest: PrefetchedOrders | None = None) -> "Customer":
+    def of(cls, customer: model.Customer, prefetched: PrefetchedOrders | None = None) -> "Customer":
         return cls(
             id=strawberry.ID(customer.id),
             name=customer.name,
@@ -66,25 +66,26 @@ class Customer(Node):
             updated_at=customer.updated_at,
             version=customer.version,
             source=customer,
-            newest=newest,
+            prefetched=prefetched,
         )
 
-    @strawberry.field(description="Newest first, all of them or those in a status.")
+    @strawberry.field(description="The customer's orders, newest first; with a status, only those that have it.")
     async def orders(
         self, info: Info, status: OrderStatus | None = None, first: int | None = 20, after: str | None = None
     ) -> Connection[Order]:
-        if self.newest and (status, page_size(first), after) == (None, self.newest.first, None):
-            return connection(self.newest.page, Order.of)
-        buyer = CustomerId(self.source.id)
+        prefetched = self.prefetched
+        if prefetched and (status, page_size(first), after) == (None, prefetched.first, None):
+            return connection(prefetched.page, Order.of)
+        customer = CustomerId(self.source.id)
         page = await info.context.get(order_repository).of_customer(
-            buyer, status=status, first=page_size(first), after=after
+            customer, status=status, first=page_size(first), after=after
         )
         return connection(page, Order.of)
 
 
 @strawberry.input
 class CreateCustomerInput:
-    """A new customer."""
+    """The fields of a new customer."""
 
     name: str
     email: str | None = None
@@ -92,7 +93,7 @@ class CreateCustomerInput:
 
 @strawberry.input
 class UpdateCustomerInput:
-    """What to change; what is left out stays."""
+    """The fields to change. A field that is left out keeps its value."""
 
     name: str | None = strawberry.UNSET
     email: str | None = strawberry.UNSET
@@ -100,17 +101,17 @@ class UpdateCustomerInput:
 
 @strawberry.type
 class CustomerQueries:
-    """Questions about customers."""
+    """Queries of customers."""
 
     @strawberry.field
     async def customer(self, info: Info, id: strawberry.ID) -> Customer | None:
-        wanted, first = customer_id(id), _newest_wanted(info)
+        checked_id, first = customer_id(id), _requested_orders(info)
         if first is not None:
-            return await _with_orders(info.context, wanted, first)
-        found = await info.context.loader(customer_loader).load(wanted)
+            return await _with_orders(info.context, checked_id, first)
+        found = await info.context.loader(customer_loader).load(checked_id)
         return Customer.of(found) if found else None
 
-    @strawberry.field(description="Newest first.")
+    @strawberry.field(description="All customers, newest first.")
     async def customers(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Customer]:
         return connection(
             await info.context.get(customer_repository).newest(first=page_size(first), after=after), Customer.of
@@ -119,7 +120,7 @@ class CustomerQueries:
 
 @strawberry.type
 class CustomerMutations:
-    """What can be done to customers."""
+    """Mutations of customers."""
 
     @mutation(needs=Role.MEMBER, description="Add a customer.")
     async def create_customer(self, info: Info, input: CreateCustomerInput) -> Customer:
@@ -129,24 +130,26 @@ class CustomerMutations:
     async def update_customer(
         self, info: Info, id: strawberry.ID, input: UpdateCustomerInput, expected_version: int | None = None
     ) -> Customer:
-        wanted = given_fields(input, clearable=frozenset({"email"}))
+        changes = given_fields(input, clearable=frozenset({"email"}))
         updated = await info.context.get(customer_repository).update(
-            customer_id(id), expected_version=expected_version, **wanted
+            customer_id(id), expected_version=expected_version, **changes
         )
         return Customer.of(updated)
 
 
-def _newest_wanted(info: Info) -> int | None:
-    """How many of the newest orders are asked for along with the customer, if that can be read together."""
-    plain = [
-        given for given in requested_subfields(info, "orders") if given.get("status") is given.get("after") is None
+def _requested_orders(info: Info) -> int | None:
+    """Returns how many of the newest orders the request selects, or None if one Query cannot read them too."""
+    selections = [
+        arguments
+        for arguments in requested_subfields(info, "orders")
+        if arguments.get("status") is arguments.get("after") is None
     ]
-    sizes = [int(given.get("first") or DEFAULT_PAGE_SIZE) for given in plain]
+    sizes = [int(arguments.get("first") or DEFAULT_PAGE_SIZE) for arguments in selections]
     return next((first for first in sizes if 1 <= first <= MAX_PAGE_SIZE), None)
 
 
 async def _with_orders(context: Context, id: model.CustomerId, first: int) -> Customer | None:
-    """Both for one Query."""
+    """Reads the customer and its newest orders by one Query."""
     found, page = await context.table.item_collection(customer_with_orders, first=first, id=id, customer_id=id)
     if found is None:
         return None

@@ -1,24 +1,20 @@
-"""Customers, and the rules that hold without looking anything up."""
+"""`Customer`, and checks of its fields that need no read of the table."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType
 
-from keyfence.errors import BadInput
+from keyfence.validation import checked_email as checked_email_address
 from keyfence.validation import checked_line
 
 CustomerId = NewType("CustomerId", str)
 
 NAME_LENGTH = 200
-EMAIL_LENGTH = 254
-
-_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Customer:
-    """Somebody who orders; two of them may share an email."""
+    """A person or a company that places orders. Two customers may have the same email."""
 
     id: CustomerId
     name: str
@@ -33,6 +29,4 @@ def checked_name(name: str) -> str:
 
 
 def checked_email(email: str | None) -> str | None:
-    if email is not None and (len(email) > EMAIL_LENGTH or not _EMAIL.fullmatch(email)):
-        raise BadInput(f"email must be an address like name@host, of at most {EMAIL_LENGTH} characters", field="email")
-    return email
+    return None if email is None else checked_email_address(email)

@@ -1,4 +1,4 @@
-"""Customers of the tenant that the table at hand belongs to."""
+"""`CustomerRepository`: reads and writes the customers of one tenant."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from keyfence.store.pagination import Page
 from keyfence.store.table import Table
 from keyfence.store.writes import ActivityNote, changed_fields, put, require_version, retry_if_stale, update_model
 
-MISSING = partial(NotFound, "no such customer")
+CUSTOMER_NOT_FOUND = partial(NotFound, "no such customer")
 _CHECKS: dict[str, Callable[[Any], Any]] = {"name": checked_name, "email": checked_email}
 
 
@@ -26,7 +26,7 @@ def customer_id(text: str, field: str = "id") -> CustomerId:
 
 @dataclass(frozen=True, slots=True)
 class CustomerRepository:
-    """Everything that can be asked and done about customers."""
+    """The customers of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
@@ -36,7 +36,7 @@ class CustomerRepository:
 
     async def get(self, id: CustomerId) -> Customer:
         if (customer := await self.find(id)) is None:
-            raise MISSING()
+            raise CUSTOMER_NOT_FOUND()
         return customer
 
     async def find_many(self, ids: Sequence[CustomerId]) -> list[Customer | None]:

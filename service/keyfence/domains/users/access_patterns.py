@@ -1,4 +1,4 @@
-"""Where users are kept and the ways they are reached."""
+"""Keys and access patterns of users, their email claims and their settings."""
 
 from keyfence.domains.users.model import EmailClaim, Setting, User, UserCount, is_alive
 from keyfence.store.entity import entity
@@ -13,7 +13,7 @@ users = entity(
 )
 email_claims = entity(EmailClaim, table=TenantKey("USEREMAIL#{email}", "CONSTRAINT"))
 settings = entity(Setting, table=TenantKey("USER#{user_id}", "SETTINGS#{name}"))
-user_tallies = entity(UserCount, table=TenantKey("TALLY#USERS", "METADATA"))
+user_counts = entity(UserCount, table=TenantKey("COUNT#USERS", "METADATA"))
 
 user_by_id = users.get()
 user_by_email = users.query("gsi1", begins_with="USER#")

@@ -1,4 +1,4 @@
-"""User, viewer, settings, queries, mutations."""
+"""GraphQL types, queries and mutations of users, their settings and the viewer."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ from keyfence.graphql.context import Context, Info
 from keyfence.graphql.mutations import given_fields, mutation
 from keyfence.graphql.relay import Connection, Node, connection, page_size
 from keyfence.store.ids import prefix_of
-from keyfence.tenancy import tenant as tenancy_tenant
+from keyfence.tenancy import tenant as tenancy
 
 if TYPE_CHECKING:
     from keyfence.domains.groups.graphql import UserGroupConnection
@@ -52,7 +52,7 @@ async def load_user(context: Context, id: str) -> Node | None:
 
 
 def require_owner_for_owner(context: Context, role: Role) -> None:
-    """An owner is made, changed and removed by owners alone."""
+    """Only an OWNER may create, change or delete an OWNER."""
     if role is Role.OWNER and context.principal.role is not Role.OWNER:
         raise Forbidden("only an OWNER may do this to an OWNER")
 
@@ -62,7 +62,7 @@ strawberry.enum(Role)
 
 @strawberry.type(description="A named value of a user.")
 class Setting:
-    """The value as it was put."""
+    """A setting with its value as JSON."""
 
     name: str
     value: JSON
@@ -72,9 +72,9 @@ class Setting:
         return cls(name=setting.name, value=orjson.loads(setting.text))
 
 
-@strawberry.type(description="A person in this tenant.")
+@strawberry.type(description="A user of this tenant.")
 class User(Node):
-    """A user, with what hangs on them."""
+    """A user with groups, activity and settings."""
 
     email: str
     name: str
@@ -97,7 +97,7 @@ class User(Node):
             source=user,
         )
 
-    @strawberry.field(description="The groups that the user is in.")
+    @strawberry.field(description="The groups that the user is a member of.")
     async def groups(
         self, info: Info, first: int | None = 20, after: str | None = None
     ) -> Annotated["UserGroupConnection", strawberry.lazy("keyfence.domains.groups.graphql")]:
@@ -105,7 +105,7 @@ class User(Node):
 
         return await groups_of(info.context, self.source, page_size(first), after)
 
-    @strawberry.field(description="What the user did, newest first, of the last 90 days.")
+    @strawberry.field(description="What the user did in the last 90 days, newest first.")
     async def activity(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Activity]:
         page = await info.context.get(activity_repository).of_user(self.source.id, first=page_size(first), after=after)
         return connection(page, Activity.of)
@@ -117,7 +117,7 @@ class User(Node):
 
 @strawberry.input
 class CreateUserInput:
-    """A new user."""
+    """The fields of a new user."""
 
     email: str
     name: str
@@ -126,7 +126,7 @@ class CreateUserInput:
 
 @strawberry.input
 class UpdateUserInput:
-    """What to change; what is left out stays."""
+    """The fields to change. A field that is left out keeps its value."""
 
     email: str | None = strawberry.UNSET
     name: str | None = strawberry.UNSET
@@ -135,7 +135,7 @@ class UpdateUserInput:
 
 @strawberry.type
 class UserQueries:
-    """Questions about users."""
+    """Queries of users."""
 
     @strawberry.field
     async def user(self, info: Info, id: strawberry.ID) -> User | None:
@@ -147,60 +147,62 @@ class UserQueries:
         found = await info.context.get(user_repository).find_by_email(email)
         return User.of(found) if found else None
 
-    @strawberry.field(description="Newest first.")
+    @strawberry.field(description="All users, newest first.")
     async def users(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[User]:
         return connection(await info.context.get(user_repository).newest(first=page_size(first), after=after), User.of)
 
 
 @strawberry.type
 class UserMutations:
-    """What can be done to users."""
+    """Mutations of users."""
 
-    @mutation(needs=Role.ADMIN, description="Add a user with an email that nobody else in the tenant has.")
+    @mutation(needs=Role.ADMIN, description="Create a user. No other user of the tenant may have the same email.")
     async def create_user(self, info: Info, input: CreateUserInput) -> User:
         role = input.role or Role.MEMBER
         require_owner_for_owner(info.context, role)
         return User.of(await info.context.get(user_repository).create(email=input.email, name=input.name, role=role))
 
-    @mutation(needs=Role.ADMIN, description="Change a user.")
+    @mutation(needs=Role.ADMIN, description="Update a user.")
     async def update_user(
         self, info: Info, id: strawberry.ID, input: UpdateUserInput, expected_version: int | None = None
     ) -> User:
-        wanted = given_fields(input)
-        require_owner_for_owner(info.context, wanted.get("role", Role.VIEWER))
+        changes = given_fields(input)
+        require_owner_for_owner(info.context, changes.get("role", Role.VIEWER))
         return User.of(
             await info.context.get(user_repository).update(
                 checked_user_id(id),
                 expected_version=expected_version,
-                allowed=lambda user: require_owner_for_owner(info.context, user.role),
-                **wanted,
+                authorize=lambda user: require_owner_for_owner(info.context, user.role),
+                **changes,
             )
         )
 
-    @mutation(needs=Role.ADMIN, frees=True, description="Remove a user, their settings and their memberships.")
+    @mutation(needs=Role.ADMIN, frees=True, description="Delete a user with their settings and memberships.")
     async def delete_user(self, info: Info, id: strawberry.ID) -> strawberry.ID:
         from keyfence.domains.groups.graphql import membership_repository
 
         user = checked_user_id(id)
         context = info.context
         await context.get(user_repository).begin_delete(
-            user, allowed=lambda found: require_owner_for_owner(context, found.role)
+            user, authorize=lambda found: require_owner_for_owner(context, found.role)
         )
         await context.get(membership_repository).remove_user(MemberId(user))
         await context.get(user_repository).finish_delete(user)
         return id
 
-    @mutation(needs=Role.MEMBER, description="Set a named value of one's own, or as an ADMIN of anybody.")
+    @mutation(
+        needs=Role.MEMBER, description="Set a named value of the caller's own user, or, as an ADMIN, of any user."
+    )
     async def put_setting(self, info: Info, user_id: strawberry.ID, name: str, value: JSON) -> Setting:
-        whose = checked_user_id(user_id, "userId")
-        if whose != info.context.principal.subject:
+        owner = checked_user_id(user_id, "userId")
+        if owner != info.context.principal.subject:
             info.context.require(Role.ADMIN)
-        return Setting.of(await info.context.get(user_repository).put_setting(whose, name, value))
+        return Setting.of(await info.context.get(user_repository).put_setting(owner, name, value))
 
 
-@strawberry.type(description="The tenant that the token is for.")
+@strawberry.type(description="The tenant of the caller.")
 class Tenant:
-    """What a tenant's own users see of it."""
+    """The fields of a tenant that its own users may see."""
 
     id: strawberry.ID
     name: str
@@ -208,13 +210,13 @@ class Tenant:
     created_at: datetime
 
     @classmethod
-    def of(cls, tenant: tenancy_tenant.Tenant) -> "Tenant":
+    def of(cls, tenant: tenancy.Tenant) -> "Tenant":
         return cls(id=strawberry.ID(tenant.id), name=tenant.name, tier=str(tenant.tier), created_at=tenant.created_at)
 
 
 @strawberry.type(description="The caller.")
 class Viewer:
-    """What the token says of its bearer."""
+    """The caller, as the token describes them."""
 
     tenant: Tenant
     subject: str
@@ -230,7 +232,7 @@ class Viewer:
 
 @strawberry.type
 class ViewerQueries:
-    """Questions about oneself."""
+    """The query of the caller."""
 
     @strawberry.field
     async def viewer(self, info: Info) -> Viewer:

@@ -1,24 +1,19 @@
-"""Users, and the rules that hold without looking anything up."""
+"""`User`, `Setting` and `EmailClaim`, and checks of their fields that need no read of the table."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType
 
 from keyfence.auth.principal import Role
-from keyfence.errors import BadInput
 from keyfence.store.embedded_edges import EmbeddedEdges
 from keyfence.validation import checked_line
 
 UserId = NewType("UserId", str)
 
 NAME_LENGTH = 200
-EMAIL_LENGTH = 254
-SETTINGS = 50
+MAX_SETTINGS = 50
 SETTING_NAME_LENGTH = 64
 SETTING_BYTES = 4_096
-
-_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +34,7 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCount:
-    """How many users the tenant has: those who were created and not deleted."""
+    """The number of users of a tenant, without deleted ones."""
 
     created_at: datetime
     updated_at: datetime
@@ -49,7 +44,7 @@ class UserCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmailClaim:
-    """The one item that can hold an address, so that no two users of a tenant share it."""
+    """An item with the email in its key. It exists once, so no two users of a tenant have the same email."""
 
     email: str
     user_id: UserId
@@ -60,7 +55,7 @@ class EmailClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A named JSON value of a user, kept as its text."""
+    """A named value of a user. `text` is its JSON."""
 
     user_id: UserId
     name: str
@@ -76,9 +71,3 @@ def is_alive(user: User) -> bool:
 
 def checked_name(name: str) -> str:
     return checked_line(name, "name", NAME_LENGTH)
-
-
-def checked_email(email: str) -> str:
-    if len(email) > EMAIL_LENGTH or not _EMAIL.fullmatch(email):
-        raise BadInput(f"email must be an address like name@host, of at most {EMAIL_LENGTH} characters", field="email")
-    return email

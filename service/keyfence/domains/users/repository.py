@@ -1,4 +1,4 @@
-"""Users of the tenant that the table at hand belongs to."""
+"""`UserRepository`: reads and writes the users of one tenant and their settings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,19 +17,18 @@ from keyfence.domains.users.access_patterns import (
     settings_of_user,
     user_by_email,
     user_by_id,
-    user_tallies,
+    user_counts,
     users,
 )
 from keyfence.domains.users.model import (
+    MAX_SETTINGS,
     SETTING_BYTES,
     SETTING_NAME_LENGTH,
-    SETTINGS,
     EmailClaim,
     Setting,
     User,
     UserCount,
     UserId,
-    checked_email,
     checked_name,
     is_alive,
 )
@@ -52,10 +51,10 @@ from keyfence.store.writes import (
     update_attributes,
     update_model,
 )
-from keyfence.validation import checked_line
+from keyfence.validation import checked_email, checked_line
 
-MISSING = partial(NotFound, "no such user")
-TAKEN = partial(Conflict, "another user has this email", field="email")
+USER_NOT_FOUND = partial(NotFound, "no such user")
+EMAIL_TAKEN = partial(Conflict, "another user has this email", field="email")
 
 
 def user_id(text: str, field: str = "id") -> UserId:
@@ -64,12 +63,12 @@ def user_id(text: str, field: str = "id") -> UserId:
 
 @dataclass(frozen=True, slots=True)
 class UserRepository:
-    """Everything that can be asked and done about users."""
+    """The users of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
     quota: int | None = None
-    """How many there may be at once."""
+    """The largest number of users that the tenant may have. None sets no limit."""
 
     async def find(self, id: UserId) -> User | None:
         user = await self.table.find(user_by_id, id=id)
@@ -77,7 +76,7 @@ class UserRepository:
 
     async def get(self, id: UserId) -> User:
         if (user := await self.find(id)) is None:
-            raise MISSING()
+            raise USER_NOT_FOUND()
         return user
 
     async def find_many(self, ids: Sequence[UserId]) -> list[User | None]:
@@ -102,25 +101,29 @@ class UserRepository:
             embedded_edges=EmbeddedEdges(),
         )
         note = ActivityNote("user.created", user.id, {"after": {"email": email, "name": name, "role": role}})
-        await self.table.write(put(users, user, when=absent()), self._claim(user), self._count(1), note=note)
+        await self.table.write(
+            put(users, user, when=absent()), self._claim_email(user), self._add_to_count(1), note=note
+        )
         return user
 
     async def update(
-        self, id: UserId, *, expected_version: int | None = None, allowed: Callable[[User], None], **changes: Any
+        self, id: UserId, *, expected_version: int | None = None, authorize: Callable[[User], None], **changes: Any
     ) -> User:
-        """`allowed` sees the user as it is now and raises if the caller may not change it."""
-        return await retry_if_stale(lambda: self._update(id, expected_version, allowed, changes), expected_version)
+        """Calls `authorize` with the user as stored; it raises if the caller may not change that user."""
+        return await retry_if_stale(lambda: self._update(id, expected_version, authorize, changes), expected_version)
 
     async def _update(
-        self, id: UserId, expected: int | None, allowed: Callable[[User], None], changes: dict[str, Any]
+        self, id: UserId, expected: int | None, authorize: Callable[[User], None], changes: dict[str, Any]
     ) -> User:
         before = await self.get(id)
-        allowed(before)
+        authorize(before)
         require_version(before, expected, "user")
         after = self._changed(before, changes)
         if after != before:
             note = ActivityNote("user.updated", id, changed_fields(before, after, "email", "name", "role"))
-            await self.table.write(update_model(users, before, after), *self._reclaim(before, after), note=note)
+            await self.table.write(
+                update_model(users, before, after), *self._change_email_claim(before, after), note=note
+            )
         return after
 
     def _changed(self, before: User, changes: dict[str, Any]) -> User:
@@ -129,52 +132,53 @@ class UserRepository:
         after = replace(before, **checked)
         return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
 
-    def _count(self, by: int) -> Write[Any]:
-        made = UserCount(created_at=self.now(), updated_at=self.now())
-        room = number_below(self.quota, "total") if by > 0 and self.quota is not None else None
-        return increment(user_tallies, made, "total", by, when=room, on_failure=self._full)
+    def _add_to_count(self, number: int) -> Write[Any]:
+        initial = UserCount(created_at=self.now(), updated_at=self.now())
+        room = number_below(self.quota, "total") if number > 0 and self.quota is not None else None
+        return increment(user_counts, initial, "total", number, when=room, on_failure=self._quota_exceeded)
 
-    def _full(self) -> QuotaExceeded:
+    def _quota_exceeded(self) -> QuotaExceeded:
         return QuotaExceeded(f"the tenant's quota of {self.quota:,} users is used up", quota="users")
 
-    def _claim(self, user: User) -> Write[Any]:
+    def _claim_email(self, user: User) -> Write[Any]:
         claim = EmailClaim(email=user.email, user_id=user.id, created_at=user.updated_at, updated_at=user.updated_at)
-        return put(email_claims, claim, when=absent(), on_failure=TAKEN)
+        return put(email_claims, claim, when=absent(), on_failure=EMAIL_TAKEN)
 
-    def _reclaim(self, before: User, after: User) -> list[Write[Any]]:
+    def _change_email_claim(self, before: User, after: User) -> list[Write[Any]]:
         if before.email == after.email:
             return []
-        return [delete(email_claims, {"email": before.email}), self._claim(after)]
+        return [delete(email_claims, {"email": before.email}), self._claim_email(after)]
 
-    async def begin_delete(self, id: UserId, *, allowed: Callable[[User], None]) -> None:
-        """The user is gone from every list and the address is free again; what hangs on the user goes next.
+    async def begin_delete(self, id: UserId, *, authorize: Callable[[User], None]) -> None:
+        """Marks the user as deleted: no query finds it any more, and the email can be used again.
 
-        A deletion that was interrupted is taken up again where it stopped."""
-        await retry_if_stale(lambda: self._begin_delete(id, allowed))
+        Call `finish_delete` after the memberships of the user were removed. Both can be repeated after a failure."""
+        await retry_if_stale(lambda: self._begin_delete(id, authorize))
 
-    async def _begin_delete(self, id: UserId, allowed: Callable[[User], None]) -> None:
+    async def _begin_delete(self, id: UserId, authorize: Callable[[User], None]) -> None:
         user = await self.table.find(user_by_id, id=id)
         if user is None:
-            raise MISSING()
+            raise USER_NOT_FOUND()
         if is_alive(user):
-            allowed(user)
-            gone = replace(user, deleted_at=self.now(), updated_at=self.now(), version=user.version + 1)
+            authorize(user)
+            deleted = replace(user, deleted_at=self.now(), updated_at=self.now(), version=user.version + 1)
             note = ActivityNote(
                 "user.deleted", id, {"before": {"email": user.email, "name": user.name, "role": user.role}}
             )
-            free = delete(email_claims, {"email": user.email})
-            await self.table.write(update_model(users, user, gone), free, self._count(-1), note=note)
+            free_email = delete(email_claims, {"email": user.email})
+            await self.table.write(update_model(users, user, deleted), free_email, self._add_to_count(-1), note=note)
 
     async def finish_delete(self, id: UserId) -> None:
+        """Deletes the settings and then the user's item."""
         names = [setting.name async for setting in self.table.iterate_shards(settings_of_user, user_id=id)]
         await self.table.delete_many(setting_by_name, [{"user_id": id, "name": name} for name in names])
         await self.table.write(delete(users, {"id": id}))
 
-    async def settings_of(self, wanted: Sequence[User]) -> list[list[Setting]]:
-        """The settings of each of these users, by name; one batch for all of them."""
-        keys = [{"user_id": user.id, "name": name} for user in wanted for name in sorted(user.setting_names)]
+    async def settings_of(self, users: Sequence[User]) -> list[list[Setting]]:
+        """Returns the settings of each user, sorted by name. Reads all of them in one batch."""
+        keys = [{"user_id": user.id, "name": name} for user in users for name in sorted(user.setting_names)]
         found = await self.table.find_many(setting_by_name, keys) if keys else []
-        return [[setting for setting in found if setting and setting.user_id == user.id] for user in wanted]
+        return [[setting for setting in found if setting and setting.user_id == user.id] for user in users]
 
     async def put_setting(self, id: UserId, name: str, value: object) -> Setting:
         checked_line(name, "name", SETTING_NAME_LENGTH)
@@ -182,30 +186,30 @@ class UserRepository:
 
     async def _put_setting(self, id: UserId, name: str, text: str) -> Setting:
         user, before = await self.get(id), await self.table.find(setting_by_name, user_id=id, name=name)
-        if name not in user.setting_names and len(user.setting_names) >= SETTINGS:
-            raise BadInput(f"a user has at most {SETTINGS} settings", field="name")
+        if name not in user.setting_names and len(user.setting_names) >= MAX_SETTINGS:
+            raise BadInput(f"a user has at most {MAX_SETTINGS} settings", field="name")
         now = self.now()
         if before is None:
             after = Setting(user_id=id, name=name, text=text, created_at=now, updated_at=now)
-            written = put(settings, after, when=absent())
+            write = put(settings, after, when=absent())
         else:
             after = replace(before, text=text, updated_at=now, version=before.version + 1)
-            written = update_model(settings, before, after)
-        room = absent("deletedAt") if before else absent("deletedAt") & size_below(SETTINGS, "settingNames")
-        named = UpdateExpression(adds={("settingNames",): frozenset({name})})
+            write = update_model(settings, before, after)
+        condition = absent("deletedAt") if before else absent("deletedAt") & size_below(MAX_SETTINGS, "settingNames")
+        add_name = UpdateExpression(adds={("settingNames",): frozenset({name})})
         note = ActivityNote("setting.put", id, {"after": {"name": name}})
-        await self.table.write(written, update_attributes(users, {"id": id}, named, when=room), note=note)
+        await self.table.write(write, update_attributes(users, {"id": id}, add_name, when=condition), note=note)
         return after
 
 
 def _json_text(value: object) -> str:
     try:
         text = orjson.dumps(value)
-        kept = orjson.loads(text) == value
+        lossless = orjson.loads(text) == value
     except (TypeError, orjson.JSONDecodeError, RecursionError):
-        text, kept = b"", False
-    if not kept:
-        raise BadInput("value must be JSON with numbers of at most 64 bits and no great depth", field="value")
+        text, lossless = b"", False
+    if not lossless:
+        raise BadInput("value must be JSON, with numbers of at most 64 bits and without deep nesting", field="value")
     if len(text) > SETTING_BYTES:
         raise BadInput(f"value must be at most {SETTING_BYTES} bytes of JSON", field="value")
     return text.decode()

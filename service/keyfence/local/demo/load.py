@@ -20,7 +20,7 @@ from keyfence.domains.products.bulk import ProductRecord
 from keyfence.domains.products.model import claim_of
 from keyfence.domains.sales.sales import MonthlySales, ProductMonth, monthly_sales, sales_deltas
 from keyfence.domains.stores.access_patterns import stores
-from keyfence.domains.users.access_patterns import email_claims, user_tallies, users
+from keyfence.domains.users.access_patterns import email_claims, user_counts, users
 from keyfence.domains.users.model import EmailClaim, User, UserCount, UserId
 from keyfence.local.demo.shop import ShopData
 from keyfence.local.demo.tenants import TENANTS, DemoTenant
@@ -107,7 +107,7 @@ async def _write_users(table: Table, demo: DemoTenant) -> None:
     await table.write(
         *(put(users, user) for user in members),
         *(put(email_claims, _claim(user)) for user in members),
-        put(user_tallies, _user_count(members)),
+        put(user_counts, _user_count(members)),
         *(put(groups, _group(demo, name, edges)) for name in demo.groups),
         *(put(memberships, edge) for edge in edges),
     )

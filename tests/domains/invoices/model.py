@@ -1,0 +1,41 @@
+"""`Invoice`, and checks of its fields."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import NewType
+
+from keyfence.errors import BadInput
+from keyfence.store.ids import checked_id
+from keyfence.validation import checked_line
+
+InvoiceId = NewType("InvoiceId", str)
+NUMBER_LENGTH = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invoice:
+    """An amount that a debtor owes. `version` is the optimistic lock."""
+
+    id: InvoiceId
+    number: str
+    debtor: str
+    amount_due: Decimal
+    created_at: datetime
+    updated_at: datetime
+    paid_at: datetime | None = None
+    version: int = 1
+
+
+def invoice_id(text: str, field: str = "id") -> InvoiceId:
+    return InvoiceId(checked_id("inv", text, field))
+
+
+def checked_number(number: str) -> str:
+    return checked_line(number, "number", NUMBER_LENGTH)
+
+
+def checked_amount(amount: Decimal) -> Decimal:
+    if not 0 < amount < 10**9 or amount != amount.quantize(Decimal("0.01")):
+        raise BadInput("amountDue must be more than 0, with at most two decimal places", field="amountDue")
+    return amount
