@@ -88,7 +88,7 @@ def test_H16_a_list_of_attributes_does_not_bind_a_read_without_projection() -> N
     assert opens(bad, get(A1))
     assert not opens(good, get(A1))
     assert opens(good, get(A1, ProjectionExpression="nickname"))
-    assert "projection-not-demanded" in names(bad) - names(good)
+    assert "projection-not-required" in names(bad) - names(good)
 
 
 def test_H17_a_list_of_attributes_does_not_keep_a_put_from_dropping_the_others() -> None:

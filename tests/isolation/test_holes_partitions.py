@@ -72,7 +72,7 @@ def test_H5_a_policy_that_is_written_around_an_id_opens_neighbours_and_a_tag_doe
     bad = fenced(json.loads(f'["TENANT#{hostile}#*"]'))
     assert opens(bad, get(A10))
     assert ours_open(get(A10), tenant=hostile) == []
-    assert "unclean-tenant" in names(bad)
+    assert "invalid-tenant-id" in names(bad)
 
 
 def test_H9_an_empty_tag_opens_everything_without_the_closing_sign_and_nobody_with_it() -> None:

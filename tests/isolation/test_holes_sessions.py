@@ -56,7 +56,7 @@ def test_H8_a_careless_trust_gives_sessions_without_a_tag_and_ours_does_not(role
         session(role, tags={}, account=_unhindered(OURS))
     with pytest.raises(QueryError, match="AccessDenied"):
         session(role, tags={}, account=OURS)
-    assert "tag-not-demanded" in names(careless(role).role(role).trust)
+    assert "tag-not-required" in names(careless(role).role(role).trust)
 
 
 @each_role
@@ -164,7 +164,7 @@ def test_H27_a_revocation_ends_the_sessions_of_before_and_lets_new_ones_begin(ro
     turned = {"DateGreaterThan": {"aws:TokenIssueTime": "2026-11-05T12:00:01Z"}}
     bad = parse_policy({"Version": "2012-10-17", "Statement": [_deny(turned)]})
     assert reaches(replace(of_a1, role=of_a1.role.with_policy(bad)), get(A1))
-    assert "revocation-turned-around" in names(bad)
+    assert "reversed-revocation" in names(bad)
 
 
 def test_no_session_lives_longer_than_an_hour() -> None:

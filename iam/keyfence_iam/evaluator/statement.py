@@ -119,7 +119,7 @@ def compile_policy(
         CompiledStatement(
             StatementId(kind, position, index, statement.sid),
             statement,
-            _action(statement),
+            action_matcher(statement),
             _everywhere if anywhere else _resource(statement, variables=variables),
             tuple(compile_condition(condition, replace_variables=variables) for condition in statement.conditions),
             variables,
@@ -132,7 +132,8 @@ def _everywhere(_: str, __: ConditionValues) -> bool:
     return True
 
 
-def _action(statement: Statement) -> Matcher:
+def action_matcher(statement: Statement) -> Matcher:
+    """Return what tells whether a statement names an action, which must be in lower case."""
     if statement.actions:
         return _one_of(statement.actions)
     if statement.not_actions:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from keyfence_iam.lint.condition_keys import ATTRIBUTES, LEADING
-from keyfence_iam.lint.conditions import OTHER_VARIABLE, TENANT_KEY
-from keyfence_iam.lint.statement import VARIABLE, Finding, LintedStatement, LintRule
+from keyfence_iam.lint.leading_keys import OTHER_VARIABLE
+from keyfence_iam.lint.statement import Finding, LintedStatement, LintRule
 from keyfence_iam.policy.actions import (
     ITEM_ACTIONS,
     KEYED_ITEM_ACTIONS,
@@ -16,162 +16,157 @@ from keyfence_iam.policy.actions import (
     TABLE_COPY_ACTIONS,
     VECTOR_SEARCH,
 )
+from keyfence_iam.policy.pattern import find_variables
 
 WILDCARD = LintRule(
-    "H1", "wildcard-action", "List the actions by name: a wildcard also grants what AWS adds next year."
+    "H1", "wildcard-action", "List the actions by name: a wildcard also grants the actions that AWS adds later."
 )
-NOT_ACTION = LintRule("H1", "not-action-in-allow", "List what is allowed with Action.")
-SCAN_GRANTED = LintRule("H1", "scan-granted", "Take Scan out: it returns every tenant's items.")
-PARTIQL_OPEN = LintRule("H1", "partiql-granted", "Take PartiQL out, or demand leading keys with a Null guard.")
+NOT_ACTION = LintRule("H1", "not-action-in-allow", "List the allowed actions with Action.")
+SCAN_GRANTED = LintRule("H1", "scan-granted", "Remove Scan: it returns the items of every tenant.")
+PARTIQL_OPEN = LintRule("H1", "partiql-granted", "Remove PartiQL, or require leading keys with a Null guard.")
 NO_LEADING_KEYS = LintRule(
     "H14", "unfenced-data-call", "Grant it only with ForAllValues and Null conditions on dynamodb:LeadingKeys."
 )
-TABLE_WIDE = LintRule("H19", "table-wide-call", "Keep it for a system role of its own.")
+TABLE_WIDE = LintRule("H19", "table-wide-call", "Grant it only to a system role of its own.")
 TABLE_ADMINISTRATION = LintRule(
-    "H19", "table-administration", "Keep it for a role that reads and writes no item; grant DeleteTable never."
+    "H19", "table-administration", "Grant it only to a role that reads and writes no items, and never DeleteTable."
 )
-DAX = LintRule("H31", "dax-granted", "Go without DAX: it asks DynamoDB as itself, and no caller is fenced.")
+DAX = LintRule("H31", "dax-granted", "Do not use DAX: it calls DynamoDB with its own role, and fences no caller.")
 VECTORS = LintRule("H32", "vector-search-granted", "Never grant it: it has no condition key that could fence it.")
 
-DELETE_TABLE = "dynamodb:DeleteTable"
-_OTHER_COPIES = ("dynamodb:PutResourcePolicy", "dynamodb:CreateGlobalTable", "dynamodb:CreateTableReplica")
-
-
-def check_actions(subject: LintedStatement) -> Iterator[Finding]:
-    if subject.allows:
-        yield from _wildcards(subject)
-        yield from _items(subject)
-        yield from _tables(subject)
-
-
-def _wildcards(subject: LintedStatement) -> Iterator[Finding]:
-    for action in subject.statement.actions:
-        if "*" in action or "?" in action:
-            yield subject.finding(WILDCARD, f"{action} grants more than it names")
-    if subject.statement.not_actions:
-        yield subject.finding(NOT_ACTION, "everything but the listed actions is granted, in every service")
-
-
-def _items(subject: LintedStatement) -> Iterator[Finding]:
-    if subject.granted((SCAN,)) and not subject.accepts(SCAN_GRANTED):
-        yield subject.finding(SCAN_GRANTED, "Scan has no leading keys: no condition on them narrows it")
-    demanded = any(subject.requires_key(key) for key in LEADING)
-    if (found := subject.granted(PARTIQL)) and not demanded:
-        yield subject.finding(
-            PARTIQL_OPEN, f"{_listed(found)}: a statement without a key condition reads the whole table"
-        )
-    if (found := subject.granted((*KEYED_ITEM_ACTIONS, *PARTIQL))) and not _fenced(subject):
-        yield subject.finding(NO_LEADING_KEYS, f"{_listed(found)} on every partition")
-
-
-def _fenced(subject: LintedStatement) -> bool:
-    return any(line.is_leading_keys and not line.is_null_check for line in subject.conditions)
-
-
-def _tables(subject: LintedStatement) -> Iterator[Finding]:
-    yield from _administration(subject)
-    found = subject.granted((*STREAM_READS, *TABLE_COPY_ACTIONS, *_OTHER_COPIES))
-    if found and not subject.accepts(TABLE_WIDE):
-        yield subject.finding(TABLE_WIDE, f"{_listed(found)}: items of all tenants, whatever the conditions on keys")
-    if subject.granted((VECTOR_SEARCH,)):
-        yield subject.finding(VECTORS, "SearchVectors answers with items of all tenants")
-    if any(action.lower().startswith("dax:") for action in subject.statement.actions):
-        yield subject.finding(DAX, "DAX answers from its own cache with its own role")
-
-
-def _administration(subject: LintedStatement) -> Iterator[Finding]:
-    """A statement that demands leading keys grants none of it, whatever it lists: these calls have none."""
-    if any(subject.requires_key(key) for key in LEADING) or subject.accepts(TABLE_ADMINISTRATION):
-        return
-    wanted = TABLE_ADMIN_ACTIONS if subject.granted_in_policy(ITEM_ACTIONS) else (DELETE_TABLE,)
-    if found := subject.granted(wanted):
-        yield subject.finding(TABLE_ADMINISTRATION, f"{_listed(found)}: the table of all tenants, changed or gone")
-
-
-def _listed(actions: tuple[str, ...]) -> str:
-    names = [action.partition(":")[2] for action in actions]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-TABLE_WILDCARD = LintRule("H29", "table-wildcard", "Write table/NAME and table/NAME/index/INDEX, each for itself.")
+TABLE_WILDCARD = LintRule("H29", "table-wildcard", "Write table/NAME and table/NAME/index/INDEX, each on its own.")
 ROLE_WILDCARD = LintRule("H29", "role-wildcard", "List the roles that may be assumed.")
-NOT_RESOURCE = LintRule("H29", "not-resource-in-allow", "List what is allowed with Resource.")
+NOT_RESOURCE = LintRule("H29", "not-resource-in-allow", "List the allowed resources with Resource.")
 
-WITHOUT_RESOURCE = frozenset(
+RETURNED = LintRule(
+    "H15", "return-values-open", "Add StringEqualsIfExists dynamodb:ReturnValues [NONE, UPDATED_OLD, UPDATED_NEW]."
+)
+UNPROJECTED = LintRule("H16", "projection-not-required", "Add StringEquals dynamodb:Select SPECIFIC_ATTRIBUTES.")
+WHOLE_ITEM = LintRule("H17", "whole-item-replaced", "Grant only UpdateItem where attributes are listed.")
+
+_DELETE_TABLE = "dynamodb:DeleteTable"
+_OTHER_COPIES = ("dynamodb:PutResourcePolicy", "dynamodb:CreateGlobalTable", "dynamodb:CreateTableReplica")
+_RETURN_OLD_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")
+_REPLACE_ITEMS = ("dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem")
+_WITHOUT_RESOURCE = frozenset(
     f"dynamodb:{name}".lower()
     for name in (
         "ListStreams", "ListTables", "ListBackups", "ListExports", "ListImports", "ListGlobalTables",
         "DescribeLimits", "DescribeEndpoints", "DescribeReservedCapacity", "DescribeReservedCapacityOfferings",
     )
 )  # fmt: skip
-"""What AWS authorises on `*` alone."""
+"""Actions that AWS authorizes for the resource `*` only."""
 
 
-def check_resources(subject: LintedStatement) -> Iterator[Finding]:
-    if not subject.allows or subject.kind != "identity":
+def check_actions(statement: LintedStatement) -> Iterator[Finding]:
+    if statement.allows:
+        yield from _check_wildcards(statement)
+        yield from _check_item_actions(statement)
+        yield from _check_table_actions(statement)
+
+
+def check_resources(statement: LintedStatement) -> Iterator[Finding]:
+    if not statement.allows or statement.kind != "identity":
         return
-    if subject.statement.not_resources:
-        yield subject.finding(NOT_RESOURCE, "everything but the listed resources is granted")
-    for resource in subject.statement.resources:
-        yield from _variables(subject, resource)
-        if _of(subject, "dynamodb:", WITHOUT_RESOURCE) and _wide_table(resource) and not _accepted(subject):
-            yield subject.finding(
-                TABLE_WILDCARD, f"{resource}: '*' crosses '/' and takes in indexes, streams, other tables"
-            )
-        if _of(subject, "sts:") and _wide_role(resource):
-            yield subject.finding(ROLE_WILDCARD, f"{resource} is more roles than one can name")
+    if statement.statement.not_resources:
+        yield statement.finding(NOT_RESOURCE, "everything except the listed resources is granted")
+    for resource in statement.statement.resources:
+        yield from _check_variables(statement, resource)
+        on_tables = _has_actions_of(statement, "dynamodb:", _WITHOUT_RESOURCE)
+        if on_tables and _matches_other_tables(resource) and not _accepts_table_wildcard(statement):
+            yield statement.finding(TABLE_WILDCARD, f"{resource} matches indexes, streams or other tables too")
+        if _has_actions_of(statement, "sts:") and ("*" in resource or "?" in resource):
+            yield statement.finding(ROLE_WILDCARD, f"{resource} matches more roles than one can name")
 
 
-def _variables(subject: LintedStatement, resource: str) -> Iterator[Finding]:
-    for found in VARIABLE.finditer(resource):
-        if _of(subject, "dynamodb:") and found[1].lower() != TENANT_KEY:
-            yield subject.finding(OTHER_VARIABLE, f"{found[0]} in {resource} is not the tenant")
+def check_attributes(statement: LintedStatement) -> Iterator[Finding]:
+    if not any(one.folded_key == ATTRIBUTES and not one.is_null_check for one in statement.conditions):
+        return
+    whole_items = {"ALL_OLD", "ALL_NEW"}
+    if statement.granted(_RETURN_OLD_ITEMS) and not _excludes(statement, "dynamodb:returnvalues", whole_items):
+        yield statement.finding(RETURNED, "ReturnValues can ask for the whole item")
+    all_attributes = {"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"}
+    if statement.granted((*READS, SCAN)) and not _excludes(statement, "dynamodb:select", all_attributes):
+        yield statement.finding(UNPROJECTED, "a read without a projection returns every attribute")
+    if granted := statement.granted(_REPLACE_ITEMS):
+        yield statement.finding(WHOLE_ITEM, f"{_names(granted)}: attributes that are not listed are lost")
 
 
-def _accepted(subject: LintedStatement) -> bool:
-    """Never for item calls: these are fenced by tables that are named."""
-    return subject.accepts(TABLE_WILDCARD) and not subject.granted(KEYED_ITEM_ACTIONS)
+def _check_wildcards(statement: LintedStatement) -> Iterator[Finding]:
+    for action in statement.statement.actions:
+        if "*" in action or "?" in action:
+            yield statement.finding(WILDCARD, f"{action} grants more than it names")
+    if statement.statement.not_actions:
+        yield statement.finding(NOT_ACTION, "every action of every service is granted, except the listed ones")
 
 
-def _of(subject: LintedStatement, service: str, but: frozenset[str] = frozenset()) -> bool:
-    actions = [action.lower() for action in subject.statement.actions]
-    return any(action == "*" or (action.startswith(service) and action not in but) for action in actions)
+def _check_item_actions(statement: LintedStatement) -> Iterator[Finding]:
+    if statement.granted((SCAN,)) and not statement.accepts(SCAN_GRANTED):
+        yield statement.finding(SCAN_GRANTED, "Scan has no leading keys: no condition on them limits it")
+    if (granted := statement.granted(PARTIQL)) and not _requires_leading_keys(statement):
+        problem = f"{_names(granted)}: a statement without a key condition reads the whole table"
+        yield statement.finding(PARTIQL_OPEN, problem)
+    fenced = any(one.is_leading_keys and not one.is_null_check for one in statement.conditions)
+    if not fenced and (granted := statement.granted((*KEYED_ITEM_ACTIONS, *PARTIQL))):
+        yield statement.finding(NO_LEADING_KEYS, f"{_names(granted)} on every partition")
 
 
-def _wide_table(resource: str) -> bool:
-    """Index and stream names may be open; the table's name and what kind of thing it is may not."""
+def _check_table_actions(statement: LintedStatement) -> Iterator[Finding]:
+    yield from _check_administration(statement)
+    granted = statement.granted((*STREAM_READS, *TABLE_COPY_ACTIONS, *_OTHER_COPIES))
+    if granted and not statement.accepts(TABLE_WIDE):
+        problem = f"{_names(granted)}: reaches the items of all tenants, whatever the conditions on keys"
+        yield statement.finding(TABLE_WIDE, problem)
+    if statement.granted((VECTOR_SEARCH,)):
+        yield statement.finding(VECTORS, "SearchVectors returns items of all tenants")
+    if any(action.lower().startswith("dax:") for action in statement.statement.actions):
+        yield statement.finding(DAX, "DAX answers from its own cache, with its own role")
+
+
+def _check_administration(statement: LintedStatement) -> Iterator[Finding]:
+    """A statement that requires leading keys never grants these actions, since their requests have none."""
+    if _requires_leading_keys(statement) or statement.accepts(TABLE_ADMINISTRATION):
+        return
+    dangerous = TABLE_ADMIN_ACTIONS if statement.granted_in_policy(ITEM_ACTIONS) else (_DELETE_TABLE,)
+    if granted := statement.granted(dangerous):
+        yield statement.finding(TABLE_ADMINISTRATION, f"{_names(granted)}: changes or deletes the table of all tenants")
+
+
+def _requires_leading_keys(statement: LintedStatement) -> bool:
+    return any(statement.requires_key(key) for key in LEADING)
+
+
+def _names(actions: tuple[str, ...]) -> str:
+    names = [action.partition(":")[2] for action in actions]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _check_variables(statement: LintedStatement, resource: str) -> Iterator[Finding]:
+    for variable in find_variables(resource):
+        other = variable["key"].lower() != statement.layout.principal_tag.lower()
+        if other and _has_actions_of(statement, "dynamodb:"):
+            yield statement.finding(OTHER_VARIABLE, f"{variable[0]} in {resource} is not the tenant")
+
+
+def _accepts_table_wildcard(statement: LintedStatement) -> bool:
+    """A Sid can accept a wildcard, but never for item actions: these must name their tables."""
+    return statement.accepts(TABLE_WILDCARD) and not statement.granted(KEYED_ITEM_ACTIONS)
+
+
+def _has_actions_of(statement: LintedStatement, service: str, excluded: frozenset[str] = frozenset()) -> bool:
+    actions = [action.lower() for action in statement.statement.actions]
+    return any(action == "*" or (action.startswith(service) and action not in excluded) for action in actions)
+
+
+def _matches_other_tables(resource: str) -> bool:
+    """Wildcards are fine in names of indexes and streams, but not in the table's name or in `index` and `stream`."""
     tail = resource.split(":", 5)[-1]
     if not resource.startswith("arn:") or tail.partition("/")[0] != "table":
         return "*" in resource
-    return any(wild in part for part in tail.split("/")[1:3] for wild in "*?")
+    return any(wildcard in part for part in tail.split("/")[1:3] for wildcard in "*?")
 
 
-def _wide_role(resource: str) -> bool:
-    return "*" in resource or "?" in resource
-
-
-RETURNED = LintRule(
-    "H15", "return-values-open", "Add StringEqualsIfExists dynamodb:ReturnValues [NONE, UPDATED_OLD, UPDATED_NEW]."
-)
-UNPROJECTED = LintRule("H16", "projection-not-demanded", "Add StringEquals dynamodb:Select SPECIFIC_ATTRIBUTES.")
-WHOLE_ITEM = LintRule("H17", "whole-item-replaced", "Grant UpdateItem alone where attributes are listed.")
-
-_RETURNING = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")
-_REPLACING = ("dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem")
-
-
-def check_attributes(subject: LintedStatement) -> Iterator[Finding]:
-    if not any(line.folded_key == ATTRIBUTES and not line.is_null_check for line in subject.conditions):
-        return
-    if subject.granted(_RETURNING) and not _narrows(subject, "dynamodb:returnvalues", {"ALL_OLD", "ALL_NEW"}):
-        yield subject.finding(RETURNED, "ReturnValues can ask for the whole item")
-    everything = {"ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"}
-    if subject.granted((*READS, SCAN)) and not _narrows(subject, "dynamodb:select", everything):
-        yield subject.finding(UNPROJECTED, "a read without a projection returns every attribute")
-    if found := subject.granted(_REPLACING):
-        yield subject.finding(WHOLE_ITEM, f"{', '.join(found)}: the attributes that are not named are lost")
-
-
-def _narrows(subject: LintedStatement, key: str, wide: set[str]) -> bool:
-    lines = [line for line in subject.conditions if line.folded_key == key and not line.operator.negated]
-    return any(not wide & set(line.values) and "*" not in "".join(line.values) for line in lines)
+def _excludes(statement: LintedStatement, key: str, values: set[str]) -> bool:
+    """Return whether a condition on this key admits none of the values."""
+    conditions = [one for one in statement.conditions if one.folded_key == key and not one.operator.negated]
+    return any(not values & set(one.values) and "*" not in "".join(one.values) for one in conditions)

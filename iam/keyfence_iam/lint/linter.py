@@ -1,110 +1,87 @@
-"""`lint`, `lint_text`; checks of the document as a whole."""
+"""`lint` and `lint_text`: every check of a policy."""
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from keyfence_iam.lint import conditions, grants, principals
-from keyfence_iam.lint.statement import Finding, LintedStatement, LintRule, document_kind
-from keyfence_iam.policy import DocumentKind, InvalidPolicy, Policy, Statement, parse_policy_text
+from keyfence_iam.lint import condition_operators, grants, leading_keys, principals, tags
+from keyfence_iam.lint.statement import Finding, LintedStatement, LintRule
+from keyfence_iam.lint.tenant_layout import TenantLayout
+from keyfence_iam.policy import DocumentKind, InvalidPolicy, Policy, Statement, document_kind, parse_policy_text
 
+INVALID = LintRule("invalid", "not-a-policy", "Correct the document: IAM rejects it, or reads it differently.")
+EMPTY_LIST = LintRule("invalid", "empty-list", "Fill the list or remove the element: an empty list matches nothing.")
 OLD_VERSION = LintRule("H24", "version-without-variables", 'Write "Version": "2012-10-17".')
-NON_ASCII = LintRule("H30", "strange-character", "Keep to ASCII: tenant ids, tags and names are made of it.")
+NON_ASCII = LintRule("H30", "non-ascii-character", "Use ASCII only, as tenant ids, tags and names do.")
 
-
-EMPTY_LIST = LintRule("invalid", "empty-list", "Write what is meant, or take it out: an empty list matches nothing.")
-
-
-def check(policy: Policy) -> Iterator[Finding]:
-    if policy.version != "2012-10-17":
-        problem = f"version {policy.version}: variables such as ${{aws:PrincipalTag/tenant}} are plain text in it"
-        yield _finding(OLD_VERSION, "Version", problem)
-    for number, statement in enumerate(policy.statements):
-        strange = sorted({one for one in json.dumps(statement.as_json(), ensure_ascii=False) if _strange(one)})
-        if strange:
-            problem = f"{', '.join(f'U+{ord(one):04X}' for one in strange)}: not every part of IAM takes or compares it"
-            yield _finding(NON_ASCII, f"Statement[{number}]", problem)
-        for name in _empty(statement):
-            yield _finding(
-                EMPTY_LIST,
-                f"Statement[{number}]",
-                f"{name} lists nothing: the statement does not do what it looks like",
-            )
-
-
-def _empty(statement: Statement) -> list[str]:
-    written = statement.as_json()
-    elements = [name for name in ("Action", "Resource") if written.get(name) == []]
-    return elements + [f"{one.operator} {one.key}" for one in statement.conditions if not one.values]
-
-
-def _strange(character: str) -> bool:
-    return not (character.isascii() and (character.isprintable() or character in "\t\n\r"))
-
-
-def _finding(rule: LintRule, place: str, problem: str) -> Finding:
-    return Finding(code=rule.code, name=rule.name, location=place, problem=problem, fix=rule.fix)
-
-
-CHECKS: tuple[Callable[[LintedStatement], Iterator[Finding]], ...] = (
-    conditions.check_conditions,
-    conditions.check_tags,
-    conditions.check_leading_keys,
+_CHECKS: tuple[Callable[[LintedStatement], Iterator[Finding]], ...] = (
+    condition_operators.check,
+    tags.check,
+    leading_keys.check,
     grants.check_actions,
     grants.check_resources,
     grants.check_attributes,
     principals.check,
 )
+_OUTSIDE_LATIN_1 = re.compile(r"[^\t\n\r\x20-\xff]")
+_KEYFENCE = TenantLayout()
 
 
-def lint(policy: Policy, kind: DocumentKind | None = None) -> list[Finding]:
-    """Every hole of this policy, statement by statement; its kind is told by its text unless it is given."""
-    found = list(check(policy))
+def lint(policy: Policy, kind: DocumentKind | None = None, *, layout: TenantLayout = _KEYFENCE) -> list[Finding]:
+    """Return the weaknesses of a policy, statement by statement. Its kind is derived from its text unless given."""
+    derived = kind or document_kind(policy.as_json())
+    found = list(_check_document(policy, layout))
     for number in range(len(policy.statements)):
-        subject = LintedStatement(policy, number, kind or document_kind(policy.statements))
-        found += [finding for check in CHECKS for finding in check(subject)]
+        statement = LintedStatement(policy, number, derived, layout)
+        found += [finding for check in _CHECKS for finding in check(statement)]
     return found
 
 
-UNREADABLE = LintRule(
-    "invalid", "not-a-policy", "Write what IAM accepts: it would refuse this document, or read it otherwise."
-)
-
-_INEXPRESSIBLE = re.compile(r"[^\t\n\r\x20-\xff]")
-
-
-def lint_text(document: str, kind: DocumentKind | None = None) -> list[Finding]:
-    """Every hole of the policy that this text is; its kind is told by the text unless it is given."""
+def lint_text(document: str, kind: DocumentKind | None = None, *, layout: TenantLayout = _KEYFENCE) -> list[Finding]:
+    """Return the weaknesses of a policy in JSON. A text that is not a policy is a finding, not an error."""
+    loaded = _load(document)
+    derived = kind or document_kind(loaded)
     try:
-        policy = parse_policy_text(document, path="policy", kind=kind or _kind(document))
+        policy = parse_policy_text(document, path="policy", kind=derived)
     except InvalidPolicy as error:
-        place, _, problem = str(error).partition(": ")
-        rule = NON_ASCII if _strange_character(document) else UNREADABLE
-        return [Finding(code=rule.code, name=rule.name, location=place, problem=problem, fix=rule.fix)]
-    return lint(policy, kind)
+        path, _, problem = str(error).partition(": ")
+        rule = NON_ASCII if _has_character_outside_latin_1(loaded) else INVALID
+        return [Finding.of(rule, layout, path, problem)]
+    return lint(policy, derived, layout=layout)
 
 
-def _kind(document: str) -> DocumentKind:
-    statements = _statements(document)
-    if not any("Principal" in one or "NotPrincipal" in one for one in statements):
-        return "identity"
-    return "resource" if any("Resource" in one or "NotResource" in one for one in statements) else "trust"
+def _check_document(policy: Policy, layout: TenantLayout) -> Iterator[Finding]:
+    if policy.version != "2012-10-17":
+        problem = layout.describe(f"in version {policy.version} variables such as <variable> are plain text")
+        yield Finding.of(OLD_VERSION, layout, "Version", problem)
+    for number, statement in enumerate(policy.statements):
+        location = f"Statement[{number}]"
+        characters = sorted({one for one in json.dumps(statement.as_json(), ensure_ascii=False) if _is_unusual(one)})
+        if characters:
+            codes = ", ".join(f"U+{ord(one):04X}" for one in characters)
+            yield Finding.of(NON_ASCII, layout, location, f"not every part of IAM accepts or compares {codes}")
+        for element in _empty_elements(statement):
+            yield Finding.of(EMPTY_LIST, layout, location, f"{element} is an empty list, which matches nothing")
 
 
-def _statements(document: str) -> list[Mapping[str, Any]]:
-    """As far as they can be told; what is wrong with the rest is for the parser to say."""
-    loaded = _loaded(document)
-    found = loaded.get("Statement") if isinstance(loaded, Mapping) else None
-    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, Mapping)]
+def _empty_elements(statement: Statement) -> list[str]:
+    rendered = statement.as_json()
+    elements = [name for name in ("Action", "Resource") if rendered.get(name) == []]
+    return elements + [f"{one.operator} {one.key}" for one in statement.conditions if not one.values]
 
 
-def _strange_character(document: str) -> bool:
-    """Also when the character is written as an escape."""
-    return bool(_INEXPRESSIBLE.search(json.dumps(_loaded(document), ensure_ascii=False)))
+def _is_unusual(character: str) -> bool:
+    return not (character.isascii() and (character.isprintable() or character in "\t\n\r"))
 
 
-def _loaded(document: str) -> Any:
+def _has_character_outside_latin_1(loaded: Any) -> bool:
+    """Rendering the loaded value shows characters that the text has as escapes."""
+    return bool(_OUTSIDE_LATIN_1.search(json.dumps(loaded, ensure_ascii=False)))
+
+
+def _load(document: str) -> Any:
+    """Return the JSON value, or None. The parser says later what is wrong with it."""
     try:
         return json.loads(document)
     except (ValueError, RecursionError):

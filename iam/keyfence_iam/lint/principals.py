@@ -1,92 +1,92 @@
-"""Holes of trust and resource policies: who is let in, and with which tag."""
+"""Checks of trust and resource policies: who gets access, and with which session tag."""
 
 from collections.abc import Iterator
 
 from keyfence_iam.lint.condition_keys import TAG_KEYS, TRANSITIVE
 from keyfence_iam.lint.statement import Finding, LintedCondition, LintedStatement, LintRule
 from keyfence_iam.policy.actions import ASSUME_ROLE, TAG_SESSION
-from keyfence_iam.tenant import SESSION_TAG
-
-TAG = f"aws:RequestTag/{SESSION_TAG}"
 
 TAG_NOT_REQUIRED = LintRule(
-    "H8", "tag-not-demanded", f'Add "StringLike": {{"{TAG}": "?*"}}, or refuse tags: "Null": {{"aws:TagKeys": "true"}}.'
+    "H8",
+    "tag-not-required",
+    'Add "StringLike": {"<request tag>": "?*"}, or forbid tags: "Null": {"aws:TagKeys": "true"}.',
 )
 UNTAGGABLE = LintRule(
-    "H8", "tag-session-missing", "Allow sts:TagSession beside sts:AssumeRole, under the same conditions."
+    "H8", "tag-session-missing", "Allow sts:TagSession together with sts:AssumeRole, under the same conditions."
 )
-OTHER_TAGS = LintRule(
-    "H8", "other-tags-accepted", f'Add "ForAllValues:StringEquals": {{"aws:TagKeys": "{SESSION_TAG}"}}.'
-)
-EMPTY_ACCEPTED = LintRule("H9", "empty-tag-accepted", f'Write "StringLike": {{"{TAG}": "?*"}}.')
+OTHER_TAGS = LintRule("H8", "other-tags-accepted", 'Add "ForAllValues:StringEquals": {"aws:TagKeys": "<tag>"}.')
+EMPTY_ACCEPTED = LintRule("H9", "empty-tag-accepted", 'Write "StringLike": {"<request tag>": "?*"}.')
 INHERITED = LintRule("H10", "transitive-tags", 'Add "Null": {"sts:TransitiveTagKeys": "true"}.')
-ANY_PRINCIPAL = LintRule("H22", "everyone-trusted", "Name the roles that are let in.")
-NOT_PRINCIPAL = LintRule("H22", "not-principal-in-allow", "Name those who are let in with Principal.")
+ANY_PRINCIPAL = LintRule("H22", "any-principal-trusted", "Name the roles that get access.")
+NOT_PRINCIPAL = LintRule("H22", "not-principal-in-allow", "Name with Principal who gets access.")
 SESSION_NAMED = LintRule(
-    "H22", "session-named", "Name the role: what is granted to a session escapes its session policy."
+    "H22", "session-named", "Name the role: a grant to a session is not limited by its session policy."
 )
 CONDITIONAL = LintRule(
-    "H23", "conditional-allow", "Use a Deny: an Allow here does not narrow what identity policies allow."
+    "H23", "conditional-allow", "Use a Deny: an Allow in a resource policy does not limit what identity policies allow."
 )
 
 
-def check(subject: LintedStatement) -> Iterator[Finding]:
-    if subject.allows:
-        yield from _people(subject)
-        yield from _tags(subject)
-        yield from _values(subject)
+def check(statement: LintedStatement) -> Iterator[Finding]:
+    if statement.allows:
+        yield from _check_principals(statement)
+        yield from _check_tags(statement)
+        yield from _check_tag_value(statement)
 
 
-def _people(subject: LintedStatement) -> Iterator[Finding]:
-    names = [name for listed in (subject.statement.principals or {}).values() for name in listed]
-    if "*" in names and not any(
-        line.folded_key.startswith(("aws:principal", "aws:source")) for line in subject.conditions
-    ):
-        yield subject.finding(ANY_PRINCIPAL, "Principal * is everybody, in every account")
-    if subject.statement.not_principals:
-        yield subject.finding(NOT_PRINCIPAL, "everybody but the listed ones is let in")
+def _check_principals(statement: LintedStatement) -> Iterator[Finding]:
+    names = [name for listed in (statement.statement.principals or {}).values() for name in listed]
+    limited = any(one.folded_key.startswith(("aws:principal", "aws:source")) for one in statement.conditions)
+    if "*" in names and not limited:
+        yield statement.finding(ANY_PRINCIPAL, "Principal * is everybody, in every account")
+    if statement.statement.not_principals:
+        yield statement.finding(NOT_PRINCIPAL, "everybody except the listed principals gets access")
     for name in names:
         if ":assumed-role/" in name or ":federated-user/" in name:
-            yield subject.finding(
-                SESSION_NAMED, f"{name} is one session: neither boundary nor session policy limits it"
-            )
-    if subject.kind == "resource" and subject.conditions:
-        yield subject.finding(CONDITIONAL, "an Allow with conditions restricts nobody who is allowed elsewhere")
+            problem = f"{name} is one session: neither its boundary nor its session policy limits this grant"
+            yield statement.finding(SESSION_NAMED, problem)
+    if statement.kind == "resource" and statement.conditions:
+        yield statement.finding(CONDITIONAL, "an Allow with conditions limits nobody whom an identity policy allows")
 
 
-def _tags(subject: LintedStatement) -> Iterator[Finding]:
-    if not subject.granted((ASSUME_ROLE, TAG_SESSION)) or subject.forbids_key(TAG_KEYS):
+def _check_tags(statement: LintedStatement) -> Iterator[Finding]:
+    if not statement.granted((ASSUME_ROLE, TAG_SESSION)) or statement.forbids_key(TAG_KEYS):
         return
-    callers = subject.kind == "trust" and any(kind != "Service" for kind in subject.statement.principals or {})
-    tagging = bool(subject.granted((TAG_SESSION,)))
-    demanded = subject.requires_key(TAG)
-    if (callers or tagging) and not demanded:
-        yield subject.finding(TAG_NOT_REQUIRED, f"the session may come without the tag {SESSION_TAG}")
-    if demanded and not subject.granted_in_policy((TAG_SESSION,)):
-        yield subject.finding(UNTAGGABLE, "a tag is demanded, and no statement lets one be passed")
+    tag = statement.layout.session_tag
+    callers = statement.kind == "trust" and any(kind != "Service" for kind in statement.statement.principals or {})
+    tagging = bool(statement.granted((TAG_SESSION,)))
+    required = statement.requires_key(statement.layout.request_tag)
+    if (callers or tagging) and not required:
+        yield statement.finding(TAG_NOT_REQUIRED, f"a session without the tag {tag} is possible")
+    if required and not statement.granted_in_policy((TAG_SESSION,)):
+        yield statement.finding(UNTAGGABLE, "a tag is required, but no statement allows to pass one")
     if tagging:
-        yield from _further_tags(subject)
+        yield from _check_other_tags(statement)
 
 
-def _further_tags(subject: LintedStatement) -> Iterator[Finding]:
-    if not any(_takes_the_tenant_alone(line) for line in subject.conditions):
-        yield subject.finding(OTHER_TAGS, f"tags besides {SESSION_TAG} are accepted too")
-    if not subject.forbids_key(TRANSITIVE):
-        yield subject.finding(INHERITED, "the tag can be made to follow into every role that is assumed next")
+def _check_other_tags(statement: LintedStatement) -> Iterator[Finding]:
+    tag = statement.layout.session_tag
+    if not any(_accepts_only(condition, tag) for condition in statement.conditions):
+        yield statement.finding(OTHER_TAGS, f"tags other than {tag} are accepted too")
+    if not statement.forbids_key(TRANSITIVE):
+        yield statement.finding(INHERITED, "the caller can pass the tag on to every role that is assumed next")
 
 
-def _takes_the_tenant_alone(line: LintedCondition) -> bool:
-    exactly = line.operator.type in {"string", "string_like"} and not line.operator.negated
-    every = line.folded_key == TAG_KEYS and line.operator.quantifier == "ForAllValues"
-    return every and exactly and set(line.values) <= {SESSION_TAG}
+def _accepts_only(condition: LintedCondition, tag: str) -> bool:
+    operator = condition.operator
+    exact = operator.type in {"string", "string_like"} and not operator.negated
+    every = condition.folded_key == TAG_KEYS and operator.quantifier == "ForAllValues"
+    return every and exact and set(condition.values) <= {tag}
 
 
-def _values(subject: LintedStatement) -> Iterator[Finding]:
-    lines = [line for line in subject.conditions if line.folded_key == TAG.lower() and not line.forbids_key(TAG)]
-    if lines and all(_takes_empty(line) for line in lines):
-        yield subject.finding(EMPTY_ACCEPTED, f"a tag {SESSION_TAG} without a value is accepted")
+def _check_tag_value(statement: LintedStatement) -> Iterator[Finding]:
+    key = statement.layout.request_tag
+    conditions = [one for one in statement.conditions if one.folded_key == key.lower() and not one.forbids_key(key)]
+    if conditions and all(_accepts_empty(one) for one in conditions):
+        yield statement.finding(EMPTY_ACCEPTED, f"a tag {statement.layout.session_tag} without a value is accepted")
 
 
-def _takes_empty(line: LintedCondition) -> bool:
-    loose = line.is_null_check or line.operator.negated or line.operator.if_exists
-    return loose or any(not value.strip("*") for value in line.values)
+def _accepts_empty(condition: LintedCondition) -> bool:
+    operator = condition.operator
+    loose = condition.is_null_check or operator.negated or operator.if_exists
+    return loose or any(not value.strip("*") for value in condition.values)

@@ -1,18 +1,20 @@
-"""One statement as checks see it; `Finding`, `LintRule`, `TenantLayout`."""
+"""One statement as the checks see it; rules and findings."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
 
+from keyfence_iam.evaluator.statement import action_matcher
 from keyfence_iam.lint.condition_keys import LEADING
+from keyfence_iam.lint.tenant_layout import TenantLayout
 from keyfence_iam.policy import Condition, DocumentKind, InvalidPolicy, Policy, Statement
 from keyfence_iam.policy.operators import ConditionOperator, parse_operator
+from keyfence_iam.policy.pattern import find_variables
 
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """A hole by its number and name, and how it is closed."""
+    """A weakness by its code and name, and how to remove it. `fix` may have placeholders of TenantLayout.describe."""
 
     code: str
     name: str
@@ -21,7 +23,7 @@ class LintRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A hole in a policy: where, what is wrong there, and the fix."""
+    """A weakness of a policy: where it is, what is wrong, and the fix."""
 
     code: str
     name: str
@@ -29,17 +31,17 @@ class Finding:
     problem: str
     fix: str
 
+    @classmethod
+    def of(cls, rule: LintRule, layout: TenantLayout, location: str, problem: str) -> "Finding":
+        return cls(code=rule.code, name=rule.name, location=location, problem=problem, fix=layout.describe(rule.fix))
+
     def as_json(self) -> dict[str, str]:
         return asdict(self)
 
 
-VARIABLE = re.compile(r"\$\{([^}*?$][^},]*)(, '[^']*')?\}")
-"""Policy variables; the escapes of `*`, `?` and `$` are none."""
-
-
 @dataclass(frozen=True, slots=True)
 class LintedCondition:
-    """A condition and what its operator means."""
+    """A condition with its parsed operator."""
 
     operator: ConditionOperator
     operator_name: str
@@ -55,7 +57,7 @@ class LintedCondition:
 
     @property
     def folded_key(self) -> str:
-        """The key as it is compared: IAM does not tell capitals in keys."""
+        """The key in lower case: IAM ignores the case of condition keys."""
         return self.key.lower()
 
     @property
@@ -68,32 +70,33 @@ class LintedCondition:
 
     @property
     def variables(self) -> list[re.Match[str]]:
-        return [found for value in self.values for found in VARIABLE.finditer(value)]
+        return [variable for value in self.values for variable in find_variables(value)]
 
     def requires_key(self, key: str) -> bool:
-        """Whether a request without this key does not pass."""
+        """Return whether a request without this key fails the condition."""
         if self.folded_key != key.lower():
             return False
         if self.is_null_check:
-            return self._says("false")
+            return self._has_only("false")
         operator = self.operator
         return operator.quantifier != "ForAllValues" and not operator.if_exists and not operator.negated
 
     def forbids_key(self, key: str) -> bool:
-        """Whether a request that has this key does not pass."""
-        return self.is_null_check and self.folded_key == key.lower() and self._says("true")
+        """Return whether a request with this key fails the condition."""
+        return self.folded_key == key.lower() and self.is_null_check and self._has_only("true")
 
-    def _says(self, truth: str) -> bool:
-        return [value.lower() for value in self.values] == [truth]
+    def _has_only(self, value: str) -> bool:
+        return [one.lower() for one in self.values] == [value]
 
 
 @dataclass(frozen=True, slots=True)
 class LintedStatement:
-    """One statement of a policy that is attached to a role (identity), says who may become it, or guards a table."""
+    """One statement of a policy, with the kind of the policy and the layout of the tenants."""
 
     policy: Policy
     number: int
     kind: DocumentKind
+    layout: TenantLayout
 
     @property
     def statement(self) -> Statement:
@@ -114,48 +117,37 @@ class LintedStatement:
 
     @property
     def other_services(self) -> frozenset[str]:
-        """Services whose condition keys are not ours to know, and whose actions stand in this statement."""
-        named = {action.lower().partition(":")[0] for action in self.statement.actions}
-        return frozenset(named - {"dynamodb", "sts", "dax"})
+        """The services of the statement's actions whose condition keys the linter does not know."""
+        services = {action.lower().partition(":")[0] for action in self.statement.actions}
+        return frozenset(services - {"dynamodb", "sts", "dax"})
 
     def granted(self, actions: Iterable[str]) -> tuple[str, ...]:
-        """Those of the actions that this statement allows where its conditions hold."""
-        return tuple(action for action in actions if self.allows and _names(self.statement, action))
+        """Return those of the actions that this statement allows, if its conditions hold."""
+        if not self.allows:
+            return ()
+        matches = action_matcher(self.statement)
+        return tuple(action for action in actions if matches(action.lower()))
 
     def granted_in_policy(self, actions: Iterable[str]) -> bool:
-        """Whether any statement of the policy allows one of them."""
-        wanted = tuple(actions)
-        others = (LintedStatement(self.policy, number, self.kind) for number in range(len(self.policy.statements)))
-        return any(other.granted(wanted) for other in others)
+        """Return whether any statement of the policy allows one of the actions."""
+        searched = tuple(actions)
+        return any(
+            LintedStatement(self.policy, number, self.kind, self.layout).granted(searched)
+            for number in range(len(self.policy.statements))
+        )
 
     def requires_key(self, key: str) -> bool:
-        return any(line.requires_key(key) for line in self.conditions)
+        return any(condition.requires_key(key) for condition in self.conditions)
 
     def forbids_key(self, key: str) -> bool:
-        return any(line.forbids_key(key) for line in self.conditions)
+        return any(condition.forbids_key(key) for condition in self.conditions)
 
     def finding(self, rule: LintRule, problem: str) -> Finding:
-        return Finding(code=rule.code, name=rule.name, location=self.location, problem=problem, fix=rule.fix)
+        return Finding.of(rule, self.layout, self.location, problem)
 
     def accepts(self, rule: LintRule) -> bool:
-        """A Sid such as AcceptH1... exempts its statement, in the policy itself, where every reader sees it."""
+        """Return whether the Sid exempts the statement from a rule: a Sid with `AcceptH1` exempts it from H1.
+
+        The exemption is part of the policy, where every reader sees it.
+        """
         return rule.code in re.findall(r"Accept(H\d+)", self.statement.sid or "")
-
-
-def document_kind(statements: Iterable[Statement]) -> DocumentKind:
-    """What kind of policy this is, told by its principals and actions."""
-    listed = tuple(statements)
-    if not any(one.principals or one.not_principals for one in listed):
-        return "identity"
-    actions = [action for one in listed for action in (*one.actions, *one.not_actions)]
-    return "trust" if all(action.lower().startswith("sts:") for action in actions) else "resource"
-
-
-def _names(statement: Statement, action: str) -> bool:
-    if statement.not_actions:
-        return not _any_matches(statement.not_actions, action)
-    return _any_matches(statement.actions, action)
-
-
-def _any_matches(patterns: Iterable[str], action: str) -> bool:
-    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)

@@ -1,8 +1,8 @@
-"""Policy documents: values, the JSON they render to, and the strict reading of JSON into values."""
+"""IAM policy documents: values, their JSON, and a strict parser."""
 
 from keyfence_iam.policy.document import Condition, Effect, Policy, Statement, Version
 from keyfence_iam.policy.json_reader import InvalidPolicy
-from keyfence_iam.policy.parser import DocumentKind, parse_policy, parse_policy_text
+from keyfence_iam.policy.parser import DocumentKind, document_kind, parse_policy, parse_policy_text
 
 __all__ = [
     "Condition",
@@ -12,6 +12,7 @@ __all__ = [
     "Policy",
     "Statement",
     "Version",
+    "document_kind",
     "parse_policy",
     "parse_policy_text",
 ]

@@ -1,4 +1,4 @@
-"""The actions that policies speak of, in the groups that they are granted or refused in."""
+"""IAM actions of DynamoDB and STS, in the groups in which policies allow or deny them."""
 
 READS = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
 WRITES = (
@@ -24,13 +24,13 @@ TABLE_COPY_ACTIONS = (
     "dynamodb:UpdateKinesisStreamingDestination",
     "dynamodb:StartBulkPutItems",
 )
-"""Calls that carry items in or out by the table, not by the partition."""
+"""Actions that copy items of the whole table, in or out."""
 
 KEYED_ITEM_ACTIONS = (*READS, *WRITES)
-"""Item calls that DynamoDB tells IAM the partition keys of."""
+"""Item actions for which DynamoDB sends the partition keys to IAM, as dynamodb:LeadingKeys."""
 
 ITEM_ACTIONS = (*KEYED_ITEM_ACTIONS, SCAN, *PARTIQL, VECTOR_SEARCH)
-"""Every call that reads or writes items of a table."""
+"""All actions that read or write items of a table."""
 
 TABLE_SETUP_ACTIONS = (
     "dynamodb:CreateTable",
@@ -41,7 +41,7 @@ TABLE_SETUP_ACTIONS = (
     "dynamodb:DescribeContinuousBackups",
     "dynamodb:UpdateContinuousBackups",
 )
-"""Calls that make a table what its definition says."""
+"""Actions that create a table and bring it to its definition."""
 
 TABLE_ADMIN_ACTIONS = (
     "dynamodb:CreateTable",
@@ -56,7 +56,7 @@ TABLE_ADMIN_ACTIONS = (
     "dynamodb:DeleteResourcePolicy",
     "dynamodb:DisableKinesisStreamingDestination",
 )
-"""Calls that change or end the table itself, or what is kept of it."""
+"""Actions that change or delete a table or its backups."""
 
 ASSUME_ROLE = "sts:AssumeRole"
 TAG_SESSION = "sts:TagSession"

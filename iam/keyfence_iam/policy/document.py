@@ -1,4 +1,4 @@
-"""`Policy`, `Statement`, `Condition`, their JSON, their size as IAM counts it."""
+"""`Policy`, `Statement` and `Condition`, their JSON, and the size of a policy as IAM counts it."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ Version = Literal["2012-10-17", "2008-10-17"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One line of a condition block: `operator` as written, with its set prefix and its IfExists."""
+    """One operator and key of a condition block. `operator` has its quantifier and IfExists, as in the JSON."""
 
     operator: str
     key: str
@@ -20,7 +20,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One statement; of each pair `x` and `not_x` one is given, principals only in trust and resource policies."""
+    """One statement. It has `x` or `not_x`, never both. Only trust and resource policies have principals."""
 
     effect: Effect
     sid: str | None = None
@@ -29,12 +29,12 @@ class Statement:
     resources: tuple[str, ...] = ()
     not_resources: tuple[str, ...] = ()
     principals: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
-    """By kind: AWS, Service, Federated; {"AWS": ("*",)} is everybody."""
+    """By type: AWS, Service, Federated. {"AWS": ("*",)} is everybody."""
     not_principals: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
     conditions: tuple[Condition, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        written = {
+        elements = {
             "Sid": self.sid,
             "Effect": self.effect,
             "Principal": _listed(self.principals),
@@ -45,12 +45,12 @@ class Statement:
             "NotResource": list(self.not_resources) or None,
             "Condition": self._condition_block() or None,
         }
-        return {name: value for name, value in written.items() if value is not None}
+        return {name: value for name, value in elements.items() if value is not None}
 
     def _resources(self) -> list[str] | None:
-        """An identity policy that lists none says so; a trust policy has no place for them."""
-        named = self.principals is not None or self.not_principals is not None
-        return None if self.not_resources or (named and not self.resources) else list(self.resources)
+        """Return the resources, as an empty list if an identity policy has none. A trust policy has no Resource."""
+        has_principals = self.principals is not None or self.not_principals is not None
+        return None if self.not_resources or (has_principals and not self.resources) else list(self.resources)
 
     def _condition_block(self) -> dict[str, dict[str, Any]]:
         block: dict[str, dict[str, Any]] = {}
@@ -82,12 +82,13 @@ def _one_or_list(values: tuple[str, ...]) -> str | list[str]:
 
 
 MAX_INLINE_SIZE = 10_240
-"""The characters of all inline policies of one role together; blanks are not counted."""
+"""Maximum of all inline policies of a role together, in characters without white space."""
 MAX_MANAGED_SIZE = 6_144
-"""The characters of a managed policy, which a boundary is."""
+"""Maximum of a managed policy in characters. A permissions boundary is a managed policy."""
 MAX_TRUST_SIZE = 2_048
-"""The characters of a trust policy, unless the account's quota was raised."""
+"""Default quota of a trust policy in characters."""
 
 
 def policy_size(policy: Policy) -> int:
+    """Return the characters of a policy as IAM counts them, without white space."""
     return len(json.dumps(policy.as_json(), separators=(",", ":")))

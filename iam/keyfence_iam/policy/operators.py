@@ -1,11 +1,11 @@
-"""Condition operators, quantifiers, `IfExists`; the condition block."""
+"""Condition operators with their quantifiers and `IfExists`, and the parser of condition blocks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
 
-from keyfence_iam.policy import values as scalar
+from keyfence_iam.policy import values as condition_values
 from keyfence_iam.policy.document import Condition
 from keyfence_iam.policy.json_reader import fail, items_with_path, json_type, mapping, printable, string
 from keyfence_iam.policy.pattern import InvalidPattern, Variable, parse_pattern
@@ -18,12 +18,12 @@ Quantifier = Literal["", "ForAllValues", "ForAnyValue"]
 
 IF_EXISTS = "IfExists"
 TYPES_WITH_VARIABLES = frozenset[OperatorType]({"string", "string_like", "string_ignore_case", "arn", "bool"})
-"""Documented for strings and ARNs on every page, for Bool on the page of the operators alone."""
+"""Types whose values may have policy variables. AWS documents Bool only on the page of the operators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionOperator:
-    """`ForAllValues:StringNotLikeIfExists` taken apart."""
+    """A parsed operator, such as `ForAllValues:StringNotLikeIfExists`."""
 
     type: OperatorType
     negated: bool = False
@@ -38,6 +38,8 @@ class ConditionOperator:
 
 @dataclass(frozen=True, slots=True)
 class _BaseOperator:
+    """An operator without quantifier and IfExists."""
+
     type: OperatorType
     negated: bool = False
     relation: Relation = "=="
@@ -75,22 +77,22 @@ OPERATORS = {
 
 
 def parse_operator(name: str) -> ConditionOperator | None:
-    """The operator of this name; names are case-sensitive, and Null has no IfExists."""
-    quantifier, plain_name = _quantified(name)
-    if_exists = plain_name.endswith(IF_EXISTS)
-    plain = OPERATORS.get(plain_name.removesuffix(IF_EXISTS))
-    if plain is None or quantifier is None or (if_exists and plain.type == "null"):
+    """Return the operator of this name, or None. Names are case-sensitive, and Null has no IfExists."""
+    quantifier, base_name = _split_quantifier(name)
+    if_exists = base_name.endswith(IF_EXISTS)
+    base = OPERATORS.get(base_name.removesuffix(IF_EXISTS))
+    if base is None or quantifier is None or (if_exists and base.type == "null"):
         return None
     return ConditionOperator(
-        type=plain.type,
-        negated=plain.negated,
-        relation=plain.relation,
+        type=base.type,
+        negated=base.negated,
+        relation=base.relation,
         quantifier=quantifier,
         if_exists=if_exists,
     )
 
 
-def _quantified(name: str) -> tuple[Quantifier | None, str]:
+def _split_quantifier(name: str) -> tuple[Quantifier | None, str]:
     head, colon, rest = name.partition(":")
     if not colon:
         return "", name
@@ -100,54 +102,54 @@ def _quantified(name: str) -> tuple[Quantifier | None, str]:
 
 
 VALUE_PARSERS: Mapping[OperatorType, Callable[[str], object]] = {
-    "numeric": scalar.number,
-    "date": scalar.date,
-    "bool": scalar.boolean,
-    "binary": scalar.binary,
-    "ip_address": scalar.network,
-    "null": scalar.boolean,
+    "numeric": condition_values.number,
+    "date": condition_values.date,
+    "bool": condition_values.boolean,
+    "binary": condition_values.binary,
+    "ip_address": condition_values.network,
+    "null": condition_values.boolean,
 }
-"""How a policy's value is read, by the family of the operator; texts and ARNs need no reading."""
+"""Parsers of a policy's values, by the type of the operator. Strings and ARNs need none."""
 
 
-def parse_condition_block(value: object, where: str, *, variables: bool) -> tuple[Condition, ...]:
-    block = mapping(value, where)
+def parse_condition_block(value: object, path: str, *, variables: bool) -> tuple[Condition, ...]:
+    block = mapping(value, path)
     return tuple(
         condition
         for name, keys in block.items()
-        for condition in _conditions(name, keys, f"{where}.{printable(name)}", variables=variables)
+        for condition in _conditions(name, keys, f"{path}.{printable(name)}", variables=variables)
     )
 
 
-def _conditions(name: str, value: object, where: str, *, variables: bool) -> list[Condition]:
+def _conditions(name: str, value: object, path: str, *, variables: bool) -> list[Condition]:
     operator = parse_operator(name)
     if operator is None:
-        fail(where, "unknown operator")
-    keys = mapping(value, where)
+        fail(path, "unknown operator")
+    keys = mapping(value, path)
     if len({key.lower() for key in keys}) < len(keys):
-        fail(where, "a key occurs twice, in different case")
-    return [_condition(name, operator, key, keys[key], where, variables=variables) for key in keys]
+        fail(path, "a key occurs twice, in different case")
+    return [_condition(name, operator, key, keys[key], path, variables=variables) for key in keys]
 
 
 def _condition(
-    name: str, operator: ConditionOperator, key: str, value: Any, where: str, *, variables: bool
+    name: str, operator: ConditionOperator, key: str, value: Any, path: str, *, variables: bool
 ) -> Condition:
-    if not string(key, where).strip():
-        fail(where, "a key is empty")
-    values = items_with_path(value, f"{where}.{printable(key)}", allow_empty=True)
-    return Condition(name, key, tuple(_value(item, operator, place, variables=variables) for item, place in values))
+    if not string(key, path).strip():
+        fail(path, "a key is empty")
+    values = items_with_path(value, f"{path}.{printable(key)}", allow_empty=True)
+    return Condition(name, key, tuple(_value(item, operator, at, variables=variables) for item, at in values))
 
 
-def _value(item: object, operator: ConditionOperator, where: str, *, variables: bool) -> str:
-    """The value as text: IAM takes numbers and truth values without their quotation marks too."""
+def _value(item: object, operator: ConditionOperator, path: str, *, variables: bool) -> str:
+    """Return the value as a string. IAM accepts numbers and booleans without quotation marks too."""
     if item is None or isinstance(item, list | tuple | Mapping):
-        fail(where, f"a text, a number or a truth value is wanted, not {json_type(item)}")
-    written = string(value_text(item), where)
+        fail(path, f"must be a string, a number or a boolean, not {json_type(item)}")
+    text = string(value_text(item), path)
     try:
-        _check(written, operator, variables=variables and operator.takes_variables)
-    except (InvalidPattern, scalar.InvalidValue) as error:
-        fail(where, str(error))
-    return written
+        _check(text, operator, variables=variables and operator.takes_variables)
+    except (InvalidPattern, condition_values.InvalidValue) as error:
+        fail(path, str(error))
+    return text
 
 
 def value_text(item: object) -> str:
@@ -158,8 +160,8 @@ def value_text(item: object) -> str:
     return str(item)
 
 
-def _check(written: str, operator: ConditionOperator, *, variables: bool) -> None:
-    atoms = parse_pattern(written, variables=variables)
-    read = VALUE_PARSERS.get(operator.type)
-    if read is not None and not any(isinstance(atom, Variable) for atom in atoms):
-        read(written)
+def _check(text: str, operator: ConditionOperator, *, variables: bool) -> None:
+    parts = parse_pattern(text, variables=variables)
+    parse = VALUE_PARSERS.get(operator.type)
+    if parse is not None and not any(isinstance(part, Variable) for part in parts):
+        parse(text)

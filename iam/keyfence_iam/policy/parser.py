@@ -1,4 +1,4 @@
-"""JSON to `Policy`; each refusal names its place."""
+"""Parses JSON into a `Policy`, as strictly as IAM. Each error names the JSON path of the element."""
 
 import re
 from collections.abc import Mapping
@@ -10,40 +10,15 @@ from keyfence_iam.policy.json_reader import InvalidPolicy, fail, items_with_path
 from keyfence_iam.policy.operators import parse_condition_block
 from keyfence_iam.policy.pattern import InvalidPattern, parse_pattern
 
-ANY_PRINCIPAL = "*"
-
-_KINDS = frozenset({"AWS", "Service", "Federated", "CanonicalUser"})
-_AWS = re.compile(r"\*|[0-9]{12}|arn:[a-z0-9-]+:(?:iam|sts)::[0-9]{12}:[^*?]+|[A-Z0-9]{16,128}")
-
-
-def parse_principals(written: Mapping[str, Any], name: str, where: str) -> Mapping[str, tuple[str, ...]] | None:
-    """By kind, who is named; a lone "*" is the same as every AWS principal."""
-    if name not in written:
-        return None
-    if written[name] == ANY_PRINCIPAL:
-        return {"AWS": (ANY_PRINCIPAL,)}
-    kinds = known_members(written[name], f"{where}.{name}", _KINDS)
-    if not kinds:
-        fail(f"{where}.{name}", "names nobody")
-    return {kind: _named(kinds, kind, f"{where}.{name}") for kind in kinds}
-
-
-def _named(kinds: Mapping[str, Any], kind: str, where: str) -> tuple[str, ...]:
-    named = strings(kinds, kind, where)
-    for name, place in named:
-        if not (_AWS.fullmatch(name) if kind == "AWS" else name and not {"*", "?"} & set(name)):
-            fail(place, f"{name!r} is not the whole name of a principal")
-    return tuple(name for name, _ in named)
-
-
 DocumentKind = Literal["identity", "trust", "resource"]
-"""Identity policies, boundaries and session policies are of one form; trust and resource policies name principals."""
+"""Permissions boundaries and session policies have the form of identity policies."""
 
+ANY_PRINCIPAL = "*"
 VERSIONS: tuple[Version, ...] = ("2012-10-17", "2008-10-17")
 EFFECTS: tuple[Effect, ...] = ("Allow", "Deny")
 
-_POLICY = frozenset({"Version", "Id", "Statement"})
-_STATEMENT = frozenset(
+_POLICY_ELEMENTS = frozenset({"Version", "Id", "Statement"})
+_STATEMENT_ELEMENTS = frozenset(
     {
         "Sid",
         "Effect",
@@ -56,13 +31,18 @@ _STATEMENT = frozenset(
         "Condition",
     }
 )
+_PRINCIPAL_TYPES = frozenset({"AWS", "Service", "Federated", "CanonicalUser"})
+_AWS_PRINCIPAL = re.compile(r"\*|[0-9]{12}|arn:[a-z0-9-]+:(?:iam|sts)::[0-9]{12}:[^*?]+|[A-Z0-9]{16,128}")
 _ACTION = re.compile(r"\*|[A-Za-z0-9*?_.-]+:[A-Za-z0-9*?_.-]+")
 _SID = re.compile(r"[A-Za-z0-9]*")
 
 
 def parse_policy(document: object, *, path: str = "policy", kind: DocumentKind = "identity") -> Policy:
-    """The policy that this JSON value is. A document without a version is one of 2008-10-17."""
-    policy = known_members(document, path, _POLICY)
+    """Return the policy of a JSON value. A document without a version has version 2008-10-17.
+
+    Raises InvalidPolicy. `path` is the beginning of the paths in error messages.
+    """
+    policy = known_members(document, path, _POLICY_ELEMENTS)
     version = _version(policy.get("Version", "2008-10-17"), f"{path}.Version")
     return Policy(
         version=version,
@@ -72,7 +52,7 @@ def parse_policy(document: object, *, path: str = "policy", kind: DocumentKind =
 
 
 def parse_policy_text(document: str | bytes, *, path: str = "policy", kind: DocumentKind = "identity") -> Policy:
-    """The policy that this JSON text is; a key that occurs twice in one object is refused too."""
+    """Return the policy of a JSON text. Raises InvalidPolicy, also if a key occurs twice in one object."""
     try:
         value = strict_json.parse(document)
     except strict_json.InvalidJson as error:
@@ -80,93 +60,130 @@ def parse_policy_text(document: str | bytes, *, path: str = "policy", kind: Docu
     return parse_policy(value, path=path, kind=kind)
 
 
-def _version(value: object, where: str) -> Version:
-    found = next((version for version in VERSIONS if version == value), None)
-    if found is None:
-        fail(where, f"{value!r} is neither 2012-10-17 nor 2008-10-17")
-    return found
+def document_kind(document: object) -> DocumentKind:
+    """Return the kind of a policy document in JSON, which need not be valid.
+
+    A document without principals is an identity policy. With principals it is a trust policy if all its actions are
+    those of STS, else a resource policy. The parser then says what does not fit: a Resource in a trust policy, or
+    none in a resource policy.
+    """
+    listed = document.get("Statement") if isinstance(document, Mapping) else None
+    statements = [one for one in (listed if isinstance(listed, list) else [listed]) if isinstance(one, Mapping)]
+    if not any(name in one for one in statements for name in ("Principal", "NotPrincipal")):
+        return "identity"
+    actions = [
+        str(action).lower()
+        for one in statements
+        for name in ("Action", "NotAction")
+        for action, _ in items_with_path(one.get(name, []), name, allow_empty=True)
+    ]
+    return "trust" if all(action.startswith("sts:") for action in actions) else "resource"
 
 
-def _statements(policy: Mapping[str, Any], where: str, kind: DocumentKind, *, variables: bool) -> tuple[Statement, ...]:
+def _version(value: object, path: str) -> Version:
+    version = next((version for version in VERSIONS if version == value), None)
+    if version is None:
+        fail(path, f"{value!r} is neither 2012-10-17 nor 2008-10-17")
+    return version
+
+
+def _statements(policy: Mapping[str, Any], path: str, kind: DocumentKind, *, variables: bool) -> tuple[Statement, ...]:
     if "Statement" not in policy:
-        fail(where, "Statement is missing")
-    places = items_with_path(policy["Statement"], f"{where}.Statement")
-    statements = tuple(_statement(value, place, kind, variables=variables) for value, place in places)
+        fail(path, "Statement is missing")
+    listed = items_with_path(policy["Statement"], f"{path}.Statement")
+    statements = tuple(_statement(value, at, kind, variables=variables) for value, at in listed)
     sids = [statement.sid for statement in statements if statement.sid is not None]
     if len(set(sids)) < len(sids):
-        fail(f"{where}.Statement", f"the Sid {max(sids, key=sids.count)!r} occurs twice")
+        fail(f"{path}.Statement", f"the Sid {max(sids, key=sids.count)!r} occurs twice")
     return statements
 
 
-def _statement(value: object, where: str, kind: DocumentKind, *, variables: bool) -> Statement:
-    written = known_members(value, where, _STATEMENT)
-    _check_pairs(written, where, kind)
+def _statement(value: object, path: str, kind: DocumentKind, *, variables: bool) -> Statement:
+    elements = known_members(value, path, _STATEMENT_ELEMENTS)
+    _check_element(elements, "Action", path, kind, required=True)
+    _check_element(elements, "Resource", path, kind, required=kind != "trust")
+    _check_element(elements, "Principal", path, kind, required=kind != "identity")
     return Statement(
-        effect=_effect(written, where),
-        sid=_sid(written.get("Sid", ""), f"{where}.Sid", kind),
-        actions=_actions(written, "Action", where),
-        not_actions=_actions(written, "NotAction", where),
-        resources=_resources(written, "Resource", where, variables=variables),
-        not_resources=_resources(written, "NotResource", where, variables=variables),
-        principals=parse_principals(written, "Principal", where),
-        not_principals=parse_principals(written, "NotPrincipal", where),
-        conditions=parse_condition_block(written.get("Condition", {}), f"{where}.Condition", variables=variables),
+        effect=_effect(elements, path),
+        sid=_sid(elements.get("Sid", ""), f"{path}.Sid", kind),
+        actions=_actions(elements, "Action", path),
+        not_actions=_actions(elements, "NotAction", path),
+        resources=_resources(elements, "Resource", path, variables=variables),
+        not_resources=_resources(elements, "NotResource", path, variables=variables),
+        principals=_principals(elements, "Principal", path),
+        not_principals=_principals(elements, "NotPrincipal", path),
+        conditions=parse_condition_block(elements.get("Condition", {}), f"{path}.Condition", variables=variables),
     )
 
 
-def _check_pairs(written: Mapping[str, Any], where: str, kind: DocumentKind) -> None:
-    _check_pair(written, "Action", where, wanted=True)
-    _check_pair(written, "Resource", where, wanted=kind != "trust")
-    _check_pair(written, "Principal", where, wanted=kind != "identity")
+def _check_element(elements: Mapping[str, Any], name: str, path: str, kind: DocumentKind, *, required: bool) -> None:
+    """Check that a statement has the element or its `Not` form exactly once, or not at all unless required."""
+    present = [element for element in (name, f"Not{name}") if element in elements]
+    if len(present) > 1:
+        fail(path, f"{name} and Not{name} exclude each other")
+    if required and not present:
+        fail(path, f"{name} is missing")
+    if present and not required:
+        fail(f"{path}.{present[0]}", f"is not allowed in {'an' if kind == 'identity' else 'a'} {kind} policy")
 
 
-def _check_pair(written: Mapping[str, Any], name: str, where: str, *, wanted: bool) -> None:
-    given = [element for element in (name, f"Not{name}") if element in written]
-    if len(given) > 1:
-        fail(where, f"{name} and Not{name} exclude each other")
-    if wanted and not given:
-        fail(where, f"{name} is missing")
-    if given and not wanted:
-        fail(f"{where}.{given[0]}", "has no place in a policy of this kind")
+def _effect(elements: Mapping[str, Any], path: str) -> Effect:
+    value = elements.get("Effect")
+    effect = next((effect for effect in EFFECTS if effect == value), None)
+    if effect is None:
+        fail(f"{path}.Effect", "is missing" if value is None else f"{value!r} is neither Allow nor Deny")
+    return effect
 
 
-def _effect(written: Mapping[str, Any], where: str) -> Effect:
-    value = written.get("Effect")
-    found = next((effect for effect in EFFECTS if effect == value), None)
-    if found is None:
-        fail(f"{where}.Effect", "is missing" if value is None else f"{value!r} is neither Allow nor Deny")
-    return found
-
-
-def _sid(value: object, where: str, kind: DocumentKind) -> str | None:
-    sid = string(value, where)
+def _sid(value: object, path: str, kind: DocumentKind) -> str | None:
+    sid = string(value, path)
     if kind != "resource" and not _SID.fullmatch(sid):
-        fail(where, f"{sid!r} has characters other than A-Z, a-z and 0-9")
+        fail(path, f"{sid!r} has characters other than A-Z, a-z and 0-9")
     return sid or None
 
 
-def _actions(written: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    found = strings(written, name, where, allow_empty=name == "Action")
-    for action, place in found:
+def _actions(elements: Mapping[str, Any], name: str, path: str) -> tuple[str, ...]:
+    actions = strings(elements, name, path, allow_empty=name == "Action")
+    for action, at in actions:
         if not _ACTION.fullmatch(action):
-            fail(place, f"{action!r} is neither '*' nor of the form service:action")
-    return tuple(action for action, _ in found)
+            fail(at, f"{action!r} is neither '*' nor of the form service:action")
+    return tuple(action for action, _ in actions)
 
 
-def _resources(written: Mapping[str, Any], name: str, where: str, *, variables: bool) -> tuple[str, ...]:
-    found = strings(written, name, where, allow_empty=name == "Resource")
-    for resource, place in found:
-        _check_resource(resource, place, variables=variables)
-    return tuple(resource for resource, _ in found)
+def _resources(elements: Mapping[str, Any], name: str, path: str, *, variables: bool) -> tuple[str, ...]:
+    resources = strings(elements, name, path, allow_empty=name == "Resource")
+    for resource, at in resources:
+        _check_resource(resource, at, variables=variables)
+    return tuple(resource for resource, _ in resources)
 
 
-def _check_resource(resource: str, where: str, *, variables: bool) -> None:
-    """An ARN may end early if it ends in a star; variables stand in its sixth segment alone."""
+def _check_resource(resource: str, path: str, *, variables: bool) -> None:
+    """Check an ARN pattern. It may have fewer than six segments if it ends in `*`; only the sixth has variables."""
     segments = resource.split(":", 5)
     short = len(segments) < 6
     if resource != "*" and (segments[0] != "arn" or (short and not resource.endswith("*"))):
-        fail(where, f"{resource!r} is neither '*' nor an ARN")
+        fail(path, f"{resource!r} is neither '*' nor an ARN")
     try:
         parse_pattern(segments[-1], variables=variables and not short)
     except InvalidPattern as error:
-        fail(where, str(error))
+        fail(path, str(error))
+
+
+def _principals(elements: Mapping[str, Any], name: str, path: str) -> Mapping[str, tuple[str, ...]] | None:
+    """Return principals by type. A lone "*" means every AWS principal."""
+    if name not in elements:
+        return None
+    if elements[name] == ANY_PRINCIPAL:
+        return {"AWS": (ANY_PRINCIPAL,)}
+    types = known_members(elements[name], f"{path}.{name}", _PRINCIPAL_TYPES)
+    if not types:
+        fail(f"{path}.{name}", "names nobody")
+    return {principal_type: _principal_names(types, principal_type, f"{path}.{name}") for principal_type in types}
+
+
+def _principal_names(types: Mapping[str, Any], principal_type: str, path: str) -> tuple[str, ...]:
+    names = strings(types, principal_type, path)
+    for name, at in names:
+        if not (_AWS_PRINCIPAL.fullmatch(name) if principal_type == "AWS" else name and not {"*", "?"} & set(name)):
+            fail(at, f"{name!r} is not the full name of a principal")
+    return tuple(name for name, _ in names)

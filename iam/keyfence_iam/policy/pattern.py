@@ -1,4 +1,4 @@
-"""Texts with wildcards and policy variables, taken apart."""
+"""Policy strings, split into plain text, wildcards and `${variables}`."""
 
 import re
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from functools import lru_cache
 
 
 class InvalidPattern(ValueError):
-    """A `${` that no variable follows."""
+    """The text has a `${` that does not begin a policy variable."""
 
 
 class Wildcard(Enum):
-    """A place that other characters may take."""
+    """`*` matches any text, also none. `?` matches any one character."""
 
     ANY_TEXT = "*"
     ANY_CHARACTER = "?"
@@ -19,7 +19,7 @@ class Wildcard(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A condition key whose value is put in when a request is judged."""
+    """A condition key whose value replaces the variable when a request is evaluated."""
 
     key: str
     default: str | None = None
@@ -40,30 +40,38 @@ _OPENING = "${"
 
 @lru_cache(maxsize=4096)
 def parse_pattern(text: str, *, variables: bool, wildcards: bool = True) -> Pattern:
-    """Variables are read in documents of version 2012-10-17 alone; elsewhere `${` is plain text."""
-    atoms: list[PatternPart] = []
+    """Split a policy string. Raises InvalidPattern.
+
+    Only documents of version 2012-10-17 have variables. In others `${` is plain text.
+    """
+    parts: list[PatternPart] = []
     for plain, variable in _pieces(text) if variables else [(text, None)]:
-        atoms.extend(_with_wildcards(plain) if wildcards else [plain])
+        parts.extend(_with_wildcards(plain) if wildcards else [plain])
         if variable is not None:
-            atoms.append(variable)
-    return _joined(atoms)
+            parts.append(variable)
+    return _joined(parts)
+
+
+def find_variables(text: str) -> list[re.Match[str]]:
+    """Return a match for each policy variable, with the groups `key` and `default` as they are written."""
+    return [found for found in _VARIABLE.finditer(text) if found["key"]]
 
 
 def _pieces(text: str) -> list[tuple[str, PatternPart | None]]:
-    """The text between variables, each piece with the variable, or the literal character, that follows it."""
+    """Return the texts between variables, each with the variable or the escaped character that follows it."""
     pieces: list[tuple[str, PatternPart | None]] = []
     position = 0
     while (opening := text.find(_OPENING, position)) >= 0:
         found = _VARIABLE.match(text, opening)
         if found is None:
             raise InvalidPattern(f"{text[opening : opening + 40]!r} is not a policy variable")
-        pieces.append((text[position:opening], _atom(found)))
+        pieces.append((text[position:opening], _variable(found)))
         position = found.end()
     pieces.append((text[position:], None))
     return pieces
 
 
-def _atom(found: re.Match[str]) -> PatternPart:
+def _variable(found: re.Match[str]) -> PatternPart:
     return found["literal"] or Variable(found["key"].lower(), found["default"])
 
 
@@ -71,13 +79,13 @@ def _with_wildcards(text: str) -> list[PatternPart]:
     return [Wildcard(part) if part in {"*", "?"} else part for part in re.split(r"([*?])", text)]
 
 
-def _joined(atoms: list[PatternPart]) -> Pattern:
-    """Neighbouring texts as one, and none that is empty."""
+def _joined(parts: list[PatternPart]) -> Pattern:
+    """Join adjacent texts, and drop empty ones."""
     joined: list[PatternPart] = []
-    for atom in atoms:
+    for part in parts:
         last = joined[-1] if joined else None
-        if isinstance(atom, str) and isinstance(last, str):
-            joined[-1] = last + atom
-        elif atom != "":
-            joined.append(atom)
+        if isinstance(part, str) and isinstance(last, str):
+            joined[-1] = last + part
+        elif part != "":
+            joined.append(part)
     return tuple(joined)

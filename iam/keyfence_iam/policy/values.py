@@ -1,4 +1,4 @@
-"""Numbers, moments, truth values, bytes and addresses as policies and requests write them."""
+"""Parsers of condition values: numbers, dates, booleans, binary values and IP addresses."""
 
 import base64
 import binascii
@@ -23,7 +23,7 @@ _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class InvalidValue(ValueError):
-    """A text that is not of the kind which its operator compares."""
+    """The text does not have the type that its operator compares."""
 
 
 def number(text: str) -> Decimal:
@@ -34,7 +34,7 @@ def number(text: str) -> Decimal:
 
 @lru_cache(maxsize=1024)
 def date(text: str) -> Decimal:
-    """Seconds since 1970: of a date in the W3C's profile of ISO 8601, or written as such. Four digits are a year."""
+    """Return seconds since 1970, from an ISO 8601 date (W3C profile) or a number of seconds. Four digits are a year."""
     if found := _ISO.fullmatch(text):
         return _seconds(found)
     if _EPOCH.fullmatch(text):
@@ -80,7 +80,7 @@ def address(text: str) -> Address:
 
 
 def network(text: str) -> Network:
-    """A CIDR block; without a prefix length the one address. Bits of the host count for nothing."""
+    """Return a CIDR block, or a single address if there is no prefix length. Host bits are ignored."""
     if not _CIDR.fullmatch(text):
         raise InvalidValue(f"{text[:50]!r} is not an IP address or CIDR block")
     try:

@@ -116,7 +116,7 @@ def test_lint_names_hole_statement_and_fix_and_ends_with_1(tmp_path: Path) -> No
     result = run("lint", tmp_path / "bad.json")
     assert result.exit_code == 1
     assert "bad.json Statement[0] (ScanToFindItems): H1 scan-granted" in result.stdout
-    assert "Fix: Take Scan out" in result.stdout
+    assert "Fix: Remove Scan" in result.stdout
     assert result.stdout.endswith("1 hole in 1 policy.\n")
 
 

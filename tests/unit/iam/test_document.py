@@ -75,14 +75,14 @@ def test_a_policy_of_each_kind_comes_back_from_its_json(kind: DocumentKind, said
 @pytest.mark.parametrize(
     ("kind", "said", "problem"),
     [
-        ("trust", TRUST | {"Resource": "*"}, "policy.Statement[0].Resource: has no place"),
-        ("trust", READ, "policy.Statement[0].Resource: has no place"),
+        ("trust", TRUST | {"Resource": "*"}, "policy.Statement[0].Resource: is not allowed in a trust policy"),
+        ("trust", READ, "policy.Statement[0].Resource: is not allowed in a trust policy"),
         ("trust", {"Effect": "Allow", "Action": "sts:AssumeRole"}, "policy.Statement[0]: Principal is missing"),
         ("resource", READ, "policy.Statement[0]: Principal is missing"),
         ("trust", TRUST | {"Principal": {}}, "policy.Statement[0].Principal: names nobody"),
-        ("trust", TRUST | {"Principal": "me"}, "policy.Statement[0].Principal: an object is wanted"),
+        ("trust", TRUST | {"Principal": "me"}, "policy.Statement[0].Principal: must be an object"),
         ("trust", TRUST | {"Principal": {"aws": "*"}}, "policy.Statement[0].Principal.aws: unknown element"),
-        ("trust", TRUST | {"Principal": {"AWS": "12"}}, "policy.Statement[0].Principal.AWS: '12' is not the whole"),
+        ("trust", TRUST | {"Principal": {"AWS": "12"}}, "policy.Statement[0].Principal.AWS: '12' is not the full name"),
         ("trust", TRUST | {"Principal": {"AWS": "arn:aws:iam::000000000000:role/*"}}, "policy.Statement[0].Principal"),
         ("trust", TRUST | {"Principal": {"Service": "*"}}, "policy.Statement[0].Principal.Service: '*'"),
         ("trust", TRUST | {"NotPrincipal": "*"}, "policy.Statement[0]: Principal and NotPrincipal exclude"),
@@ -107,7 +107,7 @@ def test_the_place_begins_as_the_caller_says() -> None:
         ("NaN", "policy: not JSON: NaN"),
         ("[" * 100_000, "policy: not JSON"),
         (b"\xff", "policy: not JSON"),
-        ("null", "policy: an object is wanted, not null"),
+        ("null", "policy: must be an object, not null"),
     ],
 )
 def test_a_text_that_is_no_policy_is_refused(text: str | bytes, problem: str) -> None:

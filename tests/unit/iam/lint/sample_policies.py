@@ -1,4 +1,4 @@
-"""Policies with one hole each, by the name that the hole is found under, and policies without any."""
+"""Policies with one weakness each, by the name of the rule that finds it, and policies without any."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def statement(effect: str, actions: object, condition: Json | None = None, resou
 
 
 def fenced(value: object = OWN, operator: str = "ForAllValues:StringLike", **guard: Json) -> Json:
-    """A read with this condition on its leading keys, well guarded."""
+    """A read with this condition on its leading keys and, unless given, a Null guard."""
     return policy(statement("Allow", "dynamodb:GetItem", {operator: {KEYS: value}} | (guard or GUARD)))
 
 
@@ -53,7 +53,7 @@ def trust(actions: object = BOTH, principal: object = None, **condition: Any) ->
 
 
 def trusting(**changed: Any) -> Json:
-    """A tenant role's trust with these parts of its condition put otherwise, or left out where None."""
+    """The trust policy of a tenant role, with these parts of its condition replaced, or removed if None."""
     condition = TAGGED | {name.replace("__", ":"): value for name, value in changed.items()}
     return trust(**{name.replace(":", "__"): value for name, value in condition.items() if value is not None})
 
@@ -62,7 +62,7 @@ def on_a_table(effect: str = "Allow", principal: object = None, condition: Json 
     return policy(statement(effect, "dynamodb:DescribeTable", condition) | {"Principal": principal or {"AWS": ROLE}})
 
 
-HOLES: dict[str, tuple[str, Json]] = {
+WEAKNESSES: dict[str, tuple[str, Json]] = {
     "missing-null-guard": (
         "H1",
         policy(statement("Allow", "dynamodb:GetItem", {"ForAllValues:StringLike": {KEYS: OWN}})),
@@ -94,7 +94,7 @@ HOLES: dict[str, tuple[str, Json]] = {
     ),
     "unknown-variable": ("H2", fenced("TENANT#${aws:PrincpalTag/tenant}#*")),
     "no-closing-delimiter": ("H4", fenced("TENANT#acme*")),
-    "unclean-tenant": ("H5", fenced("TENANT#ac*me#*")),
+    "invalid-tenant-id": ("H5", fenced("TENANT#ac*me#*")),
     "for-any-value": ("H6", fenced(operator="ForAnyValue:StringLike")),
     "for-all-values-in-deny": (
         "H6",
@@ -108,7 +108,7 @@ HOLES: dict[str, tuple[str, Json]] = {
         "H8",
         policy(statement("Deny", "dynamodb:GetItem", {"ForAnyValue:StringLike": {KEYS: OWN}})),
     ),
-    "tag-not-demanded": ("H8", trust()),
+    "tag-not-required": ("H8", trust()),
     "tag-session-missing": ("H8", trust("sts:AssumeRole", StringLike={"aws:RequestTag/tenant": "?*"})),
     "other-tags-accepted": ("H8", trusting(ForAllValues__StringEquals=None)),
     "empty-tag-accepted": ("H9", trusting(StringLike={"aws:RequestTag/tenant": "*"})),
@@ -127,13 +127,13 @@ HOLES: dict[str, tuple[str, Json]] = {
         policy(statement("Deny", "dynamodb:Scan", {"StringEquals": {"aws:PrincipalTag/tenant": []}})),
     ),
     "return-values-open": ("H15", attributed("dynamodb:UpdateItem")),
-    "projection-not-demanded": ("H16", attributed("dynamodb:Query")),
+    "projection-not-required": ("H16", attributed("dynamodb:Query")),
     "whole-item-replaced": ("H17", attributed("dynamodb:PutItem", {"StringEquals": {"dynamodb:ReturnValues": "NONE"}})),
     "table-wide-call": (
         "H19",
         policy(statement("Allow", ["dynamodb:GetRecords", "dynamodb:ExportTableToPointInTime"])),
     ),
-    "everyone-trusted": ("H22", on_a_table(principal="*")),
+    "any-principal-trusted": ("H22", on_a_table(principal="*")),
     "not-principal-in-allow": (
         "H22",
         policy(statement("Allow", "dynamodb:DescribeTable") | {"NotPrincipal": {"AWS": ROLE}}),
@@ -144,7 +144,7 @@ HOLES: dict[str, tuple[str, Json]] = {
         "H24",
         policy(statement("Allow", "dynamodb:DescribeTable"), version="2008-10-17"),
     ),
-    "revocation-turned-around": (
+    "reversed-revocation": (
         "H27",
         policy(statement("Deny", "*", {"DateGreaterThan": {"aws:TokenIssueTime": REVOKED_AT}}, "*")),
     ),
@@ -154,7 +154,7 @@ HOLES: dict[str, tuple[str, Json]] = {
         "H29",
         policy({"Effect": "Allow", "Action": "dynamodb:DescribeTable", "NotResource": TABLE}),
     ),
-    "strange-character": ("H30", fenced("TENANT#\u0430cme#*")),
+    "non-ascii-character": ("H30", fenced("TENANT#\u0430cme#*")),
     "dax-granted": (
         "H31",
         policy(statement("Allow", "dax:GetItem", resource="arn:aws:dax:us-east-1:123456789012:cache/c")),

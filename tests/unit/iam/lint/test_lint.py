@@ -1,4 +1,4 @@
-"""Every hole that a policy's text can show is found by its name, and nothing is found where there is none."""
+"""Every weakness that the text of a policy can show is found by its code and name; good policies have no findings."""
 
 import json
 from importlib import import_module
@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 import keyfence_iam.lint
-from keyfence_iam.lint import Finding, lint, lint_text
+from keyfence_iam.lint import Finding, TenantLayout, lint, lint_text
 from keyfence_iam.lint.statement import LintRule
-from keyfence_iam.policy import DocumentKind, parse_policy
+from keyfence_iam.policy import DocumentKind, Policy, Statement, document_kind, parse_policy
 from keyfence_iam.tenant import tenant_key_prefix
 from tests.unit.iam.lint.sample_policies import (
     GOOD,
-    HOLES,
     OWN,
+    ROLE,
     TABLE,
+    WEAKNESSES,
     fenced,
     granting,
     policy,
@@ -36,26 +37,26 @@ def rules() -> set[tuple[str, str]]:
     return {(rule.code, rule.name) for rule in declared}
 
 
-@pytest.mark.parametrize("name", HOLES)
-def test_a_hole_is_found_by_its_number_and_name(name: str) -> None:
-    hole, document = HOLES[name]
+@pytest.mark.parametrize("name", WEAKNESSES)
+def test_a_weakness_is_found_by_its_code_and_name(name: str) -> None:
+    code, document = WEAKNESSES[name]
     findings = {(finding.code, finding.name) for finding in lint_text(json.dumps(document))}
-    assert (hole, name) in findings
+    assert (code, name) in findings
 
 
 @pytest.mark.parametrize(
-    "name", ["missing-null-guard", "scan-granted", "no-closing-delimiter", "unclean-tenant", "for-any-value"]
+    "name", ["missing-null-guard", "scan-granted", "no-closing-delimiter", "invalid-tenant-id", "for-any-value"]
 )
-def test_a_hole_that_stands_alone_is_found_alone(name: str) -> None:
-    assert found(HOLES[name][1]) == [name]
+def test_a_single_weakness_is_the_only_finding(name: str) -> None:
+    assert found(WEAKNESSES[name][1]) == [name]
 
 
 def test_every_rule_has_a_sample_and_every_sample_a_rule() -> None:
-    assert rules() == {(hole, name) for name, (hole, _) in HOLES.items()}
+    assert rules() == {(code, name) for name, (code, _) in WEAKNESSES.items()}
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_good_policy_raises_no_alarm(name: str) -> None:
+def test_a_good_policy_has_no_findings(name: str) -> None:
     assert lint_text(json.dumps(GOOD[name])) == []
 
 
@@ -66,15 +67,15 @@ def test_a_finding_names_the_statement_the_problem_and_the_fix() -> None:
         code="H1",
         name="scan-granted",
         location="Statement[1] (Everything)",
-        problem="Scan has no leading keys: no condition on them narrows it",
-        fix="Take Scan out: it returns every tenant's items.",
+        problem="Scan has no leading keys: no condition on them limits it",
+        fix="Remove Scan: it returns the items of every tenant.",
     )
-    assert finding.as_json()["place"] == "Statement[1] (Everything)"
+    assert finding.as_json()["location"] == "Statement[1] (Everything)"
 
 
-def test_a_misspelled_key_is_told_what_was_meant() -> None:
+def test_a_finding_suggests_the_key_that_was_meant() -> None:
     for name in ("blank-in-condition-key", "unknown-condition-key"):
-        problems = [one.problem for one in lint_text(json.dumps(HOLES[name][1])) if one.name == name]
+        problems = [one.problem for one in lint_text(json.dumps(WEAKNESSES[name][1])) if one.name == name]
         assert "did you mean dynamodb:LeadingKeys?" in problems[0]
 
 
@@ -89,22 +90,22 @@ def test_a_key_that_no_request_has_is_unknown(key: str) -> None:
 @pytest.mark.parametrize(
     "value", ["TENANT#*", "TENANT#*#*", "TENANT#${*}#*", "TENANT#a?me#*", "TENANT#ACME#*", "TENANT##*"]
 )
-def test_a_literal_that_is_no_tenants_id_is_unclean(value: str) -> None:
-    assert found(fenced(value)) == ["unclean-tenant"]
+def test_a_literal_that_is_not_one_tenant_id_is_found(value: str) -> None:
+    assert found(fenced(value)) == ["invalid-tenant-id"]
 
 
 @pytest.mark.parametrize("value", ["TENANT#acme*", "TENANT#acme?", "TENANT#${aws:PrincipalTag/tenant}-*"])
-def test_an_open_end_is_found(value: str) -> None:
+def test_a_missing_delimiter_is_found(value: str) -> None:
     assert found(fenced(value)) == ["no-closing-delimiter"]
 
 
 @pytest.mark.parametrize("value", ["*", "ORDERS", "CONTROL*", "t#*"])
-def test_a_partition_of_everybody_is_shared(value: str) -> None:
+def test_a_partition_of_every_tenant_is_found(value: str) -> None:
     assert found(fenced(value)) == ["shared-partition"]
 
 
 @pytest.mark.parametrize("value", ["*${aws:PrincipalTag/tenant}#*", "EMAIL#${aws:PrincipalTag/tenant}#x"])
-def test_a_tenant_behind_something_else_does_not_lead(value: str) -> None:
+def test_a_tenant_that_does_not_lead_the_key_is_found(value: str) -> None:
     assert "tenant-not-leading" in found(fenced(value))
 
 
@@ -124,7 +125,7 @@ def test_a_tenant_behind_something_else_does_not_lead(value: str) -> None:
         ("*", True),
     ],
 )
-def test_a_wildcard_is_wide_where_it_takes_in_more_than_names(resource: str, wide: bool) -> None:
+def test_a_wildcard_may_stand_only_in_names_of_indexes_and_streams(resource: str, wide: bool) -> None:
     document = policy(statement("Allow", "dynamodb:DescribeTable", None, resource))
     assert ("table-wildcard" in found(document)) == wide
 
@@ -143,7 +144,7 @@ def test_a_wildcard_is_wide_where_it_takes_in_more_than_names(resource: str, wid
     ],
 )
 @pytest.mark.parametrize("index", ["", "/index/GSI1"])
-def test_a_silo_that_is_not_the_tenants_alone_is_found(tenant: str, name: str, index: str) -> None:
+def test_a_silo_that_other_tenants_reach_is_found(tenant: str, name: str, index: str) -> None:
     condition = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": OWN}, "Null": {"dynamodb:LeadingKeys": "false"}}
     document = policy(statement("Allow", "dynamodb:Query", condition, f"{TABLE}-silo-{tenant}{index}"))
     assert found(document) == [name]
@@ -151,7 +152,7 @@ def test_a_silo_that_is_not_the_tenants_alone_is_found(tenant: str, name: str, i
     assert found(policy(accepting)) == [name], "no item call is exempt"
 
 
-def test_a_guard_alone_is_no_fence() -> None:
+def test_a_null_guard_alone_fences_nothing() -> None:
     document = policy(statement("Allow", "dynamodb:GetItem", {"Null": {"dynamodb:LeadingKeys": "false"}}))
     assert found(document) == ["unfenced-data-call"]
 
@@ -169,18 +170,18 @@ def test_the_two_public_samples_that_leak_are_caught() -> None:
     assert {"blank-in-condition-key", "wildcard-action", "unfenced-data-call"} <= set(found(blank))
 
 
-def test_a_sid_accepts_only_the_hole_it_names_and_only_what_may_be_accepted() -> None:
+def test_a_sid_accepts_only_the_code_it_names_and_only_rules_that_allow_it() -> None:
     scan = statement("Allow", "dynamodb:Scan")
     assert found(policy(scan | {"Sid": "AcceptH19Scan"})) == ["scan-granted"]
     assert found(policy(scan | {"Sid": "ScanOfH1"})) == ["scan-granted"]
-    vacuous = HOLES["missing-null-guard"][1]["Statement"][0]
+    vacuous = WEAKNESSES["missing-null-guard"][1]["Statement"][0]
     assert found(policy(vacuous | {"Sid": "AcceptH1"})) == ["missing-null-guard"]
 
 
-def test_a_trust_without_the_tag_is_a_hole_for_roles_and_none_for_services() -> None:
-    assert found(trust("sts:AssumeRole")) == ["tag-not-demanded"]
+def test_a_trust_policy_must_require_the_tag_of_roles_but_not_of_services() -> None:
+    assert found(trust("sts:AssumeRole")) == ["tag-not-required"]
     assert found(trust("sts:AssumeRole", {"Service": "lambda.amazonaws.com"})) == []
-    assert "tag-not-demanded" in found(trust(principal={"Service": "pods.eks.amazonaws.com"}))
+    assert "tag-not-required" in found(trust(principal={"Service": "pods.eks.amazonaws.com"}))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ def test_a_trust_without_the_tag_is_a_hole_for_roles_and_none_for_services() -> 
     ],
     ids=str,
 )
-def test_a_trust_that_takes_an_empty_tag_is_found(condition: dict[str, Any]) -> None:
+def test_a_trust_policy_that_accepts_an_empty_tag_is_found(condition: dict[str, Any]) -> None:
     assert found(trusting(**condition)) == ["empty-tag-accepted"]
 
 
@@ -208,7 +209,7 @@ def test_a_trust_that_takes_an_empty_tag_is_found(condition: dict[str, Any]) -> 
     ],
     ids=str,
 )
-def test_a_trust_that_takes_other_tags_is_found_by_its_values(condition: dict[str, Any]) -> None:
+def test_a_trust_policy_that_accepts_other_tags_is_found(condition: dict[str, Any]) -> None:
     assert "other-tags-accepted" in found(trusting(**condition))
 
 
@@ -224,7 +225,7 @@ def test_a_trust_that_takes_other_tags_is_found_by_its_values(condition: dict[st
     ],
     ids=str,
 )
-def test_a_trust_that_lets_tags_be_handed_on_is_found_by_its_values(condition: dict[str, Any]) -> None:
+def test_a_trust_policy_that_accepts_transitive_tags_is_found(condition: dict[str, Any]) -> None:
     assert "transitive-tags" in found(trusting(**condition))
 
 
@@ -240,15 +241,15 @@ def test_a_fence_on_a_variable_that_is_not_the_tenant_is_found(variable: str, st
 @pytest.mark.parametrize(
     "action", ["dynamodb:DeleteTable", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive", "dynamodb:DeleteBackup"]
 )
-def test_administration_beside_item_calls_is_found_in_any_statement(action: str) -> None:
+def test_table_administration_in_a_policy_with_item_actions_is_found(action: str) -> None:
     fence = GOOD["a fence"]["Statement"][0]
     administration = statement("Allow", action)
     assert found(policy(fence, administration)) == ["table-administration"]
     assert found(policy(administration, fence)) == ["table-administration"]
-    assert found(granting("dynamodb:GetItem", action)) == [], "behind a guard it is never granted"
+    assert found(granting("dynamodb:GetItem", action)) == [], "with a Null guard it is never granted"
 
 
-def test_the_end_of_a_table_is_found_though_no_item_call_stands_beside_it() -> None:
+def test_delete_table_is_found_in_a_policy_without_item_actions() -> None:
     assert found(policy(statement("Allow", ["dynamodb:UpdateTable", "dynamodb:DeleteTable"]))) == [
         "table-administration"
     ]
@@ -268,31 +269,113 @@ def test_a_short_arn_is_too_wide(resource: str) -> None:
     ],
     ids=["actions", "resources", "values"],
 )
-def test_a_list_without_anything_in_it_is_found(bad: dict[str, Any]) -> None:
+def test_an_empty_list_is_found(bad: dict[str, Any]) -> None:
     assert found(policy(bad)) == ["empty-list"]
 
 
-def test_a_kind_can_be_said_against_the_look() -> None:
+def test_a_given_kind_wins_over_the_derived_one() -> None:
     assert found(granting("dynamodb:GetItem"), "trust") == ["not-a-policy"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"Statement": 1}', '{"Version": "2012-10-17"}'])
-def test_what_is_no_policy_is_found_and_not_raised(text: str) -> None:
+def test_a_text_that_is_not_a_policy_is_a_finding(text: str) -> None:
     assert [finding.name for finding in lint_text(text)] == ["not-a-policy"]
 
 
-def test_an_escaped_character_that_policies_cannot_hold_is_found() -> None:
+def test_an_escaped_character_that_policies_cannot_have_is_found() -> None:
     text = json.dumps(fenced("TENANT#\u4e2d#*"))
     assert "\\u4e2d" in text
-    assert [finding.name for finding in lint_text(text)] == ["strange-character"]
+    assert [finding.name for finding in lint_text(text)] == ["non-ascii-character"]
 
 
-def test_a_letter_of_latin_1_is_found_where_it_stands() -> None:
+def test_a_latin_1_letter_is_found_in_its_statement() -> None:
     assert [(one.name, one.location) for one in lint(parse_policy(fenced("TENANT#caf\u00e9#*")))] == [
-        ("strange-character", "Statement[0]"),
-        ("unclean-tenant", "Statement[0]"),
+        ("non-ascii-character", "Statement[0]"),
+        ("invalid-tenant-id", "Statement[0]"),
     ]
 
 
-def test_the_fence_of_the_samples_is_the_projects_own() -> None:
+def test_the_samples_use_the_default_layout() -> None:
     assert tenant_key_prefix("${aws:PrincipalTag/tenant}") + "*" == OWN
+
+
+CUSTOMERS = TenantLayout(session_tag="customer", key_prefix="C/{tenant}/", shared_prefixes=("SYSTEM/",))
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("C/${aws:PrincipalTag/customer}/*", []),
+        ("C/acme/*", []),
+        ("SYSTEM/*", []),
+        ("C/${aws:PrincipalTag/tenant}/*", ["fence-on-another-variable"]),
+        ("C/${aws:PrincipalTag/Customer}/*", ["tag-key-spelling"]),
+        ("C/${aws:PrincipalTag/customer}#*", ["no-closing-delimiter"]),
+        ("C/acme*", ["no-closing-delimiter"]),
+        ("TENANT#acme#*", ["shared-partition"]),
+        ("CONTROL#*", ["shared-partition"]),
+    ],
+)
+def test_another_projects_tags_and_keys_are_checked_by_its_own_layout(value: str, names: list[str]) -> None:
+    assert [finding.name for finding in lint_text(json.dumps(fenced(value)), layout=CUSTOMERS)] == names
+
+
+def test_fixes_name_the_tags_and_keys_of_the_layout() -> None:
+    (delimiter,) = lint_text(json.dumps(fenced("C/acme*")), layout=CUSTOMERS)
+    (tag,) = lint_text(json.dumps(trust("sts:AssumeRole")), layout=CUSTOMERS)
+    assert delimiter.fix.endswith("C/{tenant}/*.")
+    assert '{"aws:RequestTag/customer": "?*"}' in tag.fix
+    keyfences = [one.fix for _, document in WEAKNESSES.values() for one in lint_text(json.dumps(document))]
+    assert not [fix for fix in keyfences if "<tag>" in fix or "<variable>" in fix or "<keys>" in fix]
+
+
+def test_a_trust_policy_is_checked_for_the_tag_of_the_layout() -> None:
+    """The samples require the tag tenant, which is just another tag in this layout."""
+    names = {finding.name for finding in lint_text(json.dumps(trusting()), layout=CUSTOMERS)}
+    assert names == {"tag-not-required", "other-tags-accepted"}
+
+
+@pytest.mark.parametrize("prefix", ["T#", "{tenant}", "T#{tenant}", "{tenant}#{tenant}#"])
+def test_a_layout_without_a_delimiter_after_the_tenant_is_rejected(prefix: str) -> None:
+    with pytest.raises(ValueError, match="delimiter"):
+        TenantLayout(key_prefix=prefix)
+
+
+@pytest.mark.parametrize(
+    ("elements", "kind"),
+    [
+        ({"Action": "dynamodb:GetItem", "Resource": "*"}, "identity"),
+        ({"Principal": "*", "Action": ["sts:AssumeRole", "sts:TagSession"]}, "trust"),
+        ({"NotPrincipal": {"AWS": ROLE}, "NotAction": "STS:*"}, "trust"),
+        ({"Principal": "*", "Action": "dynamodb:GetItem", "Resource": "*"}, "resource"),
+        ({"Principal": "*", "Action": "*", "Resource": "*"}, "resource"),
+        ({"Principal": "*", "Action": "sts:AssumeRole", "Resource": "*"}, "trust"),
+        ({"Principal": "*", "Action": "dynamodb:GetItem"}, "resource"),
+        ({"Principal": "*", "Action": ["sts:AssumeRole", "dynamodb:GetItem"]}, "resource"),
+    ],
+    ids=str,
+)
+def test_the_kind_of_a_document_is_derived_from_its_principals_and_actions(
+    elements: dict[str, Any], kind: DocumentKind
+) -> None:
+    assert document_kind({"Statement": {"Effect": "Allow", **elements}}) == kind
+    assert document_kind({"Statement": [{"Effect": "Allow", **elements}]}) == kind
+
+
+@pytest.mark.parametrize(
+    ("elements", "problem"),
+    [
+        ({"Action": "sts:AssumeRole", "Resource": "*"}, "is not allowed in a trust policy"),
+        ({"Action": "dynamodb:GetItem"}, "Resource is missing"),
+    ],
+    ids=str,
+)
+def test_a_document_that_iam_accepts_as_no_kind_is_a_finding(elements: dict[str, Any], problem: str) -> None:
+    (finding,) = lint_text(json.dumps(policy({"Effect": "Allow", "Principal": {"AWS": ROLE}, **elements})))
+    assert (finding.name, finding.problem) == ("not-a-policy", problem)
+
+
+def test_a_bracket_in_an_action_is_no_wildcard() -> None:
+    """IAM knows only * and ?."""
+    bracket = Statement(effect="Allow", actions=("dynamodb:[GS]can",), resources=(TABLE,))
+    assert [finding.name for finding in lint(Policy(statements=(bracket,)))] == []
