@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import pytest
 
 from keyfence.local.engines import dynoxide, moto
-from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.engines.engine import Engine, EngineMissing
 
 EngineName = Literal["dynoxide", "moto"]
@@ -65,3 +65,10 @@ class Engines:
 
 def _ignore_progress(_: str) -> None:
     pass
+
+
+def shared_cache() -> Path:
+    """Returns a directory in the user's cache, so that test runs fetch the binary once."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keyfence"
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache

@@ -29,12 +29,13 @@ from keyfence.domains.users.repository import UserRepository
 from keyfence.graphql.context import Context
 from keyfence.graphql.executor import GraphQLExecutor, GraphQLRequest
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer
 from keyfence.store.dynamodb.client import Answer
 from keyfence.store.tenant_location import TenantLocation
 from keyfence.tenancy.cache import TenantCache, location_of
 from keyfence.usage.ledger import UsageLedger
+from tests.engines import shared_cache
 from tests.stack import Session, World
 
 QUERY = """{ users(first: 20) { edges { cursor node { id email name role createdAt updatedAt version __typename } }

@@ -31,7 +31,7 @@ from keyfence.app.service import Service
 from keyfence.auth.principal import Role
 from keyfence.domains.users.repository import UserRepository
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import Settings
 from keyfence.tenancy.quotas import QuotaOverrides
@@ -41,6 +41,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
 from tests.api.quota_server import QuotaServer
 from tests.benchmarks.graphql import BODY, _post
+from tests.engines import shared_cache
 from tests.stack import Session, World
 
 TABLE = "noise"

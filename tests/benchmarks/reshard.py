@@ -28,7 +28,7 @@ from keyfence.jobs.reshard.job import ReshardJob
 from keyfence.jobs.reshard.start import StartReshard
 from keyfence.jobs.runner import JobResources, run_job
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer
 from keyfence.settings import TENANT_USE_SECONDS
 from keyfence.store.dynamodb.flow_control import RetryPolicy
@@ -42,6 +42,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.tenant import TenantId
+from tests.engines import shared_cache
 from tests.stack import World
 
 KILOBYTES = 19

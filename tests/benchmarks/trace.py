@@ -26,8 +26,9 @@ import keyfence
 import keyfence_iam
 from keyfence import log
 from keyfence.local.engines import dynoxide
-from keyfence.local.engines.dynoxide_binary import find_or_fetch, shared_cache
+from keyfence.local.engines.dynoxide_binary import find_or_fetch
 from keyfence.local.issuer import LocalIssuer
+from tests.engines import shared_cache
 from tests.stack import Session, World
 
 PACKAGES = tuple(str(Path(str(package.__file__)).parent) + "/" for package in (keyfence, keyfence_iam))

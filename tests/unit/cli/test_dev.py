@@ -145,7 +145,7 @@ def test_without_npm_it_runs_on_moto_and_says_why_in_one_line(tmp_path: Path) ->
     with running("dev", "--port", "0", "--gate-port", "0", "--data", str(tmp_path), PATH=str(tmp_path)) as service:
         service.until(READY)
         (line,) = [line for line in service.lines if "moto" in line]
-        assert "npm is not on PATH: its data is in memory and ends with this process" in line
+        assert "npm is not on PATH: its data is in memory and is lost when this stops" in line
         assert service.end(signal.SIGINT)[0] == 0
 
 
@@ -181,7 +181,7 @@ def test_an_engine_that_dies_ends_it_with_a_sentence(data: Path) -> None:
         kill_engine(data / "lock")
         code, said = service.end()
     assert code == 1
-    assert said.splitlines()[-1].startswith("dynoxide ended with exit code -9: ")
+    assert said.splitlines()[-1].startswith("dynoxide stopped with exit code -9: ")
     assert "Traceback" not in said
 
 
@@ -190,5 +190,5 @@ def test_an_engine_that_dies_while_setting_up_is_the_reason_given(data: Path) ->
     with running(*arguments, FAKE_APP_KILLS=str(data / "lock")) as service:
         code, said = service.end()
     assert code == 1
-    assert said.splitlines()[-1].startswith("dynoxide ended with exit code -9: ")
+    assert said.splitlines()[-1].startswith("dynoxide stopped with exit code -9: ")
     assert "Traceback" not in said

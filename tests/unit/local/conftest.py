@@ -1,4 +1,4 @@
-"""A dynoxide binary for the tests of this folder, fetched once for all runs of this user."""
+"""A dynoxide binary for the tests of this folder, fetched once for all test runs of this user."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,20 +11,20 @@ Start = Callable[[Path], dynoxide.Dynoxide]
 
 
 def quiet(_: str) -> None:
-    """Progress that nobody follows."""
+    """Ignores progress."""
 
 
 @pytest.fixture
 def start(dynoxide_program: Path) -> Iterator[Start]:
-    """Starts dynoxide on a directory; whatever still runs when the test is over, it ends."""
+    """Yields a function that starts dynoxide on a directory. Engines that still run are stopped after the test."""
     started: list[dynoxide.Dynoxide] = []
 
-    def begin(directory: Path) -> dynoxide.Dynoxide:
+    def start_on(directory: Path) -> dynoxide.Dynoxide:
         directory.mkdir(exist_ok=True)
         started.append(dynoxide.start(directory, quiet, dynoxide_program))
         return started[-1]
 
-    yield begin
+    yield start_on
     for running in started:
         if running.failure() is None:
             running.stop()

@@ -1,4 +1,4 @@
-"""dynoxide keeps its data, lets nobody else at it, and says why it died."""
+"""dynoxide keeps its data, locks it against other processes, and says why it stopped."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from tests.unit.local.engine_tables import create_table, tables
 from .conftest import Start, quiet
 
 
-def test_it_answers_and_says_that_it_keeps_data(engine: Dynoxide) -> None:
+def test_a_started_engine_answers_and_is_persistent(engine: Dynoxide) -> None:
     assert tables(engine.url) == []
     assert (engine.name, engine.persistent, engine.failure()) == ("dynoxide", True, None)
 
@@ -31,18 +31,18 @@ def test_stopping_ends_the_process(engine: Dynoxide) -> None:
     assert engine.process.returncode == 0
 
 
-def test_it_does_not_hear_our_ctrl_c(engine: Dynoxide) -> None:
+def test_ctrl_c_does_not_reach_the_engine(engine: Dynoxide) -> None:
     assert os.getsid(engine.process.pid) != os.getsid(0)
 
 
-def test_a_second_one_on_the_same_data_is_refused(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
+def test_a_second_engine_on_the_same_data_is_refused(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
     with pytest.raises(EngineBusy, match=rf"already in use by process {os.getpid()} and .* {engine.process.pid}:"):
         start(tmp_path)
     assert tables(engine.url) == []
 
 
-def test_an_orphan_still_holds_the_data(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
-    """As when the command that started it was killed: its descriptor is closed, the engine lives."""
+def test_an_engine_without_its_parent_still_holds_the_lock(engine: Dynoxide, start: Start, tmp_path: Path) -> None:
+    """If the command is killed, its descriptor is closed and the engine runs on."""
     engine.lock.release()
     try:
         with pytest.raises(EngineBusy, match=str(engine.process.pid)):
@@ -52,21 +52,21 @@ def test_an_orphan_still_holds_the_data(engine: Dynoxide, start: Start, tmp_path
         engine.process.wait()
 
 
-def test_one_that_dies_says_how(engine: Dynoxide) -> None:
+def test_the_failure_of_a_killed_engine_has_its_exit_code(engine: Dynoxide) -> None:
     engine.process.send_signal(signal.SIGKILL)
     engine.process.wait()
-    assert str(engine.failure()).startswith("dynoxide ended with exit code -9: Dynoxide listening")
+    assert str(engine.failure()).startswith("dynoxide stopped with exit code -9: Dynoxide listening")
     engine.stop()
 
 
-def test_a_broken_database_is_said_in_its_words_and_the_data_is_not_locked(start: Start, tmp_path: Path) -> None:
+def test_a_broken_database_is_reported_and_leaves_no_lock(start: Start, tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_text("not a database at all, not even nearly")
     for _ in range(2):
         with pytest.raises(EngineFailed, match="not a valid SQLite database"):
             start(tmp_path)
 
 
-def test_a_program_that_cannot_be_run_counts_as_missing(tmp_path: Path) -> None:
+def test_a_binary_that_cannot_run_counts_as_missing(tmp_path: Path) -> None:
     program = tmp_path / "dynoxide"
     program.write_bytes(os.urandom(64))
     program.chmod(0o755)
@@ -74,7 +74,7 @@ def test_a_program_that_cannot_be_run_counts_as_missing(tmp_path: Path) -> None:
         dynoxide.start(tmp_path, quiet, program)
 
 
-def test_a_program_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_binary_that_never_answers_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[subprocess.Popen[bytes]] = []
     end = dynoxide._end
 
@@ -92,7 +92,7 @@ def test_a_program_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pyte
     assert [process.returncode for process in ended] == [-signal.SIGTERM]
 
 
-def test_a_port_that_is_taken_first_is_left_for_another(
+def test_another_port_is_tried_if_the_first_is_taken(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = start(tmp_path / "other")

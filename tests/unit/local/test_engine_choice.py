@@ -1,4 +1,4 @@
-"""auto prefers dynoxide and says why it does not get it; what is busy or broken is never passed over."""
+"""auto prefers dynoxide, says why it uses moto instead, and never hides a busy or broken dynoxide."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ MISSING = EngineMissing("there is no npm.")
 
 
 @pytest.fixture(autouse=True)
-def _moto_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def _moto_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moto, "start", lambda _: SimpleNamespace(name="moto"))
 
 
@@ -25,26 +25,26 @@ def no_dynoxide(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(dynoxide, "start", fail)
 
 
-def test_moto_is_moto_and_says_that_it_forgets(tmp_path: Path) -> None:
+def test_the_description_of_moto_says_that_data_is_lost(tmp_path: Path) -> None:
     chosen = choice.start_engine("moto", tmp_path, quiet)
-    assert chosen.description == "moto: its data is in memory and ends with this process"
+    assert chosen.description == "moto: its data is in memory and is lost when this stops"
 
 
-def test_auto_falls_back_to_moto_and_says_why_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_uses_moto_if_dynoxide_is_missing_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_dynoxide(monkeypatch, MISSING)
     chosen = choice.start_engine("auto", tmp_path, quiet)
     assert chosen.engine.name == "moto"
-    assert chosen.description == "moto, since there is no npm: its data is in memory and ends with this process"
+    assert chosen.description == "moto, since there is no npm: its data is in memory and is lost when this stops"
 
 
-def test_dynoxide_asked_for_by_name_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dynoxide_by_name_is_never_replaced_by_moto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_dynoxide(monkeypatch, MISSING)
     with pytest.raises(EngineMissing):
         choice.start_engine("dynoxide", tmp_path, quiet)
 
 
 @pytest.mark.parametrize("error", [EngineBusy("in use"), EngineFailed("broken")], ids=str)
-def test_auto_does_not_hide_data_that_is_there(
+def test_auto_raises_if_dynoxide_is_there_but_cannot_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: EngineBusy | EngineFailed
 ) -> None:
     no_dynoxide(monkeypatch, error)
@@ -52,7 +52,7 @@ def test_auto_does_not_hide_data_that_is_there(
         choice.start_engine("auto", tmp_path, quiet)
 
 
-def test_auto_takes_dynoxide_from_the_data_directory(
+def test_auto_finds_dynoxide_in_the_data_directory(
     tmp_path: Path, dynoxide_program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

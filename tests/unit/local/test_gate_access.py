@@ -1,4 +1,4 @@
-"""On this machine one becomes whoever the roles' own trust policies let the service become."""
+"""Local sessions follow the trust policies of the roles."""
 
 from dataclasses import replace
 
@@ -23,26 +23,28 @@ def sessions() -> SessionIssuer:
 
 
 @pytest.mark.parametrize(("writes", "role"), [(False, "keyfence-tenant-read"), (True, "keyfence-tenant-write")])
-def test_a_tenants_session_has_its_role_and_its_tag(sessions: SessionIssuer, writes: bool, role: str) -> None:
+def test_a_tenants_session_has_the_role_and_the_tag_of_the_tenant(
+    sessions: SessionIssuer, writes: bool, role: str
+) -> None:
     issued = gate_access.tenant_session(sessions, ACME, writes=writes, seconds=1200)
     assert (issued.session.role.name, issued.session.tags) == (role, {"tenant": "acme"})
     assert (issued.session.expires_at - issued.session.grant.issued_at).total_seconds() == 1200
 
 
 @pytest.mark.parametrize("name", ["service-base", "control-plane", "stream-worker", "migrator", "provisioner"])
-def test_every_other_role_has_no_tenant(sessions: SessionIssuer, name: str) -> None:
+def test_a_session_of_another_role_has_no_tenant_tag(sessions: SessionIssuer, name: str) -> None:
     session = gate_access.role_session(sessions, name).session
     assert (session.role.name, session.tags) == (f"keyfence-{name}", {})
 
 
-def test_a_role_that_does_not_trust_the_service_is_not_become(sessions: SessionIssuer) -> None:
+def test_a_role_that_does_not_trust_the_service_cannot_be_assumed(sessions: SessionIssuer) -> None:
     role = sessions.account.role("tenant-write")
     sessions.replace_account(sessions.account.with_role(replace(role, trust=Policy(statements=()))))
     with pytest.raises(QueryError, match="AccessDenied"):
         gate_access.tenant_session(sessions, ACME, writes=True)
 
 
-def test_a_process_that_runs_as_a_role_is_that_role_and_looks_nowhere_else(
+def test_a_boto_session_of_a_role_ignores_the_environment(
     sessions: SessionIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOFTHEENVIRONMENT")

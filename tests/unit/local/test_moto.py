@@ -1,4 +1,4 @@
-"""moto answers like DynamoDB for as long as it runs, and quietly."""
+"""moto answers like DynamoDB while it runs, and prints nothing."""
 
 import sys
 from typing import Any
@@ -16,7 +16,7 @@ from .conftest import quiet
 pytestmark = pytest.mark.engine
 
 
-def test_it_answers_on_this_machine_only_until_it_is_stopped(capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_answers_on_localhost_until_it_is_stopped(capfd: pytest.CaptureFixture[str]) -> None:
     engine = moto.start(quiet)
     table = str(ULID())
     try:
@@ -31,7 +31,7 @@ def test_it_answers_on_this_machine_only_until_it_is_stopped(capfd: pytest.Captu
     assert capfd.readouterr() == ("", "")
 
 
-def test_its_account_is_the_local_one() -> None:
+def test_its_arns_have_the_local_account() -> None:
     engine = moto.start(quiet)
     table = str(ULID())
     try:
@@ -42,14 +42,14 @@ def test_its_account_is_the_local_one() -> None:
         engine.stop()
 
 
-def test_without_moto_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_moto_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("moto.server", "moto.moto_server.werkzeug_app"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(EngineMissing, match=r"install keyfence\[local\]"):
         moto.start(quiet)
 
 
-def test_a_transaction_that_fails_leaves_nothing_behind_and_one_that_succeeds_leaves_everything() -> None:
+def test_a_failed_transaction_writes_nothing_and_a_successful_one_everything() -> None:
     engine = moto.start(quiet)
     table = str(ULID())
     try:
@@ -66,7 +66,7 @@ def test_a_transaction_that_fails_leaves_nothing_behind_and_one_that_succeeds_le
 
 
 def transaction(table: str, guard: str) -> list[Any]:
-    """A put, a change of what is there, and a check that decides."""
+    """Returns a put and a conditional update; the condition decides about both."""
     return [
         {"Put": {"TableName": table, "Item": item("new", n="1")}},
         {

@@ -1,4 +1,4 @@
-"""Inline policies outlive the gate that took them, whole or not at all."""
+"""Inline policies survive a restart of the gate, completely or not at all."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from keyfence_iam.tenant import TenantId
 
 ACCOUNT = Account.of(Deployment())
 DENY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}'
-KEPT = {"keyfence-tenant-read": {"one": DENY}}
+SAVED = {"keyfence-tenant-read": {"one": DENY}}
 
 
 def started(directory: Path) -> Gate:
@@ -32,11 +32,11 @@ def suspender(gate: Gate) -> TenantSuspension:
     return TenantSuspension.connect(credentials, "keyfence-", endpoint_url=gate.url)
 
 
-def test_where_nothing_was_kept_the_account_is_as_it_was_deployed(tmp_path: Path) -> None:
+def test_without_a_file_the_account_has_no_inline_policies(tmp_path: Path) -> None:
     assert load(tmp_path, ACCOUNT) is ACCOUNT
 
 
-def test_what_one_gate_took_the_next_one_holds_to(tmp_path: Path) -> None:
+def test_the_next_gate_enforces_what_the_last_one_saved(tmp_path: Path) -> None:
     with started(tmp_path) as gate:
         suspender(gate).deny([TenantId("acme")])
     with started(tmp_path) as gate:
@@ -46,29 +46,29 @@ def test_what_one_gate_took_the_next_one_holds_to(tmp_path: Path) -> None:
         assert gate.account.inline == {}
 
 
-def test_it_is_readable_by_its_owner_alone_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    save(tmp_path, KEPT)
+def test_only_the_owner_can_read_the_file_and_no_draft_is_left(tmp_path: Path) -> None:
+    save(tmp_path, SAVED)
     save(tmp_path, {})
-    save(tmp_path, KEPT)
+    save(tmp_path, SAVED)
     (file,) = tmp_path.iterdir()
     assert (file.name, file.stat().st_mode & 0o777) == (FILE, 0o600)
-    assert load(tmp_path, ACCOUNT).inline == KEPT
+    assert load(tmp_path, ACCOUNT).inline == SAVED
 
 
-def test_what_cannot_be_written_leaves_the_old_ones_and_does_not_hold(
+def test_policies_that_cannot_be_saved_are_refused_and_the_old_ones_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
         raise OSError("the disk is full")
 
-    save(tmp_path, KEPT)
+    save(tmp_path, SAVED)
     with started(tmp_path) as gate:
         monkeypatch.setattr("os.fsync", full)
         with pytest.raises(SuspensionFailed, match="the disk is full"):
             suspender(gate).deny([TenantId("acme")])
-        assert gate.account.inline == KEPT
+        assert gate.account.inline == SAVED
     assert [file.name for file in tmp_path.iterdir()] == [FILE]
-    assert load(tmp_path, ACCOUNT).inline == KEPT
+    assert load(tmp_path, ACCOUNT).inline == SAVED
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_what_cannot_be_written_leaves_the_old_ones_and_does_not_hold(
     ["", "{", "[]", '{"keyfence-tenant-read": "one"}', '{"keyfence-tenant-read": {"one": 1}}'],
     ids=["empty", "half", "a list", "no names", "a number"],
 )
-def test_a_file_that_is_not_understood_is_no_reason_to_let_anybody_in(tmp_path: Path, content: str) -> None:
+def test_a_file_that_cannot_be_read_raises(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(PoliciesUnusable, match=f"The policies in {tmp_path / FILE} cannot be used: "):
         load(tmp_path, ACCOUNT)
 
 
-def test_nor_is_a_policy_that_is_not_understood(tmp_path: Path) -> None:
+def test_a_policy_that_cannot_be_parsed_raises(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(json.dumps({"keyfence-tenant-read": {"one": DENY.replace("Deny", "Perhaps")}}))
     with pytest.raises(PoliciesUnusable, match="neither Allow nor Deny"):
         load(tmp_path, ACCOUNT)

@@ -1,1 +1,1 @@
-"""DynamoDB engines for one machine: dynoxide and moto."""
+"""DynamoDB engines that run on a laptop: dynoxide on disk, moto in memory."""

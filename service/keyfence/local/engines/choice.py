@@ -1,37 +1,39 @@
-"""Which engine runs, and the line that says why."""
+"""Starts the engine that `keyfence dev --engine` names, or the best one that this machine can run."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from keyfence.local.engines import dynoxide, moto
-from keyfence.local.engines.engine import Engine, EngineMissing, Progress
+from keyfence.local.engines.engine import Engine, EngineMissing, OnProgress
 
 EngineName = Literal["auto", "moto", "dynoxide"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """A running engine and a description, in one line, on what becomes of its data."""
+class ChosenEngine:
+    """A running engine, and one line that says where its data is."""
 
     engine: Engine
     description: str
 
 
-def start_engine(name: EngineName, directory: Path, progress: Progress) -> Choice:
-    """`auto` takes dynoxide or, where that cannot be had, moto; one that is there but busy or broken is an error."""
+def start_engine(name: EngineName, directory: Path, on_progress: OnProgress) -> ChosenEngine:
+    """Starts an engine. `auto` is dynoxide or, if that is missing, moto.
+
+    Raises EngineBusy or EngineFailed if dynoxide is there but cannot start: moto would show none of its data.
+    """
     if name == "moto":
-        return _in_memory(progress, "moto")
+        return _start_moto(on_progress, "moto")
     try:
-        engine = dynoxide.start(directory, progress)
+        engine = dynoxide.start(directory, on_progress)
     except EngineMissing as missing:
         if name == "dynoxide":
             raise
-        return _in_memory(progress, f"moto, since {missing.message.rstrip('.')}")
-    return Choice(engine=engine, description=f"dynoxide, with its data in {directory}")
+        return _start_moto(on_progress, f"moto, since {missing.message.rstrip('.')}")
+    return ChosenEngine(engine=engine, description=f"dynoxide, with its data in {directory}")
 
 
-def _in_memory(progress: Progress, reason: str) -> Choice:
-    return Choice(
-        engine=moto.start(progress), description=f"{reason}: its data is in memory and ends with this process"
-    )
+def _start_moto(on_progress: OnProgress, reason: str) -> ChosenEngine:
+    engine = moto.start(on_progress)
+    return ChosenEngine(engine=engine, description=f"{reason}: its data is in memory and is lost when this stops")

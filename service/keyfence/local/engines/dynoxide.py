@@ -1,4 +1,4 @@
-"""The child process and its lock file."""
+"""The dynoxide engine: a child process that keeps its data in a directory, which a lock file protects."""
 
 import contextlib
 import ctypes
@@ -14,45 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyfence.local.engines.dynoxide_binary import find_or_fetch
-from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing, Progress
-
-FILE = "lock"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lock:
-    """Held until released and until every child that inherited `descriptor` has ended."""
-
-    descriptor: int
-
-    def name(self, engine: int) -> None:
-        """Write down who holds the data, for the next one who asks: ourselves, and the engine should it outlive us."""
-        os.ftruncate(self.descriptor, 0)
-        os.pwrite(self.descriptor, f"process {os.getpid()} and its engine, process {engine}".encode(), 0)
-
-    def release(self) -> None:
-        os.close(self.descriptor)
-
-
-def lock(directory: Path) -> Lock:
-    descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = os.pread(descriptor, 100, 0).decode(errors="replace")
-        os.close(descriptor)
-        raise EngineBusy(_sentence(directory, holder)) from error
-    return Lock(descriptor=descriptor)
-
-
-def _sentence(directory: Path, holder: str) -> str:
-    by = f" by {holder}" if holder else ""
-    return f"The data in {directory} is already in use{by}: end that, or name another directory with --data."
-
+from keyfence.local.engines.engine import EngineBusy, EngineFailed, EngineMissing, OnProgress
 
 HOST = "127.0.0.1"
 DATABASE = "keyfence.db"
 LOG = "dynoxide.log"
+LOCK = "lock"
 LISTENING = "listening"
 START_SECONDS = 15
 STOP_SECONDS = 5
@@ -61,8 +28,23 @@ TAIL_LINES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """A lock on a directory. It ends when it is released and every child that inherited `descriptor` has ended."""
+
+    descriptor: int
+
+    def write_owner(self, engine: int) -> None:
+        """Writes the ids of both processes into the lock file, for the error message of the next process."""
+        os.ftruncate(self.descriptor, 0)
+        os.pwrite(self.descriptor, f"process {os.getpid()} and its engine, process {engine}".encode(), 0)
+
+    def release(self) -> None:
+        os.close(self.descriptor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dynoxide:
-    """A running dynoxide; it holds the directory's lock for as long as it lives, even if we do not."""
+    """A running dynoxide. It holds the lock of its directory as long as it runs, even if this process dies first."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -77,7 +59,7 @@ class Dynoxide:
 
     def failure(self) -> str | None:
         code = self.process.poll()
-        return None if code is None else f"dynoxide ended with exit code {code}: {_tail(self.log)}"
+        return None if code is None else f"dynoxide stopped with exit code {code}: {_tail(self.log)}"
 
     def stop(self) -> None:
         try:
@@ -86,36 +68,50 @@ class Dynoxide:
             self.lock.release()
 
 
-def start(directory: Path, progress: Progress, binary: Path | None = None) -> Dynoxide:
-    """Locked before anything else, so that a second one on the same data hears so at once."""
-    held = lock(directory)
+def start(directory: Path, on_progress: OnProgress, binary: Path | None = None) -> Dynoxide:
+    """Starts dynoxide on a directory. Raises EngineBusy before anything else if another process uses the directory."""
+    lock = lock_directory(directory)
     try:
-        program = binary or find_or_fetch(directory, progress)
-        progress("starting dynoxide")
-        return _launch(program, directory, held)
+        program = binary or find_or_fetch(directory, on_progress)
+        on_progress("starting dynoxide")
+        return _launch(program, directory, lock)
     except BaseException:
-        held.release()
+        lock.release()
         raise
 
 
-def _launch(binary: Path, directory: Path, held: Lock, attempts: int = 3) -> Dynoxide:
-    """Somebody else may take the free port before dynoxide does: then another one is tried."""
+def lock_directory(directory: Path) -> Lock:
+    descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        owner = os.pread(descriptor, 100, 0).decode(errors="replace")
+        os.close(descriptor)
+        by = f" by {owner}" if owner else ""
+        raise EngineBusy(
+            f"The data in {directory} is already in use{by}: stop that process, or choose another one with --data."
+        ) from error
+    return Lock(descriptor=descriptor)
+
+
+def _launch(binary: Path, directory: Path, lock: Lock, attempts: int = 3) -> Dynoxide:
+    """Starts the process on a free port. If another program takes the port first, it tries a new one."""
     port = _free_port()
     log = directory / LOG
-    engine = Dynoxide(process=_spawn(binary, directory, port, held), port=port, log=log, lock=held)
+    engine = Dynoxide(process=_spawn(binary, directory, port, lock), port=port, log=log, lock=lock)
     try:
-        held.name(engine.process.pid)
+        lock.write_owner(engine.process.pid)
         _wait(engine)
     except BaseException as error:
         _end(engine.process)
         if attempts > 1 and isinstance(error, EngineFailed) and "already in use" in error.message:
-            return _launch(binary, directory, held, attempts - 1)
+            return _launch(binary, directory, lock, attempts - 1)
         raise
     return engine
 
 
-def _spawn(binary: Path, directory: Path, port: int, held: Lock) -> subprocess.Popen[bytes]:
-    """In a session of its own: Ctrl-C reaches us, and we decide when it ends."""
+def _spawn(binary: Path, directory: Path, port: int, lock: Lock) -> subprocess.Popen[bytes]:
+    """Starts the process in its own session, so that Ctrl-C does not reach it: the service stops before the engine."""
     command = [str(binary), "serve", "--host", HOST, "--port", str(port), "--db-path", str(directory / DATABASE)]
     try:
         with (directory / LOG).open("wb") as log:
@@ -125,21 +121,21 @@ def _spawn(binary: Path, directory: Path, port: int, held: Lock) -> subprocess.P
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - no other thread runs yet when an engine is started
-                pass_fds=(held.descriptor,),
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - no other thread runs yet
+                pass_fds=(lock.descriptor,),
             )
     except OSError as error:
         raise EngineMissing(f"{binary} cannot be run: {error.strerror or error}.") from error
 
 
 def _end_with_parent() -> None:
-    """On Linux the kernel ends the engine when we are killed; elsewhere it lives on and its lock names it."""
+    """On Linux the kernel stops the engine when this process is killed. Elsewhere it runs on, and its lock names it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _wait(engine: Dynoxide) -> None:
-    """It has said that it listens, and it answers: an answer alone could be of another one that took the port."""
+    """Waits until the log says that it listens and the port answers. The port alone could be another program's."""
     deadline = time.monotonic() + START_SECONDS
     while not (LISTENING in engine.log.read_text(errors="replace") and _answers(engine.port)):
         if failure := engine.failure():
@@ -175,4 +171,4 @@ def _free_port() -> int:
 
 def _tail(log: Path) -> str:
     lines = log.read_text(errors="replace").split("\n")
-    return " ".join([line.strip() for line in lines if line.strip()][-TAIL_LINES:]) or "it said nothing"
+    return " ".join([line.strip() for line in lines if line.strip()][-TAIL_LINES:]) or "its log is empty"

@@ -1,4 +1,4 @@
-"""Finding or fetching the binary."""
+"""Finds the dynoxide binary, or fetches it with npm."""
 
 import os
 import platform
@@ -10,58 +10,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from keyfence.local.engines.engine import EngineMissing, Progress
-
-SECONDS = 60
-SETTINGS = {
-    "npm_config_fetch_retries": "1",
-    "npm_config_fetch_retry_mintimeout": "1000",
-    "npm_config_ignore_scripts": "true",
-    "npm_config_loglevel": "error",
-    "npm_config_progress": "false",
-    "npm_config_update_notifier": "false",
-}
-
-
-def find_npm(package: str) -> str:
-    """npm itself, without which the package is missing."""
-    program = shutil.which("npm")
-    if program is None:
-        raise EngineMissing(f"{package} cannot be fetched, because npm is not on PATH.")
-    return program
-
-
-def npm_pack(program: str, package: str, into: Path) -> Path:
-    """The package's archive, which npm has checked against the digest that its registry gives."""
-    try:
-        _run([program, "pack", package, "--pack-destination", str(into)], into)
-        return next(into.glob("*.tgz"))
-    except subprocess.TimeoutExpired as error:
-        raise EngineMissing(f"{package} could not be fetched: npm took longer than {SECONDS} seconds.") from error
-    except subprocess.CalledProcessError as error:
-        raise EngineMissing(f"{package} could not be fetched: npm says {_reason(error.stderr)}.") from error
-    except (OSError, StopIteration) as error:
-        raise EngineMissing(f"{package} could not be fetched: npm gave no archive.") from error
-
-
-def _run(command: list[str], directory: Path) -> None:
-    """The command asks nothing, and reads no settings of the project that it is started in."""
-    subprocess.run(  # noqa: S603
-        command,
-        cwd=directory,
-        env=os.environ | SETTINGS,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=True,
-    )
-
-
-def _reason(stderr: str) -> str:
-    code = re.search(r"^npm \S+ code (\S+)", stderr, re.MULTILINE)
-    return code[1] if code else (stderr.strip().splitlines() or ["nothing"])[-1]
-
+from keyfence.local.engines.engine import EngineMissing, OnProgress
 
 NAME = "dynoxide"
 VERSION = "1.2.1"
@@ -72,18 +21,20 @@ PACKAGES = {
     ("darwin", "x86_64"): "@dynoxide/darwin-x64",
     ("darwin", "arm64"): "@dynoxide/darwin-arm64",
 }
+NPM_SECONDS = 60
+NPM_SETTINGS = {
+    "npm_config_fetch_retries": "1",
+    "npm_config_fetch_retry_mintimeout": "1000",
+    "npm_config_ignore_scripts": "true",
+    "npm_config_loglevel": "error",
+    "npm_config_progress": "false",
+    "npm_config_update_notifier": "false",
+}
 
 
-def shared_cache() -> Path:
-    """A directory of this user's in which one fetched binary can serve many data directories, as in test runs."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keyfence"
-    cache.mkdir(parents=True, exist_ok=True)
-    return cache
-
-
-def find_or_fetch(directory: Path, progress: Progress) -> Path:
-    """The binary, from PATH, from the directory, or fetched into the directory."""
-    return find(directory) or _fetch(directory, progress)
+def find_or_fetch(directory: Path, on_progress: OnProgress) -> Path:
+    """Returns the dynoxide binary: from PATH, from the directory, or fetched into the directory with npm."""
+    return find(directory) or _fetch(directory, on_progress)
 
 
 def find(directory: Path) -> Path | None:
@@ -91,19 +42,58 @@ def find(directory: Path) -> Path | None:
     return next((Path(place).absolute() for place in places if place and _is_program(Path(place))), None)
 
 
-def _is_program(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+def find_npm(package: str) -> str:
+    program = shutil.which("npm")
+    if program is None:
+        raise EngineMissing(f"{package} cannot be fetched, because npm is not on PATH.")
+    return program
 
 
-def _fetch(directory: Path, progress: Progress) -> Path:
-    """Renamed into place once it has shown that it runs: an interrupted fetch leaves no half a binary."""
+def npm_pack(program: str, package: str, directory: Path) -> Path:
+    """Downloads the package's archive. npm checks it against the registry's digest."""
+    try:
+        _run([program, "pack", package, "--pack-destination", str(directory)], directory)
+        return next(directory.glob("*.tgz"))
+    except subprocess.TimeoutExpired as error:
+        raise EngineMissing(f"{package} cannot be fetched: npm took longer than {NPM_SECONDS} seconds.") from error
+    except subprocess.CalledProcessError as error:
+        raise EngineMissing(f"{package} cannot be fetched: npm failed with {_reason(error.stderr)}.") from error
+    except (OSError, StopIteration) as error:
+        raise EngineMissing(f"{package} cannot be fetched: npm wrote no archive.") from error
+
+
+def _fetch(directory: Path, on_progress: OnProgress) -> Path:
+    """Renames the binary into place after a test run, so an interrupted fetch leaves no broken binary."""
     package = _package()
     program = find_npm(package)
-    progress(f"fetching {package} with npm, this once")
+    on_progress(f"fetching {package} with npm, this once")
     with tempfile.TemporaryDirectory(dir=directory, prefix=".fetch-") as draft:
         binary = _unpack(npm_pack(program, package, Path(draft).absolute()))
         _try(binary)
         return binary.replace(directory.absolute() / FETCHED)
+
+
+def _run(command: list[str], directory: Path) -> None:
+    """Runs npm without questions. The working directory keeps it from the settings of the user's project."""
+    subprocess.run(  # noqa: S603
+        command,
+        cwd=directory,
+        env=os.environ | NPM_SETTINGS,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=NPM_SECONDS,
+        check=True,
+    )
+
+
+def _reason(stderr: str) -> str:
+    code = re.search(r"^npm \S+ code (\S+)", stderr, re.MULTILINE)
+    return code[1] if code else (stderr.strip().splitlines() or ["no message"])[-1]
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
 
 
 def _package() -> str:
@@ -119,7 +109,7 @@ def _unpack(archive: Path) -> Path:
         with tarfile.open(archive) as tar:
             tar.extract(member, archive.parent, filter="data")
     except (tarfile.TarError, KeyError, EOFError) as error:
-        raise EngineMissing(f"{archive.name} does not hold {member}.") from error
+        raise EngineMissing(f"{archive.name} does not contain {member}.") from error
     binary = archive.parent / member
     binary.chmod(0o755)
     return binary

@@ -1,16 +1,16 @@
-"""What every local DynamoDB engine can do, and how it can fail."""
+"""What every local DynamoDB engine offers, and how it can fail."""
 
 from collections.abc import Callable
 from typing import Protocol
 
 from keyfence.errors import KeyfenceError
 
-Progress = Callable[[str], None]
-"""Told, in a few words, what is being done now."""
+OnProgress = Callable[[str], None]
+"""Receives a few words about the current step."""
 
 
 class Engine(Protocol):
-    """A DynamoDB that runs on this machine."""
+    """A running DynamoDB engine."""
 
     @property
     def name(self) -> str: ...
@@ -20,21 +20,21 @@ class Engine(Protocol):
 
     @property
     def persistent(self) -> bool:
-        """Whether the data outlives `stop`."""
+        """Whether the data is still there after `stop`."""
 
     def failure(self) -> str | None:
-        """Why the engine ended by itself, or None while it runs."""
+        """Returns why the engine stopped by itself, or None while it runs."""
 
     def stop(self) -> None: ...
 
 
 class EngineMissing(KeyfenceError):
-    """The engine is not on this machine and cannot be obtained."""
+    """The engine is not on this machine and cannot be fetched."""
 
 
 class EngineBusy(KeyfenceError):
-    """Another process holds the engine's data."""
+    """Another process uses the engine's data."""
 
 
 class EngineFailed(KeyfenceError):
-    """The engine was there and did not start, or ended by itself."""
+    """The engine did not start, or stopped by itself."""

@@ -1,4 +1,4 @@
-"""moto as the engine: in this process, in memory, one memory for all its servers."""
+"""The moto engine: a server in this process. All moto servers of a process share one memory."""
 
 import logging
 import os
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from keyfence.local.engines.engine import EngineMissing, Progress
+from keyfence.local.engines.engine import EngineMissing, OnProgress
 
 if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer
@@ -40,12 +40,12 @@ class Moto:
         self.server.server_close()
 
 
-def start(progress: Progress) -> Moto:
-    progress("starting moto")
+def start(on_progress: OnProgress) -> Moto:
+    on_progress("starting moto")
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     os.environ.setdefault("MOTO_ACCOUNT_ID", ACCOUNT)
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
-        os.environ.pop(name, None)  # moto asks boto3 for a session in this process, where the profile need not exist
+        os.environ.pop(name, None)  # moto opens a boto3 session, which fails if the profile is missing
     server = _server()
     thread = Thread(target=server.serve_forever, name="moto", daemon=True)
     thread.start()
@@ -71,7 +71,7 @@ def _server() -> "BaseWSGIServer":
 
 
 def _one_at_a_time(application: Wsgi) -> Wsgi:
-    """moto guards nothing: two transactions at once would see, and undo, each other's halves."""
+    """Serves one request at a time: moto has no locks, and concurrent transactions would undo each other's writes."""
     lock = Lock()
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -1,4 +1,4 @@
-"""Rollback and request tokens that moto lacks."""
+"""Patches for moto: a failed transaction is rolled back, and a repeated request token writes nothing."""
 
 import copy
 import json
@@ -22,12 +22,12 @@ _moto_handler = DynamoHandler.transact_write_items
 
 @dataclass(slots=True)
 class Tokens:
-    """The transactions of the last ten minutes, by token: what each of them was, and when."""
+    """The transactions of the last ten minutes: the time and a digest of each, by request token."""
 
     done: dict[str, tuple[float, bytes]] = field(default_factory=dict)
 
     def find(self, token: str, now: float) -> bytes | None:
-        for old in [one for one, (at, _) in self.done.items() if at < now - REMEMBERED_SECONDS]:
+        for old in [known for known, (at, _) in self.done.items() if at < now - REMEMBERED_SECONDS]:
             del self.done[old]
         return self.done[token][1] if token in self.done else None
 
@@ -45,14 +45,14 @@ def _transact_with_token(handler: DynamoHandler) -> ActionResult:
 
 
 def _once(handler: DynamoHandler, token: str) -> ActionResult:
-    """A transaction that failed may be tried again under its token: only what was done is remembered."""
-    asked = _digest(handler.body["TransactItems"])
+    """Runs a transaction once. A failed one is not remembered, so it may be tried again with its token."""
+    digest = _digest(handler.body["TransactItems"])
     known = _tokens.find(token, time.monotonic())
     if known is None:
         answer = _moto_handler(handler)
-        _tokens.done[token] = (time.monotonic(), asked)
+        _tokens.done[token] = (time.monotonic(), digest)
         return answer
-    if known != asked:
+    if known != digest:
         raise DynamodbException(
             f"{ERROR_TYPE_PREFIX}IdempotentParameterMismatchException",
             "The request uses the same client token as a previous, but non-identical request.",
@@ -70,7 +70,7 @@ _moto_backend = DynamoDBBackend.transact_write_items
 
 
 def install_rollback() -> None:
-    """Have failed transactions undone by us; the copies that moto would take to go back to become the table itself."""
+    """Undoes the writes of a failed transaction. moto would copy whole tables for that; here its copies are free."""
     setattr(DynamoDBBackend, "transact_write_items", _transact_with_rollback)  # noqa: B010
     setattr(Table, "__deepcopy__", lambda table, _memo: table)  # noqa: B010
 
@@ -80,33 +80,33 @@ def _transact_with_rollback(backend: DynamoDBBackend, transact_items: list[dict[
     try:
         _moto_backend(backend, transact_items)
     except BaseException:
-        for step in undo:
-            step()
+        for restore in undo:
+            restore()
         raise
 
 
 def _undo(backend: DynamoDBBackend, writes: Sequence[dict[str, Any]]) -> Iterator[Undo]:
     for body in (body for write in writes for body in write.values()):
         if (table := backend.tables.get(body.get("TableName"))) is not None:
-            yield _item_restored(table, body.get("Key") or body["Item"])
-            yield _stream_restored(table)
+            yield _restore_item(table, body.get("Key") or body["Item"])
+            yield _restore_stream(table)
 
 
-def _item_restored(table: Table, key: dict[str, Any]) -> Undo:
+def _restore_item(table: Table, key: dict[str, Any]) -> Undo:
     names = [name for name in (table.hash_key_attr, table.range_key_attr) if name]
     *path, last = (DynamoType(key[name]) for name in names)
     rows: Any = table.items[path[0]] if path else table.items
-    kept = copy.deepcopy(rows.get(last))
+    before = copy.deepcopy(rows.get(last))
 
     def restore() -> None:
         rows.pop(last, None)
-        if kept is not None:
-            rows[last] = kept
+        if before is not None:
+            rows[last] = before
 
     return restore
 
 
-def _stream_restored(table: Table) -> Undo:
+def _restore_stream(table: Table) -> Undo:
     shard = table.stream_shard
     length = len(shard.items) if shard else 0
 
