@@ -1,4 +1,4 @@
-"""What can go wrong, in the few nouns that callers are told."""
+"""`KeyfenceError` and its subclasses, one for each error code that callers see."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -19,7 +19,7 @@ class Code(StrEnum):
 
 
 class KeyfenceError(Exception):
-    """An error whose message may be shown to the caller; `extensions` join `code` in the answer."""
+    """An error whose message may be shown to the caller. The response has `extensions` beside `code`."""
 
     code: ClassVar[Code] = Code.INTERNAL
 
@@ -30,48 +30,48 @@ class KeyfenceError(Exception):
 
 
 class Unauthenticated(KeyfenceError):
-    """Nobody we know: no token, or not one that we accept."""
+    """The request has no token, or one that is not accepted."""
 
     code = Code.UNAUTHENTICATED
 
 
 class Forbidden(KeyfenceError):
-    """Somebody we know, who may not do this."""
+    """The caller is known but may not do this."""
 
     code = Code.FORBIDDEN
 
 
 class NotFound(KeyfenceError):
-    """No such thing in this tenant."""
+    """The tenant has no such object."""
 
     code = Code.NOT_FOUND
 
 
 class Conflict(KeyfenceError):
-    """The thing is not in the state that this change needs."""
+    """The object is not in the state that the change requires."""
 
     code = Code.CONFLICT
 
 
 class BadInput(KeyfenceError):
-    """The caller sent something that cannot be used; `field` names it."""
+    """The caller sent an invalid value. `field` names it."""
 
     code = Code.BAD_USER_INPUT
 
 
 class Throttled(KeyfenceError):
-    """Too busy just now; `retryAfterMs` says when to come again."""
+    """The request exceeds a rate, or a service that it needs is busy. `retryAfterMs` says when to retry."""
 
     code = Code.THROTTLED
 
 
 class QuotaExceeded(KeyfenceError):
-    """The tenant's allowance is used up."""
+    """The tenant has used up a quota, such as its number of users."""
 
     code = Code.QUOTA_EXCEEDED
 
 
 class Internal(KeyfenceError):
-    """Our fault; the message is for the log and is never shown."""
+    """An error of the service itself. The message goes to the log only."""
 
     code = Code.INTERNAL

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import ipaddress
 import json
 import re
 from collections.abc import Iterator
@@ -10,12 +9,12 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from keyfence.development_keys import DEVELOPMENT_KEY_PREFIX, LOCAL_ISSUER
+from keyfence.validation import is_http_url, is_https_or_loopback_url
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 CURSOR_KEY_BYTES = 32
@@ -27,7 +26,7 @@ ROLES_EXAMPLE = "arn:aws:iam::123456789012:role/keyfence-"
 
 
 class BadSettings(ValueError):
-    """Settings that cannot be used; `problems` names each of them in a sentence."""
+    """Settings that cannot be used. `problems` has one sentence for each reason."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("\n".join(problems))
@@ -35,7 +34,7 @@ class BadSettings(ValueError):
 
 
 class IssuerSettings(BaseModel):
-    """An identity provider whose tokens are accepted: for one tenant, or for any when `tenant` is left out."""
+    """An identity provider whose tokens are accepted: for one tenant, or for all if `tenant` is not set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,13 +47,13 @@ class IssuerSettings(BaseModel):
         if (self.jwks is None) == (self.jwks_uri is None):
             yield "needs exactly one of jwks and jwks_uri"
         if self.jwks is not None and not self._keys():
-            yield 'has a jwks without keys; it should read {"keys": [...]}'
-        if self.jwks_uri is not None and not _is_safe(self.jwks_uri):
+            yield 'has a jwks without keys; write {"keys": [...]}'
+        if self.jwks_uri is not None and not is_https_or_loopback_url(self.jwks_uri):
             yield f"has a jwks_uri that is not https: {self.jwks_uri}"
         if self.tenant is not None and not _is_tenant(self.tenant):
             yield f"has a tenant that is not a tenant id: {self.tenant!r}"
         if self.issuer == LOCAL_ISSUER or any(_is_development(key) for key in self._keys()):
-            yield "is the development issuer of `keyfence dev`, whose key anyone at that machine can read"
+            yield "is the development issuer of `keyfence dev`, whose key anyone on that machine can read"
 
     def _keys(self) -> list[object]:
         keys = (self.jwks or {}).get("keys")
@@ -62,7 +61,7 @@ class IssuerSettings(BaseModel):
 
 
 class PriceSettings(BaseModel):
-    """US dollars for a million units in a region, and when they were looked up."""
+    """Prices in US dollars for a million capacity units in a region, and the day of the price list."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -197,11 +196,11 @@ class Settings(BaseSettings):
 
     @property
     def cursor_secrets(self) -> tuple[bytes, ...]:
-        """The cursor keys as bytes; a development key is marked by its prefix, which is no part of the secret."""
+        """The cursor keys as bytes, without the prefix that marks a development key."""
         return tuple(_decode(key.get_secret_value().removeprefix(DEVELOPMENT_KEY_PREFIX)) for key in self.cursor_keys)
 
     def problems(self) -> list[str]:
-        """Each reason, as a sentence that begins with the variable, not to serve production with these settings."""
+        """Return why these settings are not fit for production. Each sentence starts with the name of the variable."""
         return [
             *self._issuer_problems(),
             *self._cursor_key_problems(),
@@ -211,23 +210,25 @@ class Settings(BaseSettings):
 
     def _issuer_problems(self) -> Iterator[str]:
         if not self.issuers and not self.admin_issuers:
-            yield "KEYFENCE_ISSUERS is missing, and so is KEYFENCE_ADMIN_ISSUERS: nobody could be let in"
+            yield "KEYFENCE_ISSUERS is missing, and so is KEYFENCE_ADMIN_ISSUERS: no token would be accepted"
         for name, issuers in (("KEYFENCE_ISSUERS", self.issuers), ("KEYFENCE_ADMIN_ISSUERS", self.admin_issuers)):
-            yield from (f"{name}[{at}] {text}" for at, issuer in enumerate(issuers) for text in issuer.problems())
+            yield from (
+                f"{name}[{number}] {text}" for number, issuer in enumerate(issuers) for text in issuer.problems()
+            )
         if self.audience == self.admin_audience:
             yield "KEYFENCE_ADMIN_AUDIENCE equals KEYFENCE_AUDIENCE: a tenant's token would pass as an operator's"
 
     def _role_problems(self) -> Iterator[str]:
         if self.roles is None:
-            yield f"KEYFENCE_ROLES is missing: say what the ARNs of the roles begin with, such as {ROLES_EXAMPLE}"
+            yield f"KEYFENCE_ROLES is missing: set it to the first part of all role ARNs, such as {ROLES_EXAMPLE}"
         elif not ROLES.fullmatch(self.roles):
-            yield f"KEYFENCE_ROLES is not the beginning of roles' ARNs, such as {ROLES_EXAMPLE}: {self.roles}"
+            yield f"KEYFENCE_ROLES is not the first part of role ARNs, such as {ROLES_EXAMPLE}: {self.roles}"
 
     def _endpoint_problems(self) -> Iterator[str]:
         for name in ("endpoint_url", "sts_endpoint_url", "iam_endpoint_url"):
             url = getattr(self, name)
-            if url is not None and not _is_address(url):
-                yield f"KEYFENCE_{name.upper()} is not an http or https address: {url}"
+            if url is not None and not is_http_url(url):
+                yield f"KEYFENCE_{name.upper()} is not an http or https URL: {url}"
 
     def _cursor_key_problems(self) -> Iterator[str]:
         if not self.cursor_keys:
@@ -235,41 +236,41 @@ class Settings(BaseSettings):
                 "KEYFENCE_CURSOR_KEYS is missing: make a key with"
                 " python -c 'import secrets; print(secrets.token_urlsafe(32))'"
             )
-        for at, key in enumerate(self.cursor_keys):
-            yield from (f"KEYFENCE_CURSOR_KEYS[{at}] {text}" for text in _key_problems(key.get_secret_value()))
+        for number, key in enumerate(self.cursor_keys):
+            yield from (f"KEYFENCE_CURSOR_KEYS[{number}] {text}" for text in _key_problems(key.get_secret_value()))
 
 
-def load(**given: Any) -> Settings:
-    """The settings of the environment under those given here, or BadSettings."""
+def load(**overrides: Any) -> Settings:
+    """Return the settings of the environment, with these overrides. Raises BadSettings."""
     try:
-        return Settings(**given)
+        return Settings(**overrides)
     except ValidationError as error:
         raise BadSettings(_unreadable(error)) from None
 
 
 def load_and_check() -> tuple[Settings, list[str]]:
-    """The settings of the environment and everything that is wrong with them, unreadable values included.
+    """Return the settings of the environment, and all reasons why they are not fit for production.
 
-    An unreadable value is left at its default so that the rest can be examined in the same run.
-    """
+    A value that cannot be read is replaced by its default, so that the others are checked in the same run."""
     try:
         settings = Settings()
         return settings, settings.problems()
     except ValidationError as error:
-        bad = {str(details["loc"][0]) for details in error.errors()}
-        settings = Settings(**{name: Settings.model_fields[name].default for name in bad})
-        named = tuple(f"KEYFENCE_{name.upper()}" for name in bad)
-        return settings, [*_unreadable(error), *(text for text in settings.problems() if not text.startswith(named))]
+        unreadable = {str(details["loc"][0]) for details in error.errors()}
+        settings = Settings(**{name: Settings.model_fields[name].default for name in unreadable})
+        variables = tuple(f"KEYFENCE_{name.upper()}" for name in unreadable)
+        others = (text for text in settings.problems() if not text.startswith(variables))
+        return settings, [*_unreadable(error), *others]
 
 
 def _unreadable(error: ValidationError) -> tuple[str, ...]:
-    """What pydantic says, without the value: it may be a secret."""
+    """Return pydantic's messages, without the values, which may be secrets."""
     return tuple(f"{_variable(details['loc'])}: {details['msg']}" for details in error.errors())
 
 
 def _variable(location: tuple[int | str, ...]) -> str:
-    head, *rest = location
-    return f"KEYFENCE_{str(head).upper()}" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in rest)
+    name, *path = location
+    return f"KEYFENCE_{str(name).upper()}" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
 
 
 def _decode(text: str) -> bytes:
@@ -286,7 +287,7 @@ def _key_problems(text: str) -> Iterator[str]:
         yield "is not URL-safe base64"
     else:
         if size != CURSOR_KEY_BYTES:
-            yield f"holds {size} bytes where {CURSOR_KEY_BYTES} are needed"
+            yield f"has {size} bytes; it needs {CURSOR_KEY_BYTES}"
 
 
 def _is_development(key: object) -> bool:
@@ -299,28 +300,3 @@ def _is_tenant(text: str) -> bool:
     except InvalidTenantId:
         return False
     return True
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        return False
-
-
-def _is_safe(uri: str) -> bool:
-    """Keys that decide who is let in come over https, or from this very machine."""
-    try:
-        parts = urlsplit(uri)
-        host = parts.hostname or ""
-    except ValueError:
-        return False
-    return parts.scheme in ({"http", "https"} if _is_loopback(host) else {"https"}) and host != ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -179,13 +179,13 @@ def test_roles_of_any_partition_and_path_are_fine(roles: str) -> None:
 )
 def test_roles_that_are_no_beginning_of_an_arn_are_a_problem(roles: str) -> None:
     (problem,) = settings(roles=roles).problems()
-    assert problem.startswith("KEYFENCE_ROLES is not the beginning of roles' ARNs")
+    assert problem.startswith("KEYFENCE_ROLES is not the first part of role ARNs")
 
 
 @pytest.mark.parametrize("name", ["endpoint_url", "sts_endpoint_url", "iam_endpoint_url"])
 def test_an_endpoint_that_is_no_address_is_a_problem(name: str) -> None:
     (problem,) = settings(**{name: "localhost:8001"}).problems()
-    assert problem == f"KEYFENCE_{name.upper()} is not an http or https address: localhost:8001"
+    assert problem == f"KEYFENCE_{name.upper()} is not an http or https URL: localhost:8001"
     assert settings(**{name: "http://localhost:8001"}).problems() == []
 
 

@@ -11,6 +11,8 @@ from functools import cache
 from urllib3.exceptions import LocationParseError
 from urllib3.util import Url, parse_url
 
+from keyfence.validation import is_loopback_host
+
 _RESERVED_V4 = tuple(
     ipaddress.IPv4Network(network)
     for network in (
@@ -170,11 +172,4 @@ def _parsed(uri: str) -> Url | None:
 
 
 def _is_settings_scheme(scheme: str | None, host: str) -> bool:
-    return scheme == "https" or (scheme == "http" and _is_loopback(host))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    return scheme == "https" or (scheme == "http" and is_loopback_host(host))

@@ -102,7 +102,7 @@ def test_what_only_trying_can_tell_is_named_too(run: Run, monkeypatch: pytest.Mo
 
 def test_an_endpoint_that_is_no_address_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, **complete(KEYFENCE_ENDPOINT_URL="notaurl"))
-    assert "KEYFENCE_ENDPOINT_URL is not an http or https address" in refusal(run("serve", "--check"))
+    assert "KEYFENCE_ENDPOINT_URL is not an http or https URL" in refusal(run("serve", "--check"))
 
 
 def test_a_region_from_the_usual_chain_is_enough(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
