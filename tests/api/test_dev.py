@@ -126,7 +126,7 @@ def test_data_of_another_version_is_refused_with_what_differs_and_what_to_do(tmp
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines()[-4:] == [
         "The table keyfence differs:",
-        "  the index GSI1 does not carry bill",
+        "  the index GSI1 does not project bill",
         "  the key schema of GSI2 differs",
         f"Another version made it: remove {tmp_path}, with all that is kept there, or choose another with --data.",
     ]

@@ -52,7 +52,7 @@ def test_a_table_of_another_version_is_told_apart_with_what_to_do(
     assert (said.exit_code, said.stdout) == (1, "Found the table by-another-version.\n")
     assert said.stderr.splitlines()[:2] == [
         "The table by-another-version differs:",
-        "  the index GSI3 does not carry bill",
+        "  the index GSI3 does not project bill",
     ]
     assert "name another table with KEYFENCE_TABLE" in said.stderr
 

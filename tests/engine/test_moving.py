@@ -119,7 +119,7 @@ async def test_an_order_of_44_items_is_placed_in_both_tables_and_a_larger_one_ha
     await shop.place(*[RequestedLine(PEN, 1)] * 44, key="fits")
     before = moving.both()
     assert before[0] == before[1]
-    with pytest.raises(Throttled, match="until it has arrived"):
+    with pytest.raises(Throttled, match="retry after the move"):
         await shop.place(*[RequestedLine(PEN, 1)] * 45, key="large")
     assert moving.both() == before
 

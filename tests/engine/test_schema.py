@@ -41,7 +41,7 @@ def test_a_table_that_lacks_an_index_attributes_stream_or_expiry_is_told_apart(a
     wrong["AttributeDefinitions"] = wrong["AttributeDefinitions"][:-2]
     admin.client.create_table(**wrong)
     assert admin.differences() == [
-        "the index GSI2 does not carry memberCount",
+        "the index GSI2 does not project memberCount",
         "the index GSI3 is missing",
         "the table has no stream",
         "time to live is not enabled on the attribute ttl",

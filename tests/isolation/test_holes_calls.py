@@ -133,7 +133,7 @@ def test_H20_a_denial_tells_role_and_table_and_our_clients_hear_neither() -> Non
     assert "keyfence-tenant-read" in text
     assert DEPLOYMENT.table_arn in text
     said = DynamoDbError("AccessDeniedException", text).as_keyfence_error()
-    assert (said.message, dict(said.extensions)) == ("this tenant's credentials do not allow that", {})
+    assert (said.message, dict(said.extensions)) == ("this tenant's credentials do not allow this", {})
 
 
 def test_H21_a_denial_is_the_same_whatever_is_there_and_no_tenant_writes_what_all_must_share() -> None:

@@ -140,7 +140,7 @@ def test_a_cancelled_transaction_is_told_as_if_there_were_no_twins() -> None:
     given = ("None", "None", "TransactionConflict", "ThrottlingError", "ConditionalCheckFailed")
     refusal = twins.as_single_table(DynamoDbError("TransactionCanceledException", "", given))
     assert refusal.cancellation_reasons == ("None", "ThrottlingError", "TransactionConflict")
-    assert twins.missing_in_copy(refusal) == {}
+    assert twins.missing_copies(refusal) == {}
 
 
 async def test_only_the_writes_themselves_are_blamed() -> None:
@@ -218,7 +218,7 @@ async def test_a_portion_fits_and_what_does_not_is_refused_and_says_for_how_long
     table = handle(dynamodb, DUAL)
     await table.write(*(put(chapters, chapter(number)) for number in range(MAX_SPLIT_TRANSACTION_WRITES)))
     assert both(dynamodb)
-    with pytest.raises(Throttled, match="until it has arrived"):
+    with pytest.raises(Throttled, match="retry after the move"):
         await table.write(
             *(put(chapters, chapter(number)) for number in range(100, 101 + MAX_SPLIT_TRANSACTION_WRITES))
         )

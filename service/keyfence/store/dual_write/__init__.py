@@ -1,1 +1,1 @@
-"""Tenants on the move: every write goes to two tables."""
+"""While a tenant moves to another table: every write goes to both tables, and reads are compared."""

@@ -1,4 +1,4 @@
-"""Writes to two tables in one transaction."""
+"""`DualWriteCaller`: the calls of a tenant that moves to another table. Every write goes to both tables."""
 
 import asyncio
 import re
@@ -24,107 +24,84 @@ from keyfence.store.dynamodb.client import Answer
 from keyfence.store.dynamodb.errors import CANCELLATION_RULES, RETRY_AFTER_MS, DynamoDbError
 from keyfence_iam.tenant import TenantId
 
-Member = Mapping[str, Mapping[str, Any]]
-
-FINE = "None"
-BEHIND = frozenset({"ConditionalCheckFailed", "ValidationError"})
-"""What the twin of an update is cancelled for where the other table lacks the item, or has an older one."""
-
-
-@dataclass(frozen=True, slots=True)
-class DualTransaction:
-    """`twins` are those that go to the other table, by the place of the member that they are twins of."""
-
-    members: Sequence[Member]
-    copies: Mapping[int, Member]
-
-    @classmethod
-    def for_tables(cls, members: Sequence[Member], table: str, made: Collection[int] = ()) -> "DualTransaction":
-        """Updates are for items that the other table has, but for those at the places in `made`: they make them."""
-        both = {at: _twin(member, table, makes=at in made) for at, member in enumerate(members)}
-        return cls(members, {at: twin for at, twin in both.items() if twin})
-
-    def all(self) -> list[Member]:
-        return [*self.members, *self.copies.values()]
-
-    def missing_in_copy(self, refusal: DynamoDbError) -> dict[int, Item]:
-        """The keys of the items, by place, that the other table has to be given before this can be tried again.
-
-        Where a member is itself at fault there are none: it would be again."""
-        keys: dict[int, Item] = {at: twin["Update"]["Key"] for at, twin in self.copies.items() if "Update" in twin}
-        if refusal.code == "ValidationException":
-            return keys
-        own, others = self._reasons(refusal)
-        if any(not _passing(reason) for reason in own):
-            return {}
-        return {at: key for at, key in keys.items() if others.get(at) in BEHIND}
-
-    def as_single_table(self, refusal: DynamoDbError) -> DynamoDbError:
-        """As if there were no twins: a member is busy if its twin is."""
-        if not refusal.cancellation_reasons:
-            return refusal
-        own, others = self._reasons(refusal)
-        reasons = tuple(
-            others[at] if reason == FINE and _passing(others.get(at, "")) else reason for at, reason in enumerate(own)
-        )
-        return DynamoDbError(refusal.code, str(refusal), reasons, refusal.consumed_capacity)
-
-    def _reasons(self, refusal: DynamoDbError) -> tuple[tuple[str, ...], dict[int, str]]:
-        own, others = (
-            refusal.cancellation_reasons[: len(self.members)],
-            refusal.cancellation_reasons[len(self.members) :],
-        )
-        return own, dict(zip(self.copies, others, strict=False))
-
-
-def _passing(reason: str) -> bool:
-    return reason == FINE or (reason in CANCELLATION_RULES and CANCELLATION_RULES[reason].retryable)
-
-
-def _twin(member: Member, table: str, *, makes: bool) -> Member | None:
-    ((verb, body),) = member.items()
-    if verb == "ConditionCheck":
-        return None
-    if verb == "Update":
-        return {verb: {"TableName": table, **(_plain(body) if makes else _if_there(body))}}
-    subject = "Item" if verb == "Put" else "Key"
-    return {verb: {"TableName": table, subject: body[subject]}}
-
-
-def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Without its condition, and so without what only that names: DynamoDB refuses what no expression uses."""
-    used = set(re.findall(r"[#:]\w+", body["UpdateExpression"]))
-    maps = {
-        name: {key: value for key, value in body.get(name, {}).items() if key in used}
-        for name in ("ExpressionAttributeNames", "ExpressionAttributeValues")
-    }
-    update = {"Key": body["Key"], "UpdateExpression": body["UpdateExpression"]}
-    return update | {name: placed for name, placed in maps.items() if placed}
-
-
-def _if_there(body: Mapping[str, Any]) -> dict[str, Any]:
-    plain = _plain(body)
-    names = {**plain.get("ExpressionAttributeNames", {}), "#there": "PK"}
-    return {**plain, "ConditionExpression": "attribute_exists(#there)", "ExpressionAttributeNames": names}
-
-
-MEMBERS = 100
-"""What DynamoDB takes in a transaction."""
+MAX_ACTIONS = 100
+"""DynamoDB's limit for a transaction."""
 MAX_ATTEMPTS = 6
-AFTER_THE_MOVE_MS = 60_000
+RETRY_AFTER_MOVE_MS = 60_000
 
+_NOT_THE_REASON = "None"
+_COPY_IS_MISSING = frozenset({"ConditionalCheckFailed", "ValidationError"})
+"""Why an update of the copy fails if the second table does not have the item, or has an older one."""
+
+Action = Mapping[str, Mapping[str, Any]]
+"""An element of TransactItems."""
 OnDifference = Callable[[TenantId, str], None]
 
 log = structlog.get_logger(__name__)
 
 
-def ignore_difference(_tenant: TenantId, _operation: str) -> None:
-    """Nobody is told of differences."""
+def ignore_difference(_tenant: TenantId, _operation: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DualTransaction:
+    """A transaction on the first table, with a copy of each write for the second table.
+
+    `copies` are by the position of their original. A ConditionCheck has no copy."""
+
+    actions: Sequence[Action]
+    copies: Mapping[int, Action]
+
+    @classmethod
+    def for_tables(
+        cls, actions: Sequence[Action], second_table: str, creates: Collection[int] = ()
+    ) -> "DualTransaction":
+        """Updates of copies need the item in the second table. Those at the positions in `creates` create it."""
+        copies = {
+            position: _copy_of(action, second_table, creates=position in creates)
+            for position, action in enumerate(actions)
+        }
+        return cls(actions, {position: copy for position, copy in copies.items() if copy})
+
+    def all(self) -> list[Action]:
+        return [*self.actions, *self.copies.values()]
+
+    def missing_copies(self, error: DynamoDbError) -> dict[int, Item]:
+        """Returns the keys of items, by position, that must be copied to the second table before a retry.
+
+        Returns none if an action on the first table is itself a reason: it would fail again."""
+        updated: dict[int, Item] = {
+            position: copy["Update"]["Key"] for position, copy in self.copies.items() if "Update" in copy
+        }
+        if error.code == "ValidationException":
+            return updated
+        own, of_copies = self._reasons(error)
+        if not all(_may_pass(reason) for reason in own):
+            return {}
+        return {position: key for position, key in updated.items() if of_copies.get(position) in _COPY_IS_MISSING}
+
+    def as_single_table(self, error: DynamoDbError) -> DynamoDbError:
+        """Returns the error as if there were no copies. Retryable reasons of copies become those of their originals."""
+        if not error.cancellation_reasons:
+            return error
+        own, of_copies = self._reasons(error)
+        reasons = tuple(
+            of_copies[position] if reason == _NOT_THE_REASON and _may_pass(of_copies.get(position, "")) else reason
+            for position, reason in enumerate(own)
+        )
+        return DynamoDbError(error.code, str(error), reasons, error.consumed_capacity)
+
+    def _reasons(self, error: DynamoDbError) -> tuple[tuple[str, ...], dict[int, str]]:
+        own, of_copies = (
+            error.cancellation_reasons[: len(self.actions)],
+            error.cancellation_reasons[len(self.actions) :],
+        )
+        return own, dict(zip(self.copies, of_copies, strict=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DualWriteCaller(DynamoDbCaller):
-    """Whoever asks names the table that is read; what is written there is written to `also` in the same transaction."""
+    """Calls name the first table, which is read. Writes go to `second_table` too, in the same transaction."""
 
     second_table: str
     on_difference: OnDifference = ignore_difference
@@ -134,42 +111,41 @@ class DualWriteCaller(DynamoDbCaller):
             case "TransactWriteItems":
                 return await self._transact(parameters)
             case "BatchWriteItem":
-                return await self._transact(_together(parameters))
+                return await self._transact(_as_transaction(parameters))
             case "GetItem" | "Query" | "BatchGetItem" | "TransactGetItems":
                 return await self._read(operation, parameters, is_retry=is_retry)
-        raise TypeError(f"{operation} is not made on two tables")
+        raise TypeError(f"{operation} cannot be made on two tables")
 
     async def _transact(self, parameters: Mapping[str, Any]) -> Answer:
-        """An update's twin needs the item in the other table: where it is missing there, it is copied first.
-
-        What the source does not have either the update makes, in both."""
-        twins, until = (
-            DualTransaction.for_tables(parameters["TransactItems"], self.second_table),
-            self.location.valid_until,
-        )
-        token, made = parameters["ClientRequestToken"], set[int]()
+        """Makes a transaction on both tables. If an item to update is missing in the second table, it is copied first.
+        If the first table does not have it either, the update creates it in both."""
+        dual = DualTransaction.for_tables(parameters["TransactItems"], self.second_table)
+        valid_until, token, creates = self.location.valid_until, parameters["ClientRequestToken"], set[int]()
         for attempt in range(MAX_ATTEMPTS):
             try:
-                return await self._both(twins, token, until)
-            except DynamoDbError as refusal:
-                if not (behind := twins.missing_in_copy(refusal)) or attempt == MAX_ATTEMPTS - 1:
-                    raise _ended(twins, refusal, bool(behind)) from refusal
-            outcomes = {at: await self._likeness.sync(key) for at, key in behind.items()}
-            if nowhere := {at for at, outcome in outcomes.items() if outcome is SyncOutcome.ABSENT} - made:
-                made |= nowhere
-                twins, token = DualTransaction.for_tables(twins.members, self.second_table, made), uuid.uuid4().hex
+                return await self._transact_both(dual, token, valid_until)
+            except DynamoDbError as error:
+                missing = dual.missing_copies(error)
+                if not missing or attempt == MAX_ATTEMPTS - 1:
+                    raise _final_error(dual, error, is_missing=bool(missing)) from error
+            outcomes = {position: await self._item_sync.sync(key) for position, key in missing.items()}
+            absent = {position for position, outcome in outcomes.items() if outcome is SyncOutcome.ABSENT}
+            if absent - creates:
+                creates |= absent
+                dual = DualTransaction.for_tables(dual.actions, self.second_table, creates)
+                token = uuid.uuid4().hex
             await asyncio.sleep(self.retry_policy.backoff(attempt))
-        raise AssertionError("the last round ends in an answer or in an error")
+        raise AssertionError("the last attempt returns or raises")
 
-    async def _both(self, twins: DualTransaction, token: str, until: float) -> Answer:
-        if len(members := twins.all()) > MEMBERS:
-            text = "the tenant is being moved, and so large a change has to wait until it has arrived; retry then"
-            raise Throttled(text, retryAfterMs=AFTER_THE_MOVE_MS)
-        parameters = {"TransactItems": members, "ClientRequestToken": token}
-        return await self._call_until("TransactWriteItems", parameters, until)
+    async def _transact_both(self, dual: DualTransaction, token: str, valid_until: float) -> Answer:
+        if len(actions := dual.all()) > MAX_ACTIONS:
+            message = "the change is too large while the tenant moves to another table; retry after the move"
+            raise Throttled(message, retryAfterMs=RETRY_AFTER_MOVE_MS)
+        parameters = {"TransactItems": actions, "ClientRequestToken": token}
+        return await self._call_until("TransactWriteItems", parameters, valid_until)
 
     @property
-    def _likeness(self) -> ItemSync:
+    def _item_sync(self) -> ItemSync:
         return ItemSync(caller=self, source=self.table, target=self.second_table)
 
     async def _read(self, operation: str, parameters: Mapping[str, Any], *, is_retry: bool) -> Answer:
@@ -180,49 +156,82 @@ class DualWriteCaller(DynamoDbCaller):
             self._comparable(self.second_table, operation, parameters),
         )
         if comparable_answer(answer, self.table) not in (None, other):
-            await self._doubt(operation, parameters)
+            await self._report_difference(operation, parameters)
         return answer
 
-    async def _doubt(self, operation: str, parameters: Mapping[str, Any]) -> None:
-        async def look() -> tuple[ComparableAnswer, ComparableAnswer]:
-            asked = (
-                self._comparable(table, operation, parameters, consistent=True)
-                for table in (self.table, self.second_table)
-            )
-            one, other = await asyncio.gather(*asked)
-            return one, other
+    async def _report_difference(self, operation: str, parameters: Mapping[str, Any]) -> None:
+        """Compares the tables again, and reports the difference if it is permanent."""
 
-        if self.location.tenant is not None and await differ_permanently(look, self.retry_policy):
-            log.error(
-                "shadow_differs", tenant=self.location.tenant, operation=operation, index=parameters.get("IndexName")
-            )
-            self.on_difference(self.location.tenant, operation)
+        async def read_both() -> tuple[ComparableAnswer, ComparableAnswer]:
+            tables = (self.table, self.second_table)
+            reads = (self._comparable(table, operation, parameters, consistent=True) for table in tables)
+            first, second = await asyncio.gather(*reads)
+            return first, second
+
+        tenant = self.location.tenant
+        if tenant is not None and await differ_permanently(read_both, self.retry_policy):
+            log.error("shadow_differs", tenant=tenant, operation=operation, index=parameters.get("IndexName"))
+            self.on_difference(tenant, operation)
 
     async def _comparable(
         self, table: str, operation: str, parameters: Mapping[str, Any], *, consistent: bool = False
     ) -> ComparableAnswer:
-        """Whoever asked is answered by the table that is read, whatever becomes of this."""
+        """Reads from one table for the comparison. Logs errors and does not raise them: the client gets its answer from
+        the first table."""
         try:
-            return comparable_answer(
-                await DynamoDbCaller.call(self, operation, on_table(table, parameters, consistent=consistent)), table
-            )
+            answer = await DynamoDbCaller.call(self, operation, on_table(table, parameters, consistent=consistent))
         except (DynamoDbError, KeyfenceError) as error:
             log.warning("shadow_unread", tenant=self.location.tenant, operation=operation, text=str(error))
             return None
+        return comparable_answer(answer, table)
 
 
-def _ended(twins: DualTransaction, refusal: DynamoDbError, behind: bool) -> Exception:
-    if behind and refusal.code == "TransactionCanceledException":
-        return Throttled(
-            "the tenant is being moved, and this is in the way just now; retry", retryAfterMs=RETRY_AFTER_MS
-        )
-    return twins.as_single_table(refusal)
+def _may_pass(reason: str) -> bool:
+    """Whether the action was not the reason for the error, or may succeed in a retry."""
+    return reason == _NOT_THE_REASON or (reason in CANCELLATION_RULES and CANCELLATION_RULES[reason].retryable)
 
 
-def _together(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """A batch as a transaction: its requests name their table once, and each member for itself."""
+def _copy_of(action: Action, table: str, *, creates: bool) -> Action | None:
+    ((verb, body),) = action.items()
+    if verb == "ConditionCheck":
+        return None
+    if verb == "Update":
+        return {verb: {"TableName": table, **(_unconditional(body) if creates else _if_exists(body))}}
+    item_or_key = "Item" if verb == "Put" else "Key"
+    return {verb: {"TableName": table, item_or_key: body[item_or_key]}}
+
+
+def _unconditional(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an update without its condition, and without the placeholders of the condition: DynamoDB rejects unused
+    ones."""
+    used = set(re.findall(r"[#:]\w+", body["UpdateExpression"]))
+    maps = {
+        name: {placeholder: value for placeholder, value in body.get(name, {}).items() if placeholder in used}
+        for name in ("ExpressionAttributeNames", "ExpressionAttributeValues")
+    }
+    update = {"Key": body["Key"], "UpdateExpression": body["UpdateExpression"]}
+    return update | {name: content for name, content in maps.items() if content}
+
+
+def _if_exists(body: Mapping[str, Any]) -> dict[str, Any]:
+    update = _unconditional(body)
+    names = {**update.get("ExpressionAttributeNames", {}), "#exists": "PK"}
+    return {**update, "ConditionExpression": "attribute_exists(#exists)", "ExpressionAttributeNames": names}
+
+
+def _final_error(dual: DualTransaction, error: DynamoDbError, *, is_missing: bool) -> Exception:
+    if is_missing and error.code == "TransactionCanceledException":
+        message = "the tenant moves to another table, and the same items are being copied; retry shortly"
+        return Throttled(message, retryAfterMs=RETRY_AFTER_MS)
+    return dual.as_single_table(error)
+
+
+def _as_transaction(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a BatchWriteItem as a transaction."""
     ((table, requests),) = batch["RequestItems"].items()
-    members = [
-        {verb.removesuffix("Request"): {"TableName": table, **body}} for one in requests for verb, body in one.items()
+    actions = [
+        {verb.removesuffix("Request"): {"TableName": table, **body}}
+        for request in requests
+        for verb, body in request.items()
     ]
-    return {"TransactItems": members, "ClientRequestToken": uuid.uuid4().hex}
+    return {"TransactItems": actions, "ClientRequestToken": uuid.uuid4().hex}

@@ -1,4 +1,4 @@
-"""What was asked of DynamoDB: calls and the capacity they consumed, for whoever is to know."""
+"""Counts of calls and of the capacity units that they consumed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from keyfence_iam.dynamodb.capacity import consumed_units
 
 
 class ConsumedCapacity(NamedTuple):
-    """What one call consumed; `throttled` are those that DynamoDB turned away."""
+    """The capacity units that one call consumed. `throttled` if DynamoDB refused the call because of its rate."""
 
     operation: str
     read_units: float = 0.0
@@ -18,14 +18,14 @@ class ConsumedCapacity(NamedTuple):
 
 
 class CapacityAccount(Protocol):
-    """Somebody to whom calls are charged."""
+    """Is charged for calls, for example the usage of a tenant."""
 
     def add(self, consumed: ConsumedCapacity) -> None: ...
 
 
 @dataclass(slots=True)
 class CapacityMeter:
-    """Counts for one handle or one request, handed on to the accounts that it is charged to."""
+    """Counts the calls of one table handle or one request, and charges them to its accounts."""
 
     calls: Counter[str] = field(default_factory=Counter)
     units: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -38,7 +38,7 @@ class CapacityMeter:
         self.add(consumed_capacity(operation, answer.get("ConsumedCapacity")))
 
     def record_error(self, operation: str, consumed: object, *, throttled: bool) -> None:
-        """A call that ended in an error is one too, and may say what it consumed."""
+        """Counts a call that returned an error. Such a call may have consumed units too."""
         self.add(consumed_capacity(operation, consumed)._replace(throttled=throttled))
 
     def add(self, consumed: ConsumedCapacity) -> None:

@@ -1,6 +1,7 @@
-"""The port to DynamoDB: botocore's signature and connection pool around JSON that is read and written here.
+"""`DynamoDbClient`: signed HTTP calls to DynamoDB, made in threads.
 
-boto3's own client validates and rebuilds every attribute by its service model, which is most of what a call costs.
+It uses botocore's signatures and connection pool, but reads and writes the JSON itself: boto3's client validates and
+rebuilds every attribute by its service model, which takes most of the time of a call.
 """
 
 import asyncio
@@ -29,10 +30,10 @@ Answer = dict[str, Any]
 
 
 class DynamoDb(Protocol):
-    """Everything that the store needs of DynamoDB."""
+    """What the store needs of a DynamoDB client."""
 
     async def call(self, operation: str, parameters: Mapping[str, Any], credentials: Credentials) -> Answer:
-        """The answer, or Refused with AWS's code."""
+        """Returns the answer. Raises DynamoDbError with AWS's code."""
         ...
 
     def close(self) -> None: ...
@@ -40,7 +41,7 @@ class DynamoDb(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
-    """Where DynamoDB is and how patient we are with it."""
+    """The endpoint of DynamoDB, the number of connections, and timeouts in seconds."""
 
     region: str | None = None
     endpoint_url: str | None = None
@@ -50,9 +51,9 @@ class ConnectionOptions:
 
 
 class DynamoDbClient:
-    """Calls in threads of its own, as many as there are pooled connections, each signed with its own credentials.
+    """Makes calls in its own threads, one for each pooled connection. Every call is signed with its own credentials.
 
-    Whoever waits for a thread in `threads` knows when a call goes out: at once."""
+    A caller that enters `threads` first knows that its call is sent immediately and does not wait in a queue."""
 
     def __init__(self, options: ConnectionOptions) -> None:
         self._url, self._region = _endpoint(options)
@@ -74,22 +75,22 @@ class DynamoDbClient:
         SigV4Auth(_frozen(credentials), "dynamodb", self._region).add_auth(request)
         try:
             response = self._http.send(request.prepare())
-            body = _whole(response.content, response.headers)
+            body = _check_crc(response.content, response.headers)
         except BotoCoreError as failure:
             raise DynamoDbError("ConnectionLost", type(failure).__name__) from failure
         return _answer(response.status_code, body)
 
 
 def _pool(options: ConnectionOptions, url: str) -> URLLib3Session:
-    """With the proxies and certificates that boto3 would use on the way to AWS, which is by https.
+    """Returns a connection pool. For https it uses the proxies and certificates that boto3 would use.
 
     Without TCP_NODELAY every call would wait for an ACK."""
-    patience: Any = (options.connect_timeout, options.read_timeout)
+    timeout: Any = (options.connect_timeout, options.read_timeout)
     socket_options: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     return URLLib3Session(
         verify=_certificates() if url.startswith("https:") else True,
         proxies=get_environ_proxies(url) if url.startswith("https:") else {},
-        timeout=patience,
+        timeout=timeout,
         max_pool_connections=options.connections,
         socket_options=socket_options,
     )
@@ -111,11 +112,11 @@ def _frozen(credentials: Credentials) -> ReadOnlyCredentials:
     return ReadOnlyCredentials(credentials.access_key, credentials.secret_key, credentials.token)
 
 
-def _whole(body: bytes, headers: Mapping[str, str]) -> bytes:
-    """DynamoDB sends a checksum, since a cut answer can still be good JSON."""
+def _check_crc(body: bytes, headers: Mapping[str, str]) -> bytes:
+    """Returns the body if it fits DynamoDB's checksum. A truncated answer can still be valid JSON."""
     expected = headers.get("x-amz-crc32")
     if expected is not None and zlib.crc32(body) != int(expected):
-        raise DynamoDbError("ConnectionLost", "the answer does not fit its checksum")
+        raise DynamoDbError("ConnectionLost", "the answer does not match its checksum")
     return body
 
 
@@ -125,11 +126,11 @@ def _answer(status: int, body: bytes) -> Answer:
     except orjson.JSONDecodeError:
         raise DynamoDbError("InternalServerError" if status >= 500 else "Unreadable", f"HTTP {status}") from None
     if status != 200:
-        raise _refused(status, answer)
+        raise _error(status, answer)
     return answer
 
 
-def _refused(status: int, answer: Answer) -> DynamoDbError:
+def _error(status: int, answer: Answer) -> DynamoDbError:
     code = str(answer.get("__type", "")).rpartition("#")[2]
     reasons = tuple(reason.get("Code") or "None" for reason in answer.get("CancellationReasons") or ())
     text = answer.get("message") or answer.get("Message") or ""
@@ -138,7 +139,7 @@ def _refused(status: int, answer: Answer) -> DynamoDbError:
 
 
 def _endpoint(options: ConnectionOptions) -> tuple[str, str]:
-    """Where boto3 would send the calls: partitions, FIPS and the AWS_ENDPOINT_URL variables are its business."""
+    """Returns the URL and the region that boto3 would use. It knows partitions, FIPS and AWS_ENDPOINT_URL variables."""
     if options.endpoint_url and options.region:
         return options.endpoint_url, options.region
     session = boto3.Session(aws_access_key_id="never-used", aws_secret_access_key="never-used")  # noqa: S106
@@ -147,5 +148,5 @@ def _endpoint(options: ConnectionOptions) -> tuple[str, str]:
 
 
 def ambient_region() -> str | None:
-    """The region that boto3's own chain finds on this machine."""
+    """Returns the region that boto3 finds in the environment and the configuration files."""
     return boto3.Session().region_name

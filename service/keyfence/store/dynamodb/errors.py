@@ -1,4 +1,4 @@
-"""What DynamoDB's refusals mean to us: the one table from AWS error codes to our errors."""
+"""The table from AWS error codes to Keyfence's errors, and which errors are worth a retry."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ RETRY_AFTER_MS = 200
 
 @dataclass(frozen=True, slots=True)
 class ErrorRule:
-    """The error that a code becomes, and whether the same call may succeed when made again."""
+    """What an error code means: the error to raise, and whether the same call may succeed if it is repeated."""
 
     error: Callable[[str], KeyfenceError]
     retryable: bool = False
     new_session_may_help: bool = False
-    """Whether another session might not be refused: this one may have been revoked, or have ended."""
+    """Whether the call may succeed in another session: this one may be revoked or expired."""
 
 
 class DynamoDbError(Exception):
-    """An AWS error code with its message, as the client port raises it."""
+    """An error that DynamoDB returned: its code and its message."""
 
     def __init__(self, code: str, message: str, reasons: tuple[str, ...] = (), consumed: object = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.cancellation_reasons = reasons
-        """For a cancelled transaction: one code per item, 'None' where the item was not at fault."""
+        """For a canceled transaction: one code for each item, 'None' (a text) if the item was not the reason."""
         self.consumed_capacity = consumed
-        """What the call consumed all the same, where the answer says so."""
+        """What the call consumed although it failed, if the answer says so."""
 
     @property
     def rule(self) -> ErrorRule:
@@ -40,19 +40,19 @@ class DynamoDbError(Exception):
 
 
 def _throttled(_text: str) -> KeyfenceError:
-    return Throttled("the table is too busy just now; retry shortly", retryAfterMs=RETRY_AFTER_MS)
+    return Throttled("the table is too busy at the moment; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 
 def _contended(_text: str) -> KeyfenceError:
-    return Throttled("others are changing the same thing just now; retry shortly", retryAfterMs=RETRY_AFTER_MS)
+    return Throttled("others are changing the same items at the moment; retry shortly", retryAfterMs=RETRY_AFTER_MS)
 
 
 def _conflict(_text: str) -> KeyfenceError:
-    return Conflict("the thing is no longer in the state that this change needs")
+    return Conflict("the item is no longer in the state that this change needs")
 
 
 def _denied(_text: str) -> KeyfenceError:
-    return Forbidden("this tenant's credentials do not allow that")
+    return Forbidden("this tenant's credentials do not allow this")
 
 
 UNKNOWN_ERROR = ErrorRule(Internal)
@@ -92,7 +92,7 @@ CANCELLATION_RULES: Mapping[str, ErrorRule] = {
 
 
 def _canceled(reasons: tuple[str, ...]) -> ErrorRule:
-    """A failed condition decides, since it would fail again; otherwise what can be retried is."""
-    meanings = [CANCELLATION_RULES.get(reason, UNKNOWN_ERROR) for reason in reasons if reason != "None"]
-    final = [meaning for meaning in meanings if not meaning.retryable]
-    return (final or meanings or [UNKNOWN_ERROR])[0]
+    """Returns the rule of the first reason that is not retryable: it would fail again. Otherwise the first rule."""
+    rules = [CANCELLATION_RULES.get(reason, UNKNOWN_ERROR) for reason in reasons if reason != "None"]
+    final = [rule for rule in rules if not rule.retryable]
+    return (final or rules or [UNKNOWN_ERROR])[0]

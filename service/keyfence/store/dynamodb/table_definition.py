@@ -1,4 +1,4 @@
-"""CreateTable definition, `TableAdmin`, silo tables."""
+"""The definition of the table; creating and checking it, and the silo tables of tenants."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 AWS_ERRORS = (ClientError, BotoCoreError)
-"""What boto3 raises when AWS cannot be reached or says no."""
+"""What boto3 raises if AWS cannot be reached or returns an error."""
 
 
 class TableDiffers(KeyfenceError):
-    """A table that another version made, or nobody yet; the message has a line for each difference."""
+    """The table does not exist or does not fit its definition. The message has a line for each difference."""
 
 
 def definition(table: str, projections: Projections) -> dict[str, Any]:
-    """The parameters of CreateTable."""
+    """Returns the parameters of CreateTable."""
     names = [name for index in ("table", *INDEXES) for name in key_names(index)]
     return {
         "TableName": table,
@@ -59,7 +59,7 @@ def _key_schema(index: Index) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class TableAdmin:
-    """The few control-plane calls that make and inspect the table, on the caller's own credentials."""
+    """Creates, checks and deletes one table. These calls are blocking."""
 
     client: "DynamoDBClient"
     table: str
@@ -73,7 +73,7 @@ class TableAdmin:
         projections: Projections,
         credentials: Credentials | None = None,
     ) -> "TableAdmin":
-        """On the given credentials, or on those that boto3's own chain finds."""
+        """Uses the given credentials, or those that boto3 finds."""
         config = client_config(
             options.endpoint_url,
             connect_timeout=5,
@@ -87,22 +87,23 @@ class TableAdmin:
         return cls(client, table, projections)
 
     def create(self) -> bool:
-        """Create what is missing and wait until it can be used; False when the table was there already."""
+        """Creates the table and waits until it can be used. Returns False if it exists already. In both cases enables
+        time to live and point-in-time recovery."""
         try:
             self.client.create_table(**definition(self.table, self.projections))
-        except ClientError as refusal:
-            if refusal.response["Error"]["Code"] != "ResourceInUseException":
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ResourceInUseException":
                 raise
             created = False
         else:
             created = True
         self.client.get_waiter("table_exists").wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
-        self._expire()
-        self._recover()
+        self._enable_ttl()
+        self._try_enable_recovery()
         return created
 
     def drop(self) -> None:
-        """And wait until it is gone; a table that is not there is gone."""
+        """Deletes the table, if it exists, and waits until it is gone."""
         try:
             self.client.delete_table(TableName=self.table)
         except self.client.exceptions.ResourceNotFoundException:
@@ -111,35 +112,38 @@ class TableAdmin:
         waiter.wait(TableName=self.table, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
 
     def check(self) -> None:
+        """Raises TableDiffers if the table does not fit its definition."""
         if problems := self.differences():
-            raise TableDiffers("\n".join((f"The table {self.table} differs:", *(f"  {one}" for one in problems))))
+            raise TableDiffers(
+                "\n".join((f"The table {self.table} differs:", *(f"  {problem}" for problem in problems)))
+            )
 
     def differences(self) -> list[str]:
-        """Where the existing table is not what the definition says, each in a sentence; empty when it is right."""
+        """Returns the differences between the table and its definition, each as a clause."""
         try:
             found = self.client.describe_table(TableName=self.table)["Table"]
         except self.client.exceptions.ResourceNotFoundException:
             return ["it does not exist"]
-        wanted = definition(self.table, self.projections)
+        expected = definition(self.table, self.projections)
         present = {index["IndexName"]: index for index in found.get("GlobalSecondaryIndexes", [])}
-        problems = [] if _same_keys(found, wanted) else ["the table's key schema differs"]
-        for index in wanted["GlobalSecondaryIndexes"]:
+        problems = [] if _same_keys(found, expected) else ["the table's key schema differs"]
+        for index in expected["GlobalSecondaryIndexes"]:
             problems += _index_differences(index, present.get(index["IndexName"]))
         if not found.get("StreamSpecification", {}).get("StreamEnabled"):
             problems.append("the table has no stream")
         return problems + self._ttl_differences()
 
-    def _expire(self) -> None:
+    def _enable_ttl(self) -> None:
         if self._ttl_differences():
             specification: Any = {"Enabled": True, "AttributeName": "ttl"}
             self.client.update_time_to_live(TableName=self.table, TimeToLiveSpecification=specification)
 
-    def _recover(self) -> None:
-        """Switch point-in-time recovery on, where there is such a thing: local engines need not know it."""
+    def _try_enable_recovery(self) -> None:
+        """Enables point-in-time recovery, unless the engine has none: local engines need not support it."""
         try:
             self._enable_recovery()
-        except ClientError as refusal:
-            if refusal.response["Error"]["Code"] != "UnknownOperationException":
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "UnknownOperationException":
                 raise
 
     def _enable_recovery(self) -> None:
@@ -155,26 +159,26 @@ class TableAdmin:
         return [] if enabled else ["time to live is not enabled on the attribute ttl"]
 
 
-def _same_keys(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return bool(found["KeySchema"] == wanted["KeySchema"])
+def _same_keys(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    return bool(found["KeySchema"] == expected["KeySchema"])
 
 
-def _index_differences(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> list[str]:
-    name = wanted["IndexName"]
+def _index_differences(expected: Mapping[str, Any], found: Mapping[str, Any] | None) -> list[str]:
+    name = expected["IndexName"]
     if found is None:
         return [f"the index {name} is missing"]
-    problems = [] if _same_keys(found, wanted) else [f"the key schema of {name} differs"]
+    problems = [] if _same_keys(found, expected) else [f"the key schema of {name} differs"]
     projected = set(found.get("Projection", {}).get("NonKeyAttributes", []))
     if found.get("Projection", {}).get("ProjectionType") != "ALL" and (
-        missing := set(wanted["Projection"].get("NonKeyAttributes", [])) - projected
+        missing := set(expected["Projection"].get("NonKeyAttributes", [])) - projected
     ):
-        problems.append(f"the index {name} does not carry {', '.join(sorted(missing))}")
+        problems.append(f"the index {name} does not project {', '.join(sorted(missing))}")
     return problems
 
 
 @dataclass(frozen=True, slots=True)
 class SiloTables:
-    """Made and removed by whoever these credentials are; each is defined as the pool is."""
+    """Creates and deletes the tables of single tenants (silos), with the definition of the shared table (the pool)."""
 
     options: ConnectionOptions
     pool: str
@@ -182,15 +186,15 @@ class SiloTables:
     credentials: CredentialSource
 
     async def create(self, tenant: TenantId) -> None:
-        """Called again, it makes sure of what is there."""
-        administration = await self._of(tenant)
-        await asyncio.to_thread(administration.create)
-        await asyncio.to_thread(administration.check)
+        """Creates the table, if it does not exist. Raises TableDiffers if it exists with another definition."""
+        admin = await self._admin(tenant)
+        await asyncio.to_thread(admin.create)
+        await asyncio.to_thread(admin.check)
 
     async def drop(self, tenant: TenantId) -> None:
-        await asyncio.to_thread((await self._of(tenant)).drop)
+        await asyncio.to_thread((await self._admin(tenant)).drop)
 
-    async def _of(self, tenant: TenantId) -> TableAdmin:
+    async def _admin(self, tenant: TenantId) -> TableAdmin:
         credentials = await self.credentials()
         return await asyncio.to_thread(
             TableAdmin.connect, self.options, silo_table(self.pool, tenant), self.projections, credentials
