@@ -170,8 +170,8 @@ class Overtaken(MembershipRepository):
 
     __slots__ = ()
 
-    async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
-        ends = await super()._ends(group_id, user_id)
+    async def _group_and_member(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
+        ends = await super()._group_and_member(group_id, user_id)
         await GroupRepository(self.table).begin_delete(group_id)
         return ends
 
@@ -218,8 +218,8 @@ class Late(MembershipRepository):
 
     crowd: list[User] = field(default_factory=list)
 
-    async def _ends(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
-        ends = await MembershipRepository._ends(self, group_id, user_id)
+    async def _group_and_member(self, group_id: GroupId, user_id: MemberId) -> tuple[Group, Member]:
+        ends = await MembershipRepository._group_and_member(self, group_id, user_id)
         while self.crowd:
             await MembershipRepository(self.table).add(group_id, MemberId(self.crowd.pop().id), GroupRole.MEMBER)
         return ends

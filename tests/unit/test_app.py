@@ -57,3 +57,8 @@ def test_production_does_not_start_on_development_keys(monkeypatch: pytest.Monke
         application()
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([SOUND]))
     assert application().routes
+
+
+def test_domains_that_do_not_fit_together_are_a_startup_problem() -> None:
+    (problem,) = startup_problems(settings().model_copy(update={"domains": ("-orders",)}))
+    assert problem == "KEYFENCE_DOMAINS: the domain customers needs orders; add it, or leave out customers too"

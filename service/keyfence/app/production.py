@@ -9,8 +9,10 @@ from starlette.applications import Starlette
 
 from keyfence import log
 from keyfence.app.connections import AwsAccess
+from keyfence.app.domains import load_domains
 from keyfence.app.service import Service
 from keyfence.auth.verifier import operator_verifier, tenant_verifier
+from keyfence.domain import BadDomains
 from keyfence.settings import BadSettings, Settings, load
 from keyfence.store.dynamodb.client import ConnectionOptions, DynamoDbClient, ambient_region
 from keyfence.store.dynamodb.credentials import ProcessCredentials
@@ -60,7 +62,7 @@ def startup_problems(settings: Settings) -> list[str]:
     for name, attempt in _attempts(settings):
         try:
             attempt()
-        except (ValueError, *AWS_ERRORS) as error:
+        except (ValueError, BadDomains, *AWS_ERRORS) as error:
             found.append(f"{name}: {error}")
     return found
 
@@ -76,6 +78,7 @@ def tune_process() -> None:
 
 
 def _attempts(settings: Settings) -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "KEYFENCE_DOMAINS", lambda: load_domains(settings.domains)
     yield "KEYFENCE_ISSUERS", lambda: tenant_verifier(settings)
     yield "KEYFENCE_ADMIN_ISSUERS", lambda: operator_verifier(settings)
     yield "DynamoDB's endpoint", lambda: DynamoDbClient(_connection_options(settings)).close()

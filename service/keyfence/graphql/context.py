@@ -51,13 +51,13 @@ class Context:
         """Drops all DataLoaders before a mutation, since what they cached may be wrong after it."""
         self._loaders.clear()
 
-    def require_room(self) -> None:
-        """As much as was stored when the tenant's items were last weighed must be less than its quota."""
-        most = self.caller.tenant.quotas.storage_mb
-        if self.caller.tenant.stored_bytes >= most * MEGABYTE:
-            raise QuotaExceeded(f"the tenant's quota of {most:,} MB of storage is used up", quota="storageMb")
+    def require_free_storage(self) -> None:
+        """Raises QuotaExceeded if the tenant used up its storage when it was last measured."""
+        quota_mb = self.caller.tenant.quotas.storage_mb
+        if self.caller.tenant.stored_bytes >= quota_mb * MEGABYTE:
+            raise QuotaExceeded(f"the tenant's quota of {quota_mb:,} MB of storage is used up", quota="storageMb")
 
-    def require(self, needed: Role) -> None:
+    def require_role(self, needed: Role) -> None:
         if not self.principal.role.covers(needed):
             raise Forbidden(f"this needs the role {needed}; the token has {self.principal.role}")
 

@@ -1,4 +1,4 @@
-"""`mutation(needs=...)`; which fields of an input were given."""
+"""`mutation`: a field that checks role and storage quota. `given_fields`: the fields of an input that were sent."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
@@ -14,32 +14,34 @@ A = ParamSpec("A")
 R = TypeVar("R")
 
 
-def mutation(*, needs: Role, description: str, frees: bool = False) -> Callable[[Callable[A, Awaitable[R]]], Any]:
-    """A mutation that refuses everybody whose role does not cover `needs`.
+def mutation(
+    *, needs: Role, description: str, frees_storage: bool = False
+) -> Callable[[Callable[A, Awaitable[R]]], Any]:
+    """Makes a mutation that raises Forbidden if the caller's role does not include `needs`.
 
-    One that does not free room also refuses those whose storage is full."""
+    It also raises QuotaExceeded if the tenant's storage is full, unless the mutation frees storage."""
 
-    def declared(resolver: Callable[A, Awaitable[R]]) -> Any:
+    def decorate(resolver: Callable[A, Awaitable[R]]) -> Any:
         @wraps(resolver)
         async def guarded(*args: A.args, **kwargs: A.kwargs) -> R:
             info = kwargs["info"]
             assert isinstance(info, strawberry.Info)
-            info.context.require(needs)
-            if not frees:
-                info.context.require_room()
+            info.context.require_role(needs)
+            if not frees_storage:
+                info.context.require_free_storage()
             info.context.clear_loaders()
             return await resolver(*args, **kwargs)
 
         return strawberry.mutation(guarded, description=f"{description} Needs the role {needs}.")
 
-    return declared
+    return decorate
 
 
-def given_fields(given: Any, *, clearable: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The fields that the caller named. Null clears a field that may be empty and is refused for the others."""
-    named = {field.name: getattr(given, field.name) for field in fields(given)}
-    wanted = {name: value for name, value in named.items() if value is not strawberry.UNSET}
-    for name, value in wanted.items():
+def given_fields(input: Any, *, clearable: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Returns the fields that the caller sent. Null clears a field in `clearable`, and raises BadInput in any other."""
+    values = {field.name: getattr(input, field.name) for field in fields(input)}
+    given = {name: value for name, value in values.items() if value is not strawberry.UNSET}
+    for name, value in given.items():
         if value is None and name not in clearable:
-            raise BadInput(f"{name} cannot be null; leave it out to keep it", field=name)
-    return wanted
+            raise BadInput(f"{name} cannot be null; leave it out to keep its value", field=name)
+    return given

@@ -1,1 +1,1 @@
-"""Groups and who belongs to them."""
+"""Groups of users, and memberships."""

@@ -1,4 +1,4 @@
-"""Where groups and memberships are kept and the ways they are reached."""
+"""Keys and access patterns of groups and memberships."""
 
 from keyfence.domains.groups.model import Group, Member, Membership, is_alive
 from keyfence.store.entity import entity

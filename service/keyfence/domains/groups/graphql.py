@@ -1,4 +1,4 @@
-"""Group, membership edges and connections, mutations."""
+"""GraphQL types, queries and mutations of groups and memberships."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,10 +9,9 @@ from strawberry.dataloader import DataLoader
 
 from keyfence.auth.principal import Role
 from keyfence.domains.groups import model
-from keyfence.domains.groups import model as groups_model
 from keyfence.domains.groups.memberships import MembershipRepository
 from keyfence.domains.groups.model import GroupId, GroupRole, MemberId, Membership
-from keyfence.domains.groups.repository import GroupRepository, group_id
+from keyfence.domains.groups.repository import GroupRepository
 from keyfence.domains.groups.repository import group_id as checked_group_id
 from keyfence.domains.users import model as users_model
 from keyfence.domains.users.graphql import User, user_loader, user_repository
@@ -42,9 +41,9 @@ async def load_group(context: Context, id: str) -> Node | None:
     return Group.of(group) if group else None
 
 
-@strawberry.type(description="Users under one name.")
+@strawberry.type(description="A named group of users.")
 class Group(Node):
-    """A group, with who is in it."""
+    """A group with its members."""
 
     name: str
     description: str | None
@@ -67,17 +66,16 @@ class Group(Node):
             source=group,
         )
 
-    @strawberry.field(description="The users in the group.")
+    @strawberry.field(description="The members of the group.")
     async def members(
         self, info: Info, first: int | None = 20, after: str | None = None
     ) -> Annotated["GroupMemberConnection", strawberry.lazy("keyfence.domains.groups.graphql")]:
-
         return await members_of(info.context, self.source, page_size(first), after)
 
 
 @strawberry.input
 class CreateGroupInput:
-    """A new group."""
+    """The fields of a new group."""
 
     name: str
     description: str | None = None
@@ -85,7 +83,7 @@ class CreateGroupInput:
 
 @strawberry.input
 class UpdateGroupInput:
-    """What to change; what is left out stays."""
+    """The fields to change. A field that is left out keeps its value."""
 
     name: str | None = strawberry.UNSET
     description: str | None = strawberry.UNSET
@@ -93,14 +91,14 @@ class UpdateGroupInput:
 
 @strawberry.type
 class GroupQueries:
-    """Questions about groups."""
+    """Queries of groups."""
 
     @strawberry.field
     async def group(self, info: Info, id: strawberry.ID) -> Group | None:
-        found = await info.context.loader(group_loader).load(group_id(id))
+        found = await info.context.loader(group_loader).load(checked_group_id(id))
         return Group.of(found) if found else None
 
-    @strawberry.field(description="By name.")
+    @strawberry.field(description="All groups, sorted by name.")
     async def groups(self, info: Info, first: int | None = 20, after: str | None = None) -> Connection[Group]:
         return connection(
             await info.context.get(group_repository).by_name(first=page_size(first), after=after), Group.of
@@ -109,25 +107,25 @@ class GroupQueries:
 
 @strawberry.type
 class GroupMutations:
-    """What can be done to groups."""
+    """Mutations of groups."""
 
-    @mutation(needs=Role.ADMIN, description="Add a group.")
+    @mutation(needs=Role.ADMIN, description="Create a group.")
     async def create_group(self, info: Info, input: CreateGroupInput) -> Group:
         return Group.of(await info.context.get(group_repository).create(name=input.name, description=input.description))
 
-    @mutation(needs=Role.ADMIN, description="Change a group.")
+    @mutation(needs=Role.ADMIN, description="Update a group.")
     async def update_group(
         self, info: Info, id: strawberry.ID, input: UpdateGroupInput, expected_version: int | None = None
     ) -> Group:
-        wanted = given_fields(input, clearable=frozenset({"description"}))
+        changes = given_fields(input, clearable=frozenset({"description"}))
         updated = await info.context.get(group_repository).update(
-            group_id(id), expected_version=expected_version, **wanted
+            checked_group_id(id), expected_version=expected_version, **changes
         )
         return Group.of(updated)
 
-    @mutation(needs=Role.ADMIN, frees=True, description="Remove a group and all its memberships.")
+    @mutation(needs=Role.ADMIN, frees_storage=True, description="Delete a group and all its memberships.")
     async def delete_group(self, info: Info, id: strawberry.ID) -> strawberry.ID:
-        group = group_id(id)
+        group = checked_group_id(id)
         await info.context.get(group_repository).begin_delete(group)
         await info.context.get(membership_repository).clear_group(group)
         await info.context.get(group_repository).finish_delete(group)
@@ -139,27 +137,27 @@ strawberry.enum(GroupRole)
 
 @strawberry.type
 class MembershipEdge:
-    """What both sides of a membership show."""
+    """The fields of a membership that are the same seen from the user and from the group."""
 
     role: GroupRole
     joined_at: datetime
-    place: strawberry.Private[Callable[[], str]]
+    make_cursor: strawberry.Private[Callable[[], str]]
 
     @strawberry.field
     def cursor(self) -> str:
-        return self.place()
+        return self.make_cursor()
 
 
-@strawberry.type(description="A group that a user is in.")
+@strawberry.type(description="A group that a user is a member of.")
 class UserGroupEdge(MembershipEdge):
-    """Seen from the user."""
+    """A membership, seen from the user."""
 
     node: Group
 
 
-@strawberry.type(description="A user who is in a group.")
+@strawberry.type(description="A user who is a member of a group.")
 class GroupMemberEdge(MembershipEdge):
-    """Seen from the group."""
+    """A membership, seen from the group."""
 
     node: User
 
@@ -181,60 +179,68 @@ class GroupMemberConnection:
 
 
 async def groups_of(context: Context, user: users_model.User, first: int, after: str | None) -> UserGroupConnection:
-    whole = user if user.embedded_edges else await context.loader(user_loader).load(user.id)
-    head = whole.embedded_edges if whole and whole.embedded_edges else EmbeddedEdges()
-    page = await context.get(membership_repository).of_user(user.id, head, first=first, after=after)
+    complete = user if user.embedded_edges else await context.loader(user_loader).load(user.id)
+    embedded = complete.embedded_edges if complete and complete.embedded_edges else EmbeddedEdges()
+    page = await context.get(membership_repository).of_user(user.id, embedded, first=first, after=after)
     nodes = await context.loader(group_loader).load_many([edge.node.group_id for edge in page.edges])
     edges = [_user_group_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
     return UserGroupConnection(edges=edges, page_info=page_info(page))
 
 
-async def members_of(
-    context: Context, group: groups_model.Group, first: int, after: str | None
-) -> GroupMemberConnection:
-    whole = group if group.embedded_edges else await context.loader(group_loader).load(group.id)
-    head = whole.embedded_edges if whole and whole.embedded_edges else EmbeddedEdges()
-    page = await context.get(membership_repository).of_group(group.id, head, first=first, after=after)
+async def members_of(context: Context, group: model.Group, first: int, after: str | None) -> GroupMemberConnection:
+    complete = group if group.embedded_edges else await context.loader(group_loader).load(group.id)
+    embedded = complete.embedded_edges if complete and complete.embedded_edges else EmbeddedEdges()
+    page = await context.get(membership_repository).of_group(group.id, embedded, first=first, after=after)
     nodes = await context.loader(user_loader).load_many([UserId(edge.node.user_id) for edge in page.edges])
     edges = [_group_member_edge(edge, node) for edge, node in zip(page.edges, nodes, strict=True) if node]
     return GroupMemberConnection(edges=edges, page_info=page_info(page))
 
 
-def _user_group_edge(edge: Edge[Membership], group: groups_model.Group) -> UserGroupEdge:
-    return UserGroupEdge(role=edge.node.role, joined_at=edge.node.created_at, place=edge.cursor, node=Group.of(group))
+def _user_group_edge(edge: Edge[Membership], group: model.Group) -> UserGroupEdge:
+    return UserGroupEdge(
+        role=edge.node.role, joined_at=edge.node.created_at, make_cursor=edge.cursor, node=Group.of(group)
+    )
 
 
 def _group_member_edge(edge: Edge[Membership], user: users_model.User) -> GroupMemberEdge:
-    return GroupMemberEdge(role=edge.node.role, joined_at=edge.node.created_at, place=edge.cursor, node=User.of(user))
+    return GroupMemberEdge(
+        role=edge.node.role, joined_at=edge.node.created_at, make_cursor=edge.cursor, node=User.of(user)
+    )
 
 
 @strawberry.type
 class MembershipMutations:
-    """Who joins, changes and leaves."""
+    """Mutations of memberships."""
 
-    @mutation(needs=Role.ADMIN, description="Put a user into a group.")
+    @mutation(needs=Role.ADMIN, description="Add a user to a group.")
     async def add_member(
         self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID, role: GroupRole | None = GroupRole.MEMBER
     ) -> GroupMemberEdge:
-        edge = await info.context.get(membership_repository).add(*_ends(group_id, user_id), role or GroupRole.MEMBER)
-        return await _written(info.context, edge)
+        edge = await info.context.get(membership_repository).add(
+            *_checked_ids(group_id, user_id), role or GroupRole.MEMBER
+        )
+        return await _member_edge(info.context, edge)
 
-    @mutation(needs=Role.ADMIN, description="Change what a member is to the group.")
+    @mutation(needs=Role.ADMIN, description="Change the role of a member in the group.")
     async def change_member(
         self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID, role: GroupRole
     ) -> GroupMemberEdge:
-        edge = await info.context.get(membership_repository).change(*_ends(group_id, user_id), role)
-        return await _written(info.context, edge)
+        edge = await info.context.get(membership_repository).change(*_checked_ids(group_id, user_id), role)
+        return await _member_edge(info.context, edge)
 
-    @mutation(needs=Role.ADMIN, frees=True, description="Take a user out of a group; false if they were not in it.")
+    @mutation(
+        needs=Role.ADMIN,
+        frees_storage=True,
+        description="Remove a user from a group. Returns false if the user was not a member.",
+    )
     async def remove_member(self, info: Info, group_id: strawberry.ID, user_id: strawberry.ID) -> bool:
-        return await info.context.get(membership_repository).remove(*_ends(group_id, user_id))
+        return await info.context.get(membership_repository).remove(*_checked_ids(group_id, user_id))
 
 
-def _ends(group: str, user: str) -> tuple[groups_model.GroupId, MemberId]:
+def _checked_ids(group: str, user: str) -> tuple[model.GroupId, MemberId]:
     return checked_group_id(group, "groupId"), MemberId(checked_user_id(user, "userId"))
 
 
-async def _written(context: Context, edge: Membership) -> GroupMemberEdge:
+async def _member_edge(context: Context, edge: Membership) -> GroupMemberEdge:
     user = await context.get(user_repository).get(UserId(edge.user_id))
-    return _group_member_edge(context.get(membership_repository).placed(edge), user)
+    return _group_member_edge(context.get(membership_repository).with_cursor(edge), user)

@@ -1,4 +1,4 @@
-"""Groups, memberships, and the rules that hold without looking anything up."""
+"""`Group`, `Membership` and `Member`, and checks of their fields that need no read of the table."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,7 @@ DESCRIPTION_LENGTH = 2000
 
 
 class GroupRole(StrEnum):
-    """What a member is to a group."""
+    """The role of a member in a group."""
 
     MANAGER = "MANAGER"
     MEMBER = "MEMBER"
@@ -24,7 +24,7 @@ class GroupRole(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Users under one name. `head` is known only where the whole item was read, not from an index."""
+    """A named group of users. `embedded_edges` is None if the group was read from an index."""
 
     id: GroupId
     name: str
@@ -39,7 +39,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """The edge between a user and a group: one item, read from both sides. It came to be when the user joined."""
+    """The edge between a user and a group: one item, read from both sides. `created_at` is when the user joined."""
 
     user_id: MemberId
     group_id: GroupId
@@ -50,7 +50,7 @@ class Membership:
 
     @property
     def attributes(self) -> EdgeAttributes:
-        """The edge as the heads of its two ends keep it."""
+        """The edge as the items of its user and its group embed it."""
         return {
             "role": self.role,
             "joined": self.created_at.isoformat(),
@@ -72,7 +72,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A user's own item as groups see it: whether the user is there, and the head of the memberships."""
+    """The part of a user's item that memberships need: whether the user exists, and the embedded edges."""
 
     id: MemberId
     created_at: datetime

@@ -1,4 +1,4 @@
-"""Groups of the tenant that the table at hand belongs to, and who is in them."""
+"""`GroupRepository`: reads and writes the groups of one tenant."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from keyfence.store.writes import (
     update_model,
 )
 
-MISSING = partial(NotFound, "no such group")
+GROUP_NOT_FOUND = partial(NotFound, "no such group")
 
 
 def group_id(text: str, field: str = "id") -> GroupId:
@@ -35,7 +35,7 @@ def group_id(text: str, field: str = "id") -> GroupId:
 
 @dataclass(frozen=True, slots=True)
 class GroupRepository:
-    """Everything that can be asked and done about groups."""
+    """The groups of the tenant that the table belongs to."""
 
     table: Table
     now: Callable[[], datetime] = timestamps.utc_now
@@ -46,7 +46,7 @@ class GroupRepository:
 
     async def get(self, id: GroupId) -> Group:
         if (group := await self.find(id)) is None:
-            raise MISSING()
+            raise GROUP_NOT_FOUND()
         return group
 
     async def find_many(self, ids: Sequence[GroupId]) -> list[Group | None]:
@@ -88,20 +88,20 @@ class GroupRepository:
         return after if after == before else replace(after, version=before.version + 1, updated_at=self.now())
 
     async def begin_delete(self, id: GroupId) -> None:
-        """The group is gone from every list and takes no more members; its memberships go next.
+        """Marks the group as deleted: no query finds it any more, and no member can be added.
 
-        A deletion that was interrupted is taken up again where it stopped."""
+        Call `finish_delete` after the memberships were removed. Both can be repeated after a failure."""
         await retry_if_stale(lambda: self._begin_delete(id))
 
     async def _begin_delete(self, id: GroupId) -> None:
         group = await self.table.find(group_by_id, id=id)
         if group is None:
-            raise MISSING()
+            raise GROUP_NOT_FOUND()
         if is_alive(group):
             now = self.now()
-            gone = replace(group, deleted_at=now, updated_at=now, version=group.version + 1)
+            deleted = replace(group, deleted_at=now, updated_at=now, version=group.version + 1)
             note = ActivityNote("group.deleted", id, {"before": {"name": group.name, "description": group.description}})
-            await self.table.write(update_model(groups, group, gone), note=note)
+            await self.table.write(update_model(groups, group, deleted), note=note)
 
     async def finish_delete(self, id: GroupId) -> None:
         """Of several who delete one group, whoever comes last finds it gone, which is what they wanted."""

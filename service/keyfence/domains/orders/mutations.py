@@ -102,7 +102,9 @@ class OrderMutations:
         return Order.of(claimed) if claimed else None
 
     @mutation(
-        needs=Role.ADMIN, frees=True, description="Put an order into the recycle bin, where it is kept for 30 days."
+        needs=Role.ADMIN,
+        frees_storage=True,
+        description="Put an order into the recycle bin, where it is kept for 30 days.",
     )
     async def delete_order(self, info: Info, id: strawberry.ID) -> Order:
         return Order.of(await info.context.get(order_recycle_bin).delete(order_id(id)))

@@ -18,12 +18,12 @@ class SessionMutations:
 
     @mutation(
         needs=Role.VIEWER,
-        frees=True,
+        frees_storage=True,
         description="Refuse a token from now on: one's own, or as an ADMIN anybody's, by its jti claim.",
     )
     async def revoke_session(self, info: Info, jti: str) -> bool:
         principal = info.context.principal
         if jti != principal.token_id:
-            info.context.require(Role.ADMIN)
+            info.context.require_role(Role.ADMIN)
         await info.context.get(revocation_repository).revoke(jti, principal.subject)
         return True

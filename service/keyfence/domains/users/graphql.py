@@ -177,7 +177,7 @@ class UserMutations:
             )
         )
 
-    @mutation(needs=Role.ADMIN, frees=True, description="Delete a user with their settings and memberships.")
+    @mutation(needs=Role.ADMIN, frees_storage=True, description="Delete a user with their settings and memberships.")
     async def delete_user(self, info: Info, id: strawberry.ID) -> strawberry.ID:
         from keyfence.domains.groups.graphql import membership_repository
 
@@ -196,7 +196,7 @@ class UserMutations:
     async def put_setting(self, info: Info, user_id: strawberry.ID, name: str, value: JSON) -> Setting:
         owner = checked_user_id(user_id, "userId")
         if owner != info.context.principal.subject:
-            info.context.require(Role.ADMIN)
+            info.context.require_role(Role.ADMIN)
         return Setting.of(await info.context.get(user_repository).put_setting(owner, name, value))
 
 

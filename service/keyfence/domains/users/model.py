@@ -18,7 +18,7 @@ SETTING_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A person in one tenant. `head` is known only where the whole item was read, not from an index."""
+    """A user of one tenant. `embedded_edges` is None if the user was read from an index."""
 
     id: UserId
     email: str
