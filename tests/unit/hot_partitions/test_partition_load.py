@@ -2,7 +2,7 @@
 
 from keyfence.hot_partitions.partition_load import PartitionLoad, sum_by_partition
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts
-from tests.unit.traffic.sample_partitions import ACME, open_orders
+from tests.unit.hot_partitions.sample_partitions import ACME, open_orders
 
 
 def test_a_peak_is_the_busiest_step_and_not_the_mean_of_the_window() -> None:

@@ -6,7 +6,7 @@ from keyfence.hot_partitions.partition_load import Partition, PartitionLoad
 from keyfence.hot_partitions.recommendation import ShardNeed, shard_needs
 from keyfence.store.shards import MAX_SHARDS, ShardedCollections
 from keyfence_iam.dynamodb.traffic_window import STEP_SECONDS, TrafficCounts
-from tests.unit.traffic.sample_partitions import ACME, GLOBEX, open_orders
+from tests.unit.hot_partitions.sample_partitions import ACME, GLOBEX, open_orders
 
 
 def need(read: float = 0.0, write: float = 0.0, units_per_read: float = 8.0) -> ShardNeed:

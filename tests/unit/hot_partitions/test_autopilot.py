@@ -29,7 +29,7 @@ from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import KEY, NAME, credentials
-from tests.unit.traffic.sample_partitions import ACME, START
+from tests.unit.hot_partitions.sample_partitions import ACME, START
 
 COLLECTIONS = load_domains().entities.collections
 

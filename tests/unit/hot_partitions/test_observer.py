@@ -15,7 +15,7 @@ from keyfence_iam.dynamodb.traffic_window import TrafficCounts, TrafficWindow
 from keyfence_iam.tenant import TenantId
 from tests.fakes.clock import ManualClock
 from tests.fakes.scripted_dynamodb import NAME, RETRY_POLICY, ScriptedDynamoDB, credentials
-from tests.unit.traffic.sample_partitions import ACME, START, open_orders
+from tests.unit.hot_partitions.sample_partitions import ACME, START, open_orders
 
 BUSY = DynamoDbError("ProvisionedThroughputExceededException", "")
 CUSTOMER = Partition(ACME, "table", "TENANT#acme#CUST#cus_1", NAME)

@@ -7,7 +7,7 @@ from keyfence.hot_partitions.finder import MAX_PARTITIONS, CollectionMatcher, Ho
 from keyfence.hot_partitions.partition_load import Partition, from_json, to_json
 from keyfence_iam.dynamodb.traffic_window import TrafficWindow
 from tests.fakes.clock import ManualClock
-from tests.unit.traffic.sample_partitions import ACME, START, open_orders
+from tests.unit.hot_partitions.sample_partitions import ACME, START, open_orders
 
 NAMING = CollectionMatcher.of(load_domains().entities)
 PRODUCT = Partition(ACME, "table", "TENANT#acme#PRODUCT#prd_1")

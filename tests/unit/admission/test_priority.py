@@ -10,7 +10,7 @@ from keyfence.admission.tenant_limits import LOW_PRIORITY_SECONDS, OverQuota, Te
 from keyfence.store.dynamodb.capacity import CapacityMeter
 from keyfence.usage.ledger import UsageLedger
 from tests.fakes.clock import ManualClock
-from tests.unit.usage.tenant_quotas import tenant
+from tests.unit.admission.tenant_quotas import tenant
 
 PATIENTLY = 5
 

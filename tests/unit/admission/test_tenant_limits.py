@@ -10,7 +10,7 @@ from keyfence.errors import Code
 from keyfence.store.dynamodb.capacity import ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
 from tests.fakes.clock import ManualClock
-from tests.unit.usage.tenant_quotas import tenant
+from tests.unit.admission.tenant_quotas import tenant
 
 READS = ConsumedCapacity("Query", 500.0, 0.0)
 WRITES = ConsumedCapacity("PutItem", 0.0, 250.0)

@@ -12,7 +12,7 @@ from keyfence.store.dynamodb.capacity import CapacityMeter, ConsumedCapacity
 from keyfence.tenancy.tenant import Tenant
 from keyfence.usage.ledger import UsageLedger
 from tests.fakes.clock import ManualClock
-from tests.unit.usage.tenant_quotas import tenant
+from tests.unit.admission.tenant_quotas import tenant
 
 
 @dataclass
