@@ -12,6 +12,7 @@ from keyfence.local.data_directory import gate_key
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.roles.names import SERVICE_BASE
 from keyfence_iam.tenant import TenantId
+from tests import tier
 from tests.commands.command_runner import SECONDS, become, invoke, start
 from tests.data.full_tenant import SMALL, FullTenant, content, export_all, stored_items
 from tests.stack import World
@@ -79,7 +80,11 @@ def test_a_line_that_differs_ends_it_and_says_what_was_done(tenant: TenantId) ->
     assert said.splitlines()[-1] == "Imported 1 customer before that."
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "ending",
+    tier.cases([signal.SIGINT, signal.SIGKILL], default=[signal.SIGINT], reason="kills processes"),
+    ids=lambda number: number.name,
+)
 def test_an_import_that_is_ended_is_taken_up_by_the_same_command(tenant: TenantId, ending: signal.Signals) -> None:
     Path("lines").write_bytes(content(*MANY))
     code, said = interrupted(ending, "import", "lines", "--tenant", tenant, "--rate", "40")

@@ -52,6 +52,7 @@ def test_keys_are_counted_changed_and_shown(world: World, tenant: TenantId) -> N
     assert json.loads(run("resume", told["id"], "--json")[1]) == told, "there is nothing left to do"
 
 
+@pytest.mark.full("kills processes")
 @pytest.mark.one_engine
 def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World, tenant: TenantId) -> None:
     right = fill_unkeyed(world, tenant, MANY)
@@ -64,6 +65,7 @@ def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World,
     assert users_of(world, tenant) == right
 
 
+@pytest.mark.full("ends processes")
 @pytest.mark.one_engine
 def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) -> None:
     right = fill_unkeyed(world, tenant, MANY)

@@ -69,6 +69,7 @@ def test_a_process_that_is_killed_is_followed_by_one_that_finishes(world: World,
     assert run("verify", beside(told))[0] == 0
 
 
+@pytest.mark.full("ends processes")
 @pytest.mark.one_engine
 def test_an_interrupted_one_says_how_to_go_on(world: World, tenant: TenantId) -> None:
     fill(world, tenant, MANY)

@@ -135,6 +135,7 @@ def test_a_move_that_was_ended_while_it_copied_is_gone_on_with(
     assert (items_of(all_items(world), tenant), own(world, tenant)) == ([], before)
 
 
+@pytest.mark.full("ends processes")
 def test_a_move_that_was_interrupted_is_called_off_by_asking_for_where_it_came_from(
     world: World, tenant: TenantId
 ) -> None:
@@ -148,6 +149,7 @@ def test_a_move_that_was_interrupted_is_called_off_by_asking_for_where_it_came_f
     assert (items_of(all_items(world), tenant), own(world, tenant), shown(tenant)["placement"]) == (before, [], "POOL")
 
 
+@pytest.mark.full("ends processes")
 def test_a_move_is_resumed_by_its_id(world: World, tenant: TenantId) -> None:
     put_items(world, right_items(tenant, MANY))
     before = items_of(all_items(world), tenant)
@@ -187,6 +189,7 @@ def test_a_rebalance_that_was_ended_keeps_others_out_and_is_gone_on_with(
     assert users_shards(tenant) == (4, 4, None)
 
 
+@pytest.mark.full("ends processes")
 def test_an_interruption_while_servers_settle_loses_nothing(
     world: World, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +249,7 @@ def test_keys_are_put_right_in_the_table_that_a_tenant_has_of_its_own(world: Wor
     assert own(world, tenant) == right
 
 
+@pytest.mark.full("many tenants")
 def test_keys_of_all_tenants_are_put_right_in_the_pool_and_in_every_table_beside(
     world: World, tenant: TenantId
 ) -> None:

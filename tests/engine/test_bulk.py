@@ -148,6 +148,7 @@ async def test_two_imports_at_once_write_each_line_once(world: World, table: Tab
     assert (await activity_counts(table))["order.imported"] == 20
 
 
+@pytest.mark.full("large tenants")
 @pytest.mark.one_engine
 async def test_a_few_hundred_orders_come_back_in_equal_bytes(engine_url: str, issuer: LocalIssuer) -> None:
     world = World.over(engine_url, "bulk-of-hundreds", issuer)

@@ -129,6 +129,7 @@ async def lease_is_free(means: OffboardResources, tenant: TenantId) -> bool:
     return job is None or job.worker is None
 
 
+@pytest.mark.full("a crash at every call")
 async def test_a_beginning_may_die_at_any_call(world: World, by: MigratorAccess, tmp_path: Path) -> None:
     for at in range(1000):
         tenant, time, exports = await world.new_tenant(f"begun-{at}"), Time(), tmp_path / str(at)
@@ -145,6 +146,7 @@ async def test_a_beginning_may_die_at_any_call(world: World, by: MigratorAccess,
     assert at > 6
 
 
+@pytest.mark.full("a crash at every call")
 async def test_many_who_die_one_after_the_other_still_get_it_done(
     world: World, by: MigratorAccess, tmp_path: Path
 ) -> None:

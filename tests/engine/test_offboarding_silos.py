@@ -161,6 +161,7 @@ async def test_a_table_whose_items_were_not_all_purged_is_not_dropped(
     assert own(world, tenant) == []
 
 
+@pytest.mark.full("a crash at every call")
 async def test_a_worker_may_die_before_its_table_is_dropped_and_after(
     world: World, by: MigratorAccess, tmp_path: Path
 ) -> None:
