@@ -138,6 +138,7 @@ def test_without_its_confirmation_nothing_happens(world: World, tenant: TenantId
     assert job(world, tenant) == {}
 
 
+@pytest.mark.full("waits until a lease of 60 s is over")
 def test_on_aws_it_is_the_migrator_who_does_it_and_the_service_cannot(
     world: World, tenant: TenantId, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
