@@ -33,6 +33,8 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.roles import ROLES
+from keyfence_iam.roles.names import PROVISIONER
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.tenant import TenantId, parse_tenant_id
 
@@ -145,12 +147,12 @@ class World:
 
     @classmethod
     def over(cls, engine_url: str, table: str, issuer: LocalIssuer, limits: PartitionLimits | None = None) -> "World":
-        account = Account.of(Deployment(table=table))
+        account = Account.from_definitions(ROLES, Deployment(table=table))
         key = new_gate_key()
-        gate = Gate.start(engine_url=engine_url, account=account, key=key, limits=limits)
+        gate = Gate.start(engine_url=engine_url, account=account, key=key, limits=limits, traffic_role=PROVISIONER)
         settings = Settings(
             table=table,
-            region=account.deployment.region,
+            region=account.region,
             endpoint_url=gate.url,
             sts_endpoint_url=gate.url,
             issuers=(IssuerSettings(issuer=issuer.issuer, jwks=issuer.jwks()),),

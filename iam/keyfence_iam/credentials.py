@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a call is signed with; the secrets stay out of every repr."""
+    """Signs a call. The secret key and the session token are not in the repr."""
 
     access_key: str
     secret_key: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""Where Keyfence is deployed: the account, the region, the table and the names that its ARNs are made of."""
+"""`Deployment`: the account, region, table and role names from which ARNs are built."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ LOCAL_REGION = "us-east-1"
 
 
 def silo_table(table: str, tenant: str) -> str:
-    """The table of this tenant alone, beside the one that all share. Nothing follows the tenant: acme-1 has one too."""
+    """Returns the name of a tenant's own table. The id ends the name: acme and acme-1 have different tables."""
     return f"{table}-silo-{tenant}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """One table in one region of one account, its tenants' silos, and the prefix that its roles' names share."""
+    """A shared table in one region of one account, the silo tables of its tenants, and the prefix of its role names."""
 
     account: str = LOCAL_ACCOUNT
     region: str = LOCAL_REGION
@@ -21,7 +21,7 @@ class Deployment:
     role_prefix: str = "keyfence-"
     partition: str = "aws"
     compute: tuple[str, ...] = ("ecs-tasks.amazonaws.com",)
-    """The AWS services that may run a process as one of the roles."""
+    """The AWS services whose processes may run as one of the service roles."""
 
     @property
     def table_arn(self) -> str:
@@ -34,18 +34,14 @@ class Deployment:
         return silo_table(self.table, tenant)
 
     def silo_arn(self, tenant: str) -> str:
-        """Of the tenant's own table; the tenant may also be the policy variable that stands for it."""
+        """Returns the ARN of a tenant's own table. `tenant` can also be a policy variable or a wildcard."""
         return self._table_arn(self.silo_table(tenant))
 
     def role_arn(self, role: str) -> str:
-        return self.named_role_arn(f"{self.role_prefix}{role}")
-
-    def named_role_arn(self, name: str) -> str:
-        """Of any role of the account, by the name that it has there."""
-        return f"arn:{self.partition}:iam::{self.account}:role/{name}"
+        return f"arn:{self.partition}:iam::{self.account}:role/{self.role_prefix}{role}"
 
     def boundary_arn(self, role: str) -> str:
-        """Of the managed policy that bounds this role."""
+        """Returns the ARN of the managed policy that is this role's permissions boundary."""
         return f"arn:{self.partition}:iam::{self.account}:policy/{self.role_prefix}{role}-boundary"
 
     def _table_arn(self, table: str) -> str:

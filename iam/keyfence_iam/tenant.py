@@ -1,16 +1,22 @@
-"""Tenant ids, the key prefixes `TENANT#<id>#` and `CONTROL#`, the session tag."""
+"""Keyfence's keys: tenant ids, the key prefixes `TENANT#<id>#` and `CONTROL#`, shard suffixes, the session tag."""
 
 import re
+from collections.abc import Mapping
 from typing import NewType
 
 TenantId = NewType("TenantId", str)
 
 CONTROL_PLANE_PREFIX = "CONTROL#"
+SESSION_TAG = "tenant"
+SESSION_TAG_VARIABLE = f"${{aws:PrincipalTag/{SESSION_TAG}}}"
 TENANT_ID_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])")
+
+_TENANT_KEY = re.compile(rf"TENANT#({TENANT_ID_PATTERN.pattern})#")
+_SHARDED_KEY = re.compile(r"(.*#)([0-9a-f]{2})", re.DOTALL)
 
 
 class InvalidTenantId(ValueError):
-    """A tenant id that is not two to thirty-two of a-z, 0-9 and inner hyphens."""
+    """A tenant id that does not have 2 to 32 characters of a-z, 0-9 and inner hyphens."""
 
 
 def parse_tenant_id(text: object) -> TenantId:
@@ -22,9 +28,23 @@ def parse_tenant_id(text: object) -> TenantId:
 
 
 def tenant_key_prefix(tenant: str) -> str:
-    """The prefix of every partition of this tenant. The closing '#' keeps acme out of acmecorp."""
+    """Returns the prefix of all partition keys of this tenant. The final '#' separates acme from acmecorp."""
     return f"TENANT#{tenant}#"
 
 
-SESSION_TAG = "tenant"
-SESSION_TAG_VARIABLE = f"${{aws:PrincipalTag/{SESSION_TAG}}}"
+def tenant_of_key(key: str) -> TenantId | None:
+    """Returns the tenant that a partition key belongs to, or None for a key of the control plane."""
+    match = _TENANT_KEY.match(key)
+    return TenantId(match[1]) if match else None
+
+
+def split_shard(key: str) -> tuple[str, str | None]:
+    """Splits a partition key into the key of its collection and its shard, which is None if it has none."""
+    match = _SHARDED_KEY.fullmatch(key)
+    return (match[1], match[2]) if match else (key, None)
+
+
+def session_key_prefix(session_tags: Mapping[str, str]) -> str:
+    """Returns the prefix of the keys that a session with these tags may write: its tenant's or the control plane's."""
+    tenant = next((value for key, value in session_tags.items() if key.casefold() == SESSION_TAG), None)
+    return CONTROL_PLANE_PREFIX if tenant is None else tenant_key_prefix(tenant)

@@ -114,7 +114,7 @@ async def test_the_owner_is_written_with_the_tenants_own_credentials(world: Worl
     await newcomer.onboard(world)
     boundary = f"'TENANT#{newcomer.id}#"
     inside = [call.credentials for call in world.calls() if boundary in str(call.parameters)]
-    sessions = [world.gate.sessions.find(one.access_key, one.token or "") for one in inside]
+    sessions = [world.gate.sessions.get(one.access_key, one.token or "") for one in inside]
     assert {session.tags["tenant"] for session in sessions} == {newcomer.id}
 
 

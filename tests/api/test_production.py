@@ -33,7 +33,7 @@ def production(world: World, monkeypatch: pytest.MonkeyPatch) -> Starlette:
         "KEYFENCE_REGION": "us-east-1",
         "KEYFENCE_ENDPOINT_URL": world.gate.url,
         "KEYFENCE_STS_ENDPOINT_URL": world.gate.url,
-        "KEYFENCE_ROLES": world.gate.account.deployment.role_arn(""),
+        "KEYFENCE_ROLES": world.gate.account.role_arn_prefix,
         "KEYFENCE_ISSUERS": json.dumps([{"issuer": ISSUER, "jwks": json.loads(jwks)}]),
         "KEYFENCE_CURSOR_KEYS": secrets.token_urlsafe(32),
         "KEYFENCE_READ_TIMEOUT": "60",

@@ -94,7 +94,7 @@ async def test_every_request_asks_once_consistently_on_a_session_that_cannot_wri
         (asked,) = [call for call in world.calls() if call.operation == "GetItem"]
         assert asked.parameters["Key"]["PK"]["S"] == f"TENANT#{owner.tenant}#SESSION#{jti(owner)}"
         assert asked.parameters["ConsistentRead"] is True
-        found = world.gate.sessions.find(asked.credentials.access_key, asked.credentials.token or "")
+        found = world.gate.sessions.get(asked.credentials.access_key, asked.credentials.token or "")
         assert found.role.name == "keyfence-tenant-read"
 
 

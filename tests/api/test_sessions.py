@@ -34,7 +34,7 @@ def account(world: World) -> Iterator[None]:
 def signed(world: World) -> list[GateSession]:
     """The sessions behind the calls since the last time."""
     keys = [call.credentials for call in world.calls()]
-    return [world.gate.sessions.find(key.access_key, key.token or "") for key in keys]
+    return [world.gate.sessions.get(key.access_key, key.token or "") for key in keys]
 
 
 async def fresh(world: World, tenant: TenantId) -> Session:

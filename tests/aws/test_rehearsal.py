@@ -29,7 +29,7 @@ def test_the_gate_answers_every_point_as_aws_is_expected_to(world: World) -> Non
 def _environment(world: World, service: Credentials) -> dict[str, str]:
     return {
         "KEYFENCE_TEST_TABLE": world.tables.name,
-        "KEYFENCE_TEST_ROLES": world.gate.account.deployment.role_arn(""),
+        "KEYFENCE_TEST_ROLES": world.gate.account.role_arn_prefix,
         "AWS_ENDPOINT_URL": world.gate.url,
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",

@@ -36,8 +36,9 @@ from keyfence_iam.gate.engine.client import EngineClient, forward
 from keyfence_iam.gate.gate import HOST
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.server import GateServer
+from keyfence_iam.gate.settings import GateSettings
 from keyfence_iam.gate.sigv4 import SignatureVerifier
-from keyfence_iam.gate.state import GateState
+from keyfence_iam.roles import ROLES
 from keyfence_iam.strict_json import parse_object
 from keyfence_iam.tenant import parse_tenant_id
 
@@ -53,8 +54,8 @@ PARTS = ("signature", "json", "expansion", "decision")
 class Forwarder(GateApp):
     """The same server and the same way to the engine, without a single question asked."""
 
-    async def _dispatched(self, request: HttpRequest) -> HttpResponse:
-        return await forward(request, self._upstream)
+    async def _dispatch(self, request: HttpRequest) -> HttpResponse:
+        return await forward(request, self._engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def main() -> None:
 def _serve(kind: str, engine_url: str, port: int) -> None:
     if kind == "engine":
         asyncio.run(_engine(port))
-    rules = GateState(sessions=SessionIssuer(Account.of(DEPLOYMENT), KEY))
+    rules = GateSettings(sessions=SessionIssuer(Account.from_definitions(ROLES, DEPLOYMENT), KEY))
     application = (GateApp if kind == "gate" else Forwarder)(rules, EngineClient(engine_url))
     GateServer(application).run(sockets=[listen(HOST, port)])
 
@@ -109,7 +110,7 @@ class Canned(asyncio.Protocol):
 
 
 def _measure(engine_url: str, calls: int) -> None:
-    sessions = SessionIssuer(Account.of(DEPLOYMENT), KEY)
+    sessions = SessionIssuer(Account.from_definitions(ROLES, DEPLOYMENT), KEY)
     credentials = gate_access.tenant_session(sessions, parse_tenant_id("acme"), writes=True, seconds=3600).credentials
     with _served("forward", engine_url) as forwarder, _served("gate", engine_url) as gate:
         _line("per call, in µs", "direct", "forwarded", "gate", "ratio", "CPU fwd", "CPU gate", "added", *PARTS)

@@ -39,6 +39,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.roles import ROLES
 from tests.api.quota_server import QuotaServer
 from tests.benchmarks.graphql import BODY, _post
 from tests.engines import shared_cache
@@ -236,7 +237,9 @@ def _serve(plan: dict[str, Any]) -> None:
     import uvicorn
 
     settings = Settings(**plan["settings"])
-    sessions = SessionIssuer(Account.of(Deployment(table=settings.table)), bytes.fromhex(plan["gate_key"]))
+    sessions = SessionIssuer(
+        Account.from_definitions(ROLES, Deployment(table=settings.table)), bytes.fromhex(plan["gate_key"])
+    )
     log.configure(as_json=True, file=Path(os.devnull).open("w"))  # noqa: SIM115
     application = Service(aws_access(settings, sessions).connect()).app
     tune_process()

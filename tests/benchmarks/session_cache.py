@@ -15,6 +15,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.client import StsClient
 from keyfence_iam.sts.session_spec import SessionSpec, tenant_session
@@ -64,12 +65,11 @@ def _sweep(vending: SessionCache) -> float:
 
 
 def _anew(times: int) -> float:
-    account = Account.of(Deployment())
+    account = Account.from_definitions(ROLES, Deployment())
     with Gate.start(engine_url="http://127.0.0.1:9", account=account, key=new_gate_key()) as gate:
         session = boto_session_for("service-base", gate.sessions)
-        deployment = account.deployment
         sts = StsClient.connect(
-            session, deployment.role_arn(""), deployment.table, region="us-east-1", endpoint_url=gate.url
+            session, account.role_arn_prefix, Deployment().table, region="us-east-1", endpoint_url=gate.url
         )
         wanted = [tenant_session(tenant, writes=True) for tenant in TENANTS[:times]]
         sts(wanted[0], 900)

@@ -11,6 +11,7 @@ from keyfence.local.data_directory import gate_key
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import TenantId
 from tests.stack import SHORT_SETTLE, World
 
@@ -26,7 +27,7 @@ def _nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
     """Before the world's table, with a key that lies in the directory where commands are typed."""
-    account = Account.of(Deployment(table=world.settings.table))
+    account = Account.from_definitions(ROLES, Deployment(table=world.settings.table))
     (tmp_path / ".keyfence").mkdir()
     with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:
         yield running

@@ -12,6 +12,7 @@ from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.names import PROVISIONER
 from keyfence_iam.tenant import TenantId
 from tests.commands.command_runner import invoke
@@ -23,11 +24,21 @@ def gate_of(world: World, table: str) -> Gate:
     """With roles for that table alone, and its key in a directory of the table's name."""
     data = Path(table)
     data.mkdir()
-    return Gate.start(engine_url=world.engine_url, account=Account.of(Deployment(table=table)), key=gate_key(data))
+    return Gate.start(
+        engine_url=world.engine_url,
+        account=Account.from_definitions(ROLES, Deployment(table=table)),
+        key=gate_key(data),
+    )
+
+
+def table_of(gate: Gate) -> str:
+    """The table that the gate's roles allow."""
+    (statement, *_) = gate.account.role("control-plane").identity[0].statements
+    return statement.resources[0].rpartition("/")[2]
 
 
 def run(gate: Gate, *arguments: str) -> tuple[int, str]:
-    table = gate.account.deployment.table
+    table = table_of(gate)
     given = {"KEYFENCE_TABLE": table, "KEYFENCE_ENDPOINT_URL": gate.url, "KEYFENCE_DATA": table}
     result = invoke(*arguments, **given)
     return result.exit_code, result.stderr
@@ -36,7 +47,7 @@ def run(gate: Gate, *arguments: str) -> tuple[int, str]:
 def created(gate: Gate) -> None:
     maker = gate_access.role_session(gate.sessions, PROVISIONER).credentials
     wire = ConnectionOptions(region="us-east-1", endpoint_url=gate.url)
-    TableAdmin.connect(wire, gate.account.deployment.table, load_domains().entities.projections, maker).create()
+    TableAdmin.connect(wire, table_of(gate), load_domains().entities.projections, maker).create()
 
 
 def items(world: World) -> list[dict[str, Any]]:
@@ -59,7 +70,7 @@ def test_what_one_tenant_lost_is_brought_back_and_nobody_else_is_touched(world: 
     with gate_of(world, world.settings.table) as usual, gate_of(world, f"{world.settings.table}-restored") as restored:
         created(restored)
         for item in items(world):
-            world.engine_client().put_item(TableName=restored.account.deployment.table, Item=item)
+            world.engine_client().put_item(TableName=table_of(restored), Item=item)
         lose(world, tenant)
         assert run(restored, "export", "--tenant", tenant, "--out", "lines")[0] == 0
         assert run(usual, "import", "lines", "--tenant", tenant)[0] == 0

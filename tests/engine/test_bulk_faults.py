@@ -13,7 +13,7 @@ from keyfence.domains.activity.activity_log import activity_log
 from keyfence.errors import KeyfenceError
 from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.table import Table
-from keyfence_iam.gate.faults import Fault, Kind
+from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.tenant import TenantId
 from tests.data.full_tenant import SMALL, FullTenant, activity_counts, content, export_all, import_all, stored_items
 from tests.stack import World
@@ -21,7 +21,7 @@ from tests.stack import World
 pytestmark = pytest.mark.one_engine
 """It is the gate that strikes, before the engine or after it."""
 
-KINDS: list[Kind] = ["lost_response", "lost_request", "throttle", "error"]
+KINDS: list[FaultKind] = ["lost_response", "lost_request", "throttle", "error"]
 LINES = content(*SMALL.values(), *({**SMALL["order"], "id": f"{SMALL['order']['id'][:-1]}{at}"} for at in range(2)))
 WRITES = 6
 
@@ -58,7 +58,7 @@ async def same(world: World, *tenants: TenantId) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_import_that_dies_at_any_write_is_completed_by_the_next(
-    world: World, tenant: TenantId, kind: Kind
+    world: World, tenant: TenantId, kind: FaultKind
 ) -> None:
     await import_all(world.table(tenant), LINES)
     tenants = [await world.new_tenant() for _ in range(WRITES)]
@@ -94,7 +94,7 @@ async def test_an_import_that_dies_again_and_again_loses_nothing_and_does_nothin
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_import_struck_at_every_other_call_goes_on_by_itself(
-    world: World, tenant: TenantId, kind: Kind
+    world: World, tenant: TenantId, kind: FaultKind
 ) -> None:
     struck = await world.new_tenant()
     await import_all(world.table(tenant), LINES)

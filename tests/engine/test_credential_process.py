@@ -17,6 +17,7 @@ from keyfence.store.dynamodb.table_definition import TableAdmin
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -26,7 +27,7 @@ TABLE = "by-process"
 
 @pytest.fixture
 def gate(engine_url: str, tmp_path: Path) -> Iterator[Gate]:
-    account = Account.of(Deployment(table=TABLE))
+    account = Account.from_definitions(ROLES, Deployment(table=TABLE))
     with Gate.start(engine_url=engine_url, account=account, key=gate_key(tmp_path)) as running:
         maker = gate_access.role_session(running.sessions, "provisioner").credentials
         TableAdmin.connect(

@@ -69,7 +69,7 @@ def indexed(place: str, sort: str = "s", **others: str) -> Item:
 
 def spent(limits: PartitionLimits) -> dict[tuple[str | None, str], tuple[float, float]]:
     """Read and write units by index and partition."""
-    seen = limits.seen()
+    seen = limits.traffic_report()
     return {
         (one["index"], one["key"]): (round(one["read"] * seen["seconds"], 3), round(one["write"] * seen["seconds"], 3))
         for one in seen["partitions"]
@@ -273,9 +273,11 @@ def test_of_a_batch_of_writes_what_finds_no_room_comes_back(
     ]
     assert there == [True] * 3 + [False] * 2
     assert "Item" in world.engine_client().get_item(TableName=table, Key=key("QUIET"))
-    assert [one["throttles"] for one in limits.seen()["partitions"] if one["key"].endswith("#BATCH")] == [2]
+    assert [one["throttles"] for one in limits.traffic_report()["partitions"] if one["key"].endswith("#BATCH")] == [2]
     assert code(lambda: a1.batch_write_item(RequestItems={table: puts})) == EXCEEDED
-    assert [one["throttles"] for one in limits.seen()["partitions"] if one["key"].endswith("#BATCH")] == [2 + 5]
+    assert [one["throttles"] for one in limits.traffic_report()["partitions"] if one["key"].endswith("#BATCH")] == [
+        2 + 5
+    ]
 
 
 def test_a_query_on_an_index_is_charged_to_the_indexs_partition(

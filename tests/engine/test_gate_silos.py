@@ -11,7 +11,7 @@ from keyfence.store.dynamodb.table_definition import definition
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 from keyfence_iam.sts.session_spec import TableAccess
-from keyfence_iam.tenant import TenantId
+from keyfence_iam.tenant import TenantId, tenant_of_key
 from tests.isolation.silo_sessions import TENANT, Silos, key, silos
 from tests.stack import World
 
@@ -27,7 +27,7 @@ def beside(world: World) -> Iterator[Silos]:
 
 @pytest.fixture
 def limits(world: World) -> Iterator[PartitionLimits]:
-    world.gate.limits = PartitionLimits(now=lambda: 1000.0)
+    world.gate.limits = PartitionLimits(group_of=tenant_of_key, now=lambda: 1000.0)
     yield world.gate.limits
     world.gate.limits = None
 
@@ -125,10 +125,10 @@ async def test_a_transaction_over_both_tables_is_charged_to_each_and_cancelled_w
     item = key(TENANT, "charged")
     members: Any = [{"Put": {"TableName": table, "Item": item}} for table in both]
     client.transact_write_items(TransactItems=members)
-    seen = limits.seen()
+    seen = limits.traffic_report()
     told = {one["table"]: one["write"] * seen["seconds"] for one in seen["partitions"] if one["key"] == item["PK"]["S"]}
     assert told == dict.fromkeys(both, pytest.approx(2))
-    assert [one["partitions"] for one in seen["tenants"] if one["tenant"] == TENANT] == [2]
+    assert [one["partitions"] for one in seen["groups"] if one["group"] == TENANT] == [2]
     exhaust(limits, both[1], item["PK"]["S"])
     with pytest.raises(ClientError) as refusal:
         client.transact_write_items(TransactItems=members)

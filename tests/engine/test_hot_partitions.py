@@ -120,7 +120,7 @@ async def hottest(world: World, clock: ManualClock, *tenants: TenantId, first: i
 
 def turned_away(limits: PartitionLimits, partition: str) -> int:
     """As the gate has counted it."""
-    (found,) = (one for one in limits.seen()["partitions"] if one["key"] == partition)
+    (found,) = (one for one in limits.traffic_report()["partitions"] if one["key"] == partition)
     return int(found["throttles"])
 
 

@@ -14,14 +14,14 @@ from keyfence.jobs.offboard.start import OffboardingPhase
 from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.tenancy.access_patterns import events_of_tenant
 from keyfence.tenancy.tenant import TenantStatus
-from keyfence_iam.gate.faults import Fault, Kind
+from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.tenant import TenantId
 from tests import tier
 from tests.engine.offboarding_run import KEY, Time, all_items, begin, fill, items_of, means, migrator
 from tests.stack import World
 
 OPERATIONS = ("Scan", "BatchWriteItem", "TransactWriteItems", "GetItem")
-KINDS: tuple[Kind, ...] = ("throttle", "error", "lost_request", "lost_response")
+KINDS: tuple[FaultKind, ...] = ("throttle", "error", "lost_request", "lost_response")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def by(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[MigratorAccess
 @pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
 @pytest.mark.one_engine
 async def test_every_third_call_of_each_kind_may_fail(
-    world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: Kind
+    world: World, by: MigratorAccess, tmp_path: Path, tenant: TenantId, kind: FaultKind
 ) -> None:
     fill(world, tenant, 40)
     given = means(by, tmp_path, Time(), page=15)

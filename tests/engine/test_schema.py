@@ -12,6 +12,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 
 _numbers = itertools.count(1)
 
@@ -20,7 +21,7 @@ _numbers = itertools.count(1)
 def admin(engine_url: str) -> Iterator[TableAdmin]:
     """As the one role that may, through a gate."""
     deployment = Deployment(table=f"schema-{next(_numbers)}")
-    account = Account.of(deployment)
+    account = Account.from_definitions(ROLES, deployment)
     with Gate.start(engine_url=engine_url, account=account, key=new_gate_key()) as gate:
         wire = ConnectionOptions(region=deployment.region, endpoint_url=gate.url)
         credentials = gate.sessions.issue_service_session("provisioner").credentials

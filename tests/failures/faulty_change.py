@@ -12,12 +12,12 @@ from keyfence.store.dynamodb.flow_control import RetryPolicy
 from keyfence.store.table import Table
 from keyfence.store.tables import Tables
 from keyfence.store.tenant_location import TenantLocation
-from keyfence_iam.gate.faults import Fault, Kind
+from keyfence_iam.gate.faults import Fault, FaultKind
 from tests import tier
 from tests.failures.tenant_snapshot import Snapshot, TenantItems
 from tests.stack import Session, World
 
-KINDS: list[Kind] = [kind for kind in get_args(Kind) if kind != "latency"]
+KINDS: list[FaultKind] = [kind for kind in get_args(FaultKind) if kind != "latency"]
 WRITE_OPERATIONS = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateItem", "DeleteItem"}
 
 every_kind = pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
@@ -95,7 +95,7 @@ class FaultyChange:
             assert [call.operation for call in self.world.calls()].count("TransactWriteItems") == writes + len(KINDS)
             yield answer, self.shelf.snapshot()
 
-    async def failed_and_repeated(self, kind: Kind) -> AsyncIterator[FaultOutcome]:
+    async def failed_and_repeated(self, kind: FaultKind) -> AsyncIterator[FaultOutcome]:
         """Given up at each write in turn, until there is none left to be struck; then made again."""
         hasty, nth = self._hasty(), 1
         while True:
@@ -114,7 +114,7 @@ class FaultyChange:
         )
         return replace(self.session, application=self.world.serve(tables=hasty))
 
-    async def _struck(self, session: Session, nth: int, *kinds: Kind) -> Answer:
+    async def _struck(self, session: Session, nth: int, *kinds: FaultKind) -> Answer:
         self.world.gate.faults = [
             Fault(kind=kind, operation="TransactWriteItems", nth=at) for at, kind in enumerate(kinds, start=nth)
         ]

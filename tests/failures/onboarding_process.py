@@ -17,6 +17,7 @@ from keyfence.tenancy.repository import TenantRepository
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import parse_tenant_id
 from tests.failures.crashing_client import CrashingClient, kill_process
 
@@ -48,7 +49,9 @@ def main(given: dict[str, Any]) -> None:
         sts_endpoint_url=given["gate"],
         cursor_keys=("dev-" + "A" * 43,),
     )
-    sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
+    sessions = SessionIssuer(
+        Account.from_definitions(ROLES, Deployment(table=given["table"])), bytes.fromhex(given["key"])
+    )
     connections = aws_access(settings, sessions).connect()
     tables = connections.tables
     killed = replace(tables, client=CrashingClient(tables.client, given["at"], given["moment"], kill_process))

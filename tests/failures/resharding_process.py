@@ -11,6 +11,7 @@ from keyfence.settings import Settings
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
+from keyfence_iam.roles import ROLES
 from tests.engine.offboarding_run import with_client
 from tests.engine.reshard_run import ReshardRun
 from tests.failures.crashing_client import CrashingClient, kill_process
@@ -24,7 +25,9 @@ def main(given: dict[str, Any]) -> None:
         sts_endpoint_url=given["gate"],
         cursor_keys=("dev-" + "A" * 43,),
     )
-    sessions = SessionIssuer(Account.of(Deployment(table=given["table"])), bytes.fromhex(given["key"]))
+    sessions = SessionIssuer(
+        Account.from_definitions(ROLES, Deployment(table=given["table"])), bytes.fromhex(given["key"])
+    )
     with connect_migrator(aws_access(settings, sessions)) as by:
         killed = with_client(by, CrashingClient(by.tables.client, given["at"], "after", kill_process))
         asyncio.run(_carry_on(ReshardRun(by=killed), given))

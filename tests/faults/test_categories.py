@@ -4,7 +4,7 @@ import pytest
 
 from keyfence.domains.categories import move
 from keyfence.domains.products import category_products
-from keyfence_iam.gate.faults import Kind
+from keyfence_iam.gate.faults import FaultKind
 from tests.api.test_categories import MOVE, PRODUCT, grow
 from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
 from tests.failures.tenant_snapshot import Snapshot
@@ -39,7 +39,7 @@ def counted(kept: Snapshot) -> int:
 
 @pytest.mark.one_engine
 @every_kind
-async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owner: Session, kind: Kind) -> None:
+async def test_a_move_that_failed_is_finished_by_asking_again(world: World, owner: Session, kind: FaultKind) -> None:
     change = await moving(world, owner)
     made, whole, writes = await change.without_faults()
     endings = [ending async for ending in change.failed_and_repeated(kind)]

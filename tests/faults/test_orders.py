@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.gate.faults import Kind
+from keyfence_iam.gate.faults import FaultKind
 from tests.data.order_requests import PLACE, TRANSITION, new_customer, new_product, order_input, place_order
 from tests.failures.faulty_change import ERROR_CODES, FaultyChange, error_code, every_kind
 from tests.stack import Session, World
@@ -32,7 +32,7 @@ async def stepping(world: World, owner: Session, way: list[str], version: int | 
 
 @every_kind
 async def test_an_order_whose_placing_failed_is_placed_once_by_asking_again(
-    world: World, owner: Session, kind: Kind
+    world: World, owner: Session, kind: FaultKind
 ) -> None:
     change = await placing(world, owner)
     _, whole, writes = await change.without_faults()
@@ -57,7 +57,7 @@ async def test_faults_at_the_placing_of_an_order_are_not_noticed(world: World, o
 @every_kind
 @every_step
 async def test_a_step_that_failed_is_made_once_by_asking_again(
-    world: World, owner: Session, kind: Kind, way: list[str], version: int | None
+    world: World, owner: Session, kind: FaultKind, way: list[str], version: int | None
 ) -> None:
     change = await stepping(world, owner, way, version)
     made, whole, writes = await change.without_faults()

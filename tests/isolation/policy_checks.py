@@ -11,6 +11,7 @@ from keyfence_iam.gate.http.query_protocol import QueryError
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy
 from keyfence_iam.policy.actions import READS
+from keyfence_iam.roles import ROLES
 from tests.isolation.sample_sessions import (
     DELETE_TABLE,
     DESCRIBE,
@@ -189,7 +190,7 @@ def _table_wide(policy: Policy) -> Iterator[Decision]:
 
 def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
     """Under a service-base that may assume anything: the trust alone decides."""
-    ours = Account.of(DEPLOYMENT)
+    ours = Account.from_definitions(ROLES, DEPLOYMENT)
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
     account = ours.with_role(replace(ours.role("service-base"), policies=(anything,)))
     try:

@@ -12,6 +12,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import Session, SessionIssuer
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.policy import Policy, parse_policy
+from keyfence_iam.roles import ROLES
 from tests.isolation.session_evaluator import DEPLOYMENT, KEYS
 
 Call = tuple[str, Mapping[str, Any]]
@@ -90,8 +91,8 @@ def session(
     role: str = "tenant-write", *, tags: Mapping[str, str], account: Account | None = None, by: str = "service-base"
 ) -> Session:
     """What STS makes of it; raises Declined where it makes nothing of it."""
-    sessions = SessionIssuer(account or Account.of(DEPLOYMENT), b"k" * 32, clock=lambda: NOON)
-    assumption = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), name="tester", tags=tags)
+    sessions = SessionIssuer(account or Account.from_definitions(ROLES, DEPLOYMENT), b"k" * 32, clock=lambda: NOON)
+    assumption = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), session_name="tester", tags=tags)
     return assume_role(assumption, sessions.issue_service_session(by).session, sessions).session
 
 

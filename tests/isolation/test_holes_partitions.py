@@ -16,7 +16,7 @@ from keyfence_iam.gate.http.validation import TAG_VALUE
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import InvalidPolicy, Policy
 from keyfence_iam.roles.statements import INDEXES
-from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, tenant_key_prefix
+from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id, session_key_prefix, tenant_key_prefix
 from tests.fakes.scripted_dynamodb import ScriptedDynamoDB, table
 from tests.isolation.sample_sessions import OWN, TABLE, Call, allowing, fenced, get, put, query, session
 from tests.isolation.session_evaluator import DEPLOYMENT, KEYS, SessionEvaluator
@@ -39,8 +39,8 @@ def names(policy: Policy) -> set[str]:
 def test_H3_iam_lets_a_tenant_write_a_neighbours_index_key_and_the_strict_gate_does_not() -> None:
     poisoned, honest = put(A1, GSI1PK=A10, GSI1SK="x"), put(A1, GSI1PK=A1, GSI1SK="x")
     assert ours_open(poisoned) == ["tenant-write"], "IAM sees the table's key alone"
-    assert index_key_outside_prefix(_at_the_gate(honest)) is None
-    assert "GSI1PK leaves" in (index_key_outside_prefix(_at_the_gate(poisoned)) or "")
+    assert index_key_outside_prefix(_at_the_gate(honest), session_key_prefix) is None
+    assert "GSI1PK is outside" in (index_key_outside_prefix(_at_the_gate(poisoned), session_key_prefix) or "")
 
 
 async def test_H3_what_a_neighbour_wrote_into_our_index_is_dropped_and_counted() -> None:
@@ -138,4 +138,4 @@ def _at_the_gate(call: Call) -> GateCall:
     operation, parameters = call
     request = HttpRequest(method="POST", path=b"/", query=b"", headers=[], body=b"", source_ip="127.0.0.1")
     own = session(tags={"tenant": "a1"})
-    return GateCall(request=request, operation=operation, session=own, parameters=parameters, keys={TABLE: KEYS})
+    return GateCall(request=request, operation=operation, session=own, parameters=parameters, schemas={TABLE: KEYS})

@@ -16,6 +16,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.http.query_protocol import QueryError
 from keyfence_iam.lint import lint
 from keyfence_iam.policy import Policy, parse_policy
+from keyfence_iam.roles import ROLES
 from keyfence_iam.sts import SessionCache
 from keyfence_iam.sts.session_spec import SessionScope, SessionSpec
 from keyfence_iam.suspension.policy import deny_sessions_before, deny_tenants_policy
@@ -24,7 +25,7 @@ from tests.isolation.sample_sessions import NOON, OWN, allowing, fenced, get, qu
 from tests.isolation.session_evaluator import DEPLOYMENT
 
 A1, A10 = "TENANT#a1#USER#1", "TENANT#a10#USER#1"
-OURS = Account.of(DEPLOYMENT)
+OURS = Account.from_definitions(ROLES, DEPLOYMENT)
 TENANT_ROLES = ("tenant-read", "tenant-write", "tenant-migration")
 
 each_role = pytest.mark.parametrize("role", ["tenant-read", "tenant-write"])

@@ -10,6 +10,7 @@ from keyfence.app.domains import load_domains
 from keyfence.store.codec import Item
 from keyfence.store.entity import Query, key_names
 from keyfence.store.keys import Fence
+from keyfence_iam.tenant import session_key_prefix
 from tests.isolation.catalogue_calls import example_key, example_values
 from tests.stack import World
 
@@ -53,7 +54,7 @@ async def test_what_a_hostile_session_plants_in_an_index_is_dropped_and_counted(
 async def test_the_strict_gate_refuses_what_iam_cannot(world: World) -> None:
     pattern, victim, attacker = next(iter(INDEXED.values())), await world.new_tenant(), await world.new_tenant()
     client, table = world.client(attacker), world.tables.name
-    world.gate.strict = True
+    world.gate.index_key_prefix = session_key_prefix
     try:
         client.put_item(TableName=table, Item=_planted(pattern, Fence.for_tenant(attacker), Fence.for_tenant(attacker)))
         with pytest.raises(ClientError, match="strict gate") as refusal:
@@ -62,4 +63,4 @@ async def test_the_strict_gate_refuses_what_iam_cannot(world: World) -> None:
             )
         assert refusal.value.response["Error"]["Code"] == "AccessDeniedException"
     finally:
-        world.gate.strict = False
+        world.gate.index_key_prefix = None

@@ -12,11 +12,13 @@ from botocore.exceptions import ClientError
 from keyfence.local import gate_access
 from keyfence.tenancy.suspensions import PublishSuspensions
 from keyfence_iam.credentials import Credentials
+from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 from keyfence_iam.sts.session_spec import tenant_session
 from keyfence_iam.suspension import TenantSuspension
 from keyfence_iam.tenant import TenantId, tenant_key_prefix
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 TENANT, NEIGHBOUR = TenantId("a1"), TenantId("a10")
 CALLS = tuple(call for call in one_call_of_each_kind() if call.realm == "tenant")
 OWN, NEXT_DOOR = PARTITIONS["its own"], PARTITIONS["the neighbour that a careless prefix lets in"]
-ROLES = ("tenant-read", "tenant-write")
+TENANT_ROLES = ("tenant-read", "tenant-write")
 EVERYTHING = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
 
 
@@ -65,7 +67,7 @@ def _key(tenant: TenantId, sort: str) -> dict[str, Any]:
 def _migrating(world: World, tenant: TenantId) -> "DynamoDBClient":
     sessions = world.gate.sessions
     wanted = AssumeRoleRequest(
-        role_arn=world.gate.account.role("tenant-migration").arn, name="mover", tags={"tenant": tenant}
+        role_arn=world.gate.account.role("tenant-migration").arn, session_name="mover", tags={"tenant": tenant}
     )
     return world.client_of(
         assume_role(wanted, sessions.issue_service_session("migrator").session, sessions).credentials
@@ -92,7 +94,7 @@ async def test_sessions_that_live_are_refused_by_every_kind_of_call_and_a_neighb
     for call in CALLS:
         for read_only, client in clients.items():
             refusal = assert_denied(client, call.operation, call.parameters(world.tables.name, OWN))
-            assert refusal["role"] == f"keyfence-{ROLES[not read_only]}"
+            assert refusal["role"] == f"keyfence-{TENANT_ROLES[not read_only]}"
             assert refusal["explicit"]
         assert_allowed(neighbour, call.operation, call.parameters(world.tables.name, NEXT_DOOR))
 
@@ -139,7 +141,7 @@ async def test_a_new_session_is_refused_like_an_old_one_and_both_are_good_again_
 
 def test_what_is_minted_from_the_gates_key_without_asking_it_is_refused_too(world: World) -> None:
     """As commands do it, in an account of their own in which nobody is suspended."""
-    key, account = new_gate_key(), Account.of(world.gate.account.deployment)
+    key, account = new_gate_key(), Account.from_definitions(ROLES, Deployment(table=world.settings.table))
     offline = SessionIssuer(account, key)
     with Gate.start(engine_url=world.engine_url, account=account, key=key) as gate:
         elsewhere = replace(world, gate=gate)
@@ -180,7 +182,7 @@ async def test_the_migrator_moves_what_is_a_suspended_tenants_and_a_neighbours_n
         assert assert_denied(mover, "Scan", {"TableName": world.tables.name, **named})["explicit"]
 
 
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", TENANT_ROLES)
 def test_a_suspender_that_allows_everything_gives_nobody_anything(world: World, role: str) -> None:
     """The boundary is the fence: beyond it an inline policy opens nothing."""
     iam = boto_of(world, "iam", gate_access.role_session(world.gate.sessions, "suspender").credentials)

@@ -1,4 +1,4 @@
-"""ASGI app: health, signature, dispatch by service, traffic report."""
+"""`GateApp`: the ASGI application. Health check, signature check, dispatch by AWS service, traffic report."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -10,7 +10,7 @@ from keyfence_iam.gate.account.session import Session
 from keyfence_iam.gate.call import DynamoDBCall
 from keyfence_iam.gate.dynamodb import DynamoDBApi
 from keyfence_iam.gate.engine.client import EngineClient
-from keyfence_iam.gate.fault_injection import STS, ConnectionDropped, inject
+from keyfence_iam.gate.fault_injection import STS_ERRORS, ConnectionDropped, inject
 from keyfence_iam.gate.http.messages import (
     BodyTooLarge,
     ClientDisconnected,
@@ -26,100 +26,100 @@ from keyfence_iam.gate.http.messages import (
 )
 from keyfence_iam.gate.http.query_protocol import QueryForm
 from keyfence_iam.gate.role_policies import VERSION, RolePolicyApi
+from keyfence_iam.gate.settings import GateSettings
 from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
-from keyfence_iam.gate.state import GateState
-from keyfence_iam.roles.names import PROVISIONER
-
-TRAFFIC = b"/traffic"
-_DENIED = "Only the provisioner sees the traffic of partitions: their keys may name people."
-
-
-def traffic_response(session: Session, rules: GateState) -> HttpResponse:
-    """Neither tenants nor the roles of a running service, nor a session that was restricted in any way."""
-    seer = f"{rules.sessions.account.deployment.role_prefix}{PROVISIONER}"
-    if session.role.name != seer or session.policies is not None:
-        return dynamodb_error("AccessDeniedException", _DENIED)
-    if rules.limits is None:
-        return dynamodb_error("ResourceNotFoundException", "This gate runs without partition limits.", 404)
-    return json_response(rules.limits.seen(), 200)
-
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-ABORT_CONNECTION = "keyfence.hang_up"
+TRAFFIC_PATH = b"/traffic"
+ABORT_CONNECTION = "keyfence.abort_connection"
+"""The ASGI extension by which the application closes a connection without a response."""
 HEALTHY = HttpResponse(200, [(b"content-type", b"text/plain"), (b"content-length", b"8")], b"healthy\n")
-ENGINES_REGIONS = frozenset({"dynoxide", "ddblocal"})
-"""Written into ARNs by engines that do not care in which region they are; AWS has none of these names."""
+ENGINE_REGIONS = frozenset({"dynoxide", "ddblocal"})
+"""Regions that engines write into ARNs, whatever the real region is. AWS has no regions of these names."""
 CLOSE: Headers = [(b"connection", b"close")]
 
 
 class GateApp:
-    """What goes wrong in here in an unforeseen way is the server's 500: nothing has been forwarded then."""
+    """An unexpected exception in here becomes the server's status 500. Nothing has been forwarded then."""
 
-    def __init__(self, rules: GateState, upstream: EngineClient) -> None:
-        deployment = rules.sessions.account.deployment
-        self._rules, self._upstream = rules, upstream
-        self._verifier = SignatureVerifier(rules.sessions, region=deployment.region)
-        self._inline = RolePolicyApi(rules)
-        self._dynamodb = DynamoDBApi(rules, upstream, ArnScope.of(deployment, ENGINES_REGIONS))
+    def __init__(self, settings: GateSettings, engine: EngineClient) -> None:
+        account = settings.sessions.account
+        arns = ArnScope(
+            account=account.id, region=account.region, partition=account.partition, other_regions=ENGINE_REGIONS
+        )
+        self._settings, self._engine = settings, engine
+        self._verifier = SignatureVerifier(settings.sessions, region=account.region)
+        self._role_policies = RolePolicyApi(settings)
+        self._dynamodb = DynamoDBApi(settings, engine, arns)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             request = await read_request(scope, receive)
-            answer = await self._answer(request)
+            response = await self._respond(request)
         except (ConnectionDropped, ClientDisconnected):
-            await _hang_up(scope, receive)
+            await _abort(scope, receive)
             return
         except BodyTooLarge:
-            answer = _closing(dynamodb_error("RequestEntityTooLargeException", status=413))
-        await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-        await send({"type": "http.response.body", "body": answer.body})
+            response = _with_close(dynamodb_error("RequestEntityTooLargeException", status=413))
+        await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+        await send({"type": "http.response.body", "body": response.body})
 
     def close(self) -> None:
-        self._upstream.close()
+        self._engine.close()
 
-    async def _answer(self, request: HttpRequest) -> HttpResponse:
+    async def _respond(self, request: HttpRequest) -> HttpResponse:
         try:
-            return await self._dispatched(request)
-        except ResponseError as refusal:
-            return refusal.answer
+            return await self._dispatch(request)
+        except ResponseError as error:
+            return error.response
 
-    async def _dispatched(self, request: HttpRequest) -> HttpResponse:
-        if request.method == "GET" and request.path in {b"/", TRAFFIC}:
+    async def _dispatch(self, request: HttpRequest) -> HttpResponse:
+        if request.method == "GET" and request.path in {b"/", TRAFFIC_PATH}:
             return HEALTHY if request.path == b"/" else self._traffic(request)
         service = _service(request)
         try:
             session = self._verifier.verify(request, service)
-        except SignatureError as reason:
-            return reason.answer(service)
+        except SignatureError as error:
+            return error.response(service)
         if request.method != "POST" or request.path != b"/" or request.query:
             return dynamodb_error("UnknownOperationException", status=404)
         if service == "sts":
             return await self._sts(request, session)
         if service == "iam":
-            return await self._inline.answer(request, session)
-        return await self._dynamodb.answer(
+            return await self._role_policies.respond(request, session)
+        return await self._dynamodb.respond(
             DynamoDBCall(request=request, operation=_operation(request), session=session)
         )
 
     def _traffic(self, request: HttpRequest) -> HttpResponse:
         try:
             session = self._verifier.verify(request, "dynamodb")
-        except SignatureError as reason:
-            return reason.answer("dynamodb")
-        return traffic_response(session, self._rules)
+        except SignatureError as error:
+            return error.response("dynamodb")
+        return traffic_response(session, self._settings)
 
     async def _sts(self, request: HttpRequest, session: Session) -> HttpResponse:
-        answer = sts_api.sts_response(request, session, self._rules.sessions)
-        if answer.status == 200:
-            struck = self._rules.faults.due_faults("sts", sts_api.action_of(request.body))
-            if await inject(struck, STS):
+        response = sts_api.sts_response(request, session, self._settings.sessions)
+        if response.status == 200:
+            faults = self._settings.faults.due_faults("sts", sts_api.action_of(request.body))
+            if await inject(faults, STS_ERRORS):
                 raise ConnectionDropped
-        return answer
+        return response
+
+
+def traffic_response(session: Session, settings: GateSettings) -> HttpResponse:
+    """Only the traffic role may read the report, in a session without session policies: keys may name people."""
+    role, prefix = settings.traffic_role, settings.sessions.account.role_prefix
+    if role is None or session.role.name != f"{prefix}{role}" or session.policies is not None:
+        return dynamodb_error("AccessDeniedException", f"Only the role {role} may read the traffic of partitions.")
+    if settings.limits is None:
+        return dynamodb_error("ResourceNotFoundException", "This gate runs without partition limits.", 404)
+    return json_response(settings.limits.traffic_report(), 200)
 
 
 def _service(request: HttpRequest) -> str:
-    """Told by what is asked: AWS has a host for each, and here they share one."""
+    """AWS has a host for each service. The gate has one for all and decides by the form of the request."""
     if any(name == b"x-amz-target" for name, _ in request.headers):
         return "dynamodb"
     return "iam" if QueryForm.find_version(request.body) == VERSION else "sts"
@@ -134,13 +134,13 @@ def _operation(request: HttpRequest) -> str:
     return operation
 
 
-async def _hang_up(scope: Scope, receive: Receive) -> None:
-    """The server learns of it as of any caller that goes away, and expects no answer then."""
+async def _abort(scope: Scope, receive: Receive) -> None:
+    """To the server this looks like a client that disconnected, for which it expects no response."""
     scope["extensions"][ABORT_CONNECTION]["now"]()
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _closing(answer: HttpResponse) -> HttpResponse:
-    """What was not read of the request would be taken for the next one."""
-    return HttpResponse(answer.status, [*answer.headers, *CLOSE], answer.body)
+def _with_close(response: HttpResponse) -> HttpResponse:
+    """The rest of the request was not read. On an open connection it would be taken for the next request."""
+    return HttpResponse(response.status, [*response.headers, *CLOSE], response.body)

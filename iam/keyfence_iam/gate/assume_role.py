@@ -1,11 +1,10 @@
-"""What a call of AssumeRole asks for."""
+"""AssumeRole without HTTP: checks a request against the policies and limits, and issues the session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from keyfence_iam.evaluator import decision as wording
-from keyfence_iam.evaluator.decision import Denied
+from keyfence_iam.evaluator.decision import Denied, denial_reason
 from keyfence_iam.evaluator.evaluate import evaluate, evaluate_trust
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import Role
@@ -13,146 +12,142 @@ from keyfence_iam.gate.account.session import IssuedSession, Session, SessionIss
 from keyfence_iam.gate.account.session_token import SessionClaims, TokenTooLarge
 from keyfence_iam.gate.http.query_protocol import QueryError, access_denied, validation_error
 from keyfence_iam.policy import Policy
+from keyfence_iam.policy.role import MAX_CHAINED_SESSION
 
-SHORTEST, LONGEST, DEFAULT = 900, 43_200, 3_600
+MIN_DURATION, MAX_DURATION, DEFAULT_DURATION = 900, 43_200, 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssumeRoleRequest:
-    """Checked in itself; whether it is allowed depends on who asks."""
+    """Valid parameters of AssumeRole. Whether the caller may make this call is not yet checked."""
 
     role_arn: str
-    name: str
-    seconds: int = DEFAULT
+    session_name: str
+    duration_seconds: int = DEFAULT_DURATION
     tags: Mapping[str, str] = field(default_factory=dict)
-    transitive: tuple[str, ...] = ()
+    transitive_tag_keys: tuple[str, ...] = ()
     policy: str | None = None
     policy_arns: tuple[str, ...] = ()
     external_id: str | None = None
     source_identity: str | None = None
-    smallest_token: int = 0
-
-
-LONGEST_CHAINED = 3600
+    minimum_token_size: int = 0
 
 
 def assume_role(
-    assumption: AssumeRoleRequest,
+    request: AssumeRoleRequest,
     caller: Session,
     sessions: SessionIssuer,
     *,
     source_ip: str = "127.0.0.1",
     secure_transport: bool = False,
 ) -> IssuedSession:
-    """Raises Declined. Every caller here is a session itself, so every new session is a link of a chain."""
+    """Issues the session or raises QueryError. The caller is always a session, so this is always role chaining."""
     account, now = sessions.account, sessions.clock()
-    role = account.find_role(assumption.role_arn)
+    role = account.find_role(request.role_arn)
     if role is None:
-        raise access_denied(caller.arn, "sts:AssumeRole", assumption.role_arn)
-    source_identity = _source_identity(assumption, caller)
-    inherited = _inherited(assumption, caller)
-    known = caller.context(
-        now, source_ip=source_ip, secure_transport=secure_transport, region=account.deployment.region
-    )
-    context = {**known, **_context(assumption, role, source_identity)}
-    _authorise(caller, role, context, _actions(source_identity, tagged=bool(assumption.tags or inherited)))
-    _check_duration(assumption.seconds, role)
-    _check_managed(assumption, sessions)
-    grant = SessionClaims(
+        raise access_denied(caller.arn, "sts:AssumeRole", request.role_arn)
+    source_identity = _source_identity(request, caller)
+    inherited_tags = _inherited_tags(request, caller)
+    caller_context = caller.context(now, source_ip=source_ip, secure_transport=secure_transport, region=account.region)
+    context = {**caller_context, **_request_context(request, role, source_identity)}
+    _authorize(caller, role, context, _actions(source_identity, tagged=bool(request.tags or inherited_tags)))
+    _check_duration(request.duration_seconds, role)
+    _check_policy_arns(request, sessions)
+    claims = SessionClaims(
         role=role.name,
         role_id=role.id,
-        name=assumption.name,
+        session_name=request.session_name,
         issued_at=now.replace(microsecond=0),
-        expires_at=now.replace(microsecond=0) + timedelta(seconds=assumption.seconds),
-        tags={**inherited, **assumption.tags},
-        transitive=(*inherited, *assumption.transitive),
-        policy=assumption.policy,
-        policy_arns=assumption.policy_arns,
+        expires_at=now.replace(microsecond=0) + timedelta(seconds=request.duration_seconds),
+        tags={**inherited_tags, **request.tags},
+        transitive_tag_keys=(*inherited_tags, *request.transitive_tag_keys),
+        policy=request.policy,
+        policy_arns=request.policy_arns,
         source_identity=source_identity,
     )
-    return _begun(grant, sessions, assumption.smallest_token)
+    return _issue(claims, sessions, request.minimum_token_size)
 
 
-def _source_identity(assumption: AssumeRoleRequest, caller: Session) -> str | None:
-    """Once set it stays, and every further link must be allowed to carry it."""
-    asked, carried = assumption.source_identity, caller.grant.source_identity
-    if asked is not None and carried is not None and asked != carried:
+def _source_identity(request: AssumeRoleRequest, caller: Session) -> str | None:
+    """Once a session has a source identity, all sessions that it assumes have the same."""
+    requested, inherited = request.source_identity, caller.claims.source_identity
+    if requested is not None and inherited is not None and requested != inherited:
         raise validation_error("The source identity is already set for this assume role session")
-    return carried or asked
+    return inherited or requested
 
 
-def _inherited(assumption: AssumeRoleRequest, caller: Session) -> Mapping[str, str]:
-    kept = {key.lower() for key in caller.grant.transitive}
-    if any(key.lower() in kept for key in assumption.tags):
+def _inherited_tags(request: AssumeRoleRequest, caller: Session) -> Mapping[str, str]:
+    transitive = {key.lower() for key in caller.claims.transitive_tag_keys}
+    if any(key.lower() in transitive for key in request.tags):
         raise QueryError(
             "InvalidParameterValue",
             "One of the specified transitive tag keys can't be set because it conflicts with "
             "a transitive tag key from the calling session.",
         )
-    return {key: value for key, value in caller.grant.tags.items() if key.lower() in kept}
+    return {key: value for key, value in caller.claims.tags.items() if key.lower() in transitive}
 
 
-def _context(assumption: AssumeRoleRequest, role: Role, source_identity: str | None) -> dict[str, ContextValue]:
-    """A key is there only when the request has something to say: an empty list would satisfy ForAllValues."""
-    said: dict[str, ContextValue | None] = {
-        **{f"aws:RequestTag/{key}": value for key, value in assumption.tags.items()},
+def _request_context(request: AssumeRoleRequest, role: Role, source_identity: str | None) -> dict[str, ContextValue]:
+    """Leaves out keys without a value: an empty list would satisfy a ForAllValues condition."""
+    context: dict[str, ContextValue | None] = {
+        **{f"aws:RequestTag/{key}": value for key, value in request.tags.items()},
         **{f"aws:ResourceTag/{key}": value for key, value in role.tags.items()},
-        "aws:TagKeys": tuple(assumption.tags) or None,
-        "sts:TransitiveTagKeys": assumption.transitive or None,
-        "sts:RoleSessionName": assumption.name,
-        "sts:ExternalId": assumption.external_id,
+        "aws:TagKeys": tuple(request.tags) or None,
+        "sts:TransitiveTagKeys": request.transitive_tag_keys or None,
+        "sts:RoleSessionName": request.session_name,
+        "sts:ExternalId": request.external_id,
         "sts:SourceIdentity": source_identity,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in context.items() if value is not None}
 
 
 def _actions(source_identity: str | None, *, tagged: bool) -> tuple[str, ...]:
-    """AWS names the permission that goes with a parameter before the call itself."""
+    """Returns the actions in the order in which AWS reports a missing one: those of parameters before AssumeRole."""
     identity = ("sts:SetSourceIdentity",) if source_identity else ()
     return (*identity, *(("sts:TagSession",) if tagged else ()), "sts:AssumeRole")
 
 
-def _authorise(caller: Session, role: Role, context: Mapping[str, ContextValue], actions: tuple[str, ...]) -> None:
-    """The role must trust the caller; where it trusts the account, the caller's own policies must allow it too."""
-    policies = caller.policies_for((_on(role),))
+def _authorize(caller: Session, role: Role, context: Mapping[str, ContextValue], actions: tuple[str, ...]) -> None:
+    """The role must trust the caller. If it trusts the whole account, the caller's policies must allow the call too."""
+    policies = caller.policies_for((_trust_as_resource_policy(role),))
     for action in actions:
-        asked = AuthorizationRequest(action, role.arn, context)
+        request = AuthorizationRequest(action, role.arn, context)
         for decision in (
-            evaluate_trust(role.trust, caller.principal, asked),
-            evaluate(policies, asked, caller.principal),
+            evaluate_trust(role.trust, caller.principal, request),
+            evaluate(policies, request, caller.principal),
         ):
             if isinstance(decision, Denied):
                 raise access_denied(caller.arn, action, role.arn, _reason(decision, action))
 
 
-def _on(role: Role) -> Policy:
-    """The trust policy as one on the role: unlike others on resources, it does not name what it is attached to."""
+def _trust_as_resource_policy(role: Role) -> Policy:
+    """A trust policy has no Resource. As the role's resource policy it applies to the role."""
     statements = (replace(statement, resources=(role.arn,)) for statement in role.trust.statements)
     return replace(role.trust, statements=tuple(statements))
 
 
 def _reason(denied: Denied, action: str) -> str:
-    """STS says why only when a policy says no; that none says yes it leaves to be guessed."""
-    return f" {wording.denial_reason(denied, action)}" if denied.explicit else ""
+    """STS gives a reason only for an explicit denial."""
+    return f" {denial_reason(denied, action)}" if denied.explicit else ""
 
 
 def _check_duration(seconds: int, role: Role) -> None:
     if seconds > role.max_session_seconds:
         raise validation_error("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
-    if seconds > LONGEST_CHAINED:
+    if seconds > MAX_CHAINED_SESSION:
         message = "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining."
         raise validation_error(message)
 
 
-def _check_managed(assumption: AssumeRoleRequest, sessions: SessionIssuer) -> None:
-    for arn in assumption.policy_arns:
+def _check_policy_arns(request: AssumeRoleRequest, sessions: SessionIssuer) -> None:
+    for arn in request.policy_arns:
         if arn not in sessions.account.managed_policies:
             raise validation_error(f"The policy {arn} does not exist in the account of the role.")
 
 
-def _begun(grant: SessionClaims, sessions: SessionIssuer, smallest_token: int) -> IssuedSession:
+def _issue(claims: SessionClaims, sessions: SessionIssuer, minimum_token_size: int) -> IssuedSession:
     try:
-        return sessions.begin(grant, smallest_token=smallest_token)
+        return sessions.issue(claims, minimum_size=minimum_token_size)
     except TokenTooLarge as error:
         message = f"Packed policy consumes {error.utilization}% of allotted space, please use smaller policy."
         raise QueryError("PackedPolicyTooLarge", message) from error

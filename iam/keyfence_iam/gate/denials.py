@@ -1,4 +1,4 @@
-"""What the gate refused and why, kept for tests, metrics and whoever asks later."""
+"""`DenialLog`: the latest calls that the gate denied, and why, for tests, metrics and the console."""
 
 import logging
 from collections import deque
@@ -8,16 +8,16 @@ from datetime import datetime
 
 from keyfence_iam.evaluator.decision import Denied
 
-KEPT = 1000
+MAX_DENIALS = 1000
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeniedCall:
-    """One refused call: what it was answered, and the reason, which the answer may not tell."""
+    """A denied call: the message in the response, and the reason, which the response does not contain."""
 
-    at: datetime
+    denied_at: datetime
     session_arn: str
     operation: str
     action: str
@@ -25,36 +25,36 @@ class DeniedCall:
     message: str
     reason: str
     decision: Denied | None = None
-    """None where the call was not understood, or where it was the strict gate that refused."""
+    """None if no policy decided: the gate does not support the request, or the index key check failed."""
 
 
-Listener = Callable[[DeniedCall], None]
+OnDenied = Callable[[DeniedCall], None]
 
 
 def ignore(_: DeniedCall) -> None:
-    """Nobody wants to be told."""
+    """Does nothing."""
 
 
 class DenialLog:
-    """The latest denials, oldest first; each is also told to whoever listens."""
+    """Keeps the latest denials, oldest first, and passes each to `on_denied`."""
 
-    def __init__(self, listener: Listener = ignore) -> None:
-        self._kept: deque[DeniedCall] = deque(maxlen=KEPT)
-        self._listener = listener
+    def __init__(self, on_denied: OnDenied = ignore) -> None:
+        self._denials: deque[DeniedCall] = deque(maxlen=MAX_DENIALS)
+        self._on_denied = on_denied
 
     def add(self, denial: DeniedCall) -> None:
-        """What becomes of a listener is nothing to the caller that was refused."""
-        self._kept.append(denial)
+        """An error in the callback must not change the response to the denied caller. It is logged."""
+        self._denials.append(denial)
         try:
-            self._listener(denial)
+            self._on_denied(denial)
         except Exception:
-            logger.exception("a denial could not be told")
+            logger.exception("the callback for denied calls failed")
 
     def clear(self) -> None:
-        self._kept.clear()
+        self._denials.clear()
 
     def __iter__(self) -> Iterator[DeniedCall]:
-        return iter(tuple(self._kept))
+        return iter(tuple(self._denials))
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._denials)

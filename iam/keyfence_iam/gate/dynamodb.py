@@ -1,10 +1,9 @@
-"""A DynamoDB call, step by step; the index key check."""
+"""`DynamoDBApi`: the steps of a DynamoDB call through the gate, from the request body to the engine's response."""
 
 from collections.abc import Awaitable, Callable
 
 from keyfence_iam.authorization import (
     ArnScope,
-    TableSchema,
     UnknownTable,
     UnsupportedRequest,
     authorizations_for,
@@ -17,161 +16,156 @@ from keyfence_iam.gate.call import DynamoDBCall
 from keyfence_iam.gate.denials import DeniedCall
 from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable, forward
 from keyfence_iam.gate.engine.reads import TableSchemaCache
-from keyfence_iam.gate.fault_injection import DYNAMODB, ConnectionDropped, inject
+from keyfence_iam.gate.fault_injection import DYNAMODB_ERRORS, ConnectionDropped, inject
 from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamodb_error
-from keyfence_iam.gate.state import GateState
+from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix
 from keyfence_iam.gate.throughput.limiter import ThroughputLimiter
 from keyfence_iam.strict_json import InvalidJson, parse_object
-from keyfence_iam.tenant import CONTROL_PLANE_PREFIX, SESSION_TAG, tenant_key_prefix
 
-
-def index_key_outside_prefix(call: DynamoDBCall) -> str | None:
-    """Why this write leaves the boundary: a tenant's, or that of the control plane where no tenant is the caller."""
-    tenant = next((value for key, value in call.session.tags.items() if key.casefold() == SESSION_TAG), None)
-    boundary = CONTROL_PLANE_PREFIX if tenant is None else tenant_key_prefix(tenant)
-    try:
-        for attribute, value in index_keys_written(call.operation, call.parameters, call.keys):
-            if value is None or not value.startswith(boundary):
-                return f"the index key attribute {attribute} leaves the caller's boundary {boundary}"
-    except UnsupportedRequest as reason:
-        return f"what it writes into indexes is not understood: {reason}"
-    return None
-
-
-def message(session_arn: str, asked: AuthorizationRequest, reason: str) -> str:
-    """AWS says nothing of the kind, and this does not pretend that it did."""
-    return (
-        f"User: {session_arn} is not authorized to perform: {asked.action} on resource: {asked.resource}"
-        f" (strict gate: {reason})"
-    )
-
+TABLE_CHANGES = frozenset({"CreateTable", "UpdateTable", "DeleteTable"})
 
 Step = Callable[[DynamoDBCall], Awaitable[None]]
 
-ALTERING = frozenset({"CreateTable", "UpdateTable", "DeleteTable"})
-
 
 class DynamoDBApi:
-    """The steps stand in the order in which a call meets them; one that ends the call raises."""
+    """Runs the steps in order. A step that ends the call raises ResponseError or ConnectionDropped."""
 
-    def __init__(self, rules: GateState, upstream: EngineClient, place: ArnScope) -> None:
-        self._rules, self._upstream, self._place = rules, upstream, place
-        self._schemas = TableSchemaCache(upstream, place.region, TableSchema.from_description)
-        self._limiter = ThroughputLimiter(upstream, place.region)
+    def __init__(self, settings: GateSettings, engine: EngineClient, arns: ArnScope) -> None:
+        self._settings, self._engine, self._arns = settings, engine, arns
+        self._schemas = TableSchemaCache(engine, arns.region)
+        self._limiter = ThroughputLimiter(engine, arns.region, self._schemas)
         self.steps: tuple[Step, ...] = (
-            self._read,
-            self._understand,
-            self._authorise,
-            self._miss,
+            self._parse,
+            self._expand,
+            self._authorize,
+            self._reject_missing_tables,
             self._check_index_keys,
             self._inject_faults,
             self._forward,
             self._drop_response,
         )
 
-    async def answer(self, call: DynamoDBCall) -> HttpResponse:
+    async def respond(self, call: DynamoDBCall) -> HttpResponse:
         for step in self.steps:
             await step(call)
-        assert call.answer is not None
-        return call.answer
+        assert call.response is not None
+        return call.response
 
-    async def _read(self, call: DynamoDBCall) -> None:
+    async def _parse(self, call: DynamoDBCall) -> None:
         try:
             call.parameters = parse_object(call.request.body)
-        except InvalidJson as unreadable:
-            raise ResponseError(dynamodb_error("SerializationException", str(unreadable))) from unreadable
-
-    async def _understand(self, call: DynamoDBCall) -> None:
-        try:
-            await self._expand(call)
-        except UnknownTable as unknown:
-            call.asked, call.missing = unknown.requests, str(unknown)
-        except UnsupportedRequest as reason:
-            asked = AuthorizationRequest(f"dynamodb:{call.operation}", self._place.table_arn("*"))
-            raise self._refusal(call, asked, str(reason)) from reason
-        except EngineUnreachable as lost:
-            raise ResponseError(_engine_lost(lost)) from lost
+        except InvalidJson as error:
+            raise ResponseError(dynamodb_error("SerializationException", str(error))) from error
 
     async def _expand(self, call: DynamoDBCall) -> None:
-        """With the keys at hand first: the engine is asked only for tables that are not among them."""
+        """Finds the authorization requests of the call. A request that the gate does not support is denied."""
         try:
-            call.keys = self._schemas.known
-            call.asked = authorizations_for(call.operation, call.parameters, self._place, call.keys)
+            await self._find_authorizations(call)
         except UnknownTable as unknown:
-            call.keys = {**call.keys, **await self._schemas.of(unknown.tables)}
-            call.asked = authorizations_for(call.operation, call.parameters, self._place, call.keys)
+            call.authorizations, call.missing_tables = unknown.requests, str(unknown)
+        except UnsupportedRequest as error:
+            request = AuthorizationRequest(f"dynamodb:{call.operation}", self._arns.table_arn("*"))
+            raise self._denial(call, request, str(error)) from error
+        except EngineUnreachable as error:
+            raise ResponseError(_engine_error(error)) from error
 
-    async def _authorise(self, call: DynamoDBCall) -> None:
-        request, session, account = call.request, call.session, self._rules.sessions.account
-        known = session.context(
-            self._rules.sessions.clock(),
+    async def _find_authorizations(self, call: DynamoDBCall) -> None:
+        """Tries the cached schemas first and asks the engine only for tables that are not among them."""
+        try:
+            call.schemas = self._schemas.cached
+            call.authorizations = authorizations_for(call.operation, call.parameters, self._arns, call.schemas)
+        except UnknownTable as unknown:
+            call.schemas = {**call.schemas, **await self._schemas.find(unknown.tables)}
+            call.authorizations = authorizations_for(call.operation, call.parameters, self._arns, call.schemas)
+
+    async def _authorize(self, call: DynamoDBCall) -> None:
+        request, session, issuer = call.request, call.session, self._settings.sessions
+        context = session.context(
+            issuer.clock(),
             source_ip=request.source_ip,
             secure_transport=request.secure,
-            region=self._place.region,
+            region=self._arns.region,
         )
-        if denied := first_denied(call.asked, known, session, account):
-            asked, decision = denied
-            raise self._refusal(call, asked, call.missing or "denied by policies", decision)
+        if denied := first_denied(call.authorizations, context, session, issuer.account):
+            authorization, decision = denied
+            raise self._denial(call, authorization, call.missing_tables or "denied by policies", decision)
 
-    async def _miss(self, call: DynamoDBCall) -> None:
-        """A table that is not there is told only to those who might use it, and nothing is forwarded unexamined."""
-        if call.missing:
+    async def _reject_missing_tables(self, call: DynamoDBCall) -> None:
+        """After the authorization: only a caller that may use a table learns that it does not exist."""
+        if call.missing_tables:
             raise ResponseError(dynamodb_error("ResourceNotFoundException", "Requested resource not found"))
 
     async def _check_index_keys(self, call: DynamoDBCall) -> None:
-        if self._rules.strict and (reason := index_key_outside_prefix(call)):
-            asked = call.asked[0]
-            raise self._refusal(call, asked, reason, message=message(call.session.arn, asked, reason))
+        check = self._settings.index_key_prefix
+        if check is None or (reason := index_key_outside_prefix(call, check)) is None:
+            return
+        request = call.authorizations[0]
+        message = (
+            f"User: {call.session.arn} is not authorized to perform: {request.action} on resource: {request.resource}"
+            f" (strict gate: {reason})"  # AWS has no such check, and the message says who made it
+        )
+        raise self._denial(call, request, reason, message=message)
 
     async def _inject_faults(self, call: DynamoDBCall) -> None:
-        struck = self._rules.faults.due_faults("dynamodb", call.operation, call.leading_keys)
-        call.answer_lost = await inject(struck, DYNAMODB)
+        faults = self._settings.faults.due_faults("dynamodb", call.operation, call.leading_keys)
+        call.drop_response = await inject(faults, DYNAMODB_ERRORS)
 
     async def _forward(self, call: DynamoDBCall) -> None:
-        """Schemas are forgotten after it: whoever asked in between may have heard the old one."""
         try:
-            call.answer = await self._sent(call)
-        except EngineUnreachable as lost:
-            call.answer = _engine_lost(lost)
+            call.response = await self._send(call)
+        except EngineUnreachable as error:
+            call.response = _engine_error(error)
         finally:
-            if call.operation in ALTERING:
-                self._schemas.forget()
-                self._limiter.forget()
+            if call.operation in TABLE_CHANGES:  # only now: a schema that was read during the change may be the old one
+                self._schemas.clear()
 
-    async def _sent(self, call: DynamoDBCall) -> HttpResponse:
-        """After the faults: what never reaches the engine is charged to no partition."""
-        if (limits := self._rules.limits) is None:
-            return await forward(call.request, self._upstream)
+    async def _send(self, call: DynamoDBCall) -> HttpResponse:
+        """After the faults: a call that never reaches the engine uses no capacity."""
+        if (limits := self._settings.limits) is None:
+            return await forward(call.request, self._engine)
         return await self._limiter.forward(call, limits)
 
     async def _drop_response(self, call: DynamoDBCall) -> None:
-        if call.answer_lost:
+        if call.drop_response:
             raise ConnectionDropped
 
-    def _refusal(
+    def _denial(
         self,
         call: DynamoDBCall,
-        asked: AuthorizationRequest,
+        request: AuthorizationRequest,
         reason: str,
         decision: Denied | None = None,
         message: str | None = None,
     ) -> ResponseError:
-        said = message or access_denied_message(decision or Denied("identity"), asked, call.session.arn)
-        self._rules.denials.add(
+        """Logs the denial and returns the error to raise."""
+        text = message or access_denied_message(decision or Denied("identity"), request, call.session.arn)
+        self._settings.denials.add(
             DeniedCall(
-                at=self._rules.sessions.clock(),
+                denied_at=self._settings.sessions.clock(),
                 session_arn=call.session.arn,
                 operation=call.operation,
-                action=asked.action,
-                resource=asked.resource,
-                message=said,
+                action=request.action,
+                resource=request.resource,
+                message=text,
                 reason=reason,
                 decision=decision,
             )
         )
-        return ResponseError(dynamodb_error("AccessDeniedException", said))
+        return ResponseError(dynamodb_error("AccessDeniedException", text))
 
 
-def _engine_lost(lost: EngineUnreachable) -> HttpResponse:
-    """Never sent again from here: the engine may have acted, and the caller knows whether that may be done twice."""
-    return dynamodb_error("InternalServerError", f"(gate: the engine is lost: {lost})", 500)
+def index_key_outside_prefix(call: DynamoDBCall, index_key_prefix: IndexKeyPrefix) -> str | None:
+    """Returns which index key attribute of a write lies outside the session's key prefix, or None if none does."""
+    prefix = index_key_prefix(call.session.tags)
+    try:
+        for attribute, value in index_keys_written(call.operation, call.parameters, call.schemas):
+            if value is None or not value.startswith(prefix):
+                return f"the index key attribute {attribute} is outside the session's key prefix {prefix}"
+    except UnsupportedRequest as error:
+        return f"the index keys that the call writes cannot be determined: {error}"
+    return None
+
+
+def _engine_error(error: EngineUnreachable) -> HttpResponse:
+    """The gate never repeats a call: the engine may have executed it, and only the caller knows if it is idempotent."""
+    return dynamodb_error("InternalServerError", f"(gate: the engine is lost: {error})", 500)

@@ -1,4 +1,4 @@
-"""Which faults are due, and what they do to a call."""
+"""`FaultPlan`: which faults are due for a call. `inject`: what they do to it."""
 
 import asyncio
 import random
@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from threading import Lock
 
 from keyfence_iam.gate.faults import Fault
-from keyfence_iam.gate.http import query_protocol
 from keyfence_iam.gate.http.messages import HttpResponse, ResponseError, dynamodb_error
-from keyfence_iam.gate.http.query_protocol import xml_error
+from keyfence_iam.gate.http.query_protocol import IAM_NAMESPACE, xml_error
+
+ErrorResponse = Callable[[str, str, int], HttpResponse]
+"""Makes a service's error response from a code, a message and a status."""
+
+
+class ConnectionDropped(Exception):
+    """The connection to the caller is closed without a response."""
 
 
 class FaultPlan:
-    """Counts the calls that each fault concerns; the same calls in the same order meet the same faults."""
+    """Counts the calls that each fault applies to. The same calls in the same order meet the same faults."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
         self.faults = tuple(faults)
@@ -21,76 +27,75 @@ class FaultPlan:
         self._lock = Lock()
 
     def due_faults(self, service: str, operation: str, keys: tuple[str, ...] = ()) -> tuple[Fault, ...]:
-        """Every fault counts the call, also one that another fault ends before it."""
+        """Counts the call for every fault that applies to it, also if an earlier fault ends the call."""
         if not self._counters:
             return ()
         with self._lock:
-            concerned = [one for one in self._counters if one.fault.applies_to(service, operation, keys)]
-            return tuple(one.fault for one in concerned if one.strikes())
+            applicable = [counter for counter in self._counters if counter.fault.applies_to(service, operation, keys)]
+            return tuple(counter.fault for counter in applicable if counter.count())
 
 
 class _Counter:
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
-        self._random = random.Random(fault.seed)  # noqa: S311 - repeatable is what is wanted
-        self._seen = 0
-        self._struck = 0
+        self._random = random.Random(fault.seed)  # noqa: S311 - faults must be repeatable
+        self._calls = 0
+        self._injected = 0
 
-    def strikes(self) -> bool:
-        self._seen += 1
-        strikes = self._due() and (self.fault.times is None or self._struck < self.fault.times)
-        self._struck += strikes
-        return strikes
+    def count(self) -> bool:
+        """Counts a call and returns whether the fault is due for it."""
+        self._calls += 1
+        due = self._is_due() and (self.fault.times is None or self._injected < self.fault.times)
+        self._injected += due
+        return due
 
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         fault = self.fault
         if fault.nth is not None:
-            return self._seen == fault.nth
+            return self._calls == fault.nth
         if fault.every is not None:
-            return self._seen % fault.every == 0
+            return self._calls % fault.every == 0
         return fault.probability is None or self._random.random() < fault.probability
 
 
-Error = Callable[[str, str, int], HttpResponse]
-
-
-class ConnectionDropped(Exception):
-    """The caller gets no answer: its connection is closed."""
-
-
 @dataclass(frozen=True, slots=True)
-class ErrorDefaults:
-    """How a service says that it failed, and that it was asked too often."""
+class ServiceErrors:
+    """A service's error responses, and its codes for an internal error and for throttling."""
 
-    error: Error
-    failed: str
-    throttled: str
-
-
-def _iam_failure(code: str, message: str, status: int) -> HttpResponse:
-    return xml_error(code, message, status, namespace=query_protocol.IAM)
+    error_response: ErrorResponse
+    internal_code: str
+    throttling_code: str
 
 
-DYNAMODB = ErrorDefaults(dynamodb_error, "InternalServerError", "ProvisionedThroughputExceededException")
-STS = ErrorDefaults(xml_error, "InternalFailure", "Throttling")
-IAM = ErrorDefaults(_iam_failure, "ServiceFailure", "Throttling")
+def _iam_error(code: str, message: str, status: int) -> HttpResponse:
+    return xml_error(code, message, status, namespace=IAM_NAMESPACE)
 
 
-async def inject(faults: Iterable[Fault], defaults: ErrorDefaults) -> bool:
-    """Whether the answer is to be lost; latencies add up, then the first fault of another kind decides."""
-    struck = tuple(faults)
-    if delay := sum(fault.milliseconds for fault in struck):
+DYNAMODB_ERRORS = ServiceErrors(dynamodb_error, "InternalServerError", "ProvisionedThroughputExceededException")
+STS_ERRORS = ServiceErrors(xml_error, "InternalFailure", "Throttling")
+IAM_ERRORS = ServiceErrors(_iam_error, "ServiceFailure", "Throttling")
+
+
+async def inject(faults: Iterable[Fault], errors: ServiceErrors) -> bool:
+    """Sleeps for the sum of all latencies, then applies the first fault of another kind.
+
+    Returns True if the response is to be dropped after the call. Raises ConnectionDropped for a lost request, and
+    ResponseError for an error.
+    """
+    due = tuple(faults)
+    if delay := sum(fault.milliseconds for fault in due):
         await asyncio.sleep(delay / 1000)
-    decisive = next((fault for fault in struck if fault.kind != "latency"), None)
-    if decisive is None or decisive.kind == "lost_response":
-        return decisive is not None
-    if decisive.kind == "lost_request":
+    fault = next((fault for fault in due if fault.kind != "latency"), None)
+    if fault is None or fault.kind == "lost_response":
+        return fault is not None
+    if fault.kind == "lost_request":
         raise ConnectionDropped
-    raise ResponseError(_answer(decisive, defaults))
+    raise ResponseError(_error_response(fault, errors))
 
 
-def _answer(fault: Fault, defaults: ErrorDefaults) -> HttpResponse:
+def _error_response(fault: Fault, errors: ServiceErrors) -> HttpResponse:
     if fault.kind == "throttle":
-        return defaults.error(fault.code or defaults.throttled, fault.message or "Rate exceeded (gate: fault)", 400)
+        message = fault.message or "Rate exceeded (gate: fault)"
+        return errors.error_response(fault.code or errors.throttling_code, message, 400)
     message = fault.message or "Internal server error (gate: fault)"
-    return defaults.error(fault.code or defaults.failed, message, fault.status or 500)
+    return errors.error_response(fault.code or errors.internal_code, message, fault.status or 500)

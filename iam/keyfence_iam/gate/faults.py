@@ -1,4 +1,4 @@
-"""A fault that is made to happen, as a value that a file can hold."""
+"""`Fault`: a fault to inject, as a value, and its strict parser for JSON files."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,26 +7,25 @@ from typing import Any, Literal, get_args
 
 from keyfence_iam import strict_json
 from keyfence_iam.authorization import SUPPORTED_OPERATIONS
-from keyfence_iam.gate import sts_api
-from keyfence_iam.gate.http.query_protocol import IAM_OPERATIONS
+from keyfence_iam.gate.http.query_protocol import IAM_OPERATIONS, STS_OPERATIONS
 
-Kind = Literal["latency", "error", "throttle", "lost_request", "lost_response"]
-Service = Literal["dynamodb", "sts", "iam"]
+FaultKind = Literal["latency", "error", "throttle", "lost_request", "lost_response"]
+FaultService = Literal["dynamodb", "sts", "iam"]
 
 
 class InvalidFault(ValueError):
-    """A fault that cannot be understood; the message names the place."""
+    """A fault that is not valid. The message begins with its JSON path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """What happens to which calls: the nth, every nth, a seeded share of them, or all.
 
-    lost_request: the connection closes before the engine acts. lost_response: it closes after the engine acted.
+    lost_request: the connection closes before the engine executes the call. lost_response: it closes afterwards.
     """
 
-    kind: Kind
-    service: Service = "dynamodb"
+    kind: FaultKind
+    service: FaultService = "dynamodb"
     operation: str = "*"
     key_prefix: str | None = None
     nth: int | None = None
@@ -47,95 +46,95 @@ class Fault:
         )
 
 
-def parse_text(document: bytes) -> tuple[Fault, ...]:
+def parse_faults_json(document: bytes) -> tuple[Fault, ...]:
     try:
         return parse_faults(strict_json.parse(document))
     except strict_json.InvalidJson as error:
         raise InvalidFault(str(error)) from error
 
 
-def parse_faults(document: object, where: str = "faults") -> tuple[Fault, ...]:
+def parse_faults(document: object, path: str = "faults") -> tuple[Fault, ...]:
     if not isinstance(document, list):
-        raise InvalidFault(f"{where}: must be a list of faults")
-    return tuple(_fault(entry, f"{where}[{number}]") for number, entry in enumerate(document))
+        raise InvalidFault(f"{path}: must be a list of faults")
+    return tuple(_parse_fault(value, f"{path}[{number}]") for number, value in enumerate(document))
 
 
-def _fault(entry: object, where: str) -> Fault:
-    if not isinstance(entry, Mapping):
-        raise InvalidFault(f"{where}: must be an object")
-    if "kind" not in entry:
-        raise InvalidFault(f"{where}.kind: is missing")
-    for name, value in entry.items():
-        _check(name, value, f"{where}.{name}")
-    _check_operation(entry, where)
-    _check_together(entry, where)
-    return Fault(**entry)
+def _parse_fault(value: object, path: str) -> Fault:
+    if not isinstance(value, Mapping):
+        raise InvalidFault(f"{path}: must be an object")
+    if "kind" not in value:
+        raise InvalidFault(f"{path}.kind: is missing")
+    for name, member in value.items():
+        _check_member(name, member, f"{path}.{name}")
+    _check_operation(value, path)
+    _check_combination(value, path)
+    return Fault(**value)
 
 
-def _check(name: str, value: object, where: str) -> None:
-    if name not in _RULES:
-        raise InvalidFault(f"{where}: is unknown; known are {', '.join(_RULES)}")
-    wanted, holds = _RULES[name]
-    if not holds(value):
-        raise InvalidFault(f"{where}: must be {wanted}")
+def _check_member(name: str, value: object, path: str) -> None:
+    if name not in _MEMBERS:
+        raise InvalidFault(f"{path}: is unknown; known are {', '.join(_MEMBERS)}")
+    expected, is_valid = _MEMBERS[name]
+    if not is_valid(value):
+        raise InvalidFault(f"{path}: must be {expected}")
 
 
-def _check_operation(entry: Mapping[str, Any], where: str) -> None:
-    service, operation = entry.get("service", "dynamodb"), entry.get("operation", "*")
+def _check_operation(fault: Mapping[str, Any], path: str) -> None:
+    service, operation = fault.get("service", "dynamodb"), fault.get("operation", "*")
     if operation != "*" and operation not in _OPERATIONS[service]:
-        raise InvalidFault(f"{where}.operation: {operation} is no operation of {service} that the gate knows")
+        raise InvalidFault(f"{path}.operation: {operation} is no operation of {service} that the gate knows")
 
 
-def _check_together(entry: Mapping[str, Any], where: str) -> None:
-    kind, given = entry["kind"], entry.keys() - _EVERYWHERE
-    if foreign := sorted(given - _BELONGING.get(kind, frozenset())):
-        raise InvalidFault(f"{where}.{foreign[0]}: has no meaning for the kind {kind}")
-    if kind == "latency" and "milliseconds" not in entry:
-        raise InvalidFault(f"{where}.milliseconds: is missing")
-    if len(entry.keys() & {"nth", "every", "probability"}) > 1:
-        raise InvalidFault(f"{where}: has more than one of nth, every and probability")
-    if "seed" in entry and "probability" not in entry:
-        raise InvalidFault(f"{where}.seed: has no meaning without a probability")
-    service = entry.get("service", "dynamodb")
-    if "key_prefix" in entry and service != "dynamodb":
-        raise InvalidFault(f"{where}.key_prefix: has no meaning for the service {service}")
+def _check_combination(fault: Mapping[str, Any], path: str) -> None:
+    kind, special = fault["kind"], fault.keys() - _MEMBERS_OF_ALL_KINDS
+    if wrong := sorted(special - _MEMBERS_OF_KIND.get(kind, frozenset())):
+        raise InvalidFault(f"{path}.{wrong[0]}: has no meaning for the kind {kind}")
+    if kind == "latency" and "milliseconds" not in fault:
+        raise InvalidFault(f"{path}.milliseconds: is missing")
+    if len(fault.keys() & {"nth", "every", "probability"}) > 1:
+        raise InvalidFault(f"{path}: has more than one of nth, every and probability")
+    if "seed" in fault and "probability" not in fault:
+        raise InvalidFault(f"{path}.seed: has no meaning without a probability")
+    service = fault.get("service", "dynamodb")
+    if "key_prefix" in fault and service != "dynamodb":
+        raise InvalidFault(f"{path}.key_prefix: has no meaning for the service {service}")
 
 
-def _text(value: object) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _count(value: object) -> bool:
+def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _number(value: object) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 _OPERATIONS: Mapping[str, frozenset[str]] = {
     "dynamodb": SUPPORTED_OPERATIONS,
-    "sts": sts_api.STS_OPERATIONS,
+    "sts": STS_OPERATIONS,
     "iam": IAM_OPERATIONS,
 }
-_RULES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "kind": (f"one of {', '.join(get_args(Kind))}", lambda value: value in get_args(Kind)),
-    "service": (f"one of {', '.join(get_args(Service))}", lambda value: value in get_args(Service)),
-    "operation": ("the name of an operation, or *", _text),
-    "key_prefix": ("the beginning of a partition key", _text),
-    "nth": ("a whole number from 1", _count),
-    "every": ("a whole number from 1", _count),
-    "probability": ("a number from 0 to 1", lambda value: _number(value) and 0 <= value <= 1),
+_MEMBERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "kind": (f"one of {', '.join(get_args(FaultKind))}", lambda value: value in get_args(FaultKind)),
+    "service": (f"one of {', '.join(get_args(FaultService))}", lambda value: value in get_args(FaultService)),
+    "operation": ("the name of an operation, or *", _is_text),
+    "key_prefix": ("the beginning of a partition key", _is_text),
+    "nth": ("a whole number from 1", _is_count),
+    "every": ("a whole number from 1", _is_count),
+    "probability": ("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1),
     "seed": ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
-    "times": ("a whole number from 1", _count),
-    "milliseconds": ("a number from 0 to 600000", lambda value: _number(value) and 0 <= value <= 600_000),
-    "code": ("the name of an error", _text),
-    "message": ("a text", _text),
-    "status": ("an HTTP status from 400 to 599", lambda value: _count(value) and 400 <= value <= 599),
+    "times": ("a whole number from 1", _is_count),
+    "milliseconds": ("a number from 0 to 600000", lambda value: _is_number(value) and 0 <= value <= 600_000),
+    "code": ("the name of an error", _is_text),
+    "message": ("a text", _is_text),
+    "status": ("an HTTP status from 400 to 599", lambda value: _is_count(value) and 400 <= value <= 599),
 }
-_BELONGING: Mapping[str, frozenset[str]] = {
+_MEMBERS_OF_KIND: Mapping[str, frozenset[str]] = {
     "latency": frozenset({"milliseconds"}),
     "error": frozenset({"code", "message", "status"}),
     "throttle": frozenset({"code", "message"}),
 }
-_EVERYWHERE = _RULES.keys() - frozenset().union(*_BELONGING.values())
+_MEMBERS_OF_ALL_KINDS = _MEMBERS.keys() - frozenset().union(*_MEMBERS_OF_KIND.values())

@@ -1,4 +1,4 @@
-"""A running gate."""
+"""`Gate`: starts and stops a gate in a thread of this process."""
 
 import errno
 import socket
@@ -9,14 +9,14 @@ from typing import Self
 
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer
-from keyfence_iam.gate.account.session_token import Clock, utc_now
+from keyfence_iam.gate.account.session_token import Clock, new_gate_key, utc_now
 from keyfence_iam.gate.app import GateApp
-from keyfence_iam.gate.denials import DenialLog, Listener, ignore
+from keyfence_iam.gate.denials import DenialLog, OnDenied, ignore
 from keyfence_iam.gate.engine.client import EngineClient
 from keyfence_iam.gate.fault_injection import FaultPlan
 from keyfence_iam.gate.faults import Fault
 from keyfence_iam.gate.server import GateServer
-from keyfence_iam.gate.state import GateState, SaveRolePolicies, discard
+from keyfence_iam.gate.settings import GateSettings, IndexKeyPrefix, SaveRolePolicies, discard
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
 
 HOST = "127.0.0.1"
@@ -24,14 +24,14 @@ START_SECONDS = 15
 
 
 class GateStartError(Exception):
-    """A gate that cannot listen, or that did not start."""
+    """The gate cannot listen on its port, or did not start in time."""
 
 
 class Gate:
-    """A gate in a thread of this process; what it goes by may be replaced, and holds from the next call on."""
+    """A running gate. Its account, faults and limits may be replaced; the next call uses the new ones."""
 
-    def __init__(self, rules: GateState, server: GateServer, listener: socket.socket) -> None:
-        self._rules, self._server, self._listener = rules, server, listener
+    def __init__(self, settings: GateSettings, server: GateServer, listener: socket.socket) -> None:
+        self._settings, self._server, self._listener = settings, server, listener
         self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
         self.url = f"http://{HOST}:{listener.getsockname()[1]}"
 
@@ -41,34 +41,38 @@ class Gate:
         *,
         engine_url: str,
         account: Account,
-        key: bytes,
+        key: bytes | None = None,
         port: int = 0,
-        strict: bool = False,
+        index_key_prefix: IndexKeyPrefix | None = None,
         faults: Iterable[Fault] = (),
         clock: Clock = utc_now,
-        on_denied: Listener = ignore,
-        keep: SaveRolePolicies = discard,
+        on_denied: OnDenied = ignore,
+        save_role_policies: SaveRolePolicies = discard,
         limits: PartitionLimits | None = None,
+        traffic_role: str | None = None,
         listener: socket.socket | None = None,
     ) -> Self:
-        """On `listener`, a socket that listens already, or else on `port`, where 0 is any that is free."""
-        sessions = SessionIssuer(account, key, clock=clock)
-        rules = GateState(
-            sessions=sessions,
-            strict=strict,
+        """Starts a gate on `listener`, a socket that already listens, or on `port`; port 0 is any free port.
+
+        Credentials are derived from `key`. Without one, the gate makes a key that ends with it.
+        """
+        settings = GateSettings(
+            sessions=SessionIssuer(account, key or new_gate_key(), clock=clock),
+            index_key_prefix=index_key_prefix,
             faults=FaultPlan(faults),
             denials=DenialLog(on_denied),
-            keep=keep,
+            save_role_policies=save_role_policies,
             limits=limits,
+            traffic_role=traffic_role,
         )
-        server = GateServer(GateApp(rules, EngineClient(engine_url)))
-        gate = cls(rules, server, listener or _listening(port))
-        gate._begin()
+        server = GateServer(GateApp(settings, EngineClient(engine_url)))
+        gate = cls(settings, server, listener or _listen(port))
+        gate._start()
         return gate
 
     @property
     def sessions(self) -> SessionIssuer:
-        return self._rules.sessions
+        return self._settings.sessions
 
     @property
     def account(self) -> Account:
@@ -80,40 +84,39 @@ class Gate:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        return self._rules.faults.faults
+        return self._settings.faults.faults
 
     @faults.setter
     def faults(self, faults: Iterable[Fault]) -> None:
-        """Counted from the beginning."""
-        self._rules.faults = FaultPlan(faults)
+        """Replaces the faults. Their counters begin at zero."""
+        self._settings.faults = FaultPlan(faults)
 
     @property
-    def strict(self) -> bool:
-        return self._rules.strict
+    def index_key_prefix(self) -> IndexKeyPrefix | None:
+        return self._settings.index_key_prefix
 
-    @strict.setter
-    def strict(self, strict: bool) -> None:
-        self._rules.strict = strict
+    @index_key_prefix.setter
+    def index_key_prefix(self, index_key_prefix: IndexKeyPrefix | None) -> None:
+        self._settings.index_key_prefix = index_key_prefix
 
     @property
     def limits(self) -> PartitionLimits | None:
-        return self._rules.limits
+        return self._settings.limits
 
     @limits.setter
     def limits(self, limits: PartitionLimits | None) -> None:
-        """With every bucket full, or without any."""
-        self._rules.limits = limits
+        self._settings.limits = limits
 
     @property
     def denials(self) -> DenialLog:
-        return self._rules.denials
+        return self._settings.denials
 
     def wait(self) -> None:
-        """Until it is stopped."""
+        """Blocks until the gate is stopped."""
         self._thread.join()
 
     def stop(self) -> None:
-        """Calls that are under way are answered first."""
+        """Answers the calls that are in progress, then stops."""
         self._server.should_exit = True
         self._thread.join()
 
@@ -125,19 +128,19 @@ class Gate:
     ) -> None:
         self.stop()
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         self._thread.start()
         if not self._server.ready.wait(START_SECONDS):
             self.stop()
-            raise GateStartError("the gate did not start")
+            raise GateStartError(f"the gate did not start within {START_SECONDS} seconds")
 
     def _run(self) -> None:
         self._server.run(sockets=[self._listener])
 
 
-def _listening(port: int) -> socket.socket:
+def _listen(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        raise GateStartError(f"port {port} on {HOST} is already in use" if taken else str(error)) from error
+        in_use = error.errno == errno.EADDRINUSE
+        raise GateStartError(f"port {port} on {HOST} is already in use" if in_use else str(error)) from error

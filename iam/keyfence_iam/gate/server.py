@@ -1,4 +1,4 @@
-"""uvicorn as the gate runs it: on an open socket, in whichever thread, with callers that can be hung up on."""
+"""uvicorn for the gate: in any thread, with bounded headers and connections that the application can abort."""
 
 import math
 import socket
@@ -15,54 +15,54 @@ MAX_HEADER_BYTES = 64 * 1024
 
 
 class HeadersTooLarge(Exception):
-    """To the parser it is an invalid request: that is answered with 400, and the connection is closed."""
+    """Raised in a callback of the parser, which then reports an invalid request: status 400, connection closed."""
 
 
 class GateProtocol(HttpToolsProtocol):
-    """Lets the application end a connection without an answer, which ASGI has no word for, and bounds headers."""
+    """Bounds the size of headers, and lets the application close a connection without a response."""
 
-    _kept = 0
-    """Bytes of the headers of this request."""
-    _unfinished = 0.0
-    """Bytes that came since the last request ended; of a body they are not counted."""
+    _header_bytes = 0
+    """Size of the headers of this request so far."""
+    _unparsed_bytes = 0.0
+    """Bytes received since the last request ended; minus infinity while a body is received."""
 
     def data_received(self, data: bytes) -> None:
-        """What belongs to a header that does not end is kept by the parser, which tells nobody of it."""
-        self._unfinished += len(data)
+        """Counts bytes itself: the parser buffers a header that does not end, without any callback."""
+        self._unparsed_bytes += len(data)
         super().data_received(data)
-        if self._unfinished > MAX_HEADER_BYTES and not self.transport.is_closing():
+        if self._unparsed_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
             self.send_400_response("The headers are too large.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._kept = 0
+        self._header_bytes = 0
         self.scope["extensions"] = {ABORT_CONNECTION: {"now": self.transport.abort}}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._kept += len(name) + len(value)
-        if self._kept > MAX_HEADER_BYTES:
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > MAX_HEADER_BYTES:
             raise HeadersTooLarge
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._unfinished = -math.inf
+        self._unparsed_bytes = -math.inf
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._unfinished = 0.0
+        self._unparsed_bytes = 0.0
         super().on_message_complete()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """No protocol but HTTP is spoken here, and nothing needs to be installed for another."""
+        """Overrides uvicorn's advice to install a WebSocket library: the gate speaks HTTP only."""
 
 
 class GateServer(uvicorn.Server):
-    """Says when it is ready."""
+    """Sets `ready` when it accepts connections."""
 
-    def __init__(self, application: GateApp) -> None:
+    def __init__(self, app: GateApp) -> None:
         super().__init__(
             uvicorn.Config(
-                application,
+                app,
                 http=GateProtocol,
                 loop="auto",
                 ws="none",
@@ -76,7 +76,7 @@ class GateServer(uvicorn.Server):
                 timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             )
         )
-        self._application = application
+        self._app = app
         self.ready = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -85,4 +85,4 @@ class GateServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets=sockets)
-        self._application.close()
+        self._app.close()

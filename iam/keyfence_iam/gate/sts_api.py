@@ -1,14 +1,20 @@
-"""AssumeRole and GetCallerIdentity over HTTP; parameter checks."""
+"""The STS API of the gate: AssumeRole and GetCallerIdentity over HTTP, with AWS's checks of parameters."""
 
 from collections.abc import Callable, Mapping
 
 from keyfence_iam.gate.account.session import IssuedSession, Session, SessionIssuer
-from keyfence_iam.gate.account.session_token import LARGEST_TOKEN, iso_seconds
-from keyfence_iam.gate.assume_role import DEFAULT, LONGEST, SHORTEST, AssumeRoleRequest, assume_role
+from keyfence_iam.gate.account.session_token import MAX_TOKEN_SIZE, iso_seconds
+from keyfence_iam.gate.assume_role import (
+    DEFAULT_DURATION,
+    MAX_DURATION,
+    MIN_DURATION,
+    AssumeRoleRequest,
+    assume_role,
+)
 from keyfence_iam.gate.http import validation
 from keyfence_iam.gate.http.messages import HttpRequest, HttpResponse
 from keyfence_iam.gate.http.query_protocol import (
-    FAULT,
+    FAULT_NAMESPACE,
     Content,
     InvalidForm,
     QueryError,
@@ -18,46 +24,67 @@ from keyfence_iam.gate.http.query_protocol import (
 )
 from keyfence_iam.policy import InvalidPolicy, parse_policy_text
 
-MOST_TAGS = 50
-MOST_POLICIES = 10
-MOST_POLICY_TEXT = 2048
+VERSION = "2011-06-15"
+MAX_TAGS = 50
+MAX_POLICY_ARNS = 10
+MAX_SESSION_POLICY_CHARACTERS = 2048
+
+Operation = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
+
+
+def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer) -> HttpResponse:
+    try:
+        form = QueryForm(request.body)
+        return _operation(form)(request, form, caller, sessions)
+    except QueryError as error:
+        return error.response()
+    except InvalidForm as error:
+        return QueryError("MalformedInput", str(error)).response()
+
+
+def action_of(body: bytes) -> str:
+    """Returns the action that a form names, or an empty string if it names none."""
+    try:
+        return QueryForm(body).find("Action") or ""
+    except InvalidForm:
+        return ""
 
 
 def parse_assume_role(form: QueryForm) -> AssumeRoleRequest:
-    """Raises Declined with all that is wrong with single values, and after that with what is wrong between them."""
-    seconds = validation.whole_number(form.find("DurationSeconds"))
-    smallest = validation.whole_number(form.find("MinimumSessionTokenSize"))
-    tags, transitive = form.members("Tags"), form.texts("TransitiveTagKeys")
-    arns = tuple(member.get("arn", "") for member in form.members("PolicyArns"))
+    """Raises QueryError with all violations of single parameters, or else with the first between parameters."""
+    duration = validation.whole_number(form.find("DurationSeconds"))
+    token_size = validation.whole_number(form.find("MinimumSessionTokenSize"))
+    tags, transitive_tag_keys = form.members("Tags"), form.texts("TransitiveTagKeys")
+    policy_arns = tuple(member.get("arn", "") for member in form.members("PolicyArns"))
     validation.raise_violations(
         [
-            *_texts(form),
-            *validation.range_violations(seconds, "durationSeconds", SHORTEST, LONGEST),
-            *validation.range_violations(smallest, "minimumSessionTokenSize", 0, 4096),
-            *_tags(tags),
-            *_keys(transitive),
-            *_arns(arns),
+            *_text_violations(form),
+            *validation.range_violations(duration, "durationSeconds", MIN_DURATION, MAX_DURATION),
+            *validation.range_violations(token_size, "minimumSessionTokenSize", 0, 4096),
+            *_tag_violations(tags),
+            *_tag_key_violations(transitive_tag_keys),
+            *_policy_arn_violations(policy_arns),
         ]
     )
-    assumption = AssumeRoleRequest(
+    request = AssumeRoleRequest(
         role_arn=form.find("RoleArn") or "",
-        name=form.find("RoleSessionName") or "",
-        seconds=DEFAULT if seconds is None else seconds,
+        session_name=form.find("RoleSessionName") or "",
+        duration_seconds=DEFAULT_DURATION if duration is None else duration,
         tags={tag["Key"]: tag["Value"] for tag in tags},
-        transitive=transitive,
+        transitive_tag_keys=transitive_tag_keys,
         policy=form.find("Policy"),
-        policy_arns=arns,
+        policy_arns=policy_arns,
         external_id=form.find("ExternalId"),
         source_identity=form.find("SourceIdentity"),
-        smallest_token=smallest or 0,
+        minimum_token_size=token_size or 0,
     )
-    _check_arn(assumption.role_arn)
-    _check_tags([tag["Key"].lower() for tag in tags], [key.lower() for key in transitive])
-    _check_policy(assumption)
-    return assumption
+    _check_arn(request.role_arn)
+    _check_tags([tag["Key"].lower() for tag in tags], [key.lower() for key in transitive_tag_keys])
+    _check_policy(request)
+    return request
 
 
-def _texts(form: QueryForm) -> list[str]:
+def _text_violations(form: QueryForm) -> list[str]:
     required = [
         *validation.ARN.violations(form.find("RoleArn"), "roleArn"),
         *validation.NAME.violations(form.find("RoleSessionName"), "roleSessionName"),
@@ -67,30 +94,30 @@ def _texts(form: QueryForm) -> list[str]:
         (validation.EXTERNAL_ID, "ExternalId", "externalId"),
         (validation.NAME, "SourceIdentity", "sourceIdentity"),
     )
-    given = ((rule, value, where) for rule, name, where in optional if (value := form.find(name)) is not None)
-    return [*required, *(violation for rule, value, where in given for violation in rule.violations(value, where))]
+    present = ((rule, value, path) for rule, name, path in optional if (value := form.find(name)) is not None)
+    return [*required, *(violation for rule, value, path in present for violation in rule.violations(value, path))]
 
 
-def _tags(tags: tuple[Mapping[str, str], ...]) -> list[str]:
-    wrong = validation.too_many(len(tags), "tags", MOST_TAGS)
+def _tag_violations(tags: tuple[Mapping[str, str], ...]) -> list[str]:
+    violations = validation.too_many(len(tags), "tags", MAX_TAGS)
     for number, tag in enumerate(tags, 1):
-        wrong += validation.TAG_KEY.violations(tag.get("Key"), f"tags.{number}.member.key")
-        wrong += validation.TAG_VALUE.violations(tag.get("Value"), f"tags.{number}.member.value")
-    return wrong
+        violations += validation.TAG_KEY.violations(tag.get("Key"), f"tags.{number}.member.key")
+        violations += validation.TAG_VALUE.violations(tag.get("Value"), f"tags.{number}.member.value")
+    return violations
 
 
-def _keys(transitive: tuple[str, ...]) -> list[str]:
-    wrong = validation.too_many(len(transitive), "transitiveTagKeys", MOST_TAGS)
-    for number, key in enumerate(transitive, 1):
-        wrong += validation.TAG_KEY.violations(key, f"transitiveTagKeys.{number}.member")
-    return wrong
+def _tag_key_violations(transitive_tag_keys: tuple[str, ...]) -> list[str]:
+    violations = validation.too_many(len(transitive_tag_keys), "transitiveTagKeys", MAX_TAGS)
+    for number, key in enumerate(transitive_tag_keys, 1):
+        violations += validation.TAG_KEY.violations(key, f"transitiveTagKeys.{number}.member")
+    return violations
 
 
-def _arns(arns: tuple[str, ...]) -> list[str]:
-    wrong = validation.too_many(len(arns), "policyArns", MOST_POLICIES)
+def _policy_arn_violations(arns: tuple[str, ...]) -> list[str]:
+    violations = validation.too_many(len(arns), "policyArns", MAX_POLICY_ARNS)
     for number, arn in enumerate(arns, 1):
-        wrong += validation.ARN.violations(arn, f"policyArns.{number}.member.arn")
-    return wrong
+        violations += validation.ARN.violations(arn, f"policyArns.{number}.member.arn")
+    return violations
 
 
 def _check_arn(arn: str) -> None:
@@ -110,48 +137,26 @@ def _check_tags(keys: list[str], transitive: list[str]) -> None:
         raise QueryError("InvalidParameterValue", message)
 
 
-def _check_policy(assumption: AssumeRoleRequest) -> None:
-    plain = len(assumption.policy or "") + sum(len(arn) for arn in assumption.policy_arns)
-    if plain > MOST_POLICY_TEXT:
-        raise validation_error(f"The session policies have {plain} characters of at most {MOST_POLICY_TEXT}.")
-    if assumption.policy is not None:
+def _check_policy(request: AssumeRoleRequest) -> None:
+    size = len(request.policy or "") + sum(len(arn) for arn in request.policy_arns)
+    if size > MAX_SESSION_POLICY_CHARACTERS:
+        raise validation_error(
+            f"The session policies have {size} characters of at most {MAX_SESSION_POLICY_CHARACTERS}."
+        )
+    if request.policy is not None:
         try:
-            parse_policy_text(assumption.policy)
+            parse_policy_text(request.policy)
         except InvalidPolicy as error:
             raise QueryError("MalformedPolicyDocument", str(error)) from error
-
-
-VERSION = "2011-06-15"
-
-
-def sts_response(request: HttpRequest, caller: Session, sessions: SessionIssuer) -> HttpResponse:
-    try:
-        form = QueryForm(request.body)
-        return _operation(form)(request, form, caller, sessions)
-    except QueryError as declined:
-        return declined.answer()
-    except InvalidForm as error:
-        return QueryError("MalformedInput", str(error)).answer()
-
-
-def action_of(body: bytes) -> str:
-    """The action that a form names, as it is logged and as faults are told apart; empty when there is none."""
-    try:
-        return QueryForm(body).find("Action") or ""
-    except InvalidForm:
-        return ""
-
-
-Operation = Callable[[HttpRequest, QueryForm, Session, SessionIssuer], HttpResponse]
 
 
 def _operation(form: QueryForm) -> Operation:
     action, version = form.find("Action"), form.find("Version")
     if version == VERSION and action in _OPERATIONS:
         return _OPERATIONS[action]
-    said = "NO_VERSION_SPECIFIED" if version is None else version
-    message = f"Could not find operation {action or ''} for version {said}"
-    raise QueryError("InvalidAction", message, namespace=FAULT)
+    version_text = "NO_VERSION_SPECIFIED" if version is None else version
+    message = f"Could not find operation {action or ''} for version {version_text}"
+    raise QueryError("InvalidAction", message, namespace=FAULT_NAMESPACE)
 
 
 def _assume_role(request: HttpRequest, form: QueryForm, caller: Session, sessions: SessionIssuer) -> HttpResponse:
@@ -162,33 +167,23 @@ def _assume_role(request: HttpRequest, form: QueryForm, caller: Session, session
         source_ip=request.source_ip,
         secure_transport=request.secure,
     )
-    return xml_response("AssumeRole", _issued(issued))
+    return xml_response("AssumeRole", _assume_role_result(issued))
 
 
 def _get_caller_identity(_: HttpRequest, __: QueryForm, caller: Session, ___: SessionIssuer) -> HttpResponse:
-    """Needs no permission, and no policy can refuse it."""
+    """Needs no permission, and no policy can deny it."""
     return xml_response("GetCallerIdentity", {"Arn": caller.arn, "UserId": caller.user_id, "Account": caller.account})
 
 
-def _not_with_a_session(_: HttpRequest, form: QueryForm, __: Session, ___: SessionIssuer) -> HttpResponse:
+def _not_with_session_credentials(_: HttpRequest, form: QueryForm, __: Session, ___: SessionIssuer) -> HttpResponse:
     raise QueryError("AccessDenied", f"Cannot call {form.find('Action')} with session credentials", 403)
 
 
-_OPERATIONS: Mapping[str | None, Operation] = {
-    "AssumeRole": _assume_role,
-    "GetCallerIdentity": _get_caller_identity,
-    "GetSessionToken": _not_with_a_session,
-    "GetFederationToken": _not_with_a_session,
-}
-
-STS_OPERATIONS = frozenset(name for name in _OPERATIONS if name is not None)
-
-
-def _issued(issued: IssuedSession) -> Mapping[str, Content]:
+def _assume_role_result(issued: IssuedSession) -> Mapping[str, Content]:
     session, credentials = issued.session, issued.credentials
     token = credentials.token or ""
-    utilization = str(-(-100 * len(token) // LARGEST_TOKEN))
-    source = {"SourceIdentity": session.grant.source_identity} if session.grant.source_identity else {}
+    utilization = str(-(-100 * len(token) // MAX_TOKEN_SIZE))
+    source_identity = session.claims.source_identity
     return {
         "AssumedRoleUser": {"AssumedRoleId": session.user_id, "Arn": session.arn},
         "Credentials": {
@@ -200,5 +195,13 @@ def _issued(issued: IssuedSession) -> Mapping[str, Content]:
         "PackedPolicySize": utilization,
         "SessionTokenUtilization": utilization,
         "SessionTokenSize": str(len(token)),
-        **source,
+        **({"SourceIdentity": source_identity} if source_identity else {}),
     }
+
+
+_OPERATIONS: Mapping[str | None, Operation] = {
+    "AssumeRole": _assume_role,
+    "GetCallerIdentity": _get_caller_identity,
+    "GetSessionToken": _not_with_session_credentials,
+    "GetFederationToken": _not_with_session_credentials,
+}

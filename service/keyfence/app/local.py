@@ -36,14 +36,14 @@ def application(settings: Settings, issuer: SessionIssuer) -> Starlette:
 
 def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
     """The local gate, which accepts the sessions of this issuer."""
-    deployment = issuer.account.deployment
+    account = issuer.account
     return AwsAccess(
         settings=settings,
         dynamodb=connection_options(settings),
         refresh=RefreshSchedule(session_seconds=settings.session_seconds, max_wait=TIMEOUT_SECONDS),
         connect_sts=lambda role: StsClient.connect(
             boto_session_for(role, issuer),
-            deployment.role_arn(""),
+            account.role_arn_prefix,
             settings.table,
             region=settings.region,
             endpoint_url=settings.sts_endpoint_url,
@@ -52,7 +52,7 @@ def aws_access(settings: Settings, issuer: SessionIssuer) -> AwsAccess:
         process_credentials=lambda role: ProcessCredentials(boto_session_for(role, issuer)),
         connect_iam=partial(
             TenantSuspension.connect,
-            role_prefix=deployment.role_prefix,
+            role_prefix=account.role_prefix,
             region=settings.region,
             endpoint_url=settings.iam_endpoint_url or settings.endpoint_url,
         ),

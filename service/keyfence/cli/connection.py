@@ -57,7 +57,7 @@ def aws_access(data: Path, endpoint_url: str | None) -> "AwsAccess":
     issuer = _session_issuer(data, settings.table)
     gate = settings.endpoint_url or remembered_gate_url(data)
     check_gate(gate, issuer)
-    local = {"endpoint_url": gate, "sts_endpoint_url": gate, "region": issuer.account.deployment.region}
+    local = {"endpoint_url": gate, "sts_endpoint_url": gate, "region": issuer.account.region}
     from keyfence.app.local import aws_access as local_access
 
     return local_access(_load_settings(**local), issuer)
@@ -78,7 +78,7 @@ def remembered_gate_url(data: Path) -> str:
 def check_gate(url: str, issuer: "SessionIssuer") -> None:
     from keyfence.local.gate_client import GateClient
 
-    GateClient(url=url, region=issuer.account.deployment.region, issuer=issuer).check_identity()
+    GateClient(url=url, region=issuer.account.region, issuer=issuer).check_identity()
 
 
 @asynccontextmanager

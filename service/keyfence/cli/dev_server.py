@@ -36,6 +36,8 @@ from keyfence_iam.deployment import LOCAL_REGION, Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.roles import ROLES
+from keyfence_iam.roles.names import PROVISIONER
 
 HOST = "127.0.0.1"
 PROJECT = Path(__file__).resolve().parents[3]
@@ -157,9 +159,8 @@ def run_dev(
     )
     try:
         with _start_gate(chosen.engine, settings.table, key, gate, directory, limits) as running:
-            deployment = running.account.deployment
             record = GateRecord(
-                url=running.url, account=deployment.account, region=deployment.region, server_url=_url(listener)
+                url=running.url, account=running.account.id, region=running.account.region, server_url=_url(listener)
             )
             save_gate_record(directory, record)
             asyncio.run(_serve(listener, chosen.engine, running, settings, welcome))
@@ -177,11 +178,15 @@ def _start_gate(
     limits: PartitionLimits | None = None,
 ) -> Gate:
     """Suspensions are saved if the engine saves the tenants; else a tenant would be suspended that nobody knows."""
-    account = Account.of(Deployment(table=table))
-    start = partial(Gate.start, engine_url=engine.url, key=key, listener=listener, limits=limits)
+    account = Account.from_definitions(ROLES, Deployment(table=table))
+    start = partial(
+        Gate.start, engine_url=engine.url, key=key, listener=listener, limits=limits, traffic_role=PROVISIONER
+    )
     if not engine.persistent:
         return start(account=account)
-    return start(account=role_policies.load(directory, account), keep=partial(role_policies.save, directory))
+    return start(
+        account=role_policies.load(directory, account), save_role_policies=partial(role_policies.save, directory)
+    )
 
 
 def _url(listener: socket.socket) -> str:

@@ -147,7 +147,7 @@ class GateOutput:
     def denied(self, denial: "DeniedCall") -> None:
         from keyfence_iam.gate.account.session_token import iso_seconds
 
-        at = iso_seconds(denial.at)
+        at = iso_seconds(denial.denied_at)
         if not self.as_json:
             print(f"{at} {denial.operation} denied: {denial.message} [{denial.reason}]", flush=True)
             return
@@ -168,13 +168,14 @@ class GateOutput:
 def partition_limits(limited: bool, burst_seconds: float | None) -> "Limits | None":
     from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
     from keyfence_iam.gate.throughput.partition_limits import PartitionLimits as Limits
+    from keyfence_iam.tenant import split_shard, tenant_of_key
 
     if burst_seconds is not None and not limited:
         raise BadInput("--burst-seconds needs --partition-limits.")
     if burst_seconds is not None and not 0 < burst_seconds <= MAX_BURST_SECONDS:
         raise BadInput(f"--burst-seconds must be more than 0 and at most {MAX_BURST_SECONDS:g}.")
     rates = PartitionRates() if burst_seconds is None else PartitionRates(burst_seconds=burst_seconds)
-    return Limits(rates) if limited else None
+    return Limits(rates, group_of=tenant_of_key, split_shard=split_shard) if limited else None
 
 
 def remembered_port(data: Path, field: Literal["url", "server_url"]) -> int | None:
@@ -213,18 +214,22 @@ def _start(
     from keyfence_iam.gate.account.account import Account
     from keyfence_iam.gate.engine.client import InvalidEngineUrl
     from keyfence_iam.gate.gate import Gate
+    from keyfence_iam.roles import ROLES
+    from keyfence_iam.roles.names import PROVISIONER
+    from keyfence_iam.tenant import session_key_prefix
 
     directory = data_directory(data)
     try:
         running = Gate.start(
             engine_url=engine_url,
-            account=load(directory, Account.of(deployment)),
+            account=load(directory, Account.from_definitions(ROLES, deployment)),
             key=gate_key(directory),
-            keep=partial(save, directory),
-            strict=strict,
+            save_role_policies=partial(save, directory),
+            index_key_prefix=session_key_prefix if strict else None,
             faults=faults,
             on_denied=on_denied,
             limits=limits,
+            traffic_role=PROVISIONER,
             listener=listener,
         )
     except InvalidEngineUrl as error:
@@ -234,10 +239,10 @@ def _start(
 
 
 def _read_faults(file: Path | None) -> "tuple[Fault, ...]":
-    from keyfence_iam.gate.faults import InvalidFault, parse_text
+    from keyfence_iam.gate.faults import InvalidFault, parse_faults_json
 
     try:
-        return () if file is None else parse_text(file.read_bytes())
+        return () if file is None else parse_faults_json(file.read_bytes())
     except OSError as error:
         raise BadInput(f"--faults {file} cannot be read: {error.strerror or error}.") from error
     except InvalidFault as error:

@@ -109,7 +109,7 @@ def _screen(report: dict[str, Any], rows: int, width: int) -> "Group":
         f"Limits of a partition: {limits['read']:,.0f} read and {limits['write']:,.0f} write units a second,"
         f" and {limits['burstSeconds']:g} s of unused units. The last {report['seconds']} seconds:\n"
     )
-    tenants = table(TENANTS, [_tenant_row(entry) for entry in report["tenants"][:rows]], width=width, numbers=NUMBERS)
+    tenants = table(TENANTS, [_tenant_row(entry) for entry in report["groups"][:rows]], width=width, numbers=NUMBERS)
     headings, cells = _partition_table(report["partitions"], rows)
     return Group(heading, tenants, "", table(headings, cells, width=width, numbers=NUMBERS))
 
@@ -122,13 +122,13 @@ def _partition_table(partitions: list[dict[str, Any]], rows: int) -> tuple[tuple
 
 
 def _tenant_row(entry: dict[str, Any]) -> tuple[str, ...]:
-    return entry["tenant"], *_units(entry), _throttles(entry), f"{entry['partitions']:,}"
+    return entry["group"], *_units(entry), _throttles(entry), f"{entry['partitions']:,}"
 
 
 def _partition_row(entry: dict[str, Any]) -> tuple[str, ...]:
     from keyfence.cli.output import colored_load
 
-    shard = f"{entry['slot']} of {entry['slots']}" if entry["slot"] is not None else ""
+    shard = f"{entry['shard']} of {entry['shards']}" if entry["shard"] is not None else ""
     load = colored_load(entry["load"])
     return _printable(entry["key"]), entry["index"] or "", shard, *_units(entry), load, _throttles(entry)
 

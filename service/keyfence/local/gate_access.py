@@ -8,6 +8,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import IssuedSession, SessionIssuer
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
+from keyfence_iam.roles import ROLES
 from keyfence_iam.roles.names import CONTROL_PLANE, SERVICE_BASE, SUSPENDER, TENANT_READ, TENANT_WRITE
 from keyfence_iam.tenant import SESSION_TAG, TenantId
 
@@ -23,7 +24,7 @@ def session_issuer(directory: Path, deployment: Deployment) -> SessionIssuer:
             " or name the directory of a running one with --data."
         )
     check_format(directory)
-    return SessionIssuer(Account.of(deployment), gate_key(directory))
+    return SessionIssuer(Account.from_definitions(ROLES, deployment), gate_key(directory))
 
 
 def tenant_session(
@@ -46,4 +47,6 @@ def role_session(issuer: SessionIssuer, role: str, *, seconds: int = SESSION_SEC
 def _assume(issuer: SessionIssuer, role: str, tags: dict[str, str], seconds: int) -> IssuedSession:
     service = issuer.issue_service_session(SERVICE_BASE, name=SESSION_NAME).session
     arn = issuer.account.role(role).arn
-    return assume_role(AssumeRoleRequest(role_arn=arn, name=SESSION_NAME, seconds=seconds, tags=tags), service, issuer)
+    return assume_role(
+        AssumeRoleRequest(role_arn=arn, session_name=SESSION_NAME, duration_seconds=seconds, tags=tags), service, issuer
+    )

@@ -23,7 +23,7 @@ def load(directory: Path, account: Account) -> Account:
     """Returns the account with the inline policies that were saved in the directory."""
     path = directory / FILE
     try:
-        return account.with_inline(_check(json.loads(path.read_bytes()))) if path.exists() else account
+        return account.with_inline_policies(_check(json.loads(path.read_bytes()))) if path.exists() else account
     except (OSError, ValueError, RecursionError, InvalidPolicy) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PoliciesUnusable(

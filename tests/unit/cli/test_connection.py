@@ -22,6 +22,7 @@ from keyfence.local.gate_access import session_issuer
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 
 from .conftest import Run, refusal
 
@@ -31,7 +32,7 @@ DEPLOYMENT = Deployment()
 @contextmanager
 def gate_on(directory: Path, port: int = 0) -> Iterator[Gate]:
     """Runs a gate as `keyfence dev` does: with the directory's key, and remembered there."""
-    account = Account.of(DEPLOYMENT)
+    account = Account.from_definitions(ROLES, DEPLOYMENT)
     key = gate_key(data_directory(directory))
     with Gate.start(engine_url="http://127.0.0.1:1", account=account, key=key, port=port) as gate:
         record = GateRecord(url=gate.url, account=DEPLOYMENT.account, region=DEPLOYMENT.region)

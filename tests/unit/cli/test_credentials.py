@@ -14,6 +14,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import Session, SessionIssuer
 from keyfence_iam.gate.account.session_token import InvalidSessionToken
+from keyfence_iam.roles import ROLES
 
 from .conftest import Run, refusal
 
@@ -25,9 +26,9 @@ def _a_gate_was_started(tmp_path: Path) -> None:
 
 
 def session(printed: dict[str, Any], directory: Path) -> Session:
-    sessions = SessionIssuer(Account.of(Deployment()), gate_key(directory))
+    sessions = SessionIssuer(Account.from_definitions(ROLES, Deployment()), gate_key(directory))
     assert printed["SecretAccessKey"] == sessions.secret_of(printed["AccessKeyId"])
-    return sessions.find(printed["AccessKeyId"], printed["SessionToken"])
+    return sessions.get(printed["AccessKeyId"], printed["SessionToken"])
 
 
 def printed(run: Run, *arguments: object) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def test_a_tenants_session_is_of_its_role_and_its_tag(run: Run, tmp_path: Path, 
     assert said["Version"] == 1
     found = session(said, tmp_path / ".keyfence")
     assert (found.role.name, found.tags) == (role, {"tenant": "acme"})
-    assert (found.expires_at - found.grant.issued_at).total_seconds() == 3600
+    assert (found.expires_at - found.claims.issued_at).total_seconds() == 3600
     assert datetime.strptime(said["Expiration"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) == found.expires_at
 
 
@@ -53,13 +54,15 @@ def test_other_roles_can_be_had_by_name(run: Run, tmp_path: Path, role: str) -> 
     said = printed(run, "--role", role, "--duration", 1800, "--data", tmp_path / "d")
     found = session(said, tmp_path / "d")
     assert (found.role.name, found.tags) == (f"keyfence-{role}", {})
-    assert (found.expires_at - found.grant.issued_at).total_seconds() == 1800
+    assert (found.expires_at - found.claims.issued_at).total_seconds() == 1800
 
 
 def test_a_gate_of_another_account_has_other_sessions(run: Run, tmp_path: Path) -> None:
     said = printed(run, "--tenant", "acme", "--account", "123456789012")
-    sessions = SessionIssuer(Account.of(Deployment(account="123456789012")), gate_key(tmp_path / ".keyfence"))
-    found = sessions.find(said["AccessKeyId"], said["SessionToken"])
+    sessions = SessionIssuer(
+        Account.from_definitions(ROLES, Deployment(account="123456789012")), gate_key(tmp_path / ".keyfence")
+    )
+    found = sessions.get(said["AccessKeyId"], said["SessionToken"])
     assert found.arn == "arn:aws:sts::123456789012:assumed-role/keyfence-tenant-write/local"
     with pytest.raises(InvalidSessionToken):
         session(said, tmp_path / ".keyfence")

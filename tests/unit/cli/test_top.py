@@ -13,6 +13,8 @@ from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.roles import ROLES
+from keyfence_iam.tenant import split_shard, tenant_of_key
 
 from .conftest import Run, refusal
 from .keyfence_process import running
@@ -22,7 +24,7 @@ NOW = 1000.0
 
 @pytest.fixture
 def limits() -> PartitionLimits:
-    made = PartitionLimits(now=lambda: NOW)
+    made = PartitionLimits(group_of=tenant_of_key, split_shard=split_shard, now=lambda: NOW)
     hot = PartitionUnits(Partition("keyfence", "GSI2", "TENANT#acme#OPEN#1f"), "write", 9000)
     made.charge((hot, PartitionUnits(Partition("keyfence", None, "TENANT#globex#\x1b[31m[red]"), "read", 5)))
     made.record_throttles({0: hot})
@@ -31,8 +33,11 @@ def limits() -> PartitionLimits:
 
 @pytest.fixture
 def gate(tmp_path: Path, limits: PartitionLimits) -> Iterator[Gate]:
-    account = Account.of(Deployment())
-    with Gate.start(engine_url="http://127.0.0.1:1", account=account, key=gate_key(tmp_path), limits=limits) as made:
+    account = Account.from_definitions(ROLES, Deployment())
+    key = gate_key(tmp_path)
+    with Gate.start(
+        engine_url="http://127.0.0.1:1", account=account, key=key, limits=limits, traffic_role="provisioner"
+    ) as made:
         yield made
 
 
@@ -77,7 +82,7 @@ def test_it_shows_no_more_rows_than_asked(run: Run, gate: Gate, tmp_path: Path) 
 
 def test_as_json_it_is_what_the_gate_sees(run: Run, gate: Gate, limits: PartitionLimits, tmp_path: Path) -> None:
     said = run("top", "--once", "--json", "--data", tmp_path, "--endpoint-url", gate.url).stdout
-    assert json.loads(said) == limits.seen()
+    assert json.loads(said) == limits.traffic_report()
 
 
 def test_a_gate_without_limits_is_named_with_what_to_do(run: Run, gate: Gate, tmp_path: Path) -> None:

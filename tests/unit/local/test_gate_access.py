@@ -12,6 +12,7 @@ from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import new_gate_key
 from keyfence_iam.gate.http.query_protocol import QueryError
 from keyfence_iam.policy import Policy
+from keyfence_iam.roles import ROLES
 from keyfence_iam.tenant import TenantId
 
 ACME = TenantId("acme")
@@ -19,7 +20,7 @@ ACME = TenantId("acme")
 
 @pytest.fixture
 def sessions() -> SessionIssuer:
-    return SessionIssuer(Account.of(Deployment()), new_gate_key())
+    return SessionIssuer(Account.from_definitions(ROLES, Deployment()), new_gate_key())
 
 
 @pytest.mark.parametrize(("writes", "role"), [(False, "keyfence-tenant-read"), (True, "keyfence-tenant-write")])
@@ -28,7 +29,7 @@ def test_a_tenants_session_has_the_role_and_the_tag_of_the_tenant(
 ) -> None:
     issued = gate_access.tenant_session(sessions, ACME, writes=writes, seconds=1200)
     assert (issued.session.role.name, issued.session.tags) == (role, {"tenant": "acme"})
-    assert (issued.session.expires_at - issued.session.grant.issued_at).total_seconds() == 1200
+    assert (issued.session.expires_at - issued.session.claims.issued_at).total_seconds() == 1200
 
 
 @pytest.mark.parametrize("name", ["service-base", "control-plane", "stream-worker", "migrator", "provisioner"])
@@ -55,4 +56,4 @@ def test_a_boto_session_of_a_role_ignores_the_environment(
     frozen = found.get_frozen_credentials()
     assert frozen.access_key
     assert frozen.token
-    assert sessions.find(frozen.access_key, frozen.token).role.name == "keyfence-service-base"
+    assert sessions.get(frozen.access_key, frozen.token).role.name == "keyfence-service-base"

@@ -10,10 +10,11 @@ from keyfence.local.role_policies import FILE, PoliciesUnusable, load, save
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 from keyfence_iam.suspension import SuspensionFailed, TenantSuspension
 from keyfence_iam.tenant import TenantId
 
-ACCOUNT = Account.of(Deployment())
+ACCOUNT = Account.from_definitions(ROLES, Deployment())
 DENY = '{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}'
 SAVED = {"keyfence-tenant-read": {"one": DENY}}
 
@@ -23,7 +24,7 @@ def started(directory: Path) -> Gate:
         engine_url="http://127.0.0.1:1",
         account=load(directory, ACCOUNT),
         key=b"k" * 32,
-        keep=lambda policies: save(directory, policies),
+        save_role_policies=lambda policies: save(directory, policies),
     )
 
 
@@ -43,7 +44,7 @@ def test_the_next_gate_enforces_what_the_last_one_saved(tmp_path: Path) -> None:
         assert suspender(gate).denied_tenants() == {"acme"}
         suspender(gate).deny([])
     with started(tmp_path) as gate:
-        assert gate.account.inline == {}
+        assert gate.account.inline_policies == {}
 
 
 def test_only_the_owner_can_read_the_file_and_no_draft_is_left(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_only_the_owner_can_read_the_file_and_no_draft_is_left(tmp_path: Path) -
     save(tmp_path, SAVED)
     (file,) = tmp_path.iterdir()
     assert (file.name, file.stat().st_mode & 0o777) == (FILE, 0o600)
-    assert load(tmp_path, ACCOUNT).inline == SAVED
+    assert load(tmp_path, ACCOUNT).inline_policies == SAVED
 
 
 def test_policies_that_cannot_be_saved_are_refused_and_the_old_ones_stay(
@@ -66,9 +67,9 @@ def test_policies_that_cannot_be_saved_are_refused_and_the_old_ones_stay(
         monkeypatch.setattr("os.fsync", full)
         with pytest.raises(SuspensionFailed, match="the disk is full"):
             suspender(gate).deny([TenantId("acme")])
-        assert gate.account.inline == SAVED
+        assert gate.account.inline_policies == SAVED
     assert [file.name for file in tmp_path.iterdir()] == [FILE]
-    assert load(tmp_path, ACCOUNT).inline == SAVED
+    assert load(tmp_path, ACCOUNT).inline_policies == SAVED
 
 
 @pytest.mark.parametrize(

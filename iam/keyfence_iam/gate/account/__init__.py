@@ -1,1 +1,1 @@
-"""The emulated account: roles, sessions, tokens; no HTTP."""
+"""The emulated AWS account: roles, sessions and session tokens. No HTTP."""

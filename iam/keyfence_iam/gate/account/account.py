@@ -1,93 +1,125 @@
-"""`Account`, `Role`, `InlinePolicy`; from definitions or from a directory of JSON."""
+"""`Account`, `Role` and `InlinePolicy`: from role definitions or from a directory of policy files."""
 
 import re
 from base64 import b32encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 
 from keyfence_iam.deployment import Deployment
-from keyfence_iam.policy import Policy, parse_policy_text
+from keyfence_iam.policy import DocumentKind, Policy, parse_policy_text
 from keyfence_iam.policy.document import policy_size
-from keyfence_iam.roles import ROLES, RoleDefinition
+from keyfence_iam.policy.role import MAX_CHAINED_SESSION, RoleDefinition
+
+_POLICY_FILE = re.compile(r"(?P<role>.+?)(\.trust|\.boundary)?\.json")
+
+
+class NoSuchRole(LookupError):
+    """The account does not have this role."""
 
 
 @dataclass(frozen=True, slots=True)
 class InlinePolicy:
-    """A policy as its text was put, and as it is understood."""
+    """An inline policy: the text that PutRolePolicy received, and the parsed policy."""
 
     text: str
     policy: Policy
 
     @property
     def size(self) -> int:
-        """In characters, of which blanks do not count."""
+        """The size as IAM counts it: characters without white space."""
         return len(re.sub(r"\s", "", self.text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """A role of the account. Its policies are those attached now, also for sessions that began before."""
+    """A role of the account. A change of its policies also applies to sessions that already exist."""
 
     name: str
     arn: str
     id: str
     trust: Policy
     policies: tuple[Policy, ...] = ()
-    """As they were deployed: none of them has a name under which IAM would take another in its place."""
-    inline: Mapping[str, InlinePolicy] = field(default_factory=dict)
-    """By name, what was put since."""
+    """The policies that the role was deployed with. PutRolePolicy cannot replace them: they have no name."""
+    inline_policies: Mapping[str, InlinePolicy] = field(default_factory=dict)
+    """The policies that PutRolePolicy added, by name."""
     boundary: tuple[Policy, ...] | None = None
     boundary_arn: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    max_session_seconds: int = 3600
+    max_session_seconds: int = MAX_CHAINED_SESSION
 
     @property
     def identity(self) -> tuple[Policy, ...]:
-        return (*self.policies, *(inline.policy for inline in self.inline.values()))
+        return (*self.policies, *(inline.policy for inline in self.inline_policies.values()))
 
     @property
     def inline_size(self) -> int:
-        """What was deployed counts too, so that what fits here fits however that is attached."""
-        return sum(map(policy_size, self.policies)) + sum(inline.size for inline in self.inline.values())
+        """The size of all policies. Deployed ones count too, since they may be deployed as inline policies on AWS."""
+        return sum(map(policy_size, self.policies)) + sum(inline.size for inline in self.inline_policies.values())
 
     def with_policy(self, policy: Policy) -> "Role":
         return replace(self, policies=(*self.policies, policy))
 
-    def with_inline(self, name: str, policy: InlinePolicy) -> "Role":
-        return replace(self, inline={**self.inline, name: policy})
+    def with_inline_policy(self, name: str, policy: InlinePolicy) -> "Role":
+        return replace(self, inline_policies={**self.inline_policies, name: policy})
 
-    def without_inline(self, name: str) -> "Role":
-        return replace(self, inline={other: kept for other, kept in self.inline.items() if other != name})
-
-
-def role_id(arn: str) -> str:
-    """AROA and 17 characters, the same for the same ARN in every process."""
-    return f"AROA{b32encode(sha256(arn.encode()).digest()).decode()[:17]}"
-
-
-class NoSuchRole(LookupError):
-    """A role that the account does not have."""
+    def without_inline_policy(self, name: str) -> "Role":
+        others = {other: policy for other, policy in self.inline_policies.items() if other != name}
+        return replace(self, inline_policies=others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Roles by their full names, policies by their ARNs, all of it as it is at one moment."""
+    """An immutable snapshot of one account in one region: roles by their full names, policies by their ARNs."""
 
-    deployment: Deployment
+    id: str
+    region: str
     roles: Mapping[str, Role]
+    partition: str = "aws"
+    role_prefix: str = ""
+    """The beginning of all role names, which `role` lets callers leave out."""
     managed_policies: Mapping[str, Policy] = field(default_factory=dict)
     resource_policies: Mapping[str, tuple[Policy, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, deployment: Deployment) -> "Account":
-        """The roles that Keyfence deploys, with the policies that it deploys."""
-        roles = (_deployed(name, definition, deployment) for name, definition in ROLES.items())
-        return cls(deployment=deployment, roles={role.name: role for role in roles})
+    def from_definitions(cls, definitions: Mapping[str, RoleDefinition], deployment: Deployment) -> "Account":
+        roles = (_deployed_role(name, definition, deployment) for name, definition in definitions.items())
+        return cls(
+            id=deployment.account,
+            region=deployment.region,
+            partition=deployment.partition,
+            role_prefix=deployment.role_prefix,
+            roles={role.name: role for role in roles},
+        )
+
+    @classmethod
+    def from_directory(
+        cls, directory: str | Path, *, account_id: str, region: str, partition: str = "aws", role_prefix: str = ""
+    ) -> "Account":
+        """Reads each role from `<role>.trust.json` and, where they exist, `<role>.json` and `<role>.boundary.json`.
+
+        `keyfence policy render --out` writes these files. A role without a trust policy raises FileNotFoundError.
+        A file that is not a policy raises InvalidPolicy with the name of the file.
+        """
+        empty = cls(id=account_id, region=region, partition=partition, role_prefix=role_prefix, roles={})
+        matches = (_POLICY_FILE.fullmatch(path.name) for path in Path(directory).iterdir())
+        names = sorted({match["role"] for match in matches if match})
+        roles = (_role_from_files(Path(directory), name, empty) for name in names)
+        return replace(empty, roles={role.name: role for role in roles})
+
+    @property
+    def inline_policies(self) -> Mapping[str, Mapping[str, str]]:
+        """The texts of the inline policies, by role and name."""
+        return {
+            role.name: {name: policy.text for name, policy in role.inline_policies.items()}
+            for role in self.roles.values()
+            if role.inline_policies
+        }
 
     def role(self, name: str) -> Role:
-        """By its full name, or by the one it has in Keyfence, without the prefix of the deployment."""
-        role = self.roles.get(name) or self.roles.get(f"{self.deployment.role_prefix}{name}")
+        """Returns a role by its full name, or by its name without the account's role prefix. Raises NoSuchRole."""
+        role = self.roles.get(name) or self.roles.get(f"{self.role_prefix}{name}")
         if role is None:
             raise NoSuchRole(f"the account has no role {name!r}; it has {', '.join(sorted(self.roles))}")
         return role
@@ -96,40 +128,65 @@ class Account:
         return next((role for role in self.roles.values() if role.arn == arn), None)
 
     @property
-    def inline(self) -> Mapping[str, Mapping[str, str]]:
-        """The texts of the inline policies, by role and name."""
-        return {
-            role.name: {name: policy.text for name, policy in role.inline.items()}
-            for role in self.roles.values()
-            if role.inline
-        }
+    def role_arn_prefix(self) -> str:
+        """The beginning of the ARNs of all roles that have the account's role prefix."""
+        return self.role_arn(self.role_prefix)
 
-    def with_inline(self, kept: Mapping[str, Mapping[str, str]]) -> "Account":
-        """The account with the inline policies that one had before; of roles that are gone they are gone too."""
-        roles = dict(self.roles)
-        for role, policies in kept.items():
-            if role in roles:
-                read = {name: InlinePolicy(text, parse_policy_text(text)) for name, text in policies.items()}
-                roles[role] = replace(roles[role], inline=read)
-        return replace(self, roles=roles)
+    def role_arn(self, name: str) -> str:
+        """Returns the ARN for a full role name, whether the role exists or not."""
+        return f"arn:{self.partition}:iam::{self.id}:role/{name}"
 
     def with_role(self, role: Role) -> "Account":
         return replace(self, roles={**self.roles, role.name: role})
 
-    def with_policy(self, name: str, policy: Policy) -> "Account":
-        """The account in which this role has one more identity policy, which its live sessions meet at once."""
-        return self.with_role(self.role(name).with_policy(policy))
+    def with_policy(self, role: str, policy: Policy) -> "Account":
+        """Returns the account with one more identity policy on this role."""
+        return self.with_role(self.role(role).with_policy(policy))
+
+    def with_inline_policies(self, texts: Mapping[str, Mapping[str, str]]) -> "Account":
+        """Returns the account with saved inline policies. Those of roles that no longer exist are dropped."""
+        roles = dict(self.roles)
+        for role, policies in texts.items():
+            if role in roles:
+                parsed = {name: InlinePolicy(text, parse_policy_text(text)) for name, text in policies.items()}
+                roles[role] = replace(roles[role], inline_policies=parsed)
+        return replace(self, roles=roles)
 
 
-def _deployed(name: str, definition: RoleDefinition, deployment: Deployment) -> Role:
-    bounded = definition.boundary
+def role_id(arn: str) -> str:
+    """Returns AROA and 17 characters, the same for the same ARN in every process."""
+    return f"AROA{b32encode(sha256(arn.encode()).digest()).decode()[:17]}"
+
+
+def _deployed_role(name: str, definition: RoleDefinition, deployment: Deployment) -> Role:
+    boundary = definition.boundary
     return Role(
         name=f"{deployment.role_prefix}{name}",
         arn=deployment.role_arn(name),
         id=role_id(deployment.role_arn(name)),
         trust=definition.trust(deployment),
         policies=(definition.identity(deployment),),
-        boundary=(bounded(deployment),) if bounded else None,
-        boundary_arn=deployment.boundary_arn(name) if bounded else None,
+        boundary=(boundary(deployment),) if boundary else None,
+        boundary_arn=deployment.boundary_arn(name) if boundary else None,
         max_session_seconds=definition.max_session_seconds,
     )
+
+
+def _role_from_files(directory: Path, name: str, account: Account) -> Role:
+    full_name = f"{account.role_prefix}{name}"
+    arn = account.role_arn(full_name)
+    identity, boundary = directory / f"{name}.json", directory / f"{name}.boundary.json"
+    boundary_arn = f"arn:{account.partition}:iam::{account.id}:policy/{full_name}-boundary"
+    return Role(
+        name=full_name,
+        arn=arn,
+        id=role_id(arn),
+        trust=_read_policy(directory / f"{name}.trust.json", kind="trust"),
+        policies=(_read_policy(identity),) if identity.exists() else (),
+        boundary=(_read_policy(boundary),) if boundary.exists() else None,
+        boundary_arn=boundary_arn if boundary.exists() else None,
+    )
+
+
+def _read_policy(path: Path, kind: DocumentKind = "identity") -> Policy:
+    return parse_policy_text(path.read_bytes(), kind=kind, path=path.name)

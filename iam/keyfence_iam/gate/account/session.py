@@ -1,4 +1,4 @@
-"""`Session`, `SessionIssuer`; may this session do that."""
+"""`Session`: an issued session with its role's current policies. `SessionIssuer`: issues and finds sessions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,23 +24,26 @@ from keyfence_iam.gate.account.session_token import (
 )
 from keyfence_iam.policy import Policy, parse_policy_text
 
+MAX_CACHED_SESSIONS = 4096
+
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """A grant, with the role and the policies that it names as they are now."""
+    """The claims of a session token, with the role and the session policies as they are now."""
 
     access_key: str
-    grant: SessionClaims
+    claims: SessionClaims
     role: Role
     policies: tuple[Policy, ...] | None = None
+    """The session policies; None if AssumeRole was called without any."""
 
     @property
     def name(self) -> str:
-        return self.grant.name
+        return self.claims.session_name
 
     @property
     def expires_at(self) -> datetime:
-        return self.grant.expires_at
+        return self.claims.expires_at
 
     @cached_property
     def arn(self) -> str:
@@ -61,22 +64,22 @@ class Session:
 
     @cached_property
     def tags(self) -> Mapping[str, str]:
-        """The role's tags under the session's: keys differ only by more than their case, and the session's win."""
-        given = {key.lower() for key in self.grant.tags}
-        inherited = {key: value for key, value in self.role.tags.items() if key.lower() not in given}
-        return {**inherited, **self.grant.tags}
+        """The tags of role and session. A session tag replaces a role tag with the same key in any case."""
+        session_keys = {key.lower() for key in self.claims.tags}
+        role_tags = {key: value for key, value in self.role.tags.items() if key.lower() not in session_keys}
+        return {**role_tags, **self.claims.tags}
 
     def expired(self, now: datetime) -> bool:
-        return now >= self.grant.expires_at
+        return now >= self.claims.expires_at
 
     def policies_for(self, resource_policies: tuple[Policy, ...] = ()) -> Policies:
-        """The policies that decide what this session does to a resource with these policies."""
-        return replace(self._own, resource=resource_policies) if resource_policies else self._own
+        """Returns the policies that decide on calls of this session to a resource with these resource policies."""
+        return replace(self._own_policies, resource=resource_policies) if resource_policies else self._own_policies
 
     def context(self, now: datetime, *, source_ip: str, secure_transport: bool, region: str) -> dict[str, ContextValue]:
-        """What policies may ask about the one who calls, and about the call as such."""
+        """Returns the global condition keys (`aws:...`) of the session and of this request."""
         return {
-            **self._standing,
+            **self._principal_context,
             "aws:CurrentTime": iso_seconds(now),
             "aws:EpochTime": str(int(now.timestamp())),
             "aws:SourceIp": source_ip,
@@ -85,60 +88,56 @@ class Session:
         }
 
     @cached_property
-    def _own(self) -> Policies:
+    def _own_policies(self) -> Policies:
         return Policies(identity=self.role.identity, boundary=self.role.boundary, session=self.policies)
 
     @cached_property
-    def _standing(self) -> Mapping[str, ContextValue]:
-        source = {"aws:SourceIdentity": self.grant.source_identity} if self.grant.source_identity else {}
+    def _principal_context(self) -> Mapping[str, ContextValue]:
+        source_identity = self.claims.source_identity
         return {
             **{f"aws:PrincipalTag/{key}": value for key, value in self.tags.items()},
             "aws:PrincipalArn": self.role.arn,
             "aws:PrincipalAccount": self.account,
             "aws:PrincipalType": "AssumedRole",
             "aws:userid": self.user_id,
-            "aws:TokenIssueTime": iso_seconds(self.grant.issued_at),
-            **source,
+            "aws:TokenIssueTime": iso_seconds(self.claims.issued_at),
+            **({"aws:SourceIdentity": source_identity} if source_identity else {}),
         }
 
 
 def first_denied(
-    questions: tuple[AuthorizationRequest, ...], known: Mapping[str, ContextValue], session: Session, account: Account
+    requests: tuple[AuthorizationRequest, ...],
+    context: Mapping[str, ContextValue],
+    session: Session,
+    account: Account,
 ) -> tuple[AuthorizationRequest, Denied] | None:
-    """Every question must be answered with yes; the first no, with its question, is the whole call's."""
-    for asked in _distinct(questions):
-        policies = session.policies_for(account.resource_policies.get(asked.resource, ()))
-        whole = AuthorizationRequest(asked.action, asked.resource, {**known, **asked.context})
-        decision = evaluate(policies, whole, session.principal)
+    """Evaluates all authorization requests of a call. Returns the first that is denied, or None if all are allowed."""
+    for request in _distinct(requests):
+        policies = session.policies_for(account.resource_policies.get(request.resource, ()))
+        with_context = AuthorizationRequest(request.action, request.resource, {**context, **request.context})
+        decision = evaluate(policies, with_context, session.principal)
         if isinstance(decision, Denied):
-            return asked, decision
+            return request, decision
     return None
-
-
-def _distinct(questions: tuple[AuthorizationRequest, ...]) -> Iterable[AuthorizationRequest]:
-    """In their order, each but once: within one call the same question has the same answer."""
-    if len(questions) == 1:
-        return questions
-    return {(one.action, one.resource, *one.context.items()): one for one in questions}.values()
-
-
-REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedSession:
-    """A new session and the credentials that make somebody it."""
+    """A new session and its credentials."""
 
     session: Session
     credentials: Credentials
 
 
 class SessionIssuer:
-    """Keeps no session: whoever has the same key and the same account finds the same ones."""
+    """Issues sessions and reads them back from their tokens.
+
+    It stores no session: every issuer with the same gate key and the same account accepts the same tokens.
+    """
 
     def __init__(self, account: Account, gate_key: bytes, *, clock: Clock = utc_now) -> None:
         self.clock = clock
-        self._seal = TokenCipher(gate_key)
+        self._cipher = TokenCipher(gate_key)
         self._secret = derive_key(gate_key, "secret access keys")
         self.replace_account(account)
 
@@ -147,46 +146,54 @@ class SessionIssuer:
         return self._account
 
     def replace_account(self, account: Account) -> None:
-        """From now on these are the roles and policies, also for the sessions that live."""
+        """Uses these roles and policies from now on, also for sessions that already exist."""
         self._account = account
-        self._remembered = lru_cache(REMEMBERED)(self._opened)
+        self._cached_session = lru_cache(MAX_CACHED_SESSIONS)(self._decrypt)
 
     def issue_service_session(self, role: str, *, name: str = "local", seconds: int | None = None) -> IssuedSession:
-        """A session as a compute service hands it to the process that runs as this role."""
-        definition, now = self._account.role(role), self.clock().replace(microsecond=0)
-        lifetime = timedelta(seconds=seconds or definition.max_session_seconds)
-        return self.begin(
+        """Issues the session that a compute service gives to a process that runs as this role."""
+        found, now = self._account.role(role), self.clock().replace(microsecond=0)
+        lifetime = timedelta(seconds=seconds or found.max_session_seconds)
+        return self.issue(
             SessionClaims(
-                role=definition.name, role_id=definition.id, name=name, issued_at=now, expires_at=now + lifetime
+                role=found.name, role_id=found.id, session_name=name, issued_at=now, expires_at=now + lifetime
             )
         )
 
-    def begin(self, grant: SessionClaims, *, smallest_token: int = 0) -> IssuedSession:
+    def issue(self, claims: SessionClaims, *, minimum_size: int = 0) -> IssuedSession:
+        """Issues a session with a token of at least `minimum_size` bytes. Raises TokenTooLarge."""
         access_key = new_access_key()
-        token = self._seal.sealed(grant, access_key, smallest_token)
+        token = self._cipher.encrypt(claims, access_key, minimum_size)
         credentials = Credentials(access_key, self.secret_of(access_key), token)
-        return IssuedSession(self.find(access_key, token), credentials)
+        return IssuedSession(self.get(access_key, token), credentials)
 
-    def find(self, access_key: str, token: str) -> Session:
-        """Raises BadToken where there is no such session or its role is gone; an expired one is found."""
-        return self._remembered(access_key, token)
+    def get(self, access_key: str, token: str) -> Session:
+        """Returns the session, also an expired one. Raises InvalidSessionToken if the token or its role is unknown."""
+        return self._cached_session(access_key, token)
 
     def secret_of(self, access_key: str) -> str:
         return secret_for(self._secret, access_key)
 
-    def _opened(self, access_key: str, token: str) -> Session:
+    def _decrypt(self, access_key: str, token: str) -> Session:
         if not is_access_key(access_key):
             raise InvalidSessionToken("the access key is not one of a session")
-        grant = self._seal.opened(token, access_key)
-        role = self._account.roles.get(grant.role)
-        if role is None or role.id != grant.role_id:
-            raise InvalidSessionToken("the role of the session is gone")
-        return Session(access_key=access_key, grant=grant, role=role, policies=self._policies(grant))
+        claims = self._cipher.decrypt(token, access_key)
+        role = self._account.roles.get(claims.role)
+        if role is None or role.id != claims.role_id:
+            raise InvalidSessionToken("the role of the session no longer exists")
+        return Session(access_key=access_key, claims=claims, role=role, policies=self._session_policies(claims))
 
-    def _policies(self, grant: SessionClaims) -> tuple[Policy, ...] | None:
-        """None where none was passed. One that was passed and is gone allows nothing: it still restricts."""
-        if grant.policy is None and not grant.policy_arns:
+    def _session_policies(self, claims: SessionClaims) -> tuple[Policy, ...] | None:
+        """Returns None if no session policy was passed. A managed policy that no longer exists allows nothing."""
+        if claims.policy is None and not claims.policy_arns:
             return None
-        inline = () if grant.policy is None else (parse_policy_text(grant.policy, path="session policy"),)
+        inline = () if claims.policy is None else (parse_policy_text(claims.policy, path="session policy"),)
         managed = self._account.managed_policies
-        return (*inline, *(managed[arn] for arn in grant.policy_arns if arn in managed))
+        return (*inline, *(managed[arn] for arn in claims.policy_arns if arn in managed))
+
+
+def _distinct(requests: tuple[AuthorizationRequest, ...]) -> Iterable[AuthorizationRequest]:
+    """Equal requests of one call have the same decision and are evaluated once. The order is kept."""
+    if len(requests) == 1:
+        return requests
+    return {(one.action, one.resource, *one.context.items()): one for one in requests}.values()

@@ -1,4 +1,4 @@
-"""Encrypted session tokens, access keys, secrets."""
+"""Session tokens (encrypted claims), access keys and secret keys, all derived from the gate's key."""
 
 import hmac
 import re
@@ -13,22 +13,82 @@ import orjson
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-KEY_BYTES = 32
+GATE_KEY_BYTES = 32
+MAX_TOKEN_SIZE = 4096
 _ACCESS_KEY = re.compile(r"ASIA[A-Z2-7]{16}")
+_TOKEN_FORMAT = b"keyfence-session-1"
+_CIPHER_OVERHEAD = 16
+
+Clock = Callable[[], datetime]
 
 
 class InvalidGateKey(ValueError):
-    """A gate key that is not 32 bytes."""
+    """A gate key that does not have 32 bytes."""
+
+
+class InvalidSessionToken(ValueError):
+    """A token that was not issued with this gate key for this access key."""
+
+
+class TokenTooLarge(ValueError):
+    """The claims do not fit into a session token."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the session token would have {size} bytes; the maximum is {MAX_TOKEN_SIZE}")
+        self.utilization = -(-100 * size // MAX_TOKEN_SIZE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionClaims:
+    """What a session token says. It names the role and the managed policies, whose texts are read at each use."""
+
+    role: str
+    role_id: str
+    session_name: str
+    issued_at: datetime
+    expires_at: datetime
+    tags: Mapping[str, str] = field(default_factory=dict)
+    transitive_tag_keys: tuple[str, ...] = ()
+    policy: str | None = None
+    policy_arns: tuple[str, ...] = ()
+    source_identity: str | None = None
+
+
+class TokenCipher:
+    """Encrypts claims, bound to one access key: a token is invalid with any other access key."""
+
+    def __init__(self, gate_key: bytes) -> None:
+        self._cipher = AESSIV(derive_key(gate_key, "session tokens"))
+
+    def encrypt(self, claims: SessionClaims, access_key: str, minimum_size: int = 0) -> str:
+        """Returns a token of at least `minimum_size` characters. Raises TokenTooLarge."""
+        packed = zlib.compress(orjson.dumps(_to_list(claims)), 9)
+        token = self._token(packed, access_key)
+        if len(token) < minimum_size:
+            token = self._token(packed + bytes(_padding(minimum_size, len(packed))), access_key)
+        if len(token) > MAX_TOKEN_SIZE:
+            raise TokenTooLarge(len(token))
+        return token
+
+    def decrypt(self, token: str, access_key: str) -> SessionClaims:
+        try:
+            packed = self._cipher.decrypt(_decode(token), [_TOKEN_FORMAT, access_key.encode()])
+        except (InvalidTag, ValueError) as error:
+            raise InvalidSessionToken("the session token was not issued for this access key") from error
+        return _from_list(orjson.loads(zlib.decompressobj().decompress(packed)))
+
+    def _token(self, packed: bytes, access_key: str) -> str:
+        return b64encode(self._cipher.encrypt(packed, [_TOKEN_FORMAT, access_key.encode()])).decode()
 
 
 def new_gate_key() -> bytes:
-    return secrets.token_bytes(KEY_BYTES)
+    return secrets.token_bytes(GATE_KEY_BYTES)
 
 
 def derive_key(gate_key: bytes, purpose: str) -> bytes:
-    """64 bytes for one purpose: keys of different purposes tell nothing about each other."""
-    if len(gate_key) != KEY_BYTES:
-        raise InvalidGateKey(f"the gate's key must be {KEY_BYTES} bytes, not {len(gate_key)}")
+    """Returns 64 bytes for one purpose. A key of one purpose reveals nothing about the key of another."""
+    if len(gate_key) != GATE_KEY_BYTES:
+        raise InvalidGateKey(f"the gate's key must be {GATE_KEY_BYTES} bytes, not {len(gate_key)}")
     return hmac.digest(gate_key, purpose.encode(), "sha512")
 
 
@@ -41,99 +101,59 @@ def is_access_key(text: str) -> bool:
 
 
 def secret_for(secret: bytes, access_key: str) -> str:
-    """40 characters, always the same for the same id: nothing needs to be kept."""
+    """Returns the 40 characters of the secret key that belongs to an access key. It need not be stored."""
     return b64encode(hmac.digest(secret, access_key.encode(), "sha256")[:30]).decode()
 
 
-LARGEST_TOKEN = 4096
-_FORMAT = b"keyfence-session-1"
+def utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionClaims:
-    """What was granted. The role and managed policies are named: their texts are those of the day they are read."""
-
-    role: str
-    role_id: str
-    name: str
-    issued_at: datetime
-    expires_at: datetime
-    tags: Mapping[str, str] = field(default_factory=dict)
-    transitive: tuple[str, ...] = ()
-    policy: str | None = None
-    policy_arns: tuple[str, ...] = ()
-    source_identity: str | None = None
+def iso_seconds(time: datetime) -> str:
+    """Returns the time in whole seconds, as policies compare it and as STS prints it."""
+    return f"{time.astimezone(UTC).isoformat()[:19]}Z"
 
 
-class InvalidSessionToken(ValueError):
-    """A token that this key did not seal for this access key."""
+def _padding(minimum_size: int, packed: int) -> int:
+    """The cipher adds 16 bytes, and base64 turns three bytes into four characters."""
+    return -(-minimum_size // 4) * 3 - _CIPHER_OVERHEAD - packed
 
 
-class TokenTooLarge(ValueError):
-    """What a session was granted does not fit into a token of 4,096 bytes."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(f"the session token would take {size} bytes of {LARGEST_TOKEN}")
-        self.utilization = -(-100 * size // LARGEST_TOKEN)
-
-
-class TokenCipher:
-    """Binds a grant to its access key: the token of one session is no token of another."""
-
-    def __init__(self, gate_key: bytes) -> None:
-        self._cipher = AESSIV(derive_key(gate_key, "session tokens"))
-
-    def sealed(self, grant: SessionClaims, access_key: str, smallest: int = 0) -> str:
-        packed = zlib.compress(orjson.dumps(_written(grant)), 9)
-        token = self._token(packed, access_key)
-        if len(token) < smallest:
-            token = self._token(packed + bytes(_missing(smallest, len(packed))), access_key)
-        if len(token) > LARGEST_TOKEN:
-            raise TokenTooLarge(len(token))
-        return token
-
-    def opened(self, token: str, access_key: str) -> SessionClaims:
-        try:
-            packed = self._cipher.decrypt(_decoded(token), [_FORMAT, access_key.encode()])
-        except (InvalidTag, ValueError) as error:
-            raise InvalidSessionToken("the session token is not one of this access key") from error
-        return _read(orjson.loads(zlib.decompressobj().decompress(packed)))
-
-    def _token(self, packed: bytes, access_key: str) -> str:
-        return b64encode(self._cipher.encrypt(packed, [_FORMAT, access_key.encode()])).decode()
-
-
-def _missing(smallest: int, packed: int) -> int:
-    """The seal adds 16 bytes, and base64 makes four characters of three."""
-    return -(-smallest // 4) * 3 - 16 - packed
-
-
-def _decoded(token: str) -> bytes:
-    if len(token) > LARGEST_TOKEN:
+def _decode(token: str) -> bytes:
+    if len(token) > MAX_TOKEN_SIZE:
         raise ValueError("longer than any token")
-    sealed = b64decode(token, validate=True)
-    # Base64 leaves bits unused: only the one spelling that was issued is a token.
-    if b64encode(sealed).decode() != token:
-        raise ValueError("not as it was issued")
-    return sealed
+    encrypted = b64decode(token, validate=True)
+    # The last base64 character has unused bits. Only the spelling that was issued is accepted.
+    if b64encode(encrypted).decode() != token:
+        raise ValueError("another spelling of the same bytes")
+    return encrypted
 
 
-def _written(grant: SessionClaims) -> list[object]:
-    times = (int(grant.issued_at.timestamp()), int(grant.expires_at.timestamp()))
-    tags, transitive, arns = list(grant.tags.items()), grant.transitive, grant.policy_arns
-    return [grant.role, grant.role_id, grant.name, *times, tags, transitive, grant.policy, arns, grant.source_identity]
+def _to_list(claims: SessionClaims) -> list[object]:
+    return [
+        claims.role,
+        claims.role_id,
+        claims.session_name,
+        int(claims.issued_at.timestamp()),
+        int(claims.expires_at.timestamp()),
+        list(claims.tags.items()),
+        claims.transitive_tag_keys,
+        claims.policy,
+        claims.policy_arns,
+        claims.source_identity,
+    ]
 
 
-def _read(written: list[object]) -> SessionClaims:
-    match written:
+def _from_list(values: list[object]) -> SessionClaims:
+    match values:
         case [
             str(role),
             str(role_id),
-            str(name),
+            str(session_name),
             int(issued),
             int(expires),
             list(tags),
-            list(transitive),
+            list(transitive_tag_keys),
             str() | None as policy,
             list(arns),
             str() | None as source_identity,
@@ -141,25 +161,13 @@ def _read(written: list[object]) -> SessionClaims:
             return SessionClaims(
                 role=role,
                 role_id=role_id,
-                name=name,
+                session_name=session_name,
                 issued_at=datetime.fromtimestamp(issued, UTC),
                 expires_at=datetime.fromtimestamp(expires, UTC),
                 tags=dict(tags),
-                transitive=tuple(transitive),
+                transitive_tag_keys=tuple(transitive_tag_keys),
                 policy=policy,
                 policy_arns=tuple(arns),
                 source_identity=source_identity,
             )
-    raise InvalidSessionToken("the session token is of another format")
-
-
-Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def iso_seconds(moment: datetime) -> str:
-    """To the second, as policies compare it and as STS prints it."""
-    return f"{moment.astimezone(UTC).isoformat()[:19]}Z"
+    raise InvalidSessionToken("the session token has another format")

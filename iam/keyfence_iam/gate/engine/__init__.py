@@ -1,1 +1,1 @@
-"""The engine behind the gate, and the way to it."""
+"""The DynamoDB engine behind the gate: connections to it, and the gate's own reads."""

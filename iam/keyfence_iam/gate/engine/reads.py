@@ -1,20 +1,106 @@
-"""The gate's own reads: table schemas (cached) and items before a write."""
+"""The gate's own reads from the engine: table schemas (cached), and items before a write."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import orjson
 
 from keyfence_iam.dynamodb.costs import ItemIdentity, ItemKey
 from keyfence_iam.dynamodb.item_size import Item
+from keyfence_iam.dynamodb.table_schema import TableSchema
 from keyfence_iam.gate.engine.client import EngineClient, EngineUnreachable
 from keyfence_iam.gate.http.messages import Headers
 
+MAX_SCHEMA_AGE_SECONDS = 30.0
+"""A table may also be changed on the engine directly, without the gate."""
+MAX_BATCH_GET_KEYS = 100
+
+ItemsBefore = Mapping[ItemIdentity, Item]
+"""Items as they are before a write; items that do not exist are left out."""
+
+
+class TableSchemaCache:
+    """Schemas from DescribeTable. A missing table is not cached: it is found as soon as it exists."""
+
+    def __init__(self, engine: EngineClient, region: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._engine, self._headers, self._now = engine, gate_headers(region, "DescribeTable"), now
+        self._schemas: dict[str, TableSchema] = {}
+        self._pending: dict[str, asyncio.Task[TableSchema | None]] = {}
+        self._expires_at = 0.0
+
+    @property
+    def cached(self) -> Mapping[str, TableSchema]:
+        if self._now() >= self._expires_at:
+            self.clear()
+        return self._schemas
+
+    def clear(self) -> None:
+        """Also a response that is still on its way is not cached: it may describe the table before a change."""
+        self._schemas, self._pending = {}, {}
+        self._expires_at = self._now() + MAX_SCHEMA_AGE_SECONDS
+
+    async def find(self, tables: Iterable[str]) -> Mapping[str, TableSchema]:
+        """Returns the schemas of those tables that exist. Raises UnsupportedRequest or EngineUnreachable."""
+        found = {table: self.cached.get(table) or await self._find_one(table) for table in tables}
+        return {table: schema for table, schema in found.items() if schema is not None}
+
+    async def _find_one(self, table: str) -> TableSchema | None:
+        """Simultaneous callers share one request, which continues if one of them is cancelled."""
+        if table not in self._pending:
+            self._pending[table] = asyncio.create_task(self._describe(table, self._schemas, self._pending))
+        return await asyncio.shield(self._pending[table])
+
+    async def _describe(
+        self, table: str, schemas: dict[str, TableSchema], pending: dict[str, asyncio.Task[TableSchema | None]]
+    ) -> TableSchema | None:
+        """Writes into the dictionaries of the time when it began; `clear` has replaced them in the meantime."""
+        try:
+            schema = await self._request(table)
+        finally:
+            del pending[table]
+        if schema is not None:
+            schemas[table] = schema
+        return schema
+
+    async def _request(self, table: str) -> TableSchema | None:
+        response = await self._engine.post(self._headers, orjson.dumps({"TableName": table}))
+        content = _content(response.body)
+        if response.status == 200:
+            return TableSchema.from_description(content.get("Table"))
+        if str(content.get("__type", "")).endswith("ResourceNotFoundException"):
+            return None
+        raise EngineUnreachable(f"it does not describe the table: HTTP {response.status}", sent=False)
+
+
+class ItemReader:
+    """Reads items with strong consistency. A read that the engine rejects finds nothing: the write will fail too."""
+
+    def __init__(self, engine: EngineClient, region: str) -> None:
+        self._engine, self._headers = engine, gate_headers(region, "BatchGetItem")
+
+    async def read(self, keys: Iterable[ItemKey]) -> ItemsBefore:
+        distinct, found = list({key.identity: key for key in keys}.values()), dict[ItemIdentity, Item]()
+        for start in range(0, len(distinct), MAX_BATCH_GET_KEYS):
+            batch = distinct[start : start + MAX_BATCH_GET_KEYS]
+            schemas = {key.table: key.schema for key in batch}
+            for table, item in await self._batch_get(_request_items(batch)):
+                found[table, schemas[table].identity(item)] = item
+        return found
+
+    async def _batch_get(self, request_items: Mapping[str, Any]) -> list[tuple[str, Item]]:
+        found: list[tuple[str, Item]] = []
+        while request_items:
+            response = await self._engine.post(self._headers, orjson.dumps({"RequestItems": request_items}))
+            content = orjson.loads(response.body) if response.status == 200 else {}
+            found += [(table, item) for table, items in (content.get("Responses") or {}).items() for item in items]
+            request_items = content.get("UnprocessedKeys") or {}
+        return found
+
 
 def gate_headers(region: str, operation: str) -> Headers:
-    """Engines check no signature, but some of them read the region from it or miss its date."""
+    """Engines check no signature, but some of them read the region from it or require a date."""
     scope = f"keyfence-gate/20120810/{region}/dynamodb/aws4_request"
     return [
         (b"content-type", b"application/x-amz-json-1.0"),
@@ -22,69 +108,6 @@ def gate_headers(region: str, operation: str) -> Headers:
         (b"x-amz-date", b"20120810T000000Z"),
         (b"authorization", f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0".encode()),
     ]
-
-
-T = TypeVar("T")
-
-MAX_AGE_SECONDS = 30.0
-"""Somebody may change a table behind the gate's back, on the engine itself."""
-
-
-class TableSchemaCache(Generic[T]):
-    """What is missing is asked for again every time, so that a table is found as soon as it is there."""
-
-    def __init__(
-        self,
-        upstream: EngineClient,
-        region: str,
-        described: Callable[[object], T],
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._upstream, self._headers, self._now = upstream, gate_headers(region, "DescribeTable"), now
-        self._read = described
-        self._known: dict[str, T] = {}
-        self._asked: dict[str, asyncio.Task[T | None]] = {}
-        self._stale_at = 0.0
-
-    @property
-    def known(self) -> Mapping[str, T]:
-        if self._now() >= self._stale_at:
-            self.forget()
-        return self._known
-
-    def forget(self) -> None:
-        """An answer that is still on its way is of a table as it was, and is not kept either."""
-        self._known, self._asked = {}, {}
-        self._stale_at = self._now() + MAX_AGE_SECONDS
-
-    async def of(self, tables: Iterable[str]) -> Mapping[str, T]:
-        """The keys of those tables that there are."""
-        found = {table: self.known.get(table) or await self._shared(table) for table in tables}
-        return {table: keys for table, keys in found.items() if keys is not None}
-
-    async def _shared(self, table: str) -> T | None:
-        """Of many that ask at once one goes, and it goes on when the first of them gives up."""
-        if table not in self._asked:
-            self._asked[table] = asyncio.create_task(self._described(table, self._known, self._asked))
-        return await asyncio.shield(self._asked[table])
-
-    async def _described(self, table: str, known: dict[str, T], asked: dict[str, asyncio.Task[T | None]]) -> T | None:
-        try:
-            keys = await self._ask(table)
-        finally:
-            del asked[table]
-        if keys is not None:
-            known[table] = keys
-        return keys
-
-    async def _ask(self, table: str) -> T | None:
-        answer = await self._upstream.post(self._headers, orjson.dumps({"TableName": table}))
-        content = _content(answer.body)
-        if answer.status == 200:
-            return self._read(content.get("Table"))
-        if str(content.get("__type", "")).endswith("ResourceNotFoundException"):
-            return None
-        raise EngineUnreachable(f"it does not describe the table: HTTP {answer.status}", sent=False)
 
 
 def _content(body: bytes) -> Mapping[str, Any]:
@@ -95,40 +118,9 @@ def _content(body: bytes) -> Mapping[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-ItemsBefore = Mapping[ItemIdentity, Item]
-
-MOST = 100
-"""So many keys one BatchGetItem may have."""
-
-
-class ItemReader:
-    """Reads consistently. What the engine refuses to read it will refuse the caller too, in its own words."""
-
-    def __init__(self, upstream: EngineClient, region: str) -> None:
-        self._upstream, self._headers = upstream, gate_headers(region, "BatchGetItem")
-
-    async def images(self, targets: Iterable[ItemKey]) -> ItemsBefore:
-        wanted, found = list({target.identity: target for target in targets}.values()), dict[ItemIdentity, Item]()
-        for start in range(0, len(wanted), MOST):
-            some = wanted[start : start + MOST]
-            schemas = {target.table: target.schema for target in some}
-            for table, item in await self._items(_requested(some)):
-                found[table, schemas[table].identity(item)] = item
-        return found
-
-    async def _items(self, requested: Mapping[str, Any]) -> list[tuple[str, Item]]:
-        found: list[tuple[str, Item]] = []
-        while requested:
-            answer = await self._upstream.post(self._headers, orjson.dumps({"RequestItems": requested}))
-            content = orjson.loads(answer.body) if answer.status == 200 else {}
-            found += [(table, item) for table, items in (content.get("Responses") or {}).items() for item in items]
-            requested = content.get("UnprocessedKeys") or {}
-        return found
-
-
-def _requested(targets: Iterable[ItemKey]) -> dict[str, Any]:
-    requested: dict[str, Any] = {}
-    for target in targets:
-        entry = requested.setdefault(target.table, {"ConsistentRead": True, "Keys": []})
-        entry["Keys"].append(target.key)
-    return requested
+def _request_items(keys: Iterable[ItemKey]) -> dict[str, Any]:
+    request_items: dict[str, Any] = {}
+    for key in keys:
+        entry = request_items.setdefault(key.table, {"ConsistentRead": True, "Keys": []})
+        entry["Keys"].append(key.key)
+    return request_items

@@ -1,1 +1,1 @@
-"""AWS's query protocol, which STS and IAM speak: forms that come in, XML that goes out."""
+"""AWS's wire formats: JSON for DynamoDB; forms and XML (the query protocol) for STS and IAM."""

@@ -1,4 +1,4 @@
-"""Request and response bytes; DynamoDB's JSON errors."""
+"""HTTP requests and responses as values; DynamoDB's JSON errors."""
 
 import json
 import uuid
@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 Headers = list[tuple[bytes, bytes]]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-CORAL = "com.amazon.coral.service#"
-DYNAMODB = "com.amazonaws.dynamodb.v20120810#"
-AVAILABILITY = "com.amazon.coral.availability#"
+MAX_BODY_BYTES = 16 * 1024 * 1024
+CORAL_NAMESPACE = "com.amazon.coral.service#"
+DYNAMODB_NAMESPACE = "com.amazonaws.dynamodb.v20120810#"
+AVAILABILITY_NAMESPACE = "com.amazon.coral.availability#"
 DYNAMODB_CODES = frozenset(
     {
         "ConditionalCheckFailedException",
@@ -30,7 +33,7 @@ DYNAMODB_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One HTTP response."""
+    """A complete HTTP response."""
 
     status: int
     headers: Headers
@@ -38,19 +41,18 @@ class HttpResponse:
 
 
 class ResponseError(Exception):
-    """The end of a call that does not come from the engine, with the answer that says so."""
+    """Ends a call with a response that does not come from the engine."""
 
-    def __init__(self, answer: HttpResponse) -> None:
-        super().__init__(answer.status, answer.body)
-        self.answer = answer
+    def __init__(self, response: HttpResponse) -> None:
+        super().__init__(response.status, response.body)
+        self.response = response
 
 
 def dynamodb_error(code: str, message: str | None = None, status: int = 400) -> HttpResponse:
-    """DynamoDB's own errors spell `message`, those of the layer before it `Message`; a few come without."""
-    kind = _qualified(code)
-    spelling = "message" if kind.startswith(DYNAMODB) else "Message"
-    said = {} if message is None else {spelling: message}
-    return json_response({"__type": kind, **said}, status)
+    """DynamoDB's own errors have a member `message`; those of AWS's common layer have `Message`."""
+    error_type = _error_type(code)
+    member = "message" if error_type.startswith(DYNAMODB_NAMESPACE) else "Message"
+    return json_response({"__type": error_type, **({} if message is None else {member: message})}, status)
 
 
 def json_response(content: Mapping[str, Any], status: int) -> HttpResponse:
@@ -67,29 +69,23 @@ def _headers(body: bytes) -> Headers:
     ]
 
 
-def _qualified(code: str) -> str:
+def _error_type(code: str) -> str:
     if code in DYNAMODB_CODES:
-        return DYNAMODB + code
-    return (AVAILABILITY if code == "ThrottlingException" else CORAL) + code
-
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-
-LARGEST_BODY = 16 * 1024 * 1024
+        return DYNAMODB_NAMESPACE + code
+    return (AVAILABILITY_NAMESPACE if code == "ThrottlingException" else CORAL_NAMESPACE) + code
 
 
 class BodyTooLarge(Exception):
-    """A body beyond what DynamoDB takes."""
+    """A body that is larger than DynamoDB accepts."""
 
 
 class ClientDisconnected(Exception):
-    """The caller went away before the request was complete."""
+    """The client disconnected before the request was complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """Header names are in lower case, their order and repetition as they came."""
+    """A complete HTTP request. Header names are in lower case; order and repetitions are those of the client."""
 
     method: str
     path: bytes
@@ -100,7 +96,7 @@ class HttpRequest:
     secure: bool = False
 
     def header(self, name: bytes) -> bytes | None:
-        """The value of a header that came exactly once: of two, the engine might read the other one."""
+        """Returns the value of a header that occurs exactly once. Of two, the engine could read the other one."""
         found = [value for key, value in self.headers if key == name]
         return found[0] if len(found) == 1 else None
 
@@ -125,7 +121,7 @@ async def _body(receive: Receive) -> bytes:
     parts = bytearray()
     while message["type"] == "http.request":
         parts += message.get("body", b"")
-        if len(parts) > LARGEST_BODY:
+        if len(parts) > MAX_BODY_BYTES:
             raise BodyTooLarge
         if not message.get("more_body"):
             return bytes(parts)

@@ -1,4 +1,4 @@
-"""Forms in, XML out; operation names of STS and IAM."""
+"""AWS's query protocol, which STS and IAM use: forms in, XML out, and the operations of both services."""
 
 import re
 import uuid
@@ -8,26 +8,37 @@ from xml.sax.saxutils import escape
 
 from keyfence_iam.gate.http.messages import HttpResponse
 
-MOST_FIELDS = 1000
+MAX_FIELDS = 1000
+STS_NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
+IAM_NAMESPACE = "https://iam.amazonaws.com/doc/2010-05-08/"
+FAULT_NAMESPACE = "http://webservices.amazon.com/AWSFault/2005-15-09"
+PUT, GET, DELETE = "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy"
+IAM_OPERATIONS = frozenset({PUT, GET, DELETE})
+STS_OPERATIONS = frozenset({"AssumeRole", "GetCallerIdentity", "GetSessionToken", "GetFederationToken"})
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+Content = str | Mapping[str, "Content"]
+"""The content of an XML element: text, or child elements by name."""
 
 
 class InvalidForm(ValueError):
-    """A body that is no form, or one with more fields than any operation has."""
+    """A body that is not a form, or has more fields than any operation."""
 
 
 class QueryForm:
-    """Of a name that occurs twice the first is meant, names that no operation has are passed over."""
+    """The fields of a form. If a field occurs twice, the first is used. Unknown fields are ignored."""
 
     def __init__(self, body: bytes) -> None:
         try:
-            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
         except ValueError as error:
             raise InvalidForm(str(error)) from error
         self._fields = dict(reversed(pairs))
 
     @classmethod
     def find_version(cls, body: bytes) -> str | None:
-        """Of the protocol that the form is written for, which differs from service to service."""
+        """Returns the API version in a form, which is different for each service. Returns None if there is none."""
         try:
             return cls(body).find("Version")
         except InvalidForm:
@@ -37,10 +48,11 @@ class QueryForm:
         return self._fields.get(name)
 
     def texts(self, name: str) -> tuple[str, ...]:
+        """Returns a list of strings: the fields `<name>.member.<number>`."""
         return tuple(member.get("", "") for member in self.members(name))
 
     def members(self, name: str) -> tuple[Mapping[str, str], ...]:
-        """The members of a list in the order of their numbers, each by the names of its fields."""
+        """Returns a list of structures in the order of their numbers: the fields `<name>.member.<number>.<field>`."""
         numbered: dict[int, dict[str, str]] = {}
         for field, value in self._fields.items():
             if match := re.fullmatch(rf"{name}\.member\.([1-9][0-9]{{0,4}})(?:\.([A-Za-z]+))?", field, re.ASCII):
@@ -48,56 +60,15 @@ class QueryForm:
         return tuple(numbered[number] for number in sorted(numbered))
 
 
-STS = "https://sts.amazonaws.com/doc/2011-06-15/"
-IAM = "https://iam.amazonaws.com/doc/2010-05-08/"
-FAULT = "http://webservices.amazon.com/AWSFault/2005-15-09"
-
-Content = str | Mapping[str, "Content"]
-
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def xml_response(operation: str, result: Mapping[str, Content] | None, *, namespace: str = STS) -> HttpResponse:
-    request = str(uuid.uuid4())
-    told: Mapping[str, Content] = {} if result is None else {f"{operation}Result": result}
-    inside = _elements({**told, "ResponseMetadata": {"RequestId": request}})
-    return _answer(200, f'<{operation}Response xmlns="{namespace}">{inside}</{operation}Response>', request)
-
-
-def xml_error(code: str, message: str, status: int = 400, *, namespace: str = STS) -> HttpResponse:
-    request = str(uuid.uuid4())
-    inside = _elements({"Error": {"Type": "Sender", "Code": code, "Message": message}, "RequestId": request})
-    return _answer(status, f'<ErrorResponse xmlns="{namespace}">{inside}</ErrorResponse>', request)
-
-
-def _elements(content: Mapping[str, Content]) -> str:
-    return "".join(f"<{name}>{_text(value)}</{name}>" for name, value in content.items())
-
-
-def _text(content: Content) -> str:
-    """Messages repeat what callers sent, also what XML has no way to write."""
-    return escape(_NOT_XML.sub("\ufffd", content)) if isinstance(content, str) else _elements(content)
-
-
-def _answer(status: int, text: str, request: str) -> HttpResponse:
-    body = text.encode()
-    headers = [
-        (b"content-type", b"text/xml"),
-        (b"content-length", b"%d" % len(body)),
-        (b"x-amzn-requestid", request.encode()),
-    ]
-    return HttpResponse(status, headers, body)
-
-
 class QueryError(Exception):
-    """An error of STS or IAM, as its XML will say it."""
+    """An error response of STS or IAM."""
 
     def __init__(self, code: str, message: str, status: int = 400, *, namespace: str | None = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code, self.message, self.status = code, message, status
         self._namespace = namespace
 
-    def answer(self, namespace: str = STS) -> HttpResponse:
+    def response(self, namespace: str = STS_NAMESPACE) -> HttpResponse:
         return xml_error(self.code, self.message, self.status, namespace=self._namespace or namespace)
 
 
@@ -110,5 +81,35 @@ def access_denied(caller: str, action: str, resource: str, reason: str = "") -> 
     return QueryError("AccessDenied", message, 403)
 
 
-PUT, GET, DELETE = "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy"
-IAM_OPERATIONS = frozenset({PUT, GET, DELETE})
+def xml_response(
+    operation: str, result: Mapping[str, Content] | None, *, namespace: str = STS_NAMESPACE
+) -> HttpResponse:
+    request_id = str(uuid.uuid4())
+    content: Mapping[str, Content] = {} if result is None else {f"{operation}Result": result}
+    elements = _elements({**content, "ResponseMetadata": {"RequestId": request_id}})
+    return _response(200, f'<{operation}Response xmlns="{namespace}">{elements}</{operation}Response>', request_id)
+
+
+def xml_error(code: str, message: str, status: int = 400, *, namespace: str = STS_NAMESPACE) -> HttpResponse:
+    request_id = str(uuid.uuid4())
+    elements = _elements({"Error": {"Type": "Sender", "Code": code, "Message": message}, "RequestId": request_id})
+    return _response(status, f'<ErrorResponse xmlns="{namespace}">{elements}</ErrorResponse>', request_id)
+
+
+def _elements(content: Mapping[str, Content]) -> str:
+    return "".join(f"<{name}>{_text(value)}</{name}>" for name, value in content.items())
+
+
+def _text(content: Content) -> str:
+    """Replaces characters that XML cannot contain: messages repeat what callers sent."""
+    return escape(_NOT_XML.sub("\ufffd", content)) if isinstance(content, str) else _elements(content)
+
+
+def _response(status: int, xml: str, request_id: str) -> HttpResponse:
+    body = xml.encode()
+    headers = [
+        (b"content-type", b"text/xml"),
+        (b"content-length", b"%d" % len(body)),
+        (b"x-amzn-requestid", request_id.encode()),
+    ]
+    return HttpResponse(status, headers, body)

@@ -1,4 +1,4 @@
-"""What the texts and numbers of a request must satisfy, and how AWS says that they do not."""
+"""Constraints on the parameters of STS and IAM requests, with AWS's messages for violations."""
 
 import re
 import unicodedata
@@ -7,68 +7,68 @@ from dataclasses import dataclass
 
 from keyfence_iam.gate.http.query_protocol import QueryError, validation_error
 
-_TAG_SIGNS = frozenset("_.:/=+-@")
+_TAG_CHARACTERS = frozenset("_.:/=+-@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StringConstraint:
-    """Lengths count characters, not bytes; `pattern` is what the error prints and `fits` what is tested."""
+    """Lengths are in characters. `pattern` is printed in the message, `matches` is the check."""
 
-    shortest: int
-    longest: int | None
+    min_length: int
+    max_length: int | None
     pattern: str
-    fits: Callable[[str], object]
+    matches: Callable[[str], object]
 
-    def violations(self, value: str | None, where: str) -> list[str]:
+    def violations(self, value: str | None, path: str) -> list[str]:
         if value is None:
-            return [f"Value null at '{where}' failed to satisfy constraint: Member must not be null"]
+            return [f"Value null at '{path}' failed to satisfy constraint: Member must not be null"]
         return [
-            f"Value '{value}' at '{where}' failed to satisfy constraint: {broken}" for broken in self._broken(value)
+            f"Value '{value}' at '{path}' failed to satisfy constraint: {broken}"
+            for broken in self._broken_constraints(value)
         ]
 
-    def _broken(self, value: str) -> Iterable[str]:
-        if (value and not self.fits(value)) or (not value and self.pattern.endswith("+")):
+    def _broken_constraints(self, value: str) -> Iterable[str]:
+        if (value and not self.matches(value)) or (not value and self.pattern.endswith("+")):
             yield f"Member must satisfy regular expression pattern: {self.pattern}"
-        if len(value) < self.shortest:
-            yield f"Member must have length greater than or equal to {self.shortest}"
-        if self.longest is not None and len(value) > self.longest:
-            yield f"Member must have length less than or equal to {self.longest}"
+        if len(value) < self.min_length:
+            yield f"Member must have length greater than or equal to {self.min_length}"
+        if self.max_length is not None and len(value) > self.max_length:
+            yield f"Member must have length less than or equal to {self.max_length}"
 
 
-def _tag_text(value: str) -> bool:
-    return all(sign in _TAG_SIGNS or unicodedata.category(sign)[0] in "LZN" for sign in value)
+def _is_tag_text(value: str) -> bool:
+    return all(char in _TAG_CHARACTERS or unicodedata.category(char)[0] in "LZN" for char in value)
 
 
 _NAME = re.compile(r"[\w+=,.@-]*", re.ASCII).fullmatch
+_NONEMPTY_NAME = re.compile(r"[\w+=,.@-]+", re.ASCII).fullmatch
 
-_WHOLE_NAME = re.compile(r"[\w+=,.@-]+", re.ASCII).fullmatch
-
-NAME = StringConstraint(shortest=2, longest=64, pattern=r"[\w+=,.@-]*", fits=_NAME)
+NAME = StringConstraint(min_length=2, max_length=64, pattern=r"[\w+=,.@-]*", matches=_NAME)
 EXTERNAL_ID = StringConstraint(
-    shortest=2, longest=1224, pattern=r"[\w+=,.@:\/-]*", fits=re.compile(r"[\w+=,.@:/-]*", re.ASCII).fullmatch
+    min_length=2, max_length=1224, pattern=r"[\w+=,.@:\/-]*", matches=re.compile(r"[\w+=,.@:/-]*", re.ASCII).fullmatch
 )
 ARN = StringConstraint(
-    shortest=20,
-    longest=2048,
+    min_length=20,
+    max_length=2048,
     pattern=r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+",
-    # AWS reads the last range of its own pattern otherwise than it is meant: nothing beyond U+FFFD is taken.
-    fits=re.compile("[\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd]+").fullmatch,
+    # AWS does not interpret the last range of its own pattern as intended: it accepts nothing above U+FFFD.
+    matches=re.compile("[\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd]+").fullmatch,
 )
 POLICY = StringConstraint(
-    shortest=1,
-    longest=2048,
+    min_length=1,
+    max_length=2048,
     pattern=r"[\u0009\u000A\u000D\u0020-\u00FF]+",
-    fits=re.compile("[\t\n\r\x20-\xff]+").fullmatch,
+    matches=re.compile("[\t\n\r\x20-\xff]+").fullmatch,
 )
-ROLE_NAME = StringConstraint(shortest=1, longest=64, pattern=r"[\w+=,.@-]+", fits=_WHOLE_NAME)
-POLICY_NAME = StringConstraint(shortest=1, longest=128, pattern=r"[\w+=,.@-]+", fits=_WHOLE_NAME)
-DOCUMENT = StringConstraint(shortest=1, longest=131_072, pattern=POLICY.pattern, fits=POLICY.fits)
-TAG_KEY = StringConstraint(shortest=1, longest=128, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]+", fits=_tag_text)
-TAG_VALUE = StringConstraint(shortest=0, longest=256, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]*", fits=_tag_text)
+ROLE_NAME = StringConstraint(min_length=1, max_length=64, pattern=r"[\w+=,.@-]+", matches=_NONEMPTY_NAME)
+POLICY_NAME = StringConstraint(min_length=1, max_length=128, pattern=r"[\w+=,.@-]+", matches=_NONEMPTY_NAME)
+DOCUMENT = StringConstraint(min_length=1, max_length=131_072, pattern=POLICY.pattern, matches=POLICY.matches)
+TAG_KEY = StringConstraint(min_length=1, max_length=128, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]+", matches=_is_tag_text)
+TAG_VALUE = StringConstraint(min_length=0, max_length=256, pattern=r"[\p{L}\p{Z}\p{N}_.:/=+\-@]*", matches=_is_tag_text)
 
 
 def whole_number(text: str | None) -> int | None:
-    """As AWS reads an integer of 32 bits: a plus and leading zeros are fine, a point is not."""
+    """Parses a 32-bit integer as AWS does: a plus sign and leading zeros are allowed, a decimal point is not."""
     if text is None:
         return None
     if not text:
@@ -78,17 +78,17 @@ def whole_number(text: str | None) -> int | None:
     return int(text)
 
 
-def range_violations(number: int | None, where: str, least: int, most: int) -> list[str]:
-    if number is None or least <= number <= most:
+def range_violations(number: int | None, path: str, minimum: int, maximum: int) -> list[str]:
+    if number is None or minimum <= number <= maximum:
         return []
-    bound = f"greater than or equal to {least}" if number < least else f"less than or equal to {most}"
-    return [f"Value '{number}' at '{where}' failed to satisfy constraint: Member must have value {bound}"]
+    bound = f"greater than or equal to {minimum}" if number < minimum else f"less than or equal to {maximum}"
+    return [f"Value '{number}' at '{path}' failed to satisfy constraint: Member must have value {bound}"]
 
 
-def too_many(members: int, where: str, most: int) -> list[str]:
-    if members <= most:
+def too_many(members: int, path: str, maximum: int) -> list[str]:
+    if members <= maximum:
         return []
-    return [f"Value at '{where}' failed to satisfy constraint: Member must have length less than or equal to {most}"]
+    return [f"Value at '{path}' failed to satisfy constraint: Member must have length less than or equal to {maximum}"]
 
 
 def raise_violations(violations: list[str]) -> None:

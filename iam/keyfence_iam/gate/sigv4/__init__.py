@@ -1,4 +1,4 @@
-"""Signature version 4, verified."""
+"""Verification of AWS Signature Version 4."""
 
 from keyfence_iam.gate.sigv4.authorization_header import SignatureError
 from keyfence_iam.gate.sigv4.verifier import SignatureVerifier

@@ -1,4 +1,4 @@
-"""The Authorization header."""
+"""`AuthorizationHeader`: the parsed Authorization header. `SignatureError`: AWS's errors for an invalid one."""
 
 import re
 from dataclasses import dataclass
@@ -6,12 +6,21 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from keyfence_iam.gate.http.messages import HttpResponse, dynamodb_error
-from keyfence_iam.gate.http.query_protocol import IAM, STS, xml_error
+from keyfence_iam.gate.http.query_protocol import IAM_NAMESPACE, STS_NAMESPACE, xml_error
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+TERMINATOR = "aws4_request"
+MAX_CLOCK_SKEW = timedelta(minutes=15)
+NAMESPACES = {"sts": STS_NAMESPACE, "iam": IAM_NAMESPACE}
+
+_BASIC_FORMAT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+_PARAMETER = re.compile(r"([A-Za-z]+)=([^,\s]*)")
+_TIME = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureErrorCode:
-    """One way of not being believed, as each protocol calls it; DynamoDB's status is always 400."""
+    """The name of an error in DynamoDB's protocol, where the status is always 400, and in the query protocol."""
 
     dynamodb: str
     query: str
@@ -25,35 +34,23 @@ UNKNOWN = SignatureErrorCode("UnrecognizedClientException", "InvalidClientTokenI
 EXPIRED = SignatureErrorCode("ExpiredTokenException", "ExpiredToken", 403)
 
 
-NAMESPACES = {"sts": STS, "iam": IAM}
-
-
 class SignatureError(Exception):
-    """A request whose sender is not known, or that is not as its sender sent it."""
+    """The request has no valid signature of a known session."""
 
-    def __init__(self, kind: SignatureErrorCode, message: str) -> None:
-        super().__init__(f"{kind.dynamodb}: {message}")
-        self.kind = kind
+    def __init__(self, code: SignatureErrorCode, message: str) -> None:
+        super().__init__(f"{code.dynamodb}: {message}")
+        self.code = code
         self.message = message
 
-    def answer(self, service: str) -> HttpResponse:
+    def response(self, service: str) -> HttpResponse:
         if namespace := NAMESPACES.get(service):
-            return xml_error(self.kind.query, self.message, self.kind.query_status, namespace=namespace)
-        return dynamodb_error(self.kind.dynamodb, self.message)
-
-
-ALGORITHM = "AWS4-HMAC-SHA256"
-TERMINATOR = "aws4_request"
-SKEW = timedelta(minutes=15)
-
-_BASIC = re.compile(r"[0-9]{8}T[0-9]{6}Z")
-_PARTS = re.compile(r"([A-Za-z]+)=([^,\s]*)")
-_STAMP = "%Y%m%dT%H%M%SZ"
+            return xml_error(self.code.query, self.message, self.code.query_status, namespace=namespace)
+        return dynamodb_error(self.code.dynamodb, self.message)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationHeader:
-    """Who says to have signed, for when and where, and over which headers."""
+    """What the header claims: access key, scope of the signing key, signed headers, signature and time."""
 
     access_key: str
     day: str
@@ -61,7 +58,7 @@ class AuthorizationHeader:
     service: str
     signed_headers: tuple[bytes, ...]
     signature: str
-    stamp: str
+    timestamp: str
 
     @property
     def scope(self) -> str:
@@ -69,91 +66,93 @@ class AuthorizationHeader:
 
 
 def parse_authorization(
-    header: str | None, stamp: str | None, *, region: str, service: str, now: datetime
+    header: str | None, date: str | None, *, region: str, service: str, now: datetime
 ) -> AuthorizationHeader:
-    """Checks all that needs no secret, in the order in which AWS complains."""
+    """Parses the header and checks all that needs no secret key, in the order in which AWS reports errors."""
     if header is None or not header.startswith("AWS4-"):
         raise SignatureError(MISSING, "Request is missing Authentication Token")
     algorithm, _, rest = header.partition(" ")
-    parts = dict(_PARTS.findall(rest))
-    _complete(parts, stamp, header)
-    moment, written = _moment(stamp or "")
-    _current(moment, now)
-    signed = tuple(parts["SignedHeaders"].lower().encode("latin-1").split(b";"))
-    _signs_host(signed)
-    _known(algorithm)
-    access_key, *scope = _credential(parts["Credential"])
-    _scoped(scope, (written[:8], region, service), written)
-    return AuthorizationHeader(access_key, written[:8], region, service, signed, parts["Signature"], written)
+    parameters = dict(_PARAMETER.findall(rest))
+    _check_complete(parameters, date, header)
+    time, timestamp = _parse_date(date or "")
+    _check_time(time, now)
+    signed_headers = tuple(parameters["SignedHeaders"].lower().encode("latin-1").split(b";"))
+    _check_host_is_signed(signed_headers)
+    _check_algorithm(algorithm)
+    access_key, *scope = _split_credential(parameters["Credential"])
+    day = timestamp[:8]
+    _check_scope(scope, (day, region, service), timestamp)
+    return AuthorizationHeader(access_key, day, region, service, signed_headers, parameters["Signature"], timestamp)
 
 
-def _complete(parts: dict[str, str], stamp: str | None, header: str) -> None:
+def _check_complete(parameters: dict[str, str], date: str | None, header: str) -> None:
     missing = [
         f"Authorization header requires '{name}' parameter. "
         for name in ("Credential", "Signature", "SignedHeaders")
-        if not parts.get(name)
+        if not parameters.get(name)
     ]
-    if not stamp:
+    if not date:
         missing.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
     if missing:
         raise SignatureError(INCOMPLETE, f"{''.join(missing)}Authorization={header}")
 
 
-def _moment(stamp: str) -> tuple[datetime, str]:
-    """X-Amz-Date has the basic format, which is signed; Date may have that of HTTP."""
+def _parse_date(date: str) -> tuple[datetime, str]:
+    """Returns the time, and its text in ISO 8601 basic format, which is signed. `Date` may have HTTP's format."""
     try:
-        return (datetime.fromisoformat(stamp), stamp) if _BASIC.fullmatch(stamp) else _http_date(stamp)
+        return (datetime.fromisoformat(date), date) if _BASIC_FORMAT.fullmatch(date) else _parse_http_date(date)
     except (ValueError, TypeError, OverflowError):
-        text = f"Date must be in ISO-8601 'basic format'. Got '{stamp}'. See http://en.wikipedia.org/wiki/ISO_8601"
-        raise SignatureError(INCOMPLETE, text) from None
+        message = f"Date must be in ISO-8601 'basic format'. Got '{date}'. See http://en.wikipedia.org/wiki/ISO_8601"
+        raise SignatureError(INCOMPLETE, message) from None
 
 
-def _http_date(stamp: str) -> tuple[datetime, str]:
-    moment = parsedate_to_datetime(stamp)
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment, moment.strftime(_STAMP)
+def _parse_http_date(date: str) -> tuple[datetime, str]:
+    time = parsedate_to_datetime(date)
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return time, time.strftime(_TIME)
 
 
-def _current(moment: datetime, now: datetime) -> None:
-    if moment < (bound := now - SKEW):
-        text = f"Signature expired: {moment:{_STAMP}} is now earlier than {bound:{_STAMP}} ({now:{_STAMP}} - 15 min.)"
-        raise SignatureError(BAD_SIGNATURE, text)
-    if moment > (bound := now + SKEW):
-        text = f"Signature not yet current: {moment:{_STAMP}} is still later than {bound:{_STAMP}}"
-        raise SignatureError(BAD_SIGNATURE, f"{text} ({now:{_STAMP}} + 15 min.)")
+def _check_time(time: datetime, now: datetime) -> None:
+    if time < (bound := now - MAX_CLOCK_SKEW):
+        message = f"Signature expired: {time:{_TIME}} is now earlier than {bound:{_TIME}} ({now:{_TIME}} - 15 min.)"
+        raise SignatureError(BAD_SIGNATURE, message)
+    if time > (bound := now + MAX_CLOCK_SKEW):
+        message = f"Signature not yet current: {time:{_TIME}} is still later than {bound:{_TIME}}"
+        raise SignatureError(BAD_SIGNATURE, f"{message} ({now:{_TIME}} + 15 min.)")
 
 
-def _signs_host(signed: tuple[bytes, ...]) -> None:
-    if b"host" not in signed:
-        text = "'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."
-        raise SignatureError(BAD_SIGNATURE, text)
+def _check_host_is_signed(signed_headers: tuple[bytes, ...]) -> None:
+    if b"host" not in signed_headers:
+        message = "'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."
+        raise SignatureError(BAD_SIGNATURE, message)
 
 
-def _known(algorithm: str) -> None:
+def _check_algorithm(algorithm: str) -> None:
     if algorithm != ALGORITHM:
-        text = f"Unsupported AWS 'algorithm': '{algorithm}' (only {ALGORITHM} for now). "
-        raise SignatureError(INCOMPLETE, text)
+        message = f"Unsupported AWS 'algorithm': '{algorithm}' (only {ALGORITHM} for now). "
+        raise SignatureError(INCOMPLETE, message)
 
 
-def _credential(credential: str) -> list[str]:
+def _split_credential(credential: str) -> list[str]:
     parts = credential.split("/")
     if len(parts) != 5:
-        text = "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term,"
-        raise SignatureError(INCOMPLETE, f"{text} got '{credential}'")
+        message = "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term,"
+        raise SignatureError(INCOMPLETE, f"{message} got '{credential}'")
     return parts
 
 
-def _scoped(scope: list[str], wanted: tuple[str, str, str], stamp: str) -> None:
+def _check_scope(scope: list[str], expected: tuple[str, str, str], timestamp: str) -> None:
     day, region, service, terminator = scope
-    wrong = ""
-    if region != wanted[1]:
-        wrong += "Credential should be scoped to a valid region. "
-    if service != wanted[2]:
-        wrong += f"Credential should be scoped to correct service: '{wanted[2]}'. "
+    expected_day, expected_region, expected_service = expected
+    problems = ""
+    if region != expected_region:
+        problems += "Credential should be scoped to a valid region. "
+    if service != expected_service:
+        problems += f"Credential should be scoped to correct service: '{expected_service}'. "
     if terminator != TERMINATOR:
-        wrong += f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
-    if day != wanted[0]:
-        wrong += "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
-        wrong += f"'{day}' != '{wanted[0]}', from '{stamp}'."
-    if wrong:
-        raise SignatureError(BAD_SIGNATURE, wrong)
+        problems += f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
+    if day != expected_day:
+        problems += "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
+        problems += f"'{day}' != '{expected_day}', from '{timestamp}'."
+    if problems:
+        raise SignatureError(BAD_SIGNATURE, problems)

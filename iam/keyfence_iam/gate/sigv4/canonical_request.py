@@ -1,4 +1,4 @@
-"""The one text that both who signs and who verifies make of a request."""
+"""The canonical request of Signature Version 4: the text that both sides build from a request."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -8,42 +8,42 @@ from keyfence_iam.gate.http.messages import Headers
 
 
 def canonical_request(
-    method: str, path: bytes, query: bytes, headers: Mapping[bytes, bytes], signed: Sequence[bytes], body: bytes
+    method: str, path: bytes, query: bytes, headers: Mapping[bytes, bytes], signed_headers: Sequence[bytes], body: bytes
 ) -> bytes:
-    """The body's hash is taken here, of the bytes that came: what a header says about them is not believed."""
+    """Hashes the received body itself and ignores the hash in the header x-amz-content-sha256."""
     lines = [
         method.encode(),
         canonical_path(path),
         canonical_query(query),
-        *[b"%s:%s" % (name, headers.get(name, b"")) for name in signed],
+        *[b"%s:%s" % (name, headers.get(name, b"")) for name in signed_headers],
         b"",
-        b";".join(signed),
+        b";".join(signed_headers),
         sha256(body).hexdigest().encode(),
     ]
     return b"\n".join(lines)
 
 
 def canonical_headers(headers: Headers) -> dict[bytes, bytes]:
-    """Repeated headers are joined by commas in the order in which they came, runs of blanks become one."""
+    """Joins repeated headers by commas in their order, and replaces white space in values by single blanks."""
     values: dict[bytes, bytes] = {}
     for name, value in headers:
-        whole = b" ".join(value.split())
-        values[name] = b"%s,%s" % (values[name], whole) if name in values else whole
+        trimmed = b" ".join(value.split())
+        values[name] = b"%s,%s" % (values[name], trimmed) if name in values else trimmed
     return values
 
 
 def canonical_path(path: bytes) -> bytes:
-    """Without dot segments and double slashes, and encoded once more than it came."""
+    """Removes dot segments and double slashes, and URL-encodes the segments once more."""
     if path in {b"/", b""}:
         return b"/"
-    kept: list[bytes] = []
+    segments: list[bytes] = []
     for segment in path.split(b"/"):
         if segment == b"..":
-            del kept[-1:]
+            del segments[-1:]
         elif segment not in {b"", b"."}:
-            kept.append(quote(segment, safe="~").encode())
-    closing = b"/" if kept and path.endswith(b"/") else b""
-    return b"/" + b"/".join(kept) + closing
+            segments.append(quote(segment, safe="~").encode())
+    trailing = b"/" if segments and path.endswith(b"/") else b""
+    return b"/" + b"/".join(segments) + trailing
 
 
 def canonical_query(query: bytes) -> bytes:

@@ -1,1 +1,1 @@
-"""The limits of partitions: what DynamoDB gives one partition key value in a second, and what of it is used."""
+"""Throughput limits of partitions, as DynamoDB has them, and a report on their traffic."""

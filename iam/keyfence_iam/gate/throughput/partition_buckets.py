@@ -1,21 +1,27 @@
-"""The buckets of all partitions that are in use, of which only so many are kept."""
+"""`PartitionBuckets`: a token bucket for each partition that is in use."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits, UnitKind
+from keyfence_iam.dynamodb.capacity import (
+    PARTITION_READ_UNITS,
+    PARTITION_WRITE_UNITS,
+    Partition,
+    PartitionUnits,
+    UnitKind,
+)
 from keyfence_iam.token_bucket import TokenBucket
 
-KEPT = 20_000
+MAX_BUCKETS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRates:
-    """What one partition has in a second, and how many seconds' worth it may save up."""
+    """Capacity units of one partition per second, and for how many seconds unused units are saved."""
 
-    read: float = 3000.0
-    write: float = 1000.0
+    read: float = PARTITION_READ_UNITS
+    write: float = PARTITION_WRITE_UNITS
     burst_seconds: float = 1.0
 
     def of(self, kind: UnitKind) -> float:
@@ -23,39 +29,36 @@ class PartitionRates:
 
 
 class PartitionBuckets:
-    """A partition without a bucket has all of its burst. Of too many, the one that was longest not asked for goes."""
+    """A partition without a bucket has its full burst. The least recently used bucket is dropped first."""
 
-    def __init__(self, rates: PartitionRates, now: Callable[[], float], kept: int = KEPT) -> None:
-        self._rates, self._now, self._kept = rates, now, kept
+    def __init__(self, rates: PartitionRates, now: Callable[[], float], max_buckets: int = MAX_BUCKETS) -> None:
+        self._rates, self._now, self._max_buckets = rates, now, max_buckets
         self._buckets: OrderedDict[tuple[Partition, UnitKind], TokenBucket] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def is_open(self, claim: PartitionUnits) -> bool:
-        """Whoever is turned away asked too: a partition in debt is not forgotten while it is called upon."""
-        bucket = self._buckets.get((claim.partition, claim.kind))
+    def is_open(self, units: PartitionUnits) -> bool:
+        """Whether the partition has units left. This counts as a use: a busy partition in debt is not dropped."""
+        bucket = self._buckets.get((units.partition, units.kind))
         if bucket is None:
             return True
-        self._buckets.move_to_end((claim.partition, claim.kind))
+        self._buckets.move_to_end((units.partition, units.kind))
         return bucket.available(self._now()) > 0
 
-    def take(self, claims: Iterable[PartitionUnits]) -> None:
-        for claim in claims:
-            self._bucket(claim).take(claim.units, self._now())
+    def take(self, used: Iterable[PartitionUnits]) -> None:
+        for units in used:
+            self._bucket(units).take(units.units, self._now())
 
-    def give_back(self, claims: Iterable[PartitionUnits]) -> None:
-        self.take(claim._replace(units=-claim.units) for claim in claims)
+    def give_back(self, unused: Iterable[PartitionUnits]) -> None:
+        self.take(units._replace(units=-units.units) for units in unused)
 
-    def _bucket(self, claim: PartitionUnits) -> TokenBucket:
-        place = (claim.partition, claim.kind)
-        if place not in self._buckets:
-            self._buckets[place] = self._full(claim.kind)
-            if len(self._buckets) > self._kept:
+    def _bucket(self, units: PartitionUnits) -> TokenBucket:
+        key = (units.partition, units.kind)
+        if key not in self._buckets:
+            rate = self._rates.of(units.kind)
+            self._buckets[key] = TokenBucket.full(rate, rate * self._rates.burst_seconds, self._now())
+            if len(self._buckets) > self._max_buckets:
                 self._buckets.popitem(last=False)
-        self._buckets.move_to_end(place)
-        return self._buckets[place]
-
-    def _full(self, kind: UnitKind) -> TokenBucket:
-        rate = self._rates.of(kind)
-        return TokenBucket.full(rate, rate * self._rates.burst_seconds, self._now())
+        self._buckets.move_to_end(key)
+        return self._buckets[key]

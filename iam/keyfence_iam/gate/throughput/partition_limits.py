@@ -1,4 +1,4 @@
-"""What every partition may use, what it has used, and who was turned away."""
+"""`PartitionLimits`: which parts of a call the limits of partitions allow, and what each partition has used."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -7,57 +7,67 @@ from typing import Any
 from keyfence_iam.dynamodb.calls import CallShape
 from keyfence_iam.dynamodb.capacity import PartitionUnits, UnitsByPartition
 from keyfence_iam.gate.throughput.partition_buckets import PartitionBuckets, PartitionRates
-from keyfence_iam.gate.throughput.traffic_report import TrafficReport
+from keyfence_iam.gate.throughput.traffic_report import GroupOf, SplitShard, TrafficReport, no_group, no_shard
 
-Refused = Mapping[int, PartitionUnits]
-"""Which parts of a call are turned away, and by which partition."""
+ThrottledParts = Mapping[int, PartitionUnits]
+"""The parts of a call that are throttled, by number, each with the partition that has no units left."""
 
 
 class PartitionLimits:
-    """A part is admitted while each partition that it touches has something left, and charged what it costs."""
+    """A part of a call is admitted while each of its partitions has units left. It then pays what it really costs.
 
-    def __init__(self, rates: PartitionRates | None = None, *, now: Callable[[], float] = time.monotonic) -> None:
-        self.rates, self._now = rates or PartitionRates(), now
+    `group_of` and `split_shard` say how the traffic report groups partition keys, for example by tenant.
+    """
+
+    def __init__(
+        self,
+        rates: PartitionRates | None = None,
+        *,
+        group_of: GroupOf = no_group,
+        split_shard: SplitShard = no_shard,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.rates = rates or PartitionRates()
         self.buckets = PartitionBuckets(self.rates, now)
-        self._traffic = TrafficReport()
+        self._traffic = TrafficReport(group_of=group_of, split_shard=split_shard, now=now)
 
-    def refused(self, parts: Sequence[UnitsByPartition]) -> Refused:
-        """As things are, and nothing is taken."""
-        closed = ((number, self._closed(claims)) for number, claims in enumerate(parts))
-        return {number: claim for number, claim in closed if claim is not None}
+    def throttled(self, parts: Sequence[UnitsByPartition]) -> ThrottledParts:
+        """Returns the parts that would be throttled now. Takes nothing."""
+        exhausted = ((number, self._exhausted(part)) for number, part in enumerate(parts))
+        return {number: units for number, units in exhausted if units is not None}
 
-    def admit(self, shape: CallShape, parts: Sequence[UnitsByPartition]) -> Refused:
-        """Takes what the admitted parts claim: of a batch one after the other, of any other call all or nothing."""
+    def admit(self, shape: CallShape, parts: Sequence[UnitsByPartition]) -> ThrottledParts:
+        """Takes the units of the admitted parts and returns the others. Only a batch can be admitted in part."""
         if shape is CallShape.BATCH:
-            return {number: closed for number, claims in enumerate(parts) if (closed := self._admitted(claims))}
-        refused = self.refused(parts)
-        for claims in () if refused else parts:
-            self.buckets.take(claims)
-        return refused
+            return {number: units for number, part in enumerate(parts) if (units := self._admit_part(part))}
+        throttled = self.throttled(parts)
+        for part in () if throttled else parts:
+            self.buckets.take(part)
+        return throttled
 
-    def record_throttles(self, refused: Refused) -> None:
-        for claim in refused.values():
-            self._traffic.throttled(claim, self._now())
+    def record_throttles(self, throttled: ThrottledParts) -> None:
+        for units in throttled.values():
+            self._traffic.record_throttle(units)
 
-    def charge(self, claims: UnitsByPartition) -> None:
-        self.buckets.take(claims)
-        for claim in claims:
-            self._traffic.spent(claim, self._now())
+    def charge(self, used: UnitsByPartition) -> None:
+        self.buckets.take(used)
+        for units in used:
+            self._traffic.record(units)
 
-    def settle(self, taken: Sequence[UnitsByPartition], spent: UnitsByPartition) -> None:
-        """What was taken to be admitted goes back, and what it really was is charged."""
-        for claims in taken:
-            self.buckets.give_back(claims)
-        self.charge(spent)
+    def settle(self, admitted: Sequence[UnitsByPartition], used: UnitsByPartition) -> None:
+        """Gives back the units that were taken for the admission and charges those that the call really used."""
+        for part in admitted:
+            self.buckets.give_back(part)
+        self.charge(used)
 
-    def seen(self) -> dict[str, Any]:
-        return self._traffic.seen(self._now(), self.rates)
+    def traffic_report(self) -> dict[str, Any]:
+        return self._traffic.report(self.rates)
 
-    def _admitted(self, claims: UnitsByPartition) -> PartitionUnits | None:
-        closed = self._closed(claims)
-        if closed is None:
-            self.buckets.take(claims)
-        return closed
+    def _admit_part(self, part: UnitsByPartition) -> PartitionUnits | None:
+        exhausted = self._exhausted(part)
+        if exhausted is None:
+            self.buckets.take(part)
+        return exhausted
 
-    def _closed(self, claims: UnitsByPartition) -> PartitionUnits | None:
-        return next((claim for claim in claims if not self.buckets.is_open(claim)), None)
+    def _exhausted(self, part: UnitsByPartition) -> PartitionUnits | None:
+        return next((units for units in part if not self.buckets.is_open(units)), None)

@@ -1,93 +1,138 @@
-"""Who uses which partitions just now, and who is turned away: for whoever looks on."""
+"""`TrafficReport`: the busiest partitions of the last ten seconds, and the groups that their keys belong to."""
 
-import re
+import time
 from collections import Counter
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from keyfence_iam.dynamodb.capacity import Partition, PartitionUnits
+from keyfence_iam.dynamodb.traffic_window import TrafficWindow
 from keyfence_iam.gate.throughput.partition_buckets import PartitionRates
-from keyfence_iam.gate.throughput.window import SECONDS, Sum
-from keyfence_iam.gate.throughput.windows import Windows
-from keyfence_iam.tenant import TENANT_ID_PATTERN
 
-MOST = 100
-NOBODY = "-"
-_TENANT = re.compile(rf"TENANT#({TENANT_ID_PATTERN.pattern})#")
-_SLOT = re.compile(r"(.*#)([0-9a-f]{2})", re.DOTALL)
+WINDOW_SECONDS = 10
+MAX_KEYS = 2_000
+MAX_ROWS = 100
+NO_GROUP = "-"
+
+K = TypeVar("K", bound=Hashable)
+
+GroupOf = Callable[[str], str | None]
+"""Returns the group of a partition key, for example its tenant, or None."""
+
+SplitShard = Callable[[str], tuple[str, str | None]]
+"""Splits a partition key into the key of its collection and its shard, or None if it is not sharded."""
 
 
-class TrafficReport:
-    """By partition and by tenant; what belongs to no tenant is told as `-`."""
+def no_group(_: str) -> str | None:
+    return None
 
-    def __init__(self) -> None:
-        self._partitions: Windows[Partition] = Windows()
-        self._tenants: Windows[str] = Windows()
 
-    def spent(self, claim: PartitionUnits, now: float) -> None:
-        self._partitions.of(claim.partition, now).spend(claim, now)
-        self._tenants.of(tenant_of(claim.partition.key), now).spend(claim, now)
+def no_shard(key: str) -> tuple[str, str | None]:
+    return key, None
 
-    def throttled(self, claim: PartitionUnits, now: float) -> None:
-        self._partitions.of(claim.partition, now).throttle(now)
-        self._tenants.of(tenant_of(claim.partition.key), now).throttle(now)
 
-    def seen(self, now: float, rates: PartitionRates) -> dict[str, Any]:
-        """The busiest first: tenants by their units, partitions by how near they are to a limit."""
-        partitions, tenants = self._partitions.busy(now), self._tenants.busy(now)
-        places = Counter(tenant_of(partition.key) for partition in partitions)
-        slots = Counter(map(_collection, partitions))
-        near = sorted(partitions, key=lambda one: (-_load(partitions[one], rates), -partitions[one].throttles, one.key))
+@dataclass(slots=True)
+class Traffic:
+    """Units per second on average and in the busiest second, and the number of throttled requests."""
+
+    read: float = 0.0
+    write: float = 0.0
+    peak_read: float = 0.0
+    peak_write: float = 0.0
+    throttles: int = 0
+
+    @property
+    def weight(self) -> float:
+        return self.read + self.write + self.throttles
+
+    def load(self, rates: PartitionRates) -> float:
+        """Returns the used share of the partition's limit. 1 is the limit."""
+        return max(self.read / rates.read, self.write / rates.write)
+
+    def as_json(self) -> dict[str, Any]:
         return {
-            "seconds": SECONDS,
-            "limits": {"read": rates.read, "write": rates.write, "burstSeconds": rates.burst_seconds},
-            "tenants": [
-                {"tenant": name, **_told(total), "partitions": places[name]}
-                for name, total in list(tenants.items())[:MOST]
-            ],
-            "partitions": [
-                {
-                    **_place(one),
-                    "slots": slots[_collection(one)],
-                    **_told(partitions[one]),
-                    "load": _load(partitions[one], rates),
-                }
-                for one in near[:MOST]
-            ],
+            "read": self.read,
+            "write": self.write,
+            "peakRead": self.peak_read,
+            "peakWrite": self.peak_write,
+            "throttles": self.throttles,
         }
 
 
-def tenant_of(key: str) -> str:
-    found = _TENANT.match(key)
-    return found[1] if found else NOBODY
+class TrafficReport:
+    """Keys without a group are reported as the group `-`."""
+
+    def __init__(
+        self,
+        *,
+        group_of: GroupOf = no_group,
+        split_shard: SplitShard = no_shard,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._group_of, self._split_shard = group_of, split_shard
+        self._partitions: TrafficWindow[Partition] = _window(now)
+        self._groups: TrafficWindow[str] = _window(now)
+
+    def record(self, units: PartitionUnits) -> None:
+        read, write = (units.units, 0.0) if units.kind == "read" else (0.0, units.units)
+        self._partitions.add(units.partition, read, write)
+        self._groups.add(self._group(units.partition), read, write)
+
+    def record_throttle(self, units: PartitionUnits) -> None:
+        self._partitions.add(units.partition, 0.0, 0.0).throttled += 1
+        self._groups.add(self._group(units.partition), 0.0, 0.0).throttled += 1
+
+    def report(self, rates: PartitionRates) -> dict[str, Any]:
+        """Returns the report as JSON: groups by their units, partitions by the share of their limit, busiest first."""
+        partitions, groups = _traffic(self._partitions), _traffic(self._groups)
+        partitions_of_group = Counter(map(self._group, partitions))
+        shards_of_collection = Counter(map(self._collection, partitions))
+        by_load = sorted(
+            partitions, key=lambda one: (-partitions[one].load(rates), -partitions[one].throttles, one.key)
+        )
+        by_weight = sorted(groups, key=lambda one: -groups[one].weight)
+        return {
+            "seconds": WINDOW_SECONDS,
+            "limits": {"read": rates.read, "write": rates.write, "burstSeconds": rates.burst_seconds},
+            "groups": [
+                {"group": group, **groups[group].as_json(), "partitions": partitions_of_group[group]}
+                for group in by_weight[:MAX_ROWS]
+            ],
+            "partitions": [
+                {
+                    "table": partition.table,
+                    "index": partition.index,
+                    "key": partition.key,
+                    "group": self._group(partition),
+                    "shard": self._split_shard(partition.key)[1],
+                    "shards": shards_of_collection[self._collection(partition)],
+                    **partitions[partition].as_json(),
+                    "load": partitions[partition].load(rates),
+                }
+                for partition in by_load[:MAX_ROWS]
+            ],
+        }
+
+    def _group(self, partition: Partition) -> str:
+        return self._group_of(partition.key) or NO_GROUP
+
+    def _collection(self, partition: Partition) -> Partition:
+        return replace(partition, key=self._split_shard(partition.key)[0])
 
 
-def slot_of(key: str) -> str | None:
-    """What a sharded partition ends in."""
-    found = _SLOT.fullmatch(key)
-    return found[2] if found else None
+def _window(now: Callable[[], float]) -> TrafficWindow[K]:
+    return TrafficWindow(clock=now, size=MAX_KEYS, step_seconds=1, steps_kept=WINDOW_SECONDS)
 
 
-def _collection(partition: Partition) -> Partition:
-    found = _SLOT.fullmatch(partition.key)
-    return replace(partition, key=found[1]) if found else partition
-
-
-def _place(partition: Partition) -> dict[str, Any]:
-    key = partition.key
-    named = {"table": partition.table, "index": partition.index, "key": key}
-    return {**named, "tenant": tenant_of(key), "slot": slot_of(key)}
-
-
-def _told(total: Sum) -> dict[str, Any]:
-    return {
-        "read": total.read,
-        "write": total.write,
-        "peakRead": total.peak_read,
-        "peakWrite": total.peak_write,
-        "throttles": total.throttles,
-    }
-
-
-def _load(total: Sum, rates: PartitionRates) -> float:
-    return max(total.read / rates.read, total.write / rates.write)
+def _traffic(window: TrafficWindow[K]) -> dict[K, Traffic]:
+    totals: dict[K, Traffic] = {}
+    for second in window.recent():
+        for key, entry in second:
+            total = totals.setdefault(key, Traffic())
+            total.read += entry.read / WINDOW_SECONDS
+            total.write += entry.write / WINDOW_SECONDS
+            total.peak_read = max(total.peak_read, entry.read)
+            total.peak_write = max(total.peak_write, entry.write)
+            total.throttles += entry.throttled
+    return totals

@@ -7,8 +7,9 @@ import pytest
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.faults import Fault, Kind
+from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 from keyfence_iam.suspension import SuspensionFailed, TenantSuspension, TooManySuspended
 from keyfence_iam.suspension.client import POLICY_NAME
 from keyfence_iam.suspension.policy import deny_tenants_policy
@@ -33,9 +34,9 @@ def connected(gate: Gate, **how: str) -> TenantSuspension:
 def refusing(gate: Gate) -> dict[str, object]:
     """What the roles' inline policies say, by role."""
     return {
-        role.name: tuple(policy.policy for policy in role.inline.values())
+        role.name: tuple(policy.policy for policy in role.inline_policies.values())
         for role in gate.account.roles.values()
-        if role.inline
+        if role.inline_policies
     }
 
 
@@ -43,7 +44,7 @@ def test_whom_it_shuts_out_both_roles_refuse_and_no_other_role(standing: Gate) -
     connected(standing).deny([GLOBEX, ACME, GLOBEX])
     policy = (deny_tenants_policy([ACME, GLOBEX]),)
     assert refusing(standing) == {READ: policy, WRITE: policy}
-    assert list(standing.account.inline[READ]) == [POLICY_NAME]
+    assert list(standing.account.inline_policies[READ]) == [POLICY_NAME]
 
 
 def test_each_time_is_told_the_whole_list(standing: Gate) -> None:
@@ -61,7 +62,7 @@ def test_when_nobody_is_left_nothing_is_either_however_often_that_is_said(standi
     one.deny([ACME])
     one.deny([])
     one.deny([])
-    assert standing.account.inline == {}
+    assert standing.account.inline_policies == {}
     assert one.denied_tenants() == frozenset()
 
 
@@ -75,10 +76,10 @@ def test_only_those_whom_both_roles_refuse_are_shut_out(standing: Gate) -> None:
 def test_a_list_that_does_not_fit_is_refused_by_name_and_changes_nothing(standing: Gate) -> None:
     one = connected(standing)
     one.deny([ACME])
-    before = standing.account.inline
+    before = standing.account.inline_policies
     with pytest.raises(TooManySuspended, match="1000 tenants take"):
         one.deny(MANY)
-    assert standing.account.inline == before
+    assert standing.account.inline_policies == before
     one.deny(MANY[:150])
     assert len(one.denied_tenants()) == 150
 
@@ -93,7 +94,7 @@ def test_a_list_that_other_policies_leave_no_room_for_is_refused_by_the_same_nam
 def test_what_is_no_tenant_is_not_shut_out(standing: Gate) -> None:
     with pytest.raises(InvalidTenantId):
         connected(standing).deny([TenantId("*")])
-    assert standing.account.inline == {}
+    assert standing.account.inline_policies == {}
 
 
 def test_a_role_that_is_gone_is_no_role_on_which_nobody_is_suspended(standing: Gate) -> None:
@@ -126,7 +127,7 @@ def test_an_iam_that_does_not_answer_is_told(standing: Gate) -> None:
 
 @pytest.mark.parametrize("kind", ["throttle", "error", "lost_response", "lost_request"])
 @pytest.mark.parametrize("nth", [1, 2])
-def test_a_call_that_fails_once_is_made_again(standing: Gate, kind: Kind, nth: int) -> None:
+def test_a_call_that_fails_once_is_made_again(standing: Gate, kind: FaultKind, nth: int) -> None:
     standing.faults = (Fault(kind=kind, service="iam", nth=nth),)
     connected(standing).deny([ACME])
     assert connected(standing).denied_tenants() == {ACME}
@@ -137,13 +138,13 @@ def test_a_deletion_whose_answer_was_lost_is_done(standing: Gate) -> None:
     one.deny([ACME])
     standing.faults = (Fault(kind="lost_response", service="iam", operation="DeleteRolePolicy", every=2),)
     one.deny([])
-    assert standing.account.inline == {}
+    assert standing.account.inline_policies == {}
 
 
 def test_the_roles_are_those_of_the_deployment() -> None:
-    with gate(account=Account.of(Deployment(role_prefix="shop-"))) as other:
+    with gate(account=Account.from_definitions(ROLES, Deployment(role_prefix="shop-"))) as other:
         TenantSuspension.connect(became(other, "suspender"), "shop-", endpoint_url=other.url).deny([ACME])
-        assert list(other.account.inline) == ["shop-tenant-read", "shop-tenant-write"]
+        assert list(other.account.inline_policies) == ["shop-tenant-read", "shop-tenant-write"]
 
 
 def test_a_profile_that_the_environment_names_and_does_not_have_is_none_of_its_business(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keyfence_iam.gate.faults import Fault, Kind
+from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.gate.gate import Gate
 from tests.unit.iam.gate.server.raw_client import GET, Reply, exchange, gate_before, process, tenant
 from tests.unit.iam.gate.server.scripted_engine import ScriptedEngine
@@ -77,7 +77,7 @@ async def test_keys_outside_the_prefix_are_spared() -> None:
 
 
 @pytest.mark.parametrize("kind", ["error", "throttle", "lost_request", "lost_response"])
-async def test_who_may_not_call_is_denied_and_not_counted(kind: Kind) -> None:
+async def test_who_may_not_call_is_denied_and_not_counted(kind: FaultKind) -> None:
     async with gate_before(faults=[Fault(kind=kind, nth=1)]) as (gate, _):
         denied = await tenant(gate, "globex").call("GetItem", GET)
         struck = await tenant(gate, "acme").call("GetItem", GET)

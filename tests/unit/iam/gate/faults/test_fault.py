@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from keyfence_iam.gate.faults import Fault, InvalidFault, parse_faults, parse_text
+from keyfence_iam.gate.faults import Fault, InvalidFault, parse_faults, parse_faults_json
 
 
 def test_a_file_of_every_kind_is_understood() -> None:
@@ -75,7 +75,7 @@ def test_an_operation_that_the_service_has_may_be_named(service: str, operation:
 
 
 def test_a_text_holds_the_faults_that_it_spells() -> None:
-    assert parse_text(b'[{"kind": "error", "nth": 2}]') == (Fault(kind="error", nth=2),)
+    assert parse_faults_json(b'[{"kind": "error", "nth": 2}]') == (Fault(kind="error", nth=2),)
 
 
 @pytest.mark.parametrize(
@@ -91,5 +91,5 @@ def test_a_text_holds_the_faults_that_it_spells() -> None:
 )
 def test_a_text_that_two_readers_could_take_for_two_things_is_refused(text: bytes, complaint: str) -> None:
     with pytest.raises(InvalidFault) as bad:
-        parse_text(text)
+        parse_faults_json(text)
     assert str(bad.value).startswith(complaint)

@@ -14,6 +14,7 @@ from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 
 KEY = b"a gate's key is of 32 bytes, yes"
 NOWHERE = "http://127.0.0.1:1"
@@ -25,14 +26,14 @@ _boto = boto3.Session()
 
 @contextmanager
 def gate(**options: Any) -> Iterator[Gate]:
-    account = options.pop("account", None) or Account.of(Deployment())
+    account = options.pop("account", None) or Account.from_definitions(ROLES, Deployment())
     with Gate.start(engine_url=NOWHERE, account=account, key=KEY, **options) as running:
         yield running
 
 
 def became(gate: Gate, role: str, by: str = "service-base", **tags: str) -> Credentials:
     arn = gate.account.role(role).arn
-    assumption = AssumeRoleRequest(role_arn=arn, name="tester", tags=tags)
+    assumption = AssumeRoleRequest(role_arn=arn, session_name="tester", tags=tags)
     return assume_role(assumption, gate.sessions.issue_service_session(by).session, gate.sessions).credentials
 
 

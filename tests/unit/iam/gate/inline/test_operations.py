@@ -8,9 +8,10 @@ import pytest
 
 from keyfence_iam.deployment import Deployment
 from keyfence_iam.gate.account.account import Account
-from keyfence_iam.gate.faults import Fault, Kind
+from keyfence_iam.gate.faults import Fault, FaultKind
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policy.document import MAX_INLINE_SIZE
+from keyfence_iam.roles import ROLES
 from tests.unit.iam.gate.inline.engineless_gate import DENY, READ, WRITE, became, client, gate, put, refused, suspender
 
 CALLS = ("put_role_policy", "get_role_policy", "delete_role_policy")
@@ -24,7 +25,7 @@ def standing() -> Iterator[Gate]:
 
 @pytest.fixture
 def desk(standing: Gate) -> Gate:
-    standing.account = Account.of(Deployment())
+    standing.account = Account.from_definitions(ROLES, Deployment())
     return standing
 
 
@@ -42,9 +43,9 @@ def test_what_is_put_is_shown_as_it_was_until_it_is_deleted(desk: Gate) -> None:
     shown = iam.get_role_policy(RoleName=READ, PolicyName="a.b+c=d,e@f-g_h")
     assert (shown["RoleName"], shown["PolicyName"]) == (READ, "a.b+c=d,e@f-g_h")
     assert shown["PolicyDocument"] == json.loads(DENY)
-    assert desk.account.inline == {READ: {"a.b+c=d,e@f-g_h": DENY}}
+    assert desk.account.inline_policies == {READ: {"a.b+c=d,e@f-g_h": DENY}}
     iam.delete_role_policy(RoleName=READ, PolicyName="a.b+c=d,e@f-g_h")
-    assert desk.account.inline == {}
+    assert desk.account.inline_policies == {}
     with refused("NoSuchEntity", 404, "The role policy with name a.b+c=d,e@f-g_h cannot be found."):
         iam.get_role_policy(RoleName=READ, PolicyName="a.b+c=d,e@f-g_h")
 
@@ -55,7 +56,7 @@ def test_policies_of_one_name_replace_each_other_and_those_of_two_stand_together
     put(iam, name="two")
     put(iam, name="one", document=other)
     put(iam, role=WRITE, name="one")
-    assert desk.account.inline == {READ: {"one": other, "two": DENY}, WRITE: {"one": DENY}}
+    assert desk.account.inline_policies == {READ: {"one": other, "two": DENY}, WRITE: {"one": DENY}}
 
 
 def test_what_is_not_there_cannot_be_deleted(desk: Gate) -> None:
@@ -92,7 +93,7 @@ def test_the_deployed_policy_has_no_name_by_which_it_could_be_replaced_or_delete
 def test_what_is_no_policy_is_refused_and_changes_nothing(desk: Gate, document: str) -> None:
     with refused("MalformedPolicyDocument", 400):
         put(suspender(desk), document=document)
-    assert desk.account.inline == {}
+    assert desk.account.inline_policies == {}
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "*", "x" * 129, "ä"])
@@ -166,11 +167,11 @@ def test_a_role_that_has_lost_its_boundary_is_not_written_to_but_may_be_looked_a
 
 def test_the_migrator_becomes_the_suspender_too(desk: Gate) -> None:
     put(client(desk, became(desk, "suspender", by="migrator")))
-    assert list(desk.account.inline) == [READ]
+    assert list(desk.account.inline_policies) == [READ]
 
 
 def test_iam_is_signed_for_where_it_is_global_in_whatever_region_the_table_is() -> None:
-    with gate(account=Account.of(Deployment(region="eu-west-1"))) as elsewhere:
+    with gate(account=Account.from_definitions(ROLES, Deployment(region="eu-west-1"))) as elsewhere:
         put(suspender(elsewhere))
         with refused("SignatureDoesNotMatch", 403, "Credential should be scoped to a valid region."):
             put(suspender(elsewhere, region="eu-west-1"))
@@ -184,12 +185,12 @@ def test_another_call_of_iam_is_unknown_here(desk: Gate) -> None:
 
 def test_a_request_that_is_lost_changes_nothing_and_an_answer_that_is_lost_changes_all(desk: Gate) -> None:
     iam = suspender(desk)
-    before: tuple[Kind, ...] = ("lost_request", "error", "throttle")
+    before: tuple[FaultKind, ...] = ("lost_request", "error", "throttle")
     for kind in (*before, "lost_response"):
         desk.faults = (Fault(kind=kind, service="iam", operation="PutRolePolicy", nth=1),)
         with pytest.raises(Exception, match=r"closed|ServiceFailure|Throttling"):
             put(iam)
-        assert desk.account.inline == ({} if kind in before else {READ: {"one": DENY}})
+        assert desk.account.inline_policies == ({} if kind in before else {READ: {"one": DENY}})
     desk.faults = ()
 
 
@@ -197,15 +198,15 @@ def test_what_cannot_be_kept_does_not_hold() -> None:
     def full(_: object) -> None:
         raise OSError("the disk is full")
 
-    with gate(keep=full) as forgetful:
+    with gate(save_role_policies=full) as forgetful:
         with refused("ServiceFailure", 500, "the disk is full"):
             put(suspender(forgetful))
-        assert forgetful.account.inline == {}
+        assert forgetful.account.inline_policies == {}
 
 
 def test_what_is_kept_is_told_whole_each_time() -> None:
     told: list[object] = []
-    with gate(keep=told.append) as keeping:
+    with gate(save_role_policies=told.append) as keeping:
         iam = suspender(keeping)
         put(iam)
         put(iam, role=WRITE)
@@ -215,4 +216,6 @@ def test_what_is_kept_is_told_whole_each_time() -> None:
 
 def test_an_account_takes_back_what_one_kept_and_forgets_roles_that_are_gone() -> None:
     kept = {READ: {"one": DENY}, "keyfence-of-old": {"one": DENY}}
-    assert Account.of(Deployment()).with_inline(kept).inline == {READ: {"one": DENY}}
+    assert Account.from_definitions(ROLES, Deployment()).with_inline_policies(kept).inline_policies == {
+        READ: {"one": DENY}
+    }

@@ -66,7 +66,7 @@ def test_what_is_given_back_is_never_more_than_the_burst() -> None:
 
 
 def test_no_more_buckets_are_kept_than_said_and_one_in_debt_that_is_called_upon_is_kept() -> None:
-    buckets = PartitionBuckets(RATES, ManualClock(), kept=10)
+    buckets = PartitionBuckets(RATES, ManualClock(), max_buckets=10)
     buckets.take([claim("DEBT", 1000)])
     for number in range(100):
         buckets.take([claim(str(number))])

@@ -61,10 +61,10 @@ async def test_a_call_that_a_fault_ends_before_the_engine_is_charged_to_nobody_a
     limits = PartitionLimits(now=ManualClock())
     async with gate_before(limits=limits, faults=[Fault(kind="throttle")]) as (gate, _):
         await tenant(gate).call("GetItem", GET)
-        assert limits.seen()["partitions"] == []
+        assert limits.traffic_report()["partitions"] == []
         gate.faults = [Fault(kind="lost_response")]
         await tenant(gate).call("GetItem", GET)
-        assert [one["read"] for one in limits.seen()["partitions"]] == [0.05]
+        assert [one["read"] for one in limits.traffic_report()["partitions"]] == [0.05]
 
 
 async def test_a_scan_is_charged_to_the_partitions_of_what_it_shows_and_never_turned_away() -> None:
@@ -73,7 +73,7 @@ async def test_a_scan_is_charged_to_the_partitions_of_what_it_shows_and_never_tu
     async with gate_before(otherwise=response(200, json.dumps({"Items": shown}).encode()), limits=limits) as (gate, _):
         reply = await unfenced(gate).call("Scan", b'{"TableName":"keyfence"}')
     assert reply.content == {"Items": shown}
-    told = {one["key"]: one["read"] * 10 for one in limits.seen()["partitions"]}
+    told = {one["key"]: one["read"] * 10 for one in limits.traffic_report()["partitions"]}
     assert told.keys() == {"TENANT#a1#A", "TENANT#a2#A"}
     assert round(sum(told.values()), 6) == 1
     assert 2.9 < told["TENANT#a1#A"] / told["TENANT#a2#A"] < 3.1
@@ -85,11 +85,11 @@ async def test_an_index_that_is_added_through_the_gate_is_charged_at_once() -> N
     async with gate_before(description, limits=limits) as (gate, _):
         caller = unfenced(gate)
         await caller.call("PutItem", put(GSI1PK=LISTED.partition.key))
-        assert [one["index"] for one in limits.seen()["partitions"]] == [None]
+        assert [one["index"] for one in limits.traffic_report()["partitions"]] == [None]
         description["GlobalSecondaryIndexes"] = TABLE["GlobalSecondaryIndexes"]
         await caller.call("UpdateTable", b'{"TableName":"keyfence"}')
         await caller.call("PutItem", put(GSI1PK=LISTED.partition.key))
-    assert {one["index"] for one in limits.seen()["partitions"]} == {None, "GSI1"}
+    assert {one["index"] for one in limits.traffic_report()["partitions"]} == {None, "GSI1"}
 
 
 async def test_a_body_that_is_no_item_is_left_to_the_engine_to_refuse() -> None:
@@ -101,7 +101,7 @@ async def test_a_body_that_is_no_item_is_left_to_the_engine_to_refuse() -> None:
         reply = await tenant(gate).call("PutItem", body)
     assert (reply.status, reply.error) == (400, "ValidationException")
     assert operations(engine) == ["batchgetitem", "putitem"]
-    assert limits.seen()["partitions"] == []
+    assert limits.traffic_report()["partitions"] == []
 
 
 async def test_a_scan_of_a_table_with_a_numeric_partition_key_is_forwarded_without_a_limit() -> None:

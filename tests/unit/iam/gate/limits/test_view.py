@@ -13,6 +13,7 @@ from botocore.credentials import ReadOnlyCredentials
 
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.gate.throughput.partition_limits import PartitionLimits
+from keyfence_iam.tenant import tenant_of_key
 from tests.fakes.clock import ManualClock
 from tests.unit.iam.gate.server.raw_client import DEPLOYMENT, GET, Caller, Reply, exchange, gate_before, process, tenant
 
@@ -21,7 +22,7 @@ ROLES = ("service-base", "control-plane", "suspender", "stream-worker", "migrato
 
 @asynccontextmanager
 async def limited(limits: PartitionLimits | None) -> AsyncIterator[Gate]:
-    async with gate_before(limits=limits) as (gate, _):
+    async with gate_before(limits=limits, traffic_role="provisioner") as (gate, _):
         yield gate
 
 
@@ -37,12 +38,12 @@ async def look(caller: Caller, service: str = "dynamodb") -> Reply:
 
 
 async def test_the_provisioner_sees_what_was_used() -> None:
-    async with limited(PartitionLimits(now=ManualClock())) as gate:
+    async with limited(PartitionLimits(group_of=tenant_of_key, now=ManualClock())) as gate:
         assert (await tenant(gate).call("GetItem", GET)).status == 200
         reply = await look(process(gate, "provisioner"))
     assert reply.status == 200
     (partition,) = reply.content["partitions"]
-    assert (partition["key"], partition["tenant"], partition["read"]) == ("TENANT#acme#A", "acme", 0.05)
+    assert (partition["key"], partition["group"], partition["read"]) == ("TENANT#acme#A", "acme", 0.05)
     assert reply.content["limits"] == {"read": 3000, "write": 1000, "burstSeconds": 1}
 
 
@@ -55,9 +56,9 @@ async def test_a_tenant_and_the_roles_of_the_service_do_not() -> None:
 
 async def test_a_restricted_session_of_the_provisioner_does_not() -> None:
     async with limited(PartitionLimits(now=ManualClock())) as gate:
-        grant = gate.sessions.issue_service_session("provisioner").session.grant
+        grant = gate.sessions.issue_service_session("provisioner").session.claims
         policy = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
-        restricted = gate.sessions.begin(replace(grant, policy=policy)).credentials
+        restricted = gate.sessions.issue(replace(grant, policy=policy)).credentials
         assert (await look(Caller(gate, restricted))).error == "AccessDeniedException"
 
 
@@ -69,6 +70,11 @@ async def test_nobody_does_without_a_good_signature() -> None:
         replies = [unsigned, await look(forged), await look(provisioner, "sts")]
     assert {reply.status for reply in replies} <= {400, 403}
     assert all(b"partitions" not in reply.body for reply in replies)
+
+
+async def test_without_a_traffic_role_nobody_sees_it() -> None:
+    async with gate_before(limits=PartitionLimits(now=ManualClock())) as (gate, _):
+        assert (await look(process(gate, "provisioner"))).error == "AccessDeniedException"
 
 
 async def test_a_gate_without_limits_has_none_to_show() -> None:
@@ -100,4 +106,4 @@ async def test_a_call_that_the_engine_never_answered_is_not_charged() -> None:
     async with gate_before(otherwise=None, limits=PartitionLimits(now=ManualClock())) as (gate, _):
         assert (await tenant(gate).call("GetItem", GET)).status == 500
         assert gate.limits is not None
-        assert gate.limits.seen()["partitions"] == []
+        assert gate.limits.traffic_report()["partitions"] == []

@@ -17,6 +17,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
 from keyfence_iam.policy import Policy, Statement
+from keyfence_iam.roles import ROLES
 from tests.unit.iam.gate.server.scripted_engine import OK, ScriptedEngine, scripted, with_table
 
 DEPLOYMENT = Deployment()
@@ -109,7 +110,7 @@ async def _reply(reader: asyncio.StreamReader) -> Reply:
 
 def tenant(gate: Gate, name: str = "acme", role: str = "tenant-write") -> Caller:
     service = gate.sessions.issue_service_session("service-base").session
-    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), name=name, tags={"tenant": name})
+    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), session_name=name, tags={"tenant": name})
     return Caller(gate, assume_role(wanted, service, gate.sessions).credentials)
 
 
@@ -130,7 +131,7 @@ async def gate_before(
 ) -> AsyncIterator[tuple[Gate, ScriptedEngine]]:
     """A gate before an engine with this table."""
     async with scripted(with_table(description, otherwise)) as (engine, url):
-        gate = Gate.start(engine_url=url, account=Account.of(DEPLOYMENT), key=KEY, **options)
+        gate = Gate.start(engine_url=url, account=Account.from_definitions(ROLES, DEPLOYMENT), key=KEY, **options)
         try:
             yield gate, engine
         finally:

@@ -9,6 +9,7 @@ import pytest
 
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.roles import ROLES
 from tests.unit.iam.gate.server.raw_client import (
     DEPLOYMENT,
     GET,
@@ -242,7 +243,7 @@ async def test_a_listener_that_fails_changes_nothing_for_the_caller(caplog: pyte
         reply = await tenant(gate).call("Scan", b'{"TableName": "keyfence"}')
         assert len(gate.denials) == 1
     assert reply.error == "AccessDeniedException"
-    assert [record.message for record in caplog.records if record.exc_info] == ["a denial could not be told"]
+    assert [record.message for record in caplog.records if record.exc_info] == ["the callback for denied calls failed"]
 
 
 async def test_a_table_that_is_not_there_is_told_only_to_those_who_might_use_it() -> None:
@@ -280,7 +281,7 @@ async def test_a_table_whose_partition_key_is_not_known_to_be_a_text_is_denied(d
 
 async def test_an_engine_that_fails_to_describe_its_tables_is_a_500() -> None:
     async with scripted(lambda *_: response(503, b"[")) as (engine, url):
-        with Gate.start(engine_url=url, account=Account.of(DEPLOYMENT), key=KEY) as gate:
+        with Gate.start(engine_url=url, account=Account.from_definitions(ROLES, DEPLOYMENT), key=KEY) as gate:
             reply = await tenant(gate).call("GetItem", GET)
     assert (reply.status, reply.error) == (500, "InternalServerError")
     assert forwarded(engine) == []

@@ -12,9 +12,10 @@ from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue
 from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.account.session import SessionIssuer, first_denied
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
+from keyfence_iam.roles import ROLES
 
 DEPLOYMENT = Deployment()
-SESSIONS = SessionIssuer(Account.of(DEPLOYMENT), b"a gate's key is of 32 bytes, yes")
+SESSIONS = SessionIssuer(Account.from_definitions(ROLES, DEPLOYMENT), b"a gate's key is of 32 bytes, yes")
 OWN, FOREIGN = "TENANT#acme#A", "TENANT#acmecorp#A"
 
 
@@ -37,7 +38,9 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, ContextValue]]:
 
 
 def denied(*questions: AuthorizationRequest) -> tuple[AuthorizationRequest, Denied] | None:
-    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("tenant-write"), name="acme", tags={"tenant": "acme"})
+    wanted = AssumeRoleRequest(
+        role_arn=DEPLOYMENT.role_arn("tenant-write"), session_name="acme", tags={"tenant": "acme"}
+    )
     session = assume_role(wanted, SESSIONS.issue_service_session("service-base").session, SESSIONS).session
     return first_denied(questions, {"aws:PrincipalTag/tenant": "acme"}, session, SESSIONS.account)
 

@@ -11,6 +11,7 @@ from keyfence_iam.gate.account.account import Account
 from keyfence_iam.gate.engine.client import InvalidEngineUrl
 from keyfence_iam.gate.gate import Gate, GateStartError
 from keyfence_iam.policy import Policy, Statement
+from keyfence_iam.roles import ROLES
 from tests.unit.iam.gate.server.raw_client import DEPLOYMENT, GET, KEY, TABLE, Caller, gate_before, process, tenant
 from tests.unit.iam.gate.server.scripted_engine import response, scripted, with_table
 
@@ -20,7 +21,7 @@ TO_NOBODY = Policy(statements=(Statement(effect="Deny", principals={"AWS": ("*",
 
 
 def start(url: str, port: int = 0) -> Gate:
-    return Gate.start(engine_url=url, account=Account.of(DEPLOYMENT), key=KEY, port=port)
+    return Gate.start(engine_url=url, account=Account.from_definitions(ROLES, DEPLOYMENT), key=KEY, port=port)
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -146,7 +146,7 @@ async def test_the_answer_to_a_caller_that_gave_up_reaches_nobody_else() -> None
 
 async def test_no_answer_in_time_is_an_error() -> None:
     async with scripted(lambda *_: b"") as (_, url):
-        upstream = EngineClient(url, answer_seconds=0.05)
+        upstream = EngineClient(url, response_seconds=0.05)
         with pytest.raises(EngineUnreachable, match="no answer within"):
             await upstream.post(HEADERS, BODY)
         upstream.close()
@@ -175,10 +175,10 @@ async def test_no_more_connections_are_opened_than_wanted() -> None:
 )
 def test_a_url_at_which_no_engine_can_be_is_refused(url: str) -> None:
     with pytest.raises(InvalidEngineUrl, match="is not the URL of an engine"):
-        EngineAddress.of(url)
+        EngineAddress.parse(url)
 
 
 def test_the_usual_ports_are_known() -> None:
-    assert EngineAddress.of("http://engine") == EngineAddress(host="engine", port=80)
-    assert EngineAddress.of("https://engine/") == EngineAddress(host="engine", port=443, secure=True)
-    assert str(EngineAddress.of("http://[::1]:8000")) == "[::1]:8000"
+    assert EngineAddress.parse("http://engine") == EngineAddress(host="engine", port=80)
+    assert EngineAddress.parse("https://engine/") == EngineAddress(host="engine", port=443, secure=True)
+    assert str(EngineAddress.parse("http://[::1]:8000")) == "[::1]:8000"

@@ -42,7 +42,12 @@ def account(*names: str) -> Account:
         Role(name=name, arn=DEPLOYMENT.role_arn(name), id=role_id(DEPLOYMENT.role_arn(name)), trust=ANYBODY)
         for name in names
     )
-    return Account(deployment=DEPLOYMENT, roles={role.name: role for role in roles})
+    return Account(
+        id=DEPLOYMENT.account,
+        region=DEPLOYMENT.region,
+        role_prefix=DEPLOYMENT.role_prefix,
+        roles={role.name: role for role in roles},
+    )
 
 
 def sessions(clock: Times, key: bytes = b"k" * 32) -> SessionIssuer:
@@ -86,7 +91,7 @@ def refusal(verifier: SignatureVerifier, request: HttpRequest, service: str = "d
     try:
         verifier.verify(request, service)
     except SignatureError as error:
-        return (error.kind.dynamodb if service == "dynamodb" else error.kind.query), error.message
+        return (error.code.dynamodb if service == "dynamodb" else error.code.query), error.message
     raise AssertionError("the request was believed")
 
 

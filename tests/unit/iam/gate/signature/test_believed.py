@@ -24,7 +24,7 @@ def test_a_signed_request_is_its_sessions(
     verifier: SignatureVerifier, open_sessions: SessionIssuer, credentials: Credentials, service: str
 ) -> None:
     session = verifier.verify(signed(credentials, service=service), service)
-    assert session is open_sessions.find(credentials.access_key, credentials.token or "")
+    assert session is open_sessions.get(credentials.access_key, credentials.token or "")
 
 
 @given(body=st.binary(max_size=200), headers=st.dictionaries(NAMES, VISIBLE, max_size=5), segments=SEGMENTS)

@@ -27,7 +27,7 @@ KINDS = {
 
 @pytest.mark.parametrize(("kind", "status"), KINDS.values(), ids=list(KINDS))
 def test_sts_answers_in_its_xml(kind: SignatureErrorCode, status: int) -> None:
-    answer = SignatureError(kind, "said <&> \x00").answer("sts")
+    answer = SignatureError(kind, "said <&> \x00").response("sts")
     shape = get_session().get_service_model("sts").operation_model("AssumeRole").output_shape
     assert shape is not None
     headers = {name.decode(): value.decode() for name, value in answer.headers}
@@ -40,7 +40,7 @@ def test_sts_answers_in_its_xml(kind: SignatureErrorCode, status: int) -> None:
 
 @pytest.mark.parametrize(("kind", "_"), KINDS.values(), ids=list(KINDS))
 def test_dynamodb_answers_in_its_json(kind: SignatureErrorCode, _: int) -> None:
-    answer = SignatureError(kind, "said").answer("dynamodb")
+    answer = SignatureError(kind, "said").response("dynamodb")
     body = json.loads(answer.body)
     assert (answer.status, body["__type"]) == (400, f"com.amazon.coral.service#{kind.dynamodb}")
     assert "said" in body.values()

@@ -7,6 +7,7 @@ import pytest
 
 from keyfence_iam.gate.assume_role import AssumeRoleRequest, assume_role
 from keyfence_iam.gate.gate import Gate
+from keyfence_iam.tenant import session_key_prefix
 from tests.unit.iam.gate.server.raw_client import DEPLOYMENT, Caller, Reply, gate_before, tenant, unfenced
 
 OWN, NEIGHBOUR = "TENANT#acme#INDEX", "TENANT#acmecorp#INDEX"
@@ -47,13 +48,13 @@ def writes(value: Any) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("number", range(5))
 async def test_every_write_of_a_foreign_index_key_is_refused_and_of_an_own_one_is_not(number: int) -> None:
-    async with gate_before(strict=True) as (gate, engine):
+    async with gate_before(index_key_prefix=session_key_prefix) as (gate, engine):
         foreign = await call(tenant(gate), *writes({"S": NEIGHBOUR})[number])
         before = len([head for head, _ in engine.requests if b".DescribeTable" not in head])
         own = await call(tenant(gate), *writes({"S": OWN})[number])
     assert foreign.error == "AccessDeniedException"
     assert foreign.content["Message"].endswith(
-        "(strict gate: the index key attribute GSI1PK leaves the caller's boundary TENANT#acme#)"
+        "(strict gate: the index key attribute GSI1PK is outside the session's key prefix TENANT#acme#)"
     )
     assert before == 0
     assert own.status == 200
@@ -70,7 +71,7 @@ async def test_every_write_of_a_foreign_index_key_is_refused_and_of_an_own_one_i
     ids=["a number", "nothing", "half the boundary", "what is there already"],
 )
 async def test_an_index_key_that_is_not_certainly_inside_is_refused(operation: str, parameters: dict[str, Any]) -> None:
-    async with gate_before(strict=True) as (gate, _):
+    async with gate_before(index_key_prefix=session_key_prefix) as (gate, _):
         reply = await call(tenant(gate), operation, parameters)
     assert "(strict gate: " in reply.content["Message"]
 
@@ -78,7 +79,7 @@ async def test_an_index_key_that_is_not_certainly_inside_is_refused(operation: s
 async def test_an_item_outside_of_every_index_is_stored() -> None:
     plain = put({"S": OWN})
     del plain["Item"]["GSI1PK"]
-    async with gate_before(strict=True) as (gate, _):
+    async with gate_before(index_key_prefix=session_key_prefix) as (gate, _):
         assert (await call(tenant(gate), "PutItem", plain)).status == 200
         assert (await call(tenant(gate), "UpdateItem", update("REMOVE #i SET other = :v", {"S": "x"}))).status == 200
 
@@ -89,14 +90,14 @@ async def test_an_item_outside_of_every_index_is_stored() -> None:
 async def test_without_a_tenant_the_boundary_is_that_of_the_control_plane(index: str, status: int) -> None:
     own = {"PK": {"S": "CONTROL#TENANT#acme"}, "SK": {"S": "B"}, "GSI1PK": {"S": index}}
     for begin in (unfenced, control_plane):
-        async with gate_before(strict=True) as (gate, _):
+        async with gate_before(index_key_prefix=session_key_prefix) as (gate, _):
             reply = await call(begin(gate), "PutItem", {"TableName": "keyfence", "Item": own})
         assert reply.status == status
-        assert status == 200 or reply.content["Message"].endswith("leaves the caller's boundary CONTROL#)")
+        assert status == 200 or reply.content["Message"].endswith("is outside the session's key prefix CONTROL#)")
 
 
 def control_plane(gate: Gate) -> Caller:
-    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("control-plane"), name="register")
+    wanted = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn("control-plane"), session_name="register")
     return Caller(
         gate,
         assume_role(wanted, gate.sessions.issue_service_session("service-base").session, gate.sessions).credentials,
@@ -106,7 +107,7 @@ def control_plane(gate: Gate) -> Caller:
 async def test_without_the_switch_the_gate_does_as_aws_does() -> None:
     async with gate_before() as (gate, _):
         assert (await call(tenant(gate), "PutItem", put({"S": NEIGHBOUR}))).status == 200
-        gate.strict = True
+        gate.index_key_prefix = session_key_prefix
         assert (await call(tenant(gate), "PutItem", put({"S": NEIGHBOUR}))).status == 400
         (denial,) = gate.denials
     assert denial.decision is None
@@ -114,7 +115,7 @@ async def test_without_the_switch_the_gate_does_as_aws_does() -> None:
 
 
 async def test_who_may_not_write_at_all_hears_aws_words() -> None:
-    async with gate_before(strict=True) as (gate, _):
+    async with gate_before(index_key_prefix=session_key_prefix) as (gate, _):
         reply = await call(tenant(gate, role="tenant-read"), "PutItem", put({"S": NEIGHBOUR}))
     assert reply.error == "AccessDeniedException"
     assert "strict" not in reply.content["Message"]

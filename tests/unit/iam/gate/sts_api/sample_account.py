@@ -57,7 +57,13 @@ def role(name: str, trusted: Policy, *policies: Policy, **more: Any) -> Role:
 
 
 def sessions(*roles: Role, clock: Times | None = None, **more: Any) -> SessionIssuer:
-    account = Account(deployment=DEPLOYMENT, roles={one.name: one for one in roles}, **more)
+    account = Account(
+        id=DEPLOYMENT.account,
+        region=DEPLOYMENT.region,
+        role_prefix=DEPLOYMENT.role_prefix,
+        roles={one.name: one for one in roles},
+        **more,
+    )
     return SessionIssuer(account, KEY, clock=clock or Times())
 
 
@@ -107,4 +113,4 @@ def new_session(sessions: SessionIssuer, answer: HttpResponse) -> Session:
     """The session behind the credentials of an answer."""
     assert answer.status == 200, answer.body
     credentials = parsed(answer)["Credentials"]
-    return sessions.find(credentials["AccessKeyId"], credentials["SessionToken"])
+    return sessions.get(credentials["AccessKeyId"], credentials["SessionToken"])

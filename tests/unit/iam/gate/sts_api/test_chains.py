@@ -66,7 +66,7 @@ def test_a_source_identity_stays(one: SessionIssuer) -> None:
     session = first(one, SourceIdentity="alice")
     again = assume_role(one, session, SourceIdentity="alice")
     assert parsed(assume_role(one, session))["SourceIdentity"] == "alice"
-    assert new_session(one, again).grant.source_identity == "alice"
+    assert new_session(one, again).claims.source_identity == "alice"
     assert error(assume_role(one, session, SourceIdentity="bob")) == (
         400,
         "ValidationError",

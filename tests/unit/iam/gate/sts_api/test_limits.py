@@ -82,7 +82,7 @@ def test_a_duration_that_is_no_integer_is_malformed(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["+900", "0900", "900"])
 def test_an_integer_may_have_a_plus_and_leading_zeros(text: str) -> None:
-    grant = new_session(ONE, assume_role(ONE, CALLER, DurationSeconds=text)).grant
+    grant = new_session(ONE, assume_role(ONE, CALLER, DurationSeconds=text)).claims
     assert (grant.expires_at - grant.issued_at).total_seconds() == 900
 
 

@@ -20,6 +20,7 @@ from keyfence_iam.gate.account.session import SessionIssuer
 from keyfence_iam.gate.account.session_token import utc_now
 from keyfence_iam.gate.http.messages import HttpRequest
 from keyfence_iam.gate.sigv4 import SignatureError, SignatureVerifier
+from keyfence_iam.roles import ROLES
 from tests.unit.iam.gate.sts_api.sample_account import KEY, asking, parsed, porter, room, sessions
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def served(sessions: SessionIssuer) -> Iterator[str]:
             try:
                 answer = sts_api.sts_response(request, verifier.verify(request, "sts"), sessions)
             except SignatureError as reason:
-                answer = reason.answer("sts")
+                answer = reason.response("sts")
             self.send_response(answer.status)
             for name, value in answer.headers:
                 self.send_header(name.decode(), value.decode())
@@ -68,7 +69,7 @@ def served(sessions: SessionIssuer) -> Iterator[str]:
 
 @pytest.fixture
 def deployed() -> SessionIssuer:
-    return SessionIssuer(Account.of(Deployment()), KEY)
+    return SessionIssuer(Account.from_definitions(ROLES, Deployment()), KEY)
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_the_service_becomes_one_tenant(deployed: SessionIssuer, client: Client)
     assert identity["UserId"] == answer["AssumedRoleUser"]["AssumedRoleId"]
     assert identity["Account"] == "000000000000"
     assert timedelta(minutes=59) < given["Expiration"] - utc_now() <= timedelta(hours=1)
-    assert deployed.find(given["AccessKeyId"], given["SessionToken"]).tags == {"tenant": "acme"}
+    assert deployed.get(given["AccessKeyId"], given["SessionToken"]).tags == {"tenant": "acme"}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_the_service_becomes_a_tenant_with_exactly_the_tag_or_not_at_all(
 
 def test_a_tenant_s_session_becomes_nobody_else(deployed: SessionIssuer, client: Client) -> None:
     base = deployed.issue_service_session("service-base")
-    asked = assume_role.AssumeRoleRequest(role_arn=READ, name="api", tags={"tenant": "acme"})
+    asked = assume_role.AssumeRoleRequest(role_arn=READ, session_name="api", tags={"tenant": "acme"})
     tenant = client(assume_role.assume_role(asked, base.session, deployed).credentials)
     globex = [{"Key": "tenant", "Value": "globex"}]
     for role in deployed.account.roles.values():

@@ -38,7 +38,7 @@ def context(session: Session) -> dict[str, object]:
 
 
 def test_the_account_has_every_role_that_is_deployed() -> None:
-    account = Account.of(Deployment(account="111122223333", role_prefix="prod-"))
+    account = Account.from_definitions(ROLES, Deployment(account="111122223333", role_prefix="prod-"))
     assert set(account.roles) == {f"prod-{name}" for name in ROLES}
     assert account.role("tenant-read") is account.role("prod-tenant-read")
     assert account.role("tenant-read").arn == "arn:aws:iam::111122223333:role/prod-tenant-read"
@@ -47,19 +47,19 @@ def test_the_account_has_every_role_that_is_deployed() -> None:
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_a_role_has_the_policies_that_are_deployed(name: str) -> None:
     deployment, definition = Deployment(table="other"), ROLES[name]
-    role = Account.of(deployment).role(name)
+    role = Account.from_definitions(ROLES, deployment).role(name)
     assert (role.policies, role.trust) == ((definition.identity(deployment),), definition.trust(deployment))
     assert role.max_session_seconds == definition.max_session_seconds
 
 
 def test_a_role_that_is_not_there_is_named() -> None:
     with pytest.raises(NoSuchRole, match="'tenant-raed'; it has keyfence-control-plane"):
-        Account.of(Deployment()).role("tenant-raed")
+        Account.from_definitions(ROLES, Deployment()).role("tenant-raed")
 
 
 def test_role_ids_look_like_aws_s_and_stay() -> None:
-    ids = [one.id for one in Account.of(Deployment()).roles.values()]
-    assert ids == [one.id for one in Account.of(Deployment()).roles.values()]
+    ids = [one.id for one in Account.from_definitions(ROLES, Deployment()).roles.values()]
+    assert ids == [one.id for one in Account.from_definitions(ROLES, Deployment()).roles.values()]
     assert len(set(ids)) == len(ids)
     assert all(id.startswith("AROA") and len(id) == 21 and id.isalnum() for id in ids)
 
@@ -101,10 +101,10 @@ def test_another_process_finds_the_session_and_one_with_another_key_does_not() -
     roles = (porter(), room())
     issued = of_roles(*roles).issue_service_session("porter")
     access_key, token = issued.credentials.access_key, issued.credentials.token or ""
-    assert of_roles(*roles).find(access_key, token) == issued.session
+    assert of_roles(*roles).get(access_key, token) == issued.session
     assert of_roles(*roles).secret_of(access_key) == issued.credentials.secret_key
     with pytest.raises(InvalidSessionToken):
-        SessionIssuer(of_roles(*roles).account, b"x" * 32).find(access_key, token)
+        SessionIssuer(of_roles(*roles).account, b"x" * 32).get(access_key, token)
 
 
 def test_a_live_session_meets_a_policy_that_is_attached_to_its_role_at_once() -> None:
@@ -113,7 +113,7 @@ def test_a_live_session_meets_a_policy_that_is_attached_to_its_role_at_once() ->
     assert isinstance(evaluate(issued.session.policies_for(), READ, issued.session.principal), Allowed)
     before = one.account
     one.replace_account(before.with_policy("reader", deny("*")))
-    again = one.find(issued.credentials.access_key, issued.credentials.token or "")
+    again = one.get(issued.credentials.access_key, issued.credentials.token or "")
     assert isinstance(evaluate(again.policies_for(), READ, again.principal), Denied)
     assert len(before.role("reader").policies) == 1
 
@@ -122,8 +122,8 @@ def test_a_role_made_anew_under_its_name_does_not_get_the_old_one_s_sessions() -
     one = of_roles(porter())
     issued = one.issue_service_session("porter")
     one.replace_account(one.account.with_role(replace(porter(), id="AROAANOTHERONE")))
-    with pytest.raises(InvalidSessionToken, match="gone"):
-        one.find(issued.credentials.access_key, issued.credentials.token or "")
+    with pytest.raises(InvalidSessionToken, match="no longer exists"):
+        one.get(issued.credentials.access_key, issued.credentials.token or "")
 
 
 def test_a_managed_session_policy_that_is_gone_allows_nothing_and_still_restricts() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyfence_iam.gate.account.session_token import (
-    LARGEST_TOKEN,
+    MAX_TOKEN_SIZE,
     InvalidGateKey,
     InvalidSessionToken,
     SessionClaims,
@@ -28,11 +28,11 @@ GRANTS = st.builds(
     SessionClaims,
     role=NAMES,
     role_id=NAMES,
-    name=NAMES,
+    session_name=NAMES,
     issued_at=st.just(ISSUED),
     expires_at=st.integers(900, 43_200).map(lambda seconds: ISSUED + timedelta(seconds=seconds)),
     tags=st.dictionaries(NAMES, NAMES, max_size=4),
-    transitive=st.lists(NAMES, max_size=3).map(tuple),
+    transitive_tag_keys=st.lists(NAMES, max_size=3).map(tuple),
     policy=st.none() | NAMES,
     policy_arns=st.lists(NAMES, max_size=3).map(tuple),
     source_identity=st.none() | NAMES,
@@ -41,24 +41,24 @@ ACCESS_KEYS = st.builds(new_access_key)
 
 
 def grant(**more: Any) -> SessionClaims:
-    return SessionClaims(role="room", role_id="AROA", name="night", issued_at=ISSUED, expires_at=ISSUED, **more)
+    return SessionClaims(role="room", role_id="AROA", session_name="night", issued_at=ISSUED, expires_at=ISSUED, **more)
 
 
-TOKEN = SEAL.sealed(grant(), "ASIAAAAAAAAAAAAAAAAA")
+TOKEN = SEAL.encrypt(grant(), "ASIAAAAAAAAAAAAAAAAA")
 
 
 @given(GRANTS, ACCESS_KEYS)
 def test_what_was_granted_is_read_again(granted: SessionClaims, access_key: str) -> None:
-    assert TokenCipher(b"k" * 32).opened(SEAL.sealed(granted, access_key), access_key) == granted
+    assert TokenCipher(b"k" * 32).decrypt(SEAL.encrypt(granted, access_key), access_key) == granted
 
 
 @given(GRANTS, ACCESS_KEYS, ACCESS_KEYS)
 def test_a_token_is_of_one_access_key_and_one_gate(granted: SessionClaims, own: str, other: str) -> None:
-    token = SEAL.sealed(granted, own)
+    token = SEAL.encrypt(granted, own)
     with pytest.raises(InvalidSessionToken):
-        SEAL.opened(token, other)
+        SEAL.decrypt(token, other)
     with pytest.raises(InvalidSessionToken):
-        TokenCipher(b"x" * 32).opened(token, own)
+        TokenCipher(b"x" * 32).decrypt(token, own)
 
 
 @given(st.integers(0, 8 * len(b64decode(TOKEN)) - 1))
@@ -66,24 +66,24 @@ def test_a_token_with_one_bit_flipped_is_none(bit: int) -> None:
     raw = bytearray(b64decode(TOKEN))
     raw[bit // 8] ^= 1 << bit % 8
     with pytest.raises(InvalidSessionToken):
-        SEAL.opened(b64encode(raw).decode(), "ASIAAAAAAAAAAAAAAAAA")
+        SEAL.decrypt(b64encode(raw).decode(), "ASIAAAAAAAAAAAAAAAAA")
 
 
 @given(st.text() | st.binary().map(lambda raw: b64encode(raw).decode()))
 def test_no_text_is_a_token(text: str) -> None:
     with pytest.raises(InvalidSessionToken):
-        SEAL.opened(text, "ASIAAAAAAAAAAAAAAAAA")
+        SEAL.decrypt(text, "ASIAAAAAAAAAAAAAAAAA")
 
 
 @pytest.mark.parametrize("spelled", [f"{TOKEN}\n", f" {TOKEN}", f"{TOKEN}=", f"{TOKEN}===="])
 def test_a_token_has_one_spelling(spelled: str) -> None:
     with pytest.raises(InvalidSessionToken):
-        SEAL.opened(spelled, "ASIAAAAAAAAAAAAAAAAA")
+        SEAL.decrypt(spelled, "ASIAAAAAAAAAAAAAAAAA")
 
 
 @pytest.mark.parametrize("name", ["", "a", "ab", "abc"])
 def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(name: str) -> None:
-    token = SEAL.sealed(grant(tags={"name": name}), "ASIAAAAAAAAAAAAAAAAA")
+    token = SEAL.encrypt(grant(tags={"name": name}), "ASIAAAAAAAAAAAAAAAAA")
     bare = token.rstrip("=")
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     spellings = [bare[:-1] + letter + token[len(bare) :] for letter in letters]
@@ -91,28 +91,28 @@ def test_the_bits_that_base64_leaves_unused_give_no_second_spelling(name: str) -
     for twin in twins:
         if twin != token:
             with pytest.raises(InvalidSessionToken):
-                SEAL.opened(twin, "ASIAAAAAAAAAAAAAAAAA")
+                SEAL.decrypt(twin, "ASIAAAAAAAAAAAAAAAAA")
     assert token in twins
 
 
 @pytest.mark.parametrize("smallest", [0, 1, 200, 201, 202, 203, 1000, 4093, 4096])
 def test_a_token_can_be_asked_to_be_as_large_as_any(smallest: int) -> None:
-    token = SEAL.sealed(grant(), "ASIAAAAAAAAAAAAAAAAA", smallest)
+    token = SEAL.encrypt(grant(), "ASIAAAAAAAAAAAAAAAAA", smallest)
     assert smallest <= len(token) <= max(smallest + 3, len(TOKEN))
-    assert SEAL.opened(token, "ASIAAAAAAAAAAAAAAAAA") == grant()
+    assert SEAL.decrypt(token, "ASIAAAAAAAAAAAAAAAAA") == grant()
 
 
 def test_what_does_not_fit_into_4096_bytes_is_refused() -> None:
     noise = random.Random(1)
     tags = {f"k{number}": "".join(chr(noise.randrange(0x4E00, 0x9FFF)) for _ in range(200)) for number in range(20)}
     with pytest.raises(TokenTooLarge) as refused:
-        SEAL.sealed(grant(tags=tags), "ASIAAAAAAAAAAAAAAAAA")
+        SEAL.encrypt(grant(tags=tags), "ASIAAAAAAAAAAAAAAAAA")
     assert refused.value.utilization > 100
-    assert len(SEAL.sealed(grant(tags={"tenant": "acme"}), "ASIAAAAAAAAAAAAAAAAA")) < LARGEST_TOKEN // 10
+    assert len(SEAL.encrypt(grant(tags={"tenant": "acme"}), "ASIAAAAAAAAAAAAAAAAA")) < MAX_TOKEN_SIZE // 10
 
 
 def test_a_token_shows_nothing_of_what_it_holds() -> None:
-    token = SEAL.sealed(grant(tags={"tenant": "acmecorporation"}), "ASIAAAAAAAAAAAAAAAAA")
+    token = SEAL.encrypt(grant(tags={"tenant": "acmecorporation"}), "ASIAAAAAAAAAAAAAAAAA")
     assert b"acmecorporation" not in b64decode(token)
 
 
