@@ -1,11 +1,24 @@
 """A cursor goes on in its own list, and in no other."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
 
 from keyfence.errors import BadInput
-from tests.data.bookshop import OPENING, book, books, books_of_shelf, newest_books, noted_books, oldest_books
+from keyfence.store.key_template import KeyTemplate
+from tests.data.bookshop import (
+    OPENING,
+    book,
+    book_with_chapters,
+    books,
+    books_of_shelf,
+    chapter,
+    chapters,
+    newest_books,
+    noted_books,
+    oldest_books,
+)
 from tests.fakes.dynamodb import InMemoryDynamoDB
 from tests.fakes.scripted_dynamodb import table
 
@@ -60,3 +73,29 @@ async def test_items_in_hand_have_the_cursors_that_reading_would_give_them() -> 
     given = reading.page_of(oldest_books, read.items, has_next=True, has_previous=False)
     assert [edge.cursor() for edge in given.edges] == [edge.cursor() for edge in read.edges]
     assert (given.has_next, given.has_previous) == (True, False)
+
+
+async def test_the_children_of_an_item_collection_have_the_cursors_of_their_own_list() -> None:
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, book("b1"))
+    dynamodb.store(chapters, *(chapter(number) for number in (1, 2, 3)))
+    handle = table(dynamodb)
+    _, collection = await handle.item_collection(book_with_chapters, first=3, book_id="b1")
+    children = await handle.page(book_with_chapters.children, first=3, book_id="b1")
+    assert [edge.cursor() for edge in collection.edges] == [edge.cursor() for edge in children.edges]
+
+
+async def test_a_cursor_renders_no_key_again_that_its_page_has_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamodb = InMemoryDynamoDB()
+    dynamodb.store(books, *(book(f"b{number}", number) for number in range(3)))
+    page = await table(dynamodb).page(oldest_books, first=3)
+    rendered = list[str]()
+    render = KeyTemplate.render
+
+    def counting(template: KeyTemplate, values: Mapping[str, object]) -> str:
+        rendered.append(template.text)
+        return render(template, values)
+
+    monkeypatch.setattr(KeyTemplate, "render", counting)
+    assert len({edge.cursor() for edge in page.edges}) == 3
+    assert rendered == [oldest_books.key.partition.text], "the scope is rendered once for all cursors of a page"
