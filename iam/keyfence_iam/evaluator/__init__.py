@@ -1,1 +1,23 @@
-"""IAM's decision, made here: what a call asks for, and whether policies allow it."""
+"""IAM's decision on an authorization request, and the reason for it."""
+
+from keyfence_iam.evaluator.decision import POLICY_TYPE_NAMES, Allowed, Decision, Denied, access_denied_message
+from keyfence_iam.evaluator.evaluation import Policies, evaluate, evaluate_trust
+from keyfence_iam.evaluator.explanation import ElementMatch, Explanation, StatementExplanation, explain
+from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
+
+__all__ = [
+    "POLICY_TYPE_NAMES",
+    "Allowed",
+    "AuthorizationRequest",
+    "Decision",
+    "Denied",
+    "ElementMatch",
+    "Explanation",
+    "Policies",
+    "Principal",
+    "StatementExplanation",
+    "access_denied_message",
+    "evaluate",
+    "evaluate_trust",
+    "explain",
+]

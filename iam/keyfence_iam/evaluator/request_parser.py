@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from keyfence_iam import strict_json
-from keyfence_iam.evaluator.evaluate import Policies
+from keyfence_iam.evaluator.evaluation import Policies
 from keyfence_iam.evaluator.request import AmbiguousContextKey, AuthorizationRequest, ContextValue, fold_keys
 from keyfence_iam.policy import InvalidPolicy, Policy, parse_policy, parse_policy_text
 from keyfence_iam.policy.operators import value_text

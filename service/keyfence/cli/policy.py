@@ -1,4 +1,4 @@
-"""`keyfence policy lint|explain|evaluate`."""
+"""`keyfence policy render|lint|explain|evaluate`."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,32 +7,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keyfence.cli.policy_render import (
-    USUAL,
+    DEFAULTS,
     Account,
+    AsJson,
     Partition,
     Region,
     RolePrefix,
     TableName,
     deployment,
-    known,
+    existing_role,
     render,
 )
 from keyfence.errors import BadInput
 from keyfence_iam.tenant import InvalidTenantId, parse_tenant_id
 
 if TYPE_CHECKING:
-    from keyfence.cli.policy_verdict import PolicyDecision
-    from keyfence_iam.evaluator.decision import Decision
+    from keyfence.cli.policy_explanation import CallExplanation
+    from keyfence_iam.evaluator import Decision
     from keyfence_iam.lint import Finding
     from keyfence_iam.policy import DocumentKind
 
-
-Role = Annotated[str, typer.Option(metavar="ROLE", help="Whose session makes the call, such as tenant-read.")]
-Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant that the session is tagged with.")]
+Role = Annotated[str, typer.Option(metavar="ROLE", help="The role whose session makes the call, such as tenant-read.")]
+Tenant = Annotated[str | None, typer.Option(metavar="TENANT", help="The tenant in the tag of the session.")]
 Call = Annotated[
-    str, typer.Option(metavar="JSON", help='The operation and its parameters: {"GetItem": {...}}; - is standard input.')
+    str, typer.Option(metavar="JSON", help='An operation with its parameters: {"GetItem": {...}}; - reads stdin.')
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON to compute with, instead of text to read.")]
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Policies in JSON; - reads stdin.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Treat them as trust policies.")]
+Resource = Annotated[bool, typer.Option("--resource", help="Treat them as resource policies.")]
 
 
 def explain(
@@ -40,15 +42,15 @@ def explain(
     call: Call,
     tenant: Tenant = None,
     as_json: AsJson = False,
-    account: Account = USUAL.account,
-    region: Region = USUAL.region,
-    table: TableName = USUAL.table,
-    role_prefix: RolePrefix = USUAL.role_prefix,
-    partition: Partition = USUAL.partition,
+    account: Account = DEFAULTS.account,
+    region: Region = DEFAULTS.region,
+    table: TableName = DEFAULTS.table,
+    role_prefix: RolePrefix = DEFAULTS.role_prefix,
+    partition: Partition = DEFAULTS.partition,
 ) -> None:
-    """Say whether a call is allowed or denied, and why: of every statement, what matched and what did not.
+    """Explain why a call is allowed or denied: which elements of each statement match, and which do not.
 
-    A call without a TableName is made on the deployment's table. Nothing is asked of AWS.
+    Without a TableName the call uses the table of the deployment. The command does not call AWS.
 
     [bold]Example:[/bold] keyfence policy explain --role tenant-read --tenant acme --call '{"Scan": {}}'
 
@@ -59,57 +61,22 @@ def explain(
     """
     import json
 
-    from keyfence.cli.policy_verdict import ExplainedSession, verdict
+    from keyfence.cli.policy_explanation import ExplainedSession, explain_call
 
     where = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
-    operation, parameters = _call(call)
-    asker = ExplainedSession(role=known(role), tenant=_tenant(tenant), deployment=where)
-    decided = verdict(asker, operation, parameters)
+    operation, parameters = _parse_call(call)
+    session = ExplainedSession(role=existing_role(role), tenant=_parse_tenant(tenant), deployment=where)
+    explanation = explain_call(session, operation, parameters)
     if as_json:
-        typer.echo(json.dumps(decided.as_json(), indent=2))
+        typer.echo(json.dumps(explanation.as_json(), indent=2))
     else:
-        _print(decided)
-
-
-def _call(text: str) -> tuple[str, dict[str, Any]]:
-    """Read as strictly as the gate reads a body: what two readers could take for two calls is none."""
-    import sys
-
-    from keyfence_iam.strict_json import parse_object
-
-    try:
-        read = parse_object((sys.stdin.read() if text == "-" else text).encode())
-    except ValueError as error:
-        raise BadInput(f"--call cannot be read: {error}.") from error
-    if len(read) != 1 or not all(isinstance(value, dict) for value in read.values()):
-        raise BadInput('--call must be one operation with its parameters, such as {"Query": {...}}.')
-    return next(iter(read.items()))
-
-
-def _tenant(text: str | None) -> str | None:
-    try:
-        return None if text is None else parse_tenant_id(text)
-    except InvalidTenantId as error:
-        raise BadInput(f"--tenant {text!r} is not a tenant id: {error}.") from error
-
-
-def _print(decided: "PolicyDecision") -> None:
-    from rich.console import Console
-
-    console = Console(soft_wrap=True, highlight=False)
-    for line in decided.lines():
-        console.print(line)
-
-
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Policies as JSON; - is the standard input.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Read them as trust policies, whatever they look like.")]
-Resource = Annotated[bool, typer.Option("--resource", help="Read them as resource policies, whatever they look like.")]
+        _print_explanation(explanation)
 
 
 def lint(files: Files, as_json: AsJson = False, trust: Trust = False, resource: Resource = False) -> None:
-    """Find the holes of policies: each with its name, the statement and the fix. Holes end it with exit code 1.
+    """Find weaknesses of policies, each with its code, the statement and the fix. Exits with 1 if there are any.
 
-    A Scan or a stream that a system role really needs is accepted by a Sid that says so: AcceptH1..., AcceptH19...
+    A Sid can accept a Scan or a stream that a system role needs: AcceptH1..., AcceptH19...
 
     [bold]Example:[/bold] keyfence policy lint iam/rendered/*.json
 
@@ -118,15 +85,75 @@ def lint(files: Files, as_json: AsJson = False, trust: Trust = False, resource: 
     from keyfence_iam.lint import lint_text
 
     if trust and resource:
-        raise BadInput("Say --trust or --resource, not both.")
+        raise BadInput("--trust and --resource exclude each other; use one of them.")
     kind: DocumentKind | None = "trust" if trust else "resource" if resource else None
-    found = {name: lint_text(_text(name), kind) for name in files}
-    (_print_json if as_json else _print_findings)(found)
-    if any(found.values()):
+    findings = {name: lint_text(_read_file(name), kind) for name in files}
+    (_print_findings_json if as_json else _print_findings)(findings)
+    if any(findings.values()):
         raise typer.Exit(1)
 
 
-def _text(name: str) -> str:
+def evaluate(as_json: AsJson = True) -> None:  # noqa: ARG001 - the output is JSON with and without --json
+    r"""Decide each JSON line of stdin. Writes one JSON line for each; blank lines are skipped.
+
+    A line is {"identity": \[policy...], "action": A, "resource": R}. It may have "session" and "boundary", which are
+    lists of policies, and "context", an object of condition keys. A list is the value of a key with several values.
+
+    [bold]Example:[/bold] keyfence policy evaluate < requests.jsonl
+    """
+    import sys
+
+    for result in evaluate_lines(sys.stdin.buffer):
+        sys.stdout.buffer.write(result + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def evaluate_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield one decision for each line, as soon as the line is read. Blank lines are skipped."""
+    return (_evaluate_line(line) for line in lines if line.strip())
+
+
+def decision_json(decision: "Decision") -> dict[str, str]:
+    from keyfence_iam.evaluator import POLICY_TYPE_NAMES, Allowed
+
+    if isinstance(decision, Allowed):
+        return {"decision": "allowed", "by": str(decision.by)}
+    if decision.by is not None:
+        return {"decision": "explicit_deny", "by": str(decision.by)}
+    return {"decision": "implicit_deny", "by": f"no {POLICY_TYPE_NAMES[decision.policy_type]} allows it"}
+
+
+def _parse_call(text: str) -> tuple[str, dict[str, Any]]:
+    """Parse --call as strictly as the gate parses the body of a request."""
+    import sys
+
+    from keyfence_iam.strict_json import parse_object
+
+    try:
+        call = parse_object((sys.stdin.read() if text == "-" else text).encode())
+    except ValueError as error:
+        raise BadInput(f"--call is not valid: {error}.") from error
+    if len(call) != 1 or not all(isinstance(value, dict) for value in call.values()):
+        raise BadInput('--call must be one operation with its parameters, such as {"Query": {...}}.')
+    return next(iter(call.items()))
+
+
+def _parse_tenant(text: str | None) -> str | None:
+    try:
+        return None if text is None else parse_tenant_id(text)
+    except InvalidTenantId as error:
+        raise BadInput(f"--tenant {text!r} is not a tenant id: {error}.") from error
+
+
+def _print_explanation(explanation: "CallExplanation") -> None:
+    from rich.console import Console
+
+    console = Console(soft_wrap=True, highlight=False)
+    for line in explanation.lines():
+        console.print(line)
+
+
+def _read_file(name: str) -> str:
     import sys
 
     try:
@@ -137,76 +164,42 @@ def _text(name: str) -> str:
         raise BadInput(f"{name} is not UTF-8 text.") from error
 
 
-def _print_json(found: "dict[str, list[Finding]]") -> None:
+def _print_findings_json(findings: "dict[str, list[Finding]]") -> None:
     import json
 
-    typer.echo(json.dumps([{"file": name, **one.as_json()} for name in found for one in found[name]], indent=2))
+    typer.echo(json.dumps([{"file": name, **one.as_json()} for name in findings for one in findings[name]], indent=2))
 
 
-def _print_findings(found: "dict[str, list[Finding]]") -> None:
+def _print_findings(findings: "dict[str, list[Finding]]") -> None:
     from rich.console import Console
     from rich.markup import escape
 
     console = Console(soft_wrap=True, highlight=False)
-    for name in found:
-        for one in found[name]:
+    for name in findings:
+        for one in findings[name]:
             console.print(f"[bold]{escape(name)}[/bold] {escape(one.location)}: [red]{one.code} {one.name}[/red]")
             console.print(f"  {escape(one.problem)}\n  [green]Fix:[/green] {escape(one.fix)}\n")
-    console.print(_sum(found))
+    count = sum(map(len, findings.values()))
+    files = f"{len(findings)} {'policy' if len(findings) == 1 else 'policies'}"
+    console.print(f"{count or 'No'} {'weakness' if count == 1 else 'weaknesses'} in {files}.")
 
 
-def _sum(found: "dict[str, list[Finding]]") -> str:
-    holes = sum(len(findings) for findings in found.values())
-    files = f"{len(found)} {'policy' if len(found) == 1 else 'policies'}"
-    return f"{holes or 'No'} {'hole' if holes == 1 else 'holes'} in {files}."
-
-
-def evaluate() -> None:
-    r"""Decide each JSON line of stdin, and answer it with one line; blank lines get no answer.
-
-    A line asks {"identity": \[policy...], "action": A, "resource": R} and may add "session" and "boundary", lists of
-    policies, and "context", an object of condition keys, where a list is the value of a key of ArrayOf type.
-
-    [bold]Example:[/bold] keyfence policy evaluate < questions.jsonl
-    """
-    import sys
-
-    for answer in evaluate_lines(sys.stdin.buffer):
-        sys.stdout.buffer.write(answer + b"\n")
-        sys.stdout.buffer.flush()
-
-
-def evaluate_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """One answer for each line, in step with them; a line of nothing but blanks is not answered."""
-    return (_answer(line) for line in lines if line.strip())
-
-
-def _answer(line: bytes) -> bytes:
+def _evaluate_line(line: bytes) -> bytes:
     import orjson
 
-    from keyfence_iam.evaluator.evaluate import evaluate as decide
+    from keyfence_iam.evaluator import evaluate as decide
     from keyfence_iam.evaluator.request_parser import InvalidRequestLine, parse_request_line
 
     try:
-        policies, asked = parse_request_line(line)
+        policies, request = parse_request_line(line)
     except InvalidRequestLine as error:
         return orjson.dumps({"decision": "invalid", "by": str(error)})
-    return orjson.dumps(shown(decide(policies, asked)))
-
-
-def shown(decision: "Decision") -> dict[str, str]:
-    from keyfence_iam.evaluator.decision import POLICY_TYPE_NAMES, Allowed
-
-    if isinstance(decision, Allowed):
-        return {"decision": "allowed", "by": str(decision.by)}
-    if decision.by is not None:
-        return {"decision": "explicit_deny", "by": str(decision.by)}
-    return {"decision": "implicit_deny", "by": f"no {POLICY_TYPE_NAMES[decision.policy_type]} allows it"}
+    return orjson.dumps(decision_json(decide(policies, request)))
 
 
 policy = typer.Typer(
     name="policy",
-    help="Policies: print them, find their holes, ask what they decide.",
+    help="Print the IAM policies, find their weaknesses, and explain what they decide.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

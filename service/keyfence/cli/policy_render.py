@@ -1,4 +1,4 @@
-"""`keyfence policy render`; deployment options."""
+"""`keyfence policy render`, and the options that describe a deployment."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,16 @@ import typer
 from keyfence.errors import BadInput
 from keyfence_iam.deployment import Deployment
 
-_PANEL = "Where it is deployed"
+DEFAULTS = Deployment()
+
+_PANEL = "Deployment"
+_PATTERNS = {
+    "account": r"[0-9]{12}",
+    "region": r"[a-z]{2,}(-[a-z]+)+-[0-9]+",
+    "table": r"[A-Za-z0-9_.-]{3,255}",
+    "role_prefix": r"[\w+=,.@-]{0,48}",
+    "partition": r"aws(-[a-z]+)*",
+}
 
 
 def _option(metavar: str, text: str) -> object:
@@ -20,34 +29,14 @@ def _option(metavar: str, text: str) -> object:
 Account = Annotated[str, _option("ID", "The AWS account, twelve digits.")]
 Region = Annotated[str, _option("REGION", "The region of the table.")]
 TableName = Annotated[str, _option("NAME", "The table.")]
-RolePrefix = Annotated[str, _option("PREFIX", "What the names of all roles begin with.")]
+RolePrefix = Annotated[str, _option("PREFIX", "The beginning of the names of all roles.")]
 Partition = Annotated[str, _option("NAME", "aws, aws-cn or aws-us-gov.")]
-
-USUAL = Deployment()
-
-_SHAPES = {
-    "account": r"[0-9]{12}",
-    "region": r"[a-z]{2,}(-[a-z]+)+-[0-9]+",
-    "table": r"[A-Za-z0-9_.-]{3,255}",
-    "role_prefix": r"[\w+=,.@-]{0,48}",
-    "partition": r"aws(-[a-z]+)*",
-}
-
-
-def deployment(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
-    """What goes into ARNs is checked first: a wildcard in a table's name would open other tables."""
-    made = Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
-    for name, shape in _SHAPES.items():
-        if not re.fullmatch(shape, getattr(made, name), re.ASCII):
-            raise BadInput(f"--{name.replace('_', '-')} {getattr(made, name)!r} cannot be used in an ARN.")
-    return made
-
-
-Role = Annotated[str | None, typer.Argument(metavar="ROLE", help="One role; every role if left out.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Who may become the role, instead of what it may do.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Role = Annotated[str | None, typer.Argument(metavar="ROLE", help="One role; all roles if left out.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Print trust policies instead of identity policies.")]
 Out = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Write ROLE.json, ROLE.trust.json, ROLE.boundary.json here."),
+    typer.Option(metavar="DIR", help="Write ROLE.json, ROLE.trust.json and ROLE.boundary.json into this directory."),
 ]
 
 
@@ -55,13 +44,16 @@ def render(
     role: Role = None,
     trust: Trust = False,
     out: Out = None,
-    account: Account = USUAL.account,
-    region: Region = USUAL.region,
-    table: TableName = USUAL.table,
-    role_prefix: RolePrefix = USUAL.role_prefix,
-    partition: Partition = USUAL.partition,
+    as_json: AsJson = False,
+    account: Account = DEFAULTS.account,
+    region: Region = DEFAULTS.region,
+    table: TableName = DEFAULTS.table,
+    role_prefix: RolePrefix = DEFAULTS.role_prefix,
+    partition: Partition = DEFAULTS.partition,
 ) -> None:
-    """Print the policies of the roles as IAM takes them, or write them into files.
+    """Print the policies of the roles as IAM accepts them, or write them into files.
+
+    The policies are JSON with and without --json. With --out, --json prints the paths of the files as JSON.
 
     [bold]Example:[/bold] keyfence policy render tenant-read
 
@@ -72,38 +64,52 @@ def render(
     from keyfence_iam.roles.rendering import policy_files
 
     where = deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
-    rendered = policy_files(where, *([known(role)] if role else []))
+    files = policy_files(where, *([existing_role(role)] if role else []))
     if out is not None:
-        _write(out, rendered)
+        _write_files(out, files, as_json=as_json)
     elif role is not None:
-        typer.echo(rendered[f"{role}.trust.json" if trust else f"{role}.json"], nl=False)
+        typer.echo(files[f"{role}.trust.json" if trust else f"{role}.json"], nl=False)
     else:
-        typer.echo(_together(rendered, trust=trust))
+        typer.echo(_by_role(files, trust=trust))
 
 
-def known(role: str) -> str:
+def deployment(*, account: str, region: str, table: str, role_prefix: str, partition: str) -> Deployment:
+    """Return a deployment. Raises BadInput if a value does not fit into an ARN: `*` as a table name would match all."""
+    made = Deployment(account=account, region=region, table=table, role_prefix=role_prefix, partition=partition)
+    for name, pattern in _PATTERNS.items():
+        if not re.fullmatch(pattern, getattr(made, name), re.ASCII):
+            raise BadInput(f"--{name.replace('_', '-')} {getattr(made, name)!r} cannot be used in an ARN.")
+    return made
+
+
+def existing_role(role: str) -> str:
     from keyfence_iam.roles import ROLES
 
     if role not in ROLES:
-        raise BadInput(f"{role!r} is not a role: there are {', '.join(ROLES)}.")
+        raise BadInput(f"{role!r} is not a role; the roles are {', '.join(ROLES)}.")
     return role
 
 
-def _together(rendered: Mapping[str, str], *, trust: bool) -> str:
-    """One object with every role's policy under its name."""
+def _by_role(files: Mapping[str, str], *, trust: bool) -> str:
+    """Return one JSON object with the policy of each role under its name."""
     import json
 
-    kind = "trust.json" if trust else "json"
-    named = {name.partition(".")[::2]: text for name, text in rendered.items()}
-    policies = {role: json.loads(text) for (role, ending), text in named.items() if ending == kind}
+    suffix = "trust.json" if trust else "json"
+    by_name = {name.partition(".")[::2]: text for name, text in files.items()}
+    policies = {role: json.loads(text) for (role, ending), text in by_name.items() if ending == suffix}
     return json.dumps(policies, indent=2, ensure_ascii=False)
 
 
-def _write(directory: Path, rendered: Mapping[str, str]) -> None:
+def _write_files(directory: Path, files: Mapping[str, str], *, as_json: bool) -> None:
+    import json
+
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, text in rendered.items():
+        for name, text in files.items():
             (directory / name).write_text(text)
     except OSError as error:
         raise BadInput(f"{directory} cannot be written: {error.strerror}.") from error
-    typer.echo(f"Wrote {len(rendered)} policies into {directory}.")
+    if as_json:
+        typer.echo(json.dumps({"files": [str(directory / name) for name in files]}, indent=2))
+    else:
+        typer.echo(f"Wrote {len(files)} policies into {directory}.")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from keyfence.cli.policy import evaluate_lines, shown
+from keyfence.cli.policy import decision_json, evaluate_lines
 from keyfence_iam.evaluator.decision import Allowed, Decision
-from keyfence_iam.evaluator.evaluate import Policies, evaluate, evaluate_trust
+from keyfence_iam.evaluator.evaluation import Policies, evaluate, evaluate_trust
 from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
 from keyfence_iam.policy import parse_policy
 from tests.unit.iam.evaluator.json_cases import Case, cases
@@ -32,7 +32,7 @@ def test_a_callers_request_is_decided(theme: str) -> None:
     wrong = []
     for case in [case for case in REQUESTS if case.theme == theme]:
         decision = decided(case)
-        wrong += mismatches(case, shown(decision))
+        wrong += mismatches(case, decision_json(decision))
         if isinstance(decision, Allowed) and decision.needs_identity_policy != case.said.get("delegated", False):
             wrong.append(f"{case}: delegated is {decision.needs_identity_policy}")
     assert wrong == []

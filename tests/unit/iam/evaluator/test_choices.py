@@ -6,7 +6,7 @@ from keyfence_iam.evaluator import statement
 from keyfence_iam.evaluator import undocumented_behavior as assumptions
 from keyfence_iam.evaluator.conditions import compile_condition
 from keyfence_iam.evaluator.decision import Allowed, Decision, Denied
-from keyfence_iam.evaluator.evaluate import Policies, evaluate
+from keyfence_iam.evaluator.evaluation import Policies, evaluate
 from keyfence_iam.evaluator.request import AuthorizationRequest, ContextValue, Principal
 from keyfence_iam.evaluator.statement import PrincipalMatch
 from keyfence_iam.policy import Condition, Policy, Statement

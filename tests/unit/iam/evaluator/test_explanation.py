@@ -1,8 +1,8 @@
 """An explanation says of each statement what matched and what did not."""
 
 from keyfence_iam.evaluator.decision import Denied
-from keyfence_iam.evaluator.evaluate import Policies
-from keyfence_iam.evaluator.explain import ElementMatch, Explanation, explain
+from keyfence_iam.evaluator.evaluation import Policies
+from keyfence_iam.evaluator.explanation import ElementMatch, Explanation, explain
 from keyfence_iam.evaluator.request import AuthorizationRequest, Principal
 from keyfence_iam.policy import parse_policy
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from keyfence_iam.evaluator.conditions import CompiledCondition
 from keyfence_iam.evaluator.decision import Decision, StatementId
-from keyfence_iam.evaluator.evaluate import Policies, evaluate
+from keyfence_iam.evaluator.evaluation import Policies, evaluate
 from keyfence_iam.evaluator.matching import pattern_text, substitute
 from keyfence_iam.evaluator.request import (
     AuthorizationRequest,

@@ -1,0 +1,179 @@
+"""Why the policies of a role allow or deny a DynamoDB call, as JSON and as text."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.markup import escape
+
+from keyfence.errors import BadInput
+from keyfence.store.dynamodb.table_definition import definition
+from keyfence_iam.authorization import (
+    SUPPORTED_OPERATIONS,
+    ArnScope,
+    UnsupportedRequest,
+    authorizations_for,
+    tables_needed,
+)
+from keyfence_iam.deployment import Deployment
+from keyfence_iam.dynamodb import TableSchema
+from keyfence_iam.evaluator import (
+    Allowed,
+    AuthorizationRequest,
+    ElementMatch,
+    Explanation,
+    Policies,
+    Principal,
+    StatementExplanation,
+    access_denied_message,
+    explain,
+)
+from keyfence_iam.roles import ROLES
+from keyfence_iam.tenant import SESSION_TAG
+
+_YES, _NO = "[green]✓[/green]", "[red]✗[/red]"
+_DEFAULT_TABLE = frozenset({"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "DescribeTable"})
+"""Operations whose TableName may be left out on the command line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedSession:
+    """A session of a role, with or without the tag of a tenant."""
+
+    role: str
+    tenant: str | None
+    deployment: Deployment
+
+    @property
+    def principal(self) -> Principal:
+        name = f"{self.deployment.role_prefix}{self.role}"
+        session = f"arn:{self.deployment.partition}:sts::{self.deployment.account}:assumed-role/{name}/explained"
+        return Principal(
+            account=self.deployment.account, role_arn=self.deployment.role_arn(self.role), session_arn=session
+        )
+
+    def context(self) -> dict[str, str]:
+        tag = {f"aws:PrincipalTag/{SESSION_TAG}": self.tenant} if self.tenant is not None else {}
+        return {"aws:PrincipalArn": self.principal.role_arn, "aws:PrincipalAccount": self.deployment.account, **tag}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallExplanation:
+    """The decisions on all authorization requests of a call. The call is allowed if each of them is.
+
+    `unsupported` says why the requests of the call are not certain. Such a call is denied.
+    """
+
+    session: ExplainedSession
+    operation: str
+    decisions: tuple[tuple[AuthorizationRequest, Explanation], ...]
+    unsupported: str | None = None
+
+    @property
+    def allowed(self) -> bool:
+        return self.unsupported is None and all(isinstance(one.decision, Allowed) for _, one in self.decisions)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "role": self.session.role,
+            "tenant": self.session.tenant,
+            "operation": self.operation,
+            "decision": "allowed" if self.allowed else "denied",
+            "unsupported": self.unsupported,
+            "authorizations": [self._decision_json(request, found) for request, found in self.decisions],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield lines of rich markup: the decision on the call, then each request with its statements."""
+        decision = "[bold green]allowed[/bold green]" if self.allowed else "[bold red]denied[/bold red]"
+        tenant = f" of {self.session.tenant}" if self.session.tenant else ", without a tenant"
+        yield f"{decision}: {escape(self.operation)} by {self.session.role}{tenant}"
+        if self.unsupported is not None:
+            yield f"  The call cannot be evaluated and is denied: {escape(self.unsupported)}."
+        for request, found in self.decisions:
+            yield f"\n[bold]{escape(request.action)}[/bold] on {escape(request.resource)}"
+            yield from (f"  {escape(key)} = {escape(_text(value))}" for key, value in sorted(request.context.items()))
+            yield f"  {escape(self._message(request, found) or 'Allowed.')}"
+            for statement in found.statements:
+                yield from _statement_lines(statement)
+
+    def _decision_json(self, request: AuthorizationRequest, found: Explanation) -> dict[str, Any]:
+        return {
+            "action": request.action,
+            "resource": request.resource,
+            "context": dict(request.context),
+            "decision": "allowed" if isinstance(found.decision, Allowed) else "denied",
+            "by": asdict(found.decision.by) if found.decision.by else None,
+            "message": self._message(request, found),
+            "statements": [asdict(statement) for statement in found.statements],
+        }
+
+    def _message(self, request: AuthorizationRequest, found: Explanation) -> str | None:
+        if isinstance(found.decision, Allowed):
+            return None
+        return access_denied_message(found.decision, request, self.session.principal.session_arn)
+
+
+def explain_call(session: ExplainedSession, operation: str, parameters: Mapping[str, Any]) -> CallExplanation:
+    """Evaluate a call with the policies of the session's role.
+
+    Raises BadInput if neither DynamoDB nor DynamoDB Streams has the operation.
+    """
+    if operation not in SUPPORTED_OPERATIONS:
+        raise _unknown_operation(operation)
+    deployment = session.deployment
+    call = {"TableName": deployment.table, **parameters} if operation in _DEFAULT_TABLE else parameters
+    try:
+        schemas = _schemas(deployment, operation, call)
+        requests = authorizations_for(operation, call, ArnScope.of(deployment), schemas)
+    except UnsupportedRequest as error:
+        return CallExplanation(session=session, operation=operation, decisions=(), unsupported=str(error))
+    decisions = tuple(_explain(session, request) for request in requests)
+    return CallExplanation(session=session, operation=operation, decisions=decisions)
+
+
+def _unknown_operation(operation: str) -> BadInput:
+    by_folded_name = {name.lower(): name for name in sorted(SUPPORTED_OPERATIONS)}
+    nearest = [by_folded_name[name] for name in difflib.get_close_matches(operation.lower(), by_folded_name, n=3)]
+    known = (
+        f"did you mean {' or '.join(nearest)}?" if nearest else f"known are {', '.join(sorted(SUPPORTED_OPERATIONS))}."
+    )
+    return BadInput(f"--call: {operation!r} is not an operation that can be explained; {known}", operations=nearest)
+
+
+def _schemas(deployment: Deployment, operation: str, parameters: Mapping[str, Any]) -> Mapping[str, TableSchema]:
+    """Return the schemas of the shared table and of the silo tables in the call. All of them have the same keys."""
+    silos = (name for name in tables_needed(operation, parameters) if name.startswith(deployment.silo_table("")))
+    return dict.fromkeys((deployment.table, *silos), TableSchema.from_description(definition(deployment.table, {})))
+
+
+def _explain(session: ExplainedSession, request: AuthorizationRequest) -> tuple[AuthorizationRequest, Explanation]:
+    complete = AuthorizationRequest(request.action, request.resource, {**session.context(), **request.context})
+    policies = Policies((ROLES[session.role].identity(session.deployment),))
+    return complete, explain(policies, complete, session.principal)
+
+
+def _statement_lines(statement: StatementExplanation) -> Iterator[str]:
+    sid = statement.id.sid or f"Statement[{statement.id.statement}]"
+    applies = f"{_YES} applies" if statement.applies else f"{_NO} does not apply"
+    yield f"  {statement.effect} {escape(sid)}: {applies}"
+    yield from (_element_line(element) for element in statement.elements)
+
+
+def _element_line(element: ElementMatch) -> str:
+    actual = f"{escape(element.element)}: {escape(_text(element.actual))}"
+    return f"    {_YES} {actual}" if element.matched else f"    {_NO} {actual}; expected: {escape(_expected(element))}"
+
+
+def _expected(element: ElementMatch) -> str:
+    if element.element.startswith("Null "):
+        return "a value" if element.expected == ("false",) else "no value"
+    first, rest = element.expected[:3], len(element.expected) - 3
+    return " or ".join(_text(one) for one in first) + (f" or {rest} more" if rest > 0 else "")
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "(no value)"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
