@@ -1,4 +1,4 @@
-"""The composition root tells what would keep it from serving, and does not serve then."""
+"""Production names the problems of its settings, and does not start with any."""
 
 import json
 import secrets
@@ -25,11 +25,11 @@ def settings(*issuers: Mapping[str, object], **changed: object) -> Settings:
     return Settings.model_validate({"region": "eu-west-1", "issuers": given, "cursor_keys": (), **changed})
 
 
-def test_sound_settings_have_nothing_against_them() -> None:
+def test_good_settings_have_no_startup_problem() -> None:
     assert startup_problems(settings()) == []
 
 
-def test_keys_that_cannot_be_used_and_issuers_given_twice_are_named() -> None:
+def test_unusable_keys_and_repeated_issuers_are_named() -> None:
     (bad,) = startup_problems(settings({"issuer": "https://a.example", "jwks": {"keys": [{"kty": "EC"}]}}))
     assert bad.startswith("KEYFENCE_ISSUERS: issuer https://a.example:")
     (twice,) = startup_problems(settings(SOUND, SOUND))

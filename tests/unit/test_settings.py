@@ -1,4 +1,4 @@
-"""Settings are read from the environment, and whatever is wrong with them is named at once."""
+"""Settings are read from the environment, and everything that is wrong with them is named."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def test_complete_settings_have_no_problem() -> None:
     assert settings().problems() == []
 
 
-def test_everything_missing_is_named_at_once() -> None:
+def test_all_missing_settings_are_named() -> None:
     _, problems = load_and_check()
     assert [text.split()[0] for text in problems] == ["KEYFENCE_ISSUERS", "KEYFENCE_CURSOR_KEYS", "KEYFENCE_ROLES"]
 
@@ -54,7 +54,7 @@ def test_unreadable_values_are_named_beside_missing_ones(monkeypatch: pytest.Mon
     assert len(problems) == 4
 
 
-def test_a_bad_issuer_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_issuer_is_named_with_its_position(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_ISSUERS", json.dumps([GOOD_ISSUER, {"issuer": "https://b", "secret": "hush"}]))
     with pytest.raises(BadSettings, match=r"KEYFENCE_ISSUERS\[1\]\.secret"):
         load()
@@ -78,7 +78,7 @@ def test_issuers_and_keys_are_read_from_the_environment(monkeypatch: pytest.Monk
     assert [key.get_secret_value() for key in found.cursor_keys] == keys
 
 
-def test_what_is_given_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overrides_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEYFENCE_TABLE", "theirs")
     monkeypatch.setenv("KEYFENCE_ISSUERS", "not json")
     assert load(table="ours", issuers=()).table == "ours"
@@ -99,7 +99,7 @@ def test_inline_keys_without_a_key_are_a_problem(jwks: dict[str, object]) -> Non
     "uri",
     ["http://id.example.com/keys", "ftp://localhost/keys", "id.example.com", "https://", "http://[::1", "file:///k"],
 )
-def test_keys_fetched_in_the_clear_are_a_problem(uri: str) -> None:
+def test_keys_fetched_without_tls_are_a_problem(uri: str) -> None:
     (problem,) = issuer_problems(jwks_uri=uri)
     assert problem == f"KEYFENCE_ISSUERS[0] has a jwks_uri that is not https: {uri}"
 
@@ -109,12 +109,12 @@ def test_keys_over_https_or_from_this_machine_are_fine(uri: str) -> None:
     assert issuer_problems(jwks_uri=uri) == []
 
 
-def test_an_issuer_for_something_that_is_no_tenant_is_a_problem() -> None:
+def test_an_issuer_with_an_invalid_tenant_id_is_a_problem() -> None:
     (problem,) = issuer_problems(tenant="ACME#")
     assert "'ACME#'" in problem
 
 
-def test_operators_issuers_are_examined_too() -> None:
+def test_issuers_of_operators_are_checked_too() -> None:
     (problem,) = settings(admin_issuers=[{"issuer": "https://ops"}]).problems()
     assert problem.startswith("KEYFENCE_ADMIN_ISSUERS[0]")
 
@@ -129,7 +129,7 @@ def test_one_audience_for_tenants_and_operators_is_a_problem() -> None:
     [("not base64!", "base64"), ("é" * 43, "base64"), (secrets.token_urlsafe(16), "16 bytes"), ("A" * 44, "33 bytes")],
     ids=["text", "unicode", "short", "long"],
 )
-def test_a_bad_cursor_key_is_named_by_its_place_and_never_shown(key: str, words: str) -> None:
+def test_a_bad_cursor_key_is_named_by_its_position_and_never_shown(key: str, words: str) -> None:
     (problem,) = settings(cursor_keys=[secrets.token_urlsafe(32), key]).problems()
     assert problem.startswith("KEYFENCE_CURSOR_KEYS[1]")
     assert words in problem
@@ -177,13 +177,13 @@ def test_roles_of_any_partition_and_path_are_fine(roles: str) -> None:
     "roles",
     ["", "keyfence-", "arn:aws:iam::1234:role/k-", "arn:aws:iam::123456789012:user/k-", f"{ROLES}*", f"{ROLES}\n", "é"],
 )
-def test_roles_that_are_no_beginning_of_an_arn_are_a_problem(roles: str) -> None:
+def test_roles_that_are_not_the_first_part_of_an_arn_are_a_problem(roles: str) -> None:
     (problem,) = settings(roles=roles).problems()
     assert problem.startswith("KEYFENCE_ROLES is not the first part of role ARNs")
 
 
 @pytest.mark.parametrize("name", ["endpoint_url", "sts_endpoint_url", "iam_endpoint_url"])
-def test_an_endpoint_that_is_no_address_is_a_problem(name: str) -> None:
+def test_an_endpoint_that_is_no_url_is_a_problem(name: str) -> None:
     (problem,) = settings(**{name: "localhost:8001"}).problems()
     assert problem == f"KEYFENCE_{name.upper()} is not an http or https URL: localhost:8001"
     assert settings(**{name: "http://localhost:8001"}).problems() == []
@@ -193,6 +193,6 @@ def test_an_endpoint_that_is_no_address_is_a_problem(name: str) -> None:
     ("name", "value"),
     [("session_seconds", 899), ("session_seconds", 3601), ("sessions", 0), ("sts_calls_per_second", 0)],
 )
-def test_sessions_that_sts_would_not_give_are_unreadable(name: str, value: int) -> None:
+def test_session_settings_outside_the_limits_of_sts_are_refused(name: str, value: int) -> None:
     with pytest.raises(BadSettings, match=f"KEYFENCE_{name.upper()}"):
         settings(**{name: value})

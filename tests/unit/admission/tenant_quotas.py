@@ -1,4 +1,4 @@
-"""Tenants with quotas of the test's choice, and a clock that stands until it is moved."""
+"""A tenant with given quotas."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""A turn lets a request in, meters it, charges its tenant, and is over when the request is."""
+"""An admitted request is counted, limited and charged to its tenant until it ends."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -33,18 +33,18 @@ class Scene:
         }
 
 
-async def test_what_a_request_consumes_is_its_own_its_operations_its_tenants_and_everybodys() -> None:
+async def test_consumed_units_are_charged_to_the_request_its_operation_its_tenant_and_the_total() -> None:
     scene, acme = Scene(), tenant(requests_per_second=1_000)
-    turn, other = scene.admission.admit(acme), scene.admission.admit(acme)
-    async with turn.running("users", writes=False), other.running("createUser", writes=True):
-        turn.add(ConsumedCapacity("Query", 150.0))
+    request, other = scene.admission.admit(acme), scene.admission.admit(acme)
+    async with request.running("users", writes=False), other.running("createUser", writes=True):
+        request.add(ConsumedCapacity("Query", 150.0))
         other.add(ConsumedCapacity("TransactWriteItems", 0.0, 20.0))
-    turn.add(ConsumedCapacity("Query", 1.0))
-    assert (turn.read_units, turn.calls, other.write_units) == (151.0, {"Query": 2}, 20.0)
+    request.add(ConsumedCapacity("Query", 1.0))
+    assert (request.read_units, request.calls, other.write_units) == (151.0, {"Query": 2}, 20.0)
     assert scene.counts(acme) == {"users": (1, 0, 151.0), "createUser": (1, 0, 20.0)}
     assert (scene.admission.total.read_units, scene.admission.total.write_units) == (151.0, 20.0)
-    allowance = scene.admission.limits.of(acme)
-    assert (allowance.read_units.balance, allowance.write_units.balance) == (200.0 - 151.0, 100.0 - 20.0)
+    limits = scene.admission.limits.of(acme)
+    assert (limits.read_units.balance, limits.write_units.balance) == (200.0 - 151.0, 100.0 - 20.0)
 
 
 async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> None:
@@ -59,15 +59,15 @@ async def test_a_mutation_is_refused_for_write_units_and_a_query_is_not() -> Non
     assert scene.admission.refusals == {"writeUnitsPerSecond": 1}
 
 
-async def test_no_more_requests_of_a_tenant_run_at_once_than_its_share_and_its_neighbours_do_not_wait() -> None:
-    scene, running, most = Scene(max_calls=4), 0, 0
+async def test_concurrent_requests_of_a_tenant_are_limited_and_other_tenants_do_not_wait() -> None:
+    scene, running, maximum = Scene(max_calls=4), 0, 0
     acme, neighbour = tenant(requests_per_second=10_000), tenant("acmecorp")
 
     async def run() -> None:
-        nonlocal running, most
+        nonlocal running, maximum
         async with scene.admission.admit(acme).running("users", writes=False):
             running += 1
-            most = max(most, running)
+            maximum = max(maximum, running)
             await asyncio.sleep(0)
             running -= 1
 
@@ -76,11 +76,11 @@ async def test_no_more_requests_of_a_tenant_run_at_once_than_its_share_and_its_n
     async with scene.admission.admit(neighbour).running("users", writes=False):
         assert running == 2
     await crowd
-    assert most == 2
+    assert maximum == 2
     assert scene.counts(acme) == {"users": (50, 0, 0.0)}
 
 
-async def test_a_tenant_with_too_many_waiting_is_refused() -> None:
+async def test_a_tenant_with_too_many_waiting_requests_is_refused() -> None:
     scene, acme, leave = Scene(max_calls=1), tenant(requests_per_second=10_000), asyncio.Event()
 
     async def run() -> None:
@@ -95,14 +95,14 @@ async def test_a_tenant_with_too_many_waiting_is_refused() -> None:
     await asyncio.gather(*crowd)
 
 
-async def test_calls_of_a_tenant_share_a_lane_that_no_neighbour_is_in() -> None:
+async def test_calls_of_a_tenant_share_a_concurrency_limit_with_no_other_tenant() -> None:
     scene = Scene()
     first, second = (scene.admission.admit(tenant()) for _ in range(2))
     assert first.slot.calls is second.slot.calls
     assert first.slot.calls is not scene.admission.admit(tenant("acmecorp")).slot.calls
 
 
-def test_a_tenant_over_its_quota_is_told_of_now_and_then() -> None:
+def test_refusals_of_a_tenant_are_logged_once_in_an_interval() -> None:
     scene, acme = Scene(), tenant(requests_per_second=1)
     with capture_logs() as lines:
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Every process of the fleet gives out its part of a quota, as the settings count them."""
+"""Each process grants its share of a quota. The settings say how many processes there are."""
 
 from typing import Any, cast
 
@@ -14,6 +14,6 @@ from keyfence.store.dynamodb.capacity import CapacityMeter
     [({}, 1), ({"workers": 3}, 3), ({"servers": 4}, 4), ({"servers": 4, "workers": 3}, 4)],
     ids=str,
 )
-def test_the_allowances_know_how_many_share_them(given: dict[str, int], servers: int) -> None:
+def test_limits_are_divided_by_the_number_of_processes_in_the_settings(given: dict[str, int], servers: int) -> None:
     admission = Admission.from_settings(Settings(**cast("Any", given)), CapacityMeter())
     assert admission.limits.servers == servers

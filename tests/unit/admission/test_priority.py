@@ -1,4 +1,4 @@
-"""A tenant that asks for more than its quota gives way to those who do not, for a moment and no longer."""
+"""Requests of a tenant that exceeds its quota wait for those of other tenants, for a limited time."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from keyfence.usage.ledger import UsageLedger
 from tests.fakes.clock import ManualClock
 from tests.unit.admission.tenant_quotas import tenant
 
-PATIENTLY = 5
+TIMEOUT = 5
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def admission(clock: ManualClock) -> Iterator[Admission]:
 
 
 def over_its_quota(admission: Admission, clock: ManualClock) -> AdmittedRequest:
-    """One of its requests that is let in just after another was not."""
+    """Return an admitted request of a tenant that was refused a moment ago."""
     loud = tenant("loud", requests_per_second=1_000)
     for _ in range(2_000):
         admission.admit(loud)
@@ -39,33 +39,35 @@ def over_its_quota(admission: Admission, clock: ManualClock) -> AdmittedRequest:
     return admission.admit(loud)
 
 
-async def _as_far_as_it_comes() -> None:
+async def _run_pending_tasks() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-async def test_it_begins_when_its_neighbour_has_ended(admission: Admission, clock: ManualClock) -> None:
-    turn, seen = over_its_quota(admission, clock), list[str]()
+async def test_a_low_priority_request_starts_when_the_other_tenants_request_has_ended(
+    admission: Admission, clock: ManualClock
+) -> None:
+    request, seen = over_its_quota(admission, clock), list[str]()
 
     async def loud() -> None:
-        async with turn.running("users", writes=False):
+        async with request.running("users", writes=False):
             seen.append("loud")
 
     async with admission.admit(tenant("quiet")).running("users", writes=False):
         behind = asyncio.ensure_future(loud())
-        await _as_far_as_it_comes()
+        await _run_pending_tasks()
         seen.append("quiet")
-    await asyncio.wait_for(behind, PATIENTLY)
+    await asyncio.wait_for(behind, TIMEOUT)
     assert seen == ["quiet", "loud"]
 
 
-async def test_between_its_calls_it_lets_others_pass(admission: Admission, clock: ManualClock) -> None:
-    turn, seen = over_its_quota(admission, clock), list[str]()
+async def test_a_low_priority_request_yields_between_its_calls(admission: Admission, clock: ManualClock) -> None:
+    request, seen = over_its_quota(admission, clock), list[str]()
     called, arrived = asyncio.Event(), asyncio.Event()
 
     async def loud() -> None:
-        async with turn.running("users", writes=False):
-            async with turn.slot:
+        async with request.running("users", writes=False):
+            async with request.slot:
                 called.set()
                 await arrived.wait()
             seen.append("loud")
@@ -74,64 +76,64 @@ async def test_between_its_calls_it_lets_others_pass(admission: Admission, clock
     await called.wait()
     async with admission.admit(tenant("quiet")).running("users", writes=False):
         arrived.set()
-        await _as_far_as_it_comes()
+        await _run_pending_tasks()
         seen.append("quiet")
-    await asyncio.wait_for(running, PATIENTLY)
+    await asyncio.wait_for(running, TIMEOUT)
     assert seen == ["quiet", "loud"]
 
 
-async def test_its_patience_is_one_for_the_whole_request(admission: Admission, clock: ManualClock) -> None:
-    turn = over_its_quota(admission, clock)
+async def test_the_time_to_yield_is_limited_for_the_whole_request(admission: Admission, clock: ManualClock) -> None:
+    request = over_its_quota(admission, clock)
 
     async def loud() -> None:
-        async with turn.running("users", writes=False):
+        async with request.running("users", writes=False):
             for _ in range(3):
-                async with turn.slot:
-                    assert turn.slot.yield_seconds == 0.0
+                async with request.slot:
+                    assert request.slot.yield_seconds == 0.0
 
     async with admission.admit(tenant("quiet")).running("users", writes=False):
-        await asyncio.wait_for(loud(), PATIENTLY)
+        await asyncio.wait_for(loud(), TIMEOUT)
 
 
-async def test_where_nobody_else_is_it_does_not_wait(admission: Admission, clock: ManualClock) -> None:
-    turn = over_its_quota(admission, clock)
-    async with turn.running("users", writes=False), turn.slot:
-        assert turn.slot.yield_seconds == pytest.approx(MAX_YIELD_SECONDS, abs=MAX_YIELD_SECONDS / 2)
+async def test_a_low_priority_request_does_not_wait_when_it_is_alone(admission: Admission, clock: ManualClock) -> None:
+    request = over_its_quota(admission, clock)
+    async with request.running("users", writes=False), request.slot:
+        assert request.slot.yield_seconds == pytest.approx(MAX_YIELD_SECONDS, abs=MAX_YIELD_SECONDS / 2)
 
 
-async def test_a_while_after_it_was_refused_it_is_like_any_other(admission: Admission, clock: ManualClock) -> None:
+async def test_low_priority_ends_some_time_after_the_last_refusal(admission: Admission, clock: ManualClock) -> None:
     over_its_quota(admission, clock)
     clock.now += LOW_PRIORITY_SECONDS
-    turn = admission.admit(tenant("loud", requests_per_second=1_000))
-    async with admission.admit(tenant("quiet")).running("users", writes=False), turn.running("users", writes=False):
-        assert turn.slot.yield_seconds == 0.0
+    request = admission.admit(tenant("loud", requests_per_second=1_000))
+    async with admission.admit(tenant("quiet")).running("users", writes=False), request.running("users", writes=False):
+        assert request.slot.yield_seconds == 0.0
 
 
-async def test_who_stays_within_its_quota_waits_for_nobody(admission: Admission, clock: ManualClock) -> None:
+async def test_a_tenant_within_its_quota_does_not_wait(admission: Admission, clock: ManualClock) -> None:
     async with over_its_quota(admission, clock).running("users", writes=False):
-        turn = admission.admit(tenant("quiet"))
-        async with turn.running("users", writes=False), turn.slot:
-            assert turn.slot.yield_seconds == 0.0
+        request = admission.admit(tenant("quiet"))
+        async with request.running("users", writes=False), request.slot:
+            assert request.slot.yield_seconds == 0.0
 
 
-async def test_who_gives_up_waiting_is_not_waited_for(admission: Admission, clock: ManualClock) -> None:
-    turn = over_its_quota(admission, clock)
+async def test_a_cancelled_request_leaves_nothing_behind(admission: Admission, clock: ManualClock) -> None:
+    request = over_its_quota(admission, clock)
     async with admission.admit(tenant("quiet")).running("users", writes=False):
-        waiting = asyncio.ensure_future(turn.running("users", writes=False).__aenter__())
+        waiting = asyncio.ensure_future(request.running("users", writes=False).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    assert admission.limits.of(turn.tenant).running.is_idle
+    assert admission.limits.of(request.tenant).running.is_idle
 
 
-async def test_it_does_not_give_way_where_it_would_fall_behind_its_quota(
+async def test_a_tenant_does_not_yield_if_it_would_get_less_than_its_quota(
     admission: Admission, clock: ManualClock
 ) -> None:
-    """More of it wait than its bucket ever let in at once: so they are served more slowly than they may come."""
-    turn = over_its_quota(admission, clock)
-    assert turn.limits.has_low_priority(clock.now)
-    loud = turn.limits
+    """More requests wait than a burst can have, so the tenant is already served more slowly than its quota allows."""
+    request = over_its_quota(admission, clock)
+    assert request.limits.has_low_priority(clock.now)
+    loud = request.limits
     loud.running.resize(0)
     waiting = [asyncio.ensure_future(loud.running.__aenter__()) for _ in range(int(loud.requests.burst) + 1)]
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Quotas are each tenant's own, divided among the servers, and hold through changes and through forgetting."""
+"""Each tenant has its own limits, divided among the servers. They survive changes of quotas and eviction."""
 
 import asyncio
 from dataclasses import replace
@@ -17,7 +17,7 @@ WRITES = ConsumedCapacity("PutItem", 0.0, 250.0)
 
 
 def admitted(limits: TenantLimitsCache, who: Tenant, times: int) -> int:
-    """How many of so many requests are let in at this moment."""
+    """Return how many of these requests are admitted now."""
     passed = 0
     for _ in range(times):
         try:
@@ -28,7 +28,7 @@ def admitted(limits: TenantLimitsCache, who: Tenant, times: int) -> int:
     return passed
 
 
-def test_two_seconds_worth_of_requests_pass_at_once_and_then_the_rate() -> None:
+def test_a_burst_of_two_seconds_passes_and_then_the_rate() -> None:
     clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
     assert admitted(limits, acme, 50) == 20
@@ -36,7 +36,7 @@ def test_two_seconds_worth_of_requests_pass_at_once_and_then_the_rate() -> None:
     assert admitted(limits, acme, 50) == 5
 
 
-def test_a_neighbour_with_a_common_prefix_and_the_same_tier_has_its_own() -> None:
+def test_a_tenant_with_a_common_prefix_and_the_same_tier_has_its_own_limits() -> None:
     clock = ManualClock()
     limits = TenantLimitsCache(clock=clock)
     assert admitted(limits, tenant("acme"), 50) == 20
@@ -44,7 +44,7 @@ def test_a_neighbour_with_a_common_prefix_and_the_same_tier_has_its_own() -> Non
     assert admitted(limits, tenant("acme"), 50) == 0
 
 
-def test_each_of_many_servers_gives_out_its_part_and_at_least_one_request() -> None:
+def test_each_server_grants_its_share_and_at_least_one_request() -> None:
     clock, acme = ManualClock(), tenant()
     fleet = [TenantLimitsCache(servers=4, clock=clock) for _ in range(4)]
     assert sum(admitted(one, acme, 50) for one in fleet) == 20
@@ -53,7 +53,7 @@ def test_each_of_many_servers_gives_out_its_part_and_at_least_one_request() -> N
     assert admitted(TenantLimitsCache(servers=1_000, clock=clock), acme, 50) == 1
 
 
-def test_the_refusal_names_the_quota_and_when_to_come_again() -> None:
+def test_a_refusal_names_the_quota_and_when_to_retry() -> None:
     clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
     admitted(limits, acme, 20)
@@ -65,7 +65,7 @@ def test_the_refusal_names_the_quota_and_when_to_come_again() -> None:
     limits.of(acme).admit(clock())
 
 
-def test_who_owes_read_units_waits_with_everything_until_it_is_even() -> None:
+def test_a_negative_balance_of_read_units_refuses_all_requests_until_it_is_paid() -> None:
     clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
     limits.of(acme).charge(READS, clock())
@@ -78,7 +78,7 @@ def test_who_owes_read_units_waits_with_everything_until_it_is_even() -> None:
     assert admitted(limits, acme, 1) == 1, "refusals took no request away"
 
 
-def test_who_owes_write_units_may_still_read() -> None:
+def test_a_negative_balance_of_write_units_refuses_writes_only() -> None:
     clock = ManualClock()
     limits, acme = TenantLimitsCache(clock=clock), tenant()
     limits.of(acme).charge(WRITES, clock())
@@ -90,7 +90,7 @@ def test_who_owes_write_units_may_still_read() -> None:
     limits.of(acme).admit_write(clock())
 
 
-def test_other_quotas_hold_from_the_next_request_on_and_forgive_nothing() -> None:
+def test_changed_quotas_hold_from_the_next_request_and_the_balance_stays() -> None:
     clock = ManualClock()
     limits = TenantLimitsCache(clock=clock)
     assert admitted(limits, tenant(), 50) == 20
@@ -107,7 +107,7 @@ def test_a_tenant_that_was_read_again_unchanged_keeps_its_balance() -> None:
     assert admitted(limits, replace(acme, version=2), 50) == 5
 
 
-def test_of_too_many_the_one_goes_whose_allowance_is_whole() -> None:
+def test_unused_limits_are_evicted_first() -> None:
     clock = ManualClock()
     limits = TenantLimitsCache(clock=clock, max_tenants=3)
     for name in ("debtor", "idle", "busy"):
@@ -122,7 +122,7 @@ def test_of_too_many_the_one_goes_whose_allowance_is_whole() -> None:
     assert admitted(limits, tenant("busy"), 50) == 0
 
 
-def test_where_nobodys_is_whole_the_one_goes_that_was_served_longest_ago() -> None:
+def test_the_least_recently_used_limits_are_evicted_if_all_are_in_use() -> None:
     limits = TenantLimitsCache(clock=ManualClock(), max_tenants=2)
     for name in ("first", "second", "first", "third"):
         admitted(limits, tenant(name), 12)
@@ -130,7 +130,7 @@ def test_where_nobodys_is_whole_the_one_goes_that_was_served_longest_ago() -> No
     assert admitted(limits, tenant("second"), 50) == 20
 
 
-async def test_a_tenant_with_a_request_under_way_is_not_forgotten_for_an_idle_one() -> None:
+async def test_limits_with_a_running_request_are_not_evicted_before_unused_ones() -> None:
     limits = TenantLimitsCache(clock=ManualClock(), max_tenants=2)
     working = limits.of(tenant("working"))
     async with working.running:
@@ -139,7 +139,7 @@ async def test_a_tenant_with_a_request_under_way_is_not_forgotten_for_an_idle_on
         assert limits.of(tenant("working")).running is working.running
 
 
-def test_there_are_never_more_than_the_largest_number() -> None:
+def test_the_cache_never_has_more_than_max_tenants() -> None:
     clock = ManualClock()
     limits = TenantLimitsCache(clock=clock, max_tenants=10)
     for number in range(50):
@@ -147,28 +147,28 @@ def test_there_are_never_more_than_the_largest_number() -> None:
     assert len(limits) == 10
 
 
-async def test_more_than_the_queue_holds_are_turned_away() -> None:
-    allowance, entered = TenantLimitsCache(clock=ManualClock(), max_calls=1).of(tenant()), asyncio.Event()
+async def test_requests_beyond_the_queue_are_refused() -> None:
+    limits, entered = TenantLimitsCache(clock=ManualClock(), max_calls=1).of(tenant()), asyncio.Event()
 
     async def run() -> None:
-        async with allowance.running:
+        async with limits.running:
             await entered.wait()
 
     waiting = [asyncio.ensure_future(run()) for _ in range(MAX_WAITING)]
     await asyncio.sleep(0)
-    allowance.admit_concurrent()
+    limits.admit_concurrent()
     waiting.append(asyncio.ensure_future(run()))
     await asyncio.sleep(0)
     with pytest.raises(OverQuota) as refusal:
-        allowance.admit_concurrent()
+        limits.admit_concurrent()
     assert refusal.value.extensions["quota"] == "requestsAtOnce"
     entered.set()
     await asyncio.gather(*waiting)
-    allowance.admit_concurrent()
+    limits.admit_concurrent()
 
 
 @pytest.mark.parametrize(("per_second", "at_once"), [(1, 1), (20, 1), (21, 2), (70, 4), (10_000, 8)])
-async def test_no_more_requests_run_at_once_than_the_quota_needs(per_second: int, at_once: int) -> None:
+async def test_no_more_requests_run_concurrently_than_the_quota_needs(per_second: int, at_once: int) -> None:
     limits = TenantLimitsCache(clock=ManualClock(), max_calls=16)
     running = limits.of(tenant(requests_per_second=10)).running
     assert limits.of(tenant(requests_per_second=per_second)).running is running

@@ -1,4 +1,4 @@
-"""Seconds and times that are moved by hand, and places to count at."""
+"""Tenants and partitions that the tests of hot partitions use."""
 
 from datetime import UTC, datetime
 
@@ -9,5 +9,5 @@ ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 START = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
 
 
-def open_orders(slot: str = "00", tenant: TenantId = ACME) -> Partition:
-    return Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#{slot}")
+def open_orders(shard: str = "00", tenant: TenantId = ACME) -> Partition:
+    return Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN#{shard}")

@@ -1,4 +1,4 @@
-"""Advice is told once, and acted on once, by one server, when it lasts, within the tier's bound."""
+"""Advice is announced once. One server acts on it once, if the need lasts, within the limit of the tier."""
 
 import asyncio
 import json
@@ -36,9 +36,9 @@ COLLECTIONS = load_domains().entities.collections
 
 def writing(units: float, tenant: TenantId = ACME) -> HotPartitionReport:
     """So many write units a second to the open orders."""
-    place = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
+    partition = Partition(tenant, "GSI2", f"TENANT#{tenant}#OPEN")
     return HotPartitionReport(
-        lists=(PartitionLoad(place, "open_orders", {1: TrafficCounts(write=units * STEP_SECONDS)}),)
+        lists=(PartitionLoad(partition, "open_orders", {1: TrafficCounts(write=units * STEP_SECONDS)}),)
     )
 
 
@@ -100,21 +100,21 @@ def fleet() -> Fleet:
     return Fleet()
 
 
-async def test_what_is_full_is_advised_on_at_once_and_once(fleet: Fleet) -> None:
+async def test_a_full_collection_gets_one_advice_immediately(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS)
     told = {"collection": "open_orders", "from": 1, "to": 4, "peak": 2_000.0, "units": "write"}
     assert await fleet.events() == [("shards.advised", told)]
 
 
-async def test_what_has_room_is_not_advised_on(fleet: Fleet) -> None:
+async def test_a_collection_with_room_gets_no_advice(fleet: Fleet) -> None:
     await fleet.tenant(shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
     await fleet.looked(fleet.server(), 2_000, WINDOW_SECONDS * 3)
     await fleet.looked(fleet.server(), 700, WINDOW_SECONDS * 3)
     assert await fleet.events() == []
 
 
-async def test_more_than_was_advised_is_told_and_less_or_the_same_only_after_a_while(fleet: Fleet) -> None:
+async def test_a_higher_advice_is_announced_and_other_ones_only_after_a_while(fleet: Fleet) -> None:
     await fleet.tenant()
     server = fleet.server("off")
     for units in (2_000, 1_500, 2_500, 2_000):
@@ -125,7 +125,7 @@ async def test_more_than_was_advised_is_told_and_less_or_the_same_only_after_a_w
     assert [detail["to"] for _, detail in await fleet.events()] == [4, 5, 4]
 
 
-async def test_a_dry_run_says_what_it_would_do_once_two_windows_in_a_row_ask_for_it(fleet: Fleet) -> None:
+async def test_a_dry_run_announces_growth_when_the_need_lasts_for_two_windows(fleet: Fleet) -> None:
     await fleet.tenant()
     server = fleet.server()
     await fleet.looked(server, 2_000, WINDOW_SECONDS)
@@ -145,7 +145,7 @@ async def test_a_burst_grows_nothing(fleet: Fleet) -> None:
     assert fleet.grown == []
 
 
-async def test_growth_is_begun_once_by_one_of_all_servers(fleet: Fleet) -> None:
+async def test_growth_is_started_once_by_one_of_all_servers(fleet: Fleet) -> None:
     await fleet.tenant()
     servers = [fleet.server("on") for _ in range(5)]
     for _ in range(0, WINDOW_SECONDS * 3, STEP_SECONDS):
@@ -158,14 +158,14 @@ async def test_growth_is_begun_once_by_one_of_all_servers(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     ("tier", "grown"), [(Tier.FREE, []), (Tier.STANDARD, [4]), (Tier.PREMIUM, [10]), (Tier.ENTERPRISE, [10])]
 )
-async def test_growth_stays_within_the_tier_and_the_advice_does_not(fleet: Fleet, tier: Tier, grown: list[int]) -> None:
+async def test_growth_is_limited_by_the_tier_and_the_advice_is_not(fleet: Fleet, tier: Tier, grown: list[int]) -> None:
     await fleet.tenant(tier)
     await fleet.looked(fleet.server("on"), 5_000, WINDOW_SECONDS * 3)
     assert [shards for _, _, shards in fleet.grown] == grown
     assert [detail["to"] for _, detail in await fleet.events()] == [10]
 
 
-async def test_a_tenant_at_its_bound_is_not_said_to_grow(fleet: Fleet) -> None:
+async def test_a_tenant_at_the_limit_of_its_tier_does_not_grow(fleet: Fleet) -> None:
     await fleet.tenant(Tier.STANDARD, shards={"open_orders": ShardCounts(read_shards=4, write_shards=4)})
     await fleet.looked(fleet.server(), 5_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised"]
@@ -180,7 +180,7 @@ async def test_a_tenant_at_its_bound_is_not_said_to_grow(fleet: Fleet) -> None:
     ],
     ids=["resharding", "suspended", "leaving"],
 )
-async def test_nothing_is_done_where_a_reshard_is_under_way_or_nobody_is_served(
+async def test_nothing_happens_during_a_reshard_or_if_the_tenant_is_not_active(
     fleet: Fleet, given: dict[str, Any]
 ) -> None:
     await fleet.tenant(**given)
@@ -188,7 +188,7 @@ async def test_nothing_is_done_where_a_reshard_is_under_way_or_nobody_is_served(
     assert (fleet.grown, await fleet.events()) == ([], [])
 
 
-async def test_growth_that_nobody_carries_on_is_gone_on_with_and_no_other_is_begun(fleet: Fleet) -> None:
+async def test_an_interrupted_growth_is_continued_and_no_other_is_started(fleet: Fleet) -> None:
     begun = ShardCounts(read_shards=2, write_shards=1, job_id="mig_1")
     await fleet.tenant(shards={"open_orders": begun})
     await fleet.server("dry-run").review(writing(5_000))
@@ -198,13 +198,13 @@ async def test_growth_that_nobody_carries_on_is_gone_on_with_and_no_other_is_beg
     assert await fleet.events() == []
 
 
-async def test_a_tenant_that_is_not_registered_is_nobodys_concern(fleet: Fleet) -> None:
+async def test_an_unknown_tenant_is_ignored(fleet: Fleet) -> None:
     await fleet.server("on").review(writing(5_000, TenantId("nobody-here")))
     assert fleet.grown == []
 
 
 @pytest.mark.parametrize("error", [Conflict("another reshard is under way"), RuntimeError("a bug")])
-async def test_growth_that_fails_is_tried_again_after_a_while(fleet: Fleet, error: Exception) -> None:
+async def test_a_failed_growth_is_tried_again_after_a_while(fleet: Fleet, error: Exception) -> None:
     await fleet.tenant()
     fleet.failing = error
     server = fleet.server("on")
@@ -214,13 +214,13 @@ async def test_growth_that_fails_is_tried_again_after_a_while(fleet: Fleet, erro
     assert len(fleet.grown) == 2
 
 
-async def test_switched_off_it_advises_and_nothing_more(fleet: Fleet) -> None:
+async def test_switched_off_the_autopilot_only_advises(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.looked(fleet.server("off"), 2_000, WINDOW_SECONDS * 4)
     assert ([kind for kind, _ in await fleet.events()], fleet.grown) == (["shards.advised"], [])
 
 
-async def test_without_a_way_to_grow_it_says_what_it_would_do(fleet: Fleet) -> None:
+async def test_without_a_way_to_grow_the_autopilot_announces_what_it_would_do(fleet: Fleet) -> None:
     await fleet.tenant()
     await fleet.looked(fleet.server("on", wired=False), 2_000, WINDOW_SECONDS * 3)
     assert [kind for kind, _ in await fleet.events()] == ["shards.advised", "shards.would_grow"]

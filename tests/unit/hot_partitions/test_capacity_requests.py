@@ -1,4 +1,4 @@
-"""What a call asks of partitions is told as DynamoDB counts it, and as the gate charges it."""
+"""The capacity requests of a call are what DynamoDB consumes, and what the gate charges."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -59,29 +59,29 @@ def test_a_put_costs_each_of_its_partitions_what_the_gate_charges(length: int, l
 
 
 @given(st.integers(1, 3_000))
-def test_what_an_index_does_not_carry_costs_it_nothing(length: int) -> None:
+def test_attributes_outside_the_projection_cost_an_index_nothing(length: int) -> None:
     item = users.to_item(ANN, FENCE, UNSHARDED) | {"settingNames": {"SS": ["x" * length]}}
     (member,) = capacity_requests(
         "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": NAME, "Item": item}}]}, 0.0, PROJECTED
     )
     assert sorted(member) == sorted(charged(item, 2))
-    assert {units for _, where, _, _, units in member if where != "table"} == {1.0}
+    assert {units for _, index, _, _, units in member if index != "table"} == {1.0}
 
 
-def test_a_change_costs_the_item_and_the_index_partitions_that_it_puts_it_into() -> None:
+def test_an_update_costs_the_item_and_the_index_partitions_that_it_moves_to() -> None:
     renamed = replace(ANN, email="bob@x.example", name="Bob", version=2)
     (member,) = asked(update_model(users, ANN, renamed))
     assert member == ((NAME, "table", TABLE, 0.0, 2), (NAME, "GSI1", "TENANT#acme#EMAIL#bob@x.example", 0.0, 1.0))
 
 
-def test_other_members_of_a_transaction_cost_their_items_partition() -> None:
+def test_other_writes_of_a_transaction_cost_the_partition_of_their_item() -> None:
     key = {"id": "usr_1"}
     plain = update_attributes(users, key, UpdateExpression(sets={("role",): "OWNER"}))
     for write in (plain, delete(users, key), check(users, key, when=present(), on_failure=plain.on_failure)):
         assert asked(write) == [((NAME, "table", TABLE, 0.0, 2),)]
 
 
-def test_reads_are_of_the_partitions_that_they_name() -> None:
+def test_reads_are_counted_for_the_partitions_that_they_name() -> None:
     key = {"PK": {"S": TABLE}, "SK": {"S": "PROFILE"}}
     here = ((NAME, "table", TABLE, 1.5, 0.0),)
     assert [*capacity_requests("GetItem", {"TableName": NAME, "Key": key}, 1.5)] == [here]
@@ -97,7 +97,7 @@ def test_reads_are_of_the_partitions_that_they_name() -> None:
     assert [*capacity_requests("Scan", {}, 1.5)] == []
 
 
-def test_of_a_batch_what_is_left_over_was_turned_away() -> None:
+def test_unprocessed_requests_of_a_batch_are_found_by_number() -> None:
     items = [users.to_item(replace(ANN, id=UserId(f"usr_{number}")), FENCE, UNSHARDED) for number in range(4)]
     requests = [{"PutRequest": {"Item": one}} for one in items[:3]]
     requests.append({"DeleteRequest": {"Key": {name: items[3][name] for name in ("PK", "SK")}}})
@@ -118,10 +118,10 @@ def test_of_a_batch_what_is_left_over_was_turned_away() -> None:
         (("ThrottlingError", "ConditionalCheckFailed", "TransactionConflict"), [0]),
     ],
 )
-def test_of_a_transaction_those_members_are_blamed_that_it_names(reasons: tuple[str, ...], numbers: list[int]) -> None:
+def test_a_canceled_transaction_names_its_throttled_items(reasons: tuple[str, ...], numbers: list[int]) -> None:
     assert [*throttled_items(DynamoDbError("any", "", reasons), 3)] == numbers
 
 
-def test_a_put_stands_where_its_entity_says() -> None:
+def test_a_put_is_counted_in_the_table_and_the_indexes_of_its_entity() -> None:
     (member,) = asked(put(users, ANN))
-    assert [(where, partition) for _, where, partition, _, _ in member] == [("table", TABLE), EMAIL, LIST]
+    assert [(index, partition) for _, index, partition, _, _ in member] == [("table", TABLE), EMAIL, LIST]

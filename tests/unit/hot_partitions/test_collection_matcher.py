@@ -1,4 +1,4 @@
-"""A partition is told by the name of its collection, whatever its tenant filled into its key."""
+"""A partition is matched to its collection, whatever values the tenant put into its key."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.fakes.shard_maps import even_shards
 from tests.tier import examples
 
 COLLECTIONS = load_domains().entities.collections.shards
-NAMING = CollectionMatcher.of(load_domains().entities)
+MATCHER = CollectionMatcher.of(load_domains().entities)
 KEYS = [
     (entity, index, key)
     for entity in load_domains().entities
@@ -35,28 +35,28 @@ ACME = TenantId("acme")
 @each_key
 @examples(30)
 @given(data=st.data())
-def test_every_key_of_the_catalogue_has_its_collections_name_or_none(
+def test_every_key_is_matched_to_its_own_collection_or_to_none(
     data: st.DataObject, entity: Entity[Any], index: Index, key: TenantKey
 ) -> None:
     pair = entity.key_pair(index, data.draw(models(entity.model)), Fence.for_tenant(ACME), SHARDS)
     if pair is None:
         return
-    place = Partition(ACME, "table" if index == "table" else index.upper(), pair.partition)
-    found = NAMING.find(place)
+    partition = Partition(ACME, "table" if index == "table" else index.upper(), pair.partition)
+    found = MATCHER.find(partition)
     assert (found.collection if found else None) == (key.shard.collection if key.shard else None)
     if found:
         assert pair.partition.rpartition("#")[0] == found.partition.key
-        assert place in list(found.shards())
+        assert partition in list(found.shards())
 
 
-def test_the_catalogues_sharded_collections_are_known_by_their_names() -> None:
+def test_every_sharded_collection_has_a_pattern() -> None:
     declared = {key.shard.collection for _, _, key in KEYS if key.shard}
-    assert {shape.collection for shape in NAMING.patterns} == declared == set(COLLECTIONS)
+    assert {pattern.collection for pattern in MATCHER.patterns} == declared == set(COLLECTIONS)
     assert len(declared) >= 12
 
 
 @pytest.mark.parametrize(
-    "place",
+    "partition",
     [
         Partition(ACME, "GSI1", "TENANT#acme#OPEN#00"),
         Partition(ACME, "GSI2", "TENANT#acme#OPEN"),
@@ -65,5 +65,5 @@ def test_the_catalogues_sharded_collections_are_known_by_their_names() -> None:
         Partition(ACME, "table", "TENANT#acme#GROUP#grp_1"),
     ],
 )
-def test_what_only_looks_like_a_collection_is_in_none(place: Partition) -> None:
-    assert NAMING.find(place) is None
+def test_similar_keys_match_no_collection(partition: Partition) -> None:
+    assert MATCHER.find(partition) is None

@@ -1,4 +1,4 @@
-"""Nobody is advised to have more slots than a collection can have."""
+"""The recommendation is never higher than the number of shards that a collection can have."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from keyfence_iam.tenant import TenantId
 
 
 @pytest.mark.parametrize(("collection", "most"), [("counters", 100), ("activity", 256)])
-def test_advice_ends_where_a_reshard_would_be_refused(collection: str, most: int) -> None:
+def test_the_recommendation_stays_within_the_limit_of_a_reshard(collection: str, most: int) -> None:
     collections = load_domains().entities.collections
     partition = Partition(TenantId("acme"), "table", "TENANT#acme#X")
     load = PartitionLoad(partition, collection, {1: TrafficCounts(write=10_000_000.0 * STEP_SECONDS)})

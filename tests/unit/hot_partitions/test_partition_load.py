@@ -1,4 +1,4 @@
-"""The load of a partition is that of its busiest step; loads of several servers are added step by step."""
+"""The load of a partition is that of its busiest step. Loads of several servers are added step by step."""
 
 from keyfence.hot_partitions.partition_load import PartitionLoad, sum_by_partition
 from keyfence_iam.dynamodb.traffic_window import TrafficCounts
@@ -6,14 +6,14 @@ from tests.unit.hot_partitions.sample_partitions import ACME, open_orders
 
 
 def test_a_peak_is_the_busiest_step_and_not_the_mean_of_the_window() -> None:
-    spot = PartitionLoad(
+    load = PartitionLoad(
         open_orders(), "open_orders", {1: TrafficCounts(300.0, 50.0, 10, 2), 2: TrafficCounts(30.0, 6_000.0, 5, 3)}
     )
-    assert (spot.read, spot.write, spot.throttled, spot.units_per_read) == (30.0, 600.0, 5, 22.0)
-    assert spot.share == 0.6
+    assert (load.read, load.write, load.throttled, load.units_per_read) == (30.0, 600.0, 5, 22.0)
+    assert load.share == 0.6
 
 
-def test_the_peak_of_several_servers_is_of_the_same_moment() -> None:
+def test_the_peak_of_several_servers_is_that_of_one_step() -> None:
     one = PartitionLoad(
         open_orders(), "open_orders", {1: TrafficCounts(write=1_000.0), 2: TrafficCounts(write=4_000.0)}
     )

@@ -1,4 +1,4 @@
-"""A request takes its turn before anything is asked for it, and who is refused one costs next to nothing."""
+"""A request is admitted before anything is read for it, and a refusal is cheap."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ ADD = 'mutation { add(book: {title: "x"}) { title } }'
 
 @dataclass
 class Scene:
-    """What happened to a request, in order."""
+    """Records the steps of a request, in order."""
 
     happened: list[str] = field(default_factory=list)
     refusal: Throttled | None = None
@@ -29,12 +29,12 @@ class Scene:
     async def admit(self, _: str, info: RequestInfo | None) -> AsyncIterator[None]:
         if self.refusal:
             raise self.refusal
-        self.happened.append(f"turn of {info.root if info else None}")
+        self.happened.append(f"admit {info.root if info else None}")
         yield
         self.happened.append("end")
 
     async def check_revocation(self, _: str) -> None:
-        self.happened.append("confirm")
+        self.happened.append("check revocation")
 
     def context(self, caller: str, info: RequestInfo) -> str:
         self.happened.append("execute")
@@ -53,23 +53,29 @@ class Scene:
 @pytest.mark.parametrize(
     ("query", "happened"),
     [
-        (LIST, ["turn of books", "execute", "confirm", "end"]),
-        (ADD, ["turn of add", "confirm", "execute", "end"]),
-        ("query Q { b: books(first: 1) { __typename } __typename }", ["turn of books", "execute", "confirm", "end"]),
-        ("{ books(first: 1) { __typename } book(id: 1) { title } }", ["turn of None", "execute", "confirm", "end"]),
-        ("{ __typename }", ["turn of __typename", "execute", "confirm", "end"]),
-        ("{", ["turn of None", "confirm", "end"]),
-        ("{ nothing }", ["turn of None", "confirm", "end"]),
+        (LIST, ["admit books", "execute", "check revocation", "end"]),
+        (ADD, ["admit add", "check revocation", "execute", "end"]),
+        (
+            "query Q { b: books(first: 1) { __typename } __typename }",
+            ["admit books", "execute", "check revocation", "end"],
+        ),
+        (
+            "{ books(first: 1) { __typename } book(id: 1) { title } }",
+            ["admit None", "execute", "check revocation", "end"],
+        ),
+        ("{ __typename }", ["admit __typename", "execute", "check revocation", "end"]),
+        ("{", ["admit None", "check revocation", "end"]),
+        ("{ nothing }", ["admit None", "check revocation", "end"]),
     ],
 )
-async def test_the_turn_is_around_everything_that_is_asked_for(query: str, happened: list[str]) -> None:
+async def test_a_request_is_admitted_before_its_checks_and_its_execution(query: str, happened: list[str]) -> None:
     scene = Scene()
     await scene.ask(query)
     assert scene.happened == happened
 
 
 @pytest.mark.parametrize("query", [LIST, ADD, "{", "{ nothing }"])
-async def test_who_gets_no_turn_is_asked_nothing_and_told_when_to_come_again(query: str) -> None:
+async def test_a_request_that_is_not_admitted_runs_nothing_and_is_told_when_to_retry(query: str) -> None:
     scene = Scene(refusal=Throttled("too fast", retryAfterMs=1_200, quota="x"))
     answered = await scene.ask(query)
     assert (answered.status, answered.headers["retry-after"], scene.happened) == (429, "2", [])
@@ -100,7 +106,7 @@ async def test_the_body_of_a_request_that_is_refused_is_not_read() -> None:
     assert sent[0]["status"] == 429
 
 
-async def test_refusals_for_speed_leave_no_line_each_and_are_counted_all_the_same() -> None:
+async def test_throttled_requests_are_counted_but_not_logged_one_by_one() -> None:
     async def refuse(_: str | None) -> str:
         raise Throttled("too fast", retryAfterMs=1)
 
@@ -116,12 +122,12 @@ async def test_refusals_for_speed_leave_no_line_each_and_are_counted_all_the_sam
 
 
 @pytest.mark.parametrize("query", [LIST, ADD, "{ book(id: 77) { title } }"])
-async def test_the_cost_is_told_to_who_asks_also_beside_errors(query: str) -> None:
+async def test_the_cost_is_returned_on_request_also_beside_errors(query: str) -> None:
     answered = await Scene().ask(query, extensions={"cost": True})
     assert answered.json()["extensions"] == {"cost": {"of": "ada"}}
     assert "extensions" not in (await Scene().ask(query)).json()
 
 
-async def test_who_tells_no_cost_is_not_asked() -> None:
+async def test_an_api_without_cost_returns_no_extension() -> None:
     answered = await post(endpoint(), {"query": LIST, "extensions": {"cost": True}}, authorization=TOKEN)
     assert "extensions" not in answered.json()

@@ -1,4 +1,4 @@
-"""GraphQL over HTTP: what is served, what is refused, and with which status."""
+"""GraphQL over HTTP: which requests are served, which are refused, and with which status."""
 
 import orjson
 import pytest
@@ -28,25 +28,25 @@ async def test_a_query_is_answered_in_the_type_asked_for(app: GraphQLEndpoint, a
     assert answered.json() == {"data": {"books": {"edges": titles}}}
 
 
-async def test_a_query_may_come_by_get(app: GraphQLEndpoint) -> None:
+async def test_a_query_is_served_by_get(app: GraphQLEndpoint) -> None:
     query = b"query=query(%24v:JSON){same(value:%24v)}&variables=%7B%22v%22:%5B1,%22%C3%A9%22%5D%7D&operationName="
     answered = await send_request(app, query_string=query, headers=[("authorization", TOKEN)])
     assert answered.json() == {"data": {"same": [1, "é"]}}
 
 
-async def test_a_mutation_may_not_come_by_get(app: GraphQLEndpoint) -> None:
+async def test_a_mutation_is_not_served_by_get(app: GraphQLEndpoint) -> None:
     query = b"query=mutation{add(book:{title:%22x%22}){title}}"
     answered = await send_request(app, query_string=query, headers=[("authorization", TOKEN)])
     assert (answered.status, answered.headers["allow"], answered.codes()) == (405, "POST", ["BAD_USER_INPUT"])
 
 
-async def test_the_context_knows_caller_kind_name_and_request_id(app: GraphQLEndpoint) -> None:
+async def test_the_context_gets_the_caller_kind_name_and_request_id(app: GraphQLEndpoint) -> None:
     query = {"query": "query Who { caller }"}
     answered = await post(app, query, authorization=TOKEN, x_request_id="0123-abcd")
     assert answered.json() == {"data": {"caller": "ada query Who 0123-abcd"}}
 
 
-async def test_the_context_knows_of_a_mutation_before_it_runs() -> None:
+async def test_the_context_is_told_whether_the_operation_is_a_mutation() -> None:
     kinds = []
     app = endpoint(context=lambda _, info: kinds.append(info.mutates))
     for query in (ADD, LIST):
@@ -55,7 +55,9 @@ async def test_the_context_knows_of_a_mutation_before_it_runs() -> None:
 
 
 @pytest.mark.parametrize("authorization", [None, "", "Bearer", "Basic YTpi", "Bearer a b", "Bearer a, Bearer b"])
-async def test_a_stranger_is_unauthenticated(app: GraphQLEndpoint, authorization: str | None) -> None:
+async def test_a_caller_without_a_valid_token_is_unauthenticated(
+    app: GraphQLEndpoint, authorization: str | None
+) -> None:
     headers = {} if authorization is None else {"authorization": authorization}
     answered = await post(app, {"query": LIST}, **headers)
     assert (answered.status, answered.codes()) == (401, ["UNAUTHENTICATED"])
@@ -63,7 +65,7 @@ async def test_a_stranger_is_unauthenticated(app: GraphQLEndpoint, authorization
     assert "data" not in answered.json()
 
 
-async def test_a_stranger_is_refused_before_the_body_is_read(app: GraphQLEndpoint) -> None:
+async def test_an_unauthenticated_caller_is_refused_before_the_body_is_read(app: GraphQLEndpoint) -> None:
     answered = await send_request(app, method="POST", headers=[("content-type", JSON)], hang_up=True)
     assert answered.status == 401
 
@@ -80,7 +82,7 @@ async def test_another_failure_to_authenticate_has_its_own_status(error: Keyfenc
     assert b"keys are gone" not in answered.body
 
 
-async def test_who_is_to_come_again_is_told_when_in_whole_seconds() -> None:
+async def test_retry_after_is_in_whole_seconds() -> None:
     async def fails(_: str | None) -> str:
         raise Throttled("later", retryAfterMs=1200)
 
@@ -88,7 +90,7 @@ async def test_who_is_to_come_again_is_told_when_in_whole_seconds() -> None:
     assert (answered.status, answered.headers["retry-after"]) == (429, "2")
 
 
-async def test_a_context_that_is_refused_is_forbidden(app: GraphQLEndpoint) -> None:
+async def test_a_refused_context_is_forbidden(app: GraphQLEndpoint) -> None:
     answered = await post(app, {"query": LIST}, authorization="Bearer stranger")
     assert (answered.status, answered.codes()) == (403, ["FORBIDDEN"])
 
@@ -114,7 +116,9 @@ async def test_a_request_that_cannot_run_is_400_without_data(app: GraphQLEndpoin
 
 
 @pytest.mark.parametrize("body", REFUSED)
-async def test_the_same_is_200_for_those_who_know_only_json(app: GraphQLEndpoint, body: dict[str, object]) -> None:
+async def test_a_request_that_cannot_run_is_200_for_callers_that_accept_only_json(
+    app: GraphQLEndpoint, body: dict[str, object]
+) -> None:
     answered = await post(app, body, JSON, authorization=TOKEN)
     assert (answered.status, set(answered.codes())) == (200, {"BAD_USER_INPUT"})
     assert "data" not in answered.json()
@@ -127,7 +131,7 @@ async def test_a_field_that_fails_is_200_with_data(app: GraphQLEndpoint, accept:
     assert answered.json()["data"] is None
 
 
-async def test_introspection_is_only_for_those_who_may(app: GraphQLEndpoint) -> None:
+async def test_introspection_needs_permission(app: GraphQLEndpoint) -> None:
     query = {"query": "{ __schema { queryType { name } } }"}
     allowed = await post(app, query, authorization=TOKEN)
     refused = await post(app, query, authorization="Bearer bob")
@@ -141,14 +145,14 @@ async def test_other_methods_are_not_allowed(app: GraphQLEndpoint, method: str) 
     assert (answered.status, answered.headers["allow"]) == (405, "GET, POST")
 
 
-async def test_an_answer_that_nobody_takes_is_not_made(app: GraphQLEndpoint) -> None:
+async def test_a_caller_that_accepts_neither_type_gets_406(app: GraphQLEndpoint) -> None:
     answered = await post(app, {"query": LIST}, "image/png", authorization=TOKEN)
     assert (answered.status, answered.codes()) == (406, ["BAD_USER_INPUT"])
     assert answered.headers["content-type"] == "application/json; charset=utf-8"
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/json; charset=utf-16", "multipart/form-data"])
-async def test_another_body_than_json_is_not_read(app: GraphQLEndpoint, content_type: str) -> None:
+async def test_a_body_that_is_not_json_is_not_read(app: GraphQLEndpoint, content_type: str) -> None:
     answered = await post(app, {"query": LIST}, authorization=TOKEN, content_type=content_type)
     assert (answered.status, answered.codes()) == (415, ["BAD_USER_INPUT"])
 
@@ -158,13 +162,13 @@ async def test_an_integer_longer_than_64_bits_is_answered_exactly(app: GraphQLEn
     assert b"123456789012345678901234567890" in answered.body
 
 
-async def test_text_of_all_planes_survives(app: GraphQLEndpoint) -> None:
+async def test_text_of_all_unicode_planes_is_returned_unchanged(app: GraphQLEndpoint) -> None:
     text = "é\u2028\U0001f3c3\x00"
     body = {"query": "query ($v: JSON) { same(value: $v) }", "variables": {"v": text}}
     assert (await post(app, body, authorization=TOKEN)).json() == {"data": {"same": text}}
 
 
-async def test_a_page_is_shown_to_a_browser_and_the_api_to_everyone_else() -> None:
+async def test_browsers_get_the_page_and_other_callers_the_api() -> None:
     app = endpoint(graphiql=HttpResponse(body=b"<html>", content_type="text/html; charset=utf-8"))
     browser = await send_request(app, headers=[("accept", "text/html,*/*;q=0.8")])
     client = await send_request(app, headers=[("accept", "*/*")])
@@ -181,6 +185,6 @@ async def test_without_a_page_a_browser_gets_json(app: GraphQLEndpoint) -> None:
     assert (answered.status, answered.codes()) == (400, ["BAD_USER_INPUT"])
 
 
-async def test_extensions_are_taken(app: GraphQLEndpoint) -> None:
+async def test_extensions_and_unknown_parameters_are_accepted(app: GraphQLEndpoint) -> None:
     body = {"query": LIST, "extensions": {"a": 1}, "unknown": orjson.dumps("x").decode()}
     assert (await post(app, body, authorization=TOKEN)).status == 200

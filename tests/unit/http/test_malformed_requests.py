@@ -1,4 +1,4 @@
-"""Bodies and query strings that no client should send are refused as the caller's fault, never as ours."""
+"""Malformed bodies and query strings are bad requests and never internal errors."""
 
 import pytest
 from hypothesis import given
@@ -61,7 +61,7 @@ def is_the_callers_fault(answered: AsgiResponse, status: int = 400) -> bool:
 
 
 @pytest.mark.parametrize("accept", [GRAPHQL, JSON, None])
-async def test_an_odd_body_is_a_bad_request(accept: str | None) -> None:
+async def test_a_malformed_body_is_a_bad_request(accept: str | None) -> None:
     accepted = [
         name
         for name, body in ODD_BODIES.items()
@@ -70,7 +70,7 @@ async def test_an_odd_body_is_a_bad_request(accept: str | None) -> None:
     assert accepted == []
 
 
-async def test_of_a_key_that_comes_twice_the_last_counts() -> None:
+async def test_the_last_of_two_equal_keys_counts() -> None:
     answered = await post(app, b'{"query": "{ nothing }", "query": "{ __typename }"}', authorization=TOKEN)
     assert answered.json() == {"data": {"__typename": "Query"}}
 
@@ -94,26 +94,26 @@ async def test_of_a_key_that_comes_twice_the_last_counts() -> None:
         b"Query=%7Bcaller%7D",
     ],
 )
-async def test_an_odd_query_string_is_a_bad_request(query_string: bytes) -> None:
+async def test_a_malformed_query_string_is_a_bad_request(query_string: bytes) -> None:
     assert is_the_callers_fault(await send_request(app, query_string=query_string, headers=[("authorization", TOKEN)]))
 
 
 HEADERS = [("authorization", TOKEN), ("content-type", JSON)]
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
+async def test_a_body_with_a_content_length_above_the_limit_is_not_read() -> None:
     headers = [*HEADERS, ("content-length", "200001")]
     assert is_the_callers_fault(await send_request(app, method="POST", headers=headers, hang_up=True), 413)
 
 
-async def test_a_body_that_is_larger_than_it_says_is_not_read_to_its_end() -> None:
+async def test_a_body_above_the_limit_is_not_read_to_its_end() -> None:
     headers = [*HEADERS, ("content-length", "10")]
     assert is_the_callers_fault(
         await send_request(app, *[b"x" * 50_000] * 5, method="POST", headers=headers, hang_up=True), 413
     )
 
 
-async def test_a_body_of_just_the_limit_is_read_in_whatever_pieces() -> None:
+async def test_a_body_of_exactly_the_limit_is_read_in_any_pieces() -> None:
     body = b'{"query": "{ __typename }"}'.ljust(200_000)
     pieces = [body[start : start + 7_000] for start in range(0, len(body), 7_000)]
     assert (await send_request(app, *pieces, method="POST", headers=HEADERS)).status == 200
@@ -121,7 +121,7 @@ async def test_a_body_of_just_the_limit_is_read_in_whatever_pieces() -> None:
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e9", "٣", "9" * 4000])
-async def test_a_length_that_is_no_number_is_not_believed(length: str) -> None:
+async def test_a_content_length_that_is_no_number_is_ignored(length: str) -> None:
     named = [*HEADERS, ("content-length", length.encode().decode("latin-1"))]
     assert (await send_request(app, b'{"query": "{ __typename }"}', method="POST", headers=named)).status in {200, 413}
 
@@ -134,7 +134,7 @@ async def test_a_compressed_body_is_not_read(encoding: str) -> None:
 
 
 @given(st.binary(max_size=200))
-async def test_no_bytes_at_all_make_it_our_fault(body: bytes) -> None:
+async def test_no_bytes_cause_an_internal_error(body: bytes) -> None:
     assert is_the_callers_fault(await post(app, body, authorization=TOKEN))
 
 
@@ -156,7 +156,7 @@ parameters = st.fixed_dictionaries(
 
 
 @given(parameters | json_values)
-async def test_no_json_at_all_makes_it_our_fault(body: object) -> None:
+async def test_no_json_causes_an_internal_error(body: object) -> None:
     answered = await post(app, body, authorization=TOKEN)
     assert answered.status in {200, 400}
     if answered.status == 400:

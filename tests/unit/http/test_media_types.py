@@ -1,4 +1,4 @@
-"""Which media type an answer gets, by what the caller says it takes."""
+"""The media type of a response follows from the Accept header."""
 
 import pytest
 
@@ -36,7 +36,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;
         ("a" * 100_000, None),
     ],
 )
-def test_the_answer_has_the_type_that_is_most_welcome(accept: str | None, media: MediaType | None) -> None:
+def test_the_response_has_the_media_type_with_the_highest_quality(accept: str | None, media: MediaType | None) -> None:
     assert negotiate(accept) is media
 
 
@@ -52,7 +52,7 @@ def test_the_answer_has_the_type_that_is_most_welcome(accept: str | None, media:
         (None, False),
     ],
 )
-def test_a_page_is_for_those_who_prefer_one(accept: str | None, page: bool) -> None:
+def test_a_page_is_for_callers_that_prefer_html(accept: str | None, page: bool) -> None:
     assert prefers_html(accept) is page
 
 
@@ -86,5 +86,5 @@ def test_json_in_utf_8_is_read(content_type: str) -> None:
         "text/plain; application/json",
     ],
 )
-def test_nothing_else_is_read(content_type: str | None) -> None:
+def test_other_content_types_are_not_json(content_type: str | None) -> None:
     assert not is_json(content_type)

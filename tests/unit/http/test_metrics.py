@@ -1,4 +1,4 @@
-"""The histogram is cumulative, as Prometheus reads it."""
+"""Metrics are rendered in the Prometheus text format; the histogram is cumulative."""
 
 from keyfence.http.metrics import Metrics
 from keyfence.store.dynamodb.capacity import CapacityMeter

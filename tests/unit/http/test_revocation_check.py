@@ -1,4 +1,4 @@
-"""The second look at a caller: a query runs meanwhile and waits with its answer, a mutation waits with all it does."""
+"""A query runs during the check for a revocation, and its answer waits. A mutation does not start before its end."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ ADD = 'mutation { add(book: {title: "x"}) { title } }'
 
 @dataclass
 class Scene:
-    """An endpoint whose second look takes until `decide` is called, and what was begun meanwhile."""
+    """An endpoint whose check lasts until `decide` is called. `begun` has the operations that started meanwhile."""
 
     looking: asyncio.Event = field(default_factory=asyncio.Event)
     refusal: KeyfenceError | None = None
@@ -45,7 +45,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_query_is_executed_meanwhile_and_answered_afterwards() -> None:
+async def test_a_query_runs_during_the_check_and_is_answered_after_it() -> None:
     scene = Scene()
     asked = scene.ask(LIST)
     await settle()
@@ -54,7 +54,7 @@ async def test_a_query_is_executed_meanwhile_and_answered_afterwards() -> None:
     assert (await asked).status == 200
 
 
-async def test_a_mutation_begins_afterwards() -> None:
+async def test_a_mutation_starts_after_the_check() -> None:
     scene = Scene()
     asked = scene.ask(ADD)
     await settle()
@@ -69,9 +69,7 @@ async def test_a_mutation_begins_afterwards() -> None:
     [(Unauthenticated("no"), 401), (Throttled("later", retryAfterMs=5), 429), (Internal("oh"), 500)],
     ids=str,
 )
-async def test_whom_the_second_look_refuses_gets_nothing_whatever_was_asked(
-    query: str, refusal: KeyfenceError, status: int
-) -> None:
+async def test_a_caller_whose_token_is_revoked_gets_no_data(query: str, refusal: KeyfenceError, status: int) -> None:
     scene = Scene()
     asked = scene.ask(query)
     await settle()

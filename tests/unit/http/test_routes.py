@@ -1,4 +1,4 @@
-"""The application around the endpoints: ids, logs, probes and the last resort."""
+"""The application around the endpoints: request ids, logs, probes and the error boundary."""
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -24,7 +24,7 @@ class Broken:
         raise RuntimeError(SECRET)
 
 
-async def test_an_answer_carries_the_callers_own_request_id() -> None:
+async def test_the_response_has_the_callers_own_request_id() -> None:
     answered = await post(shop(), {"query": "{ caller }"}, authorization=TOKEN, x_request_id="trace.0123_ABC-9")
     assert answered.headers["x-request-id"] == "trace.0123_ABC-9"
     assert answered.json()["data"]["caller"].endswith("trace.0123_ABC-9")
@@ -33,7 +33,7 @@ async def test_an_answer_carries_the_callers_own_request_id() -> None:
 @pytest.mark.parametrize(
     "offered", ["", "short", "x" * 129, "a b c d e f", "abcdefgh\x1b[31m", "-starts-with-it", "é" * 10]
 )
-async def test_a_request_id_that_could_do_harm_is_replaced(offered: str) -> None:
+async def test_an_unsafe_request_id_is_replaced(offered: str) -> None:
     first = await post(shop(), {"query": "{ caller }"}, authorization=TOKEN, x_request_id=offered)
     second = await post(shop(), {"query": "{ caller }"}, authorization=TOKEN)
     ids = {first.headers["x-request-id"], second.headers["x-request-id"]}
@@ -53,14 +53,14 @@ async def test_an_unexpected_exception_is_masked_and_logged_under_the_request_id
     assert {line["request_id"] for line in logs} == {error["requestId"]}
 
 
-async def test_an_exception_after_the_answer_began_is_logged_and_ends_the_connection() -> None:
+async def test_an_exception_after_the_start_of_the_response_is_logged_and_ends_the_connection() -> None:
     app = build_app(endpoints={"/graphql": Broken(late=True)}, check_ready=ready, metrics=Metrics())
     with capture_logs() as logs, pytest.raises(RuntimeError):
         await send_request(app)
     assert logs[0]["event"] == "internal_error"
 
 
-async def test_a_caller_who_hangs_up_gets_no_answer_and_is_no_error() -> None:
+async def test_a_caller_that_disconnects_causes_no_error() -> None:
     with capture_logs() as logs:
         answered = await send_request(
             shop(),
@@ -73,7 +73,7 @@ async def test_a_caller_who_hangs_up_gets_no_answer_and_is_no_error() -> None:
     assert [(line["event"], line["status"]) for line in logs] == [("request", 499)]
 
 
-async def test_a_request_is_one_line_in_the_log_without_what_was_asked() -> None:
+async def test_a_request_is_one_log_line_without_the_query() -> None:
     with capture_logs() as logs:
         answered = await send_request(shop(), query_string=b"query=%7Bcaller%7D", headers=[("authorization", TOKEN)])
     (line,) = logs
@@ -89,7 +89,7 @@ async def test_a_request_is_one_line_in_the_log_without_what_was_asked() -> None
 
 
 @pytest.mark.parametrize("path", ["/graphql", "/healthz", "/nowhere"])
-async def test_no_answer_may_be_kept_or_guessed_at(path: str) -> None:
+async def test_responses_forbid_caching_and_content_type_guessing(path: str) -> None:
     answered = await send_request(shop(), path=path)
     assert answered.headers["cache-control"] == "no-store"
     assert answered.headers["x-content-type-options"] == "nosniff"
@@ -101,13 +101,13 @@ async def test_an_unknown_path_is_not_found(path: str) -> None:
     assert (answered.status, answered.codes()) == (404, ["NOT_FOUND"])
 
 
-async def test_a_probe_is_only_read() -> None:
+async def test_a_probe_serves_only_get_and_head() -> None:
     answered = await send_request(shop(), path="/healthz", method="POST")
     assert (answered.status, answered.codes()) == (405, ["BAD_USER_INPUT"])
     assert set(answered.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
-async def test_the_process_is_up() -> None:
+async def test_the_liveness_probe_answers_and_logs_nothing() -> None:
     with capture_logs() as logs:
         assert (await send_request(shop(), path="/healthz")).status == 200
     assert not logs

@@ -1,4 +1,4 @@
-"""Usage is written again and again, whatever happens, and never out of order."""
+"""Usage is written periodically, after failures too, and never out of order."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def flushing(ledger: UsageLedger, usages: Usages, seconds: float = 10.0) -> Usag
     return UsageFlusher(ledger, cast("Any", usages), seconds)
 
 
-async def test_older_numbers_never_land_after_newer_ones() -> None:
+async def test_older_counts_are_never_written_after_newer_ones() -> None:
     ledger, usages = UsageLedger(), Usages(slow=asyncio.Event())
     released = usages.slow
     writing = flushing(ledger, usages)
@@ -54,7 +54,7 @@ async def test_older_numbers_never_land_after_newer_ones() -> None:
     assert usages.written == [1, 2]
 
 
-async def test_a_flush_that_breaks_is_followed_by_one_that_writes() -> None:
+async def test_a_flush_that_raises_is_followed_by_one_that_writes() -> None:
     ledger, usages = UsageLedger(), Usages(broken=2)
     writing = flushing(ledger, usages, seconds=0.0)
     ledger.counter(ACME, "users").requests += 1

@@ -1,4 +1,4 @@
-"""What is counted is written down once, whatever fails in between, and memory does not grow with it."""
+"""Usage is written exactly once, whatever fails meanwhile, and memory is bounded."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ class Scene:
             self.ledger.add(tenant, operation, ConsumedCapacity("Query", 0.5, 2.0))
 
 
-async def test_counts_are_kept_by_tenant_hour_and_operation() -> None:
+async def test_counts_are_stored_by_tenant_hour_and_operation() -> None:
     scene = Scene()
     scene.work(times=3)
     scene.work(operation="createUser")
@@ -90,7 +90,7 @@ async def test_counts_are_kept_by_tenant_hour_and_operation() -> None:
     }
 
 
-async def test_a_flush_that_is_repeated_changes_nothing_and_only_what_changed_is_written() -> None:
+async def test_a_repeated_flush_writes_only_what_changed() -> None:
     scene = Scene()
     scene.work(times=5)
     scene.work(ACMECORP)
@@ -106,7 +106,7 @@ async def test_a_flush_that_is_repeated_changes_nothing_and_only_what_changed_is
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["not written", "written, answer lost"])
-async def test_what_failed_is_written_with_the_next_and_counts_once(lost: bool) -> None:
+async def test_a_failed_write_is_repeated_by_the_next_flush_and_counts_once(lost: bool) -> None:
     scene = Scene()
     scene.shelf.lost_answers = lost
     scene.shelf.outcomes = [Throttled("later"), Throttled("later"), None]
@@ -119,7 +119,7 @@ async def test_what_failed_is_written_with_the_next_and_counts_once(lost: bool) 
     assert scene.ledger.unwritten() == []
 
 
-async def test_what_is_counted_while_it_is_written_is_written_next() -> None:
+async def test_counts_during_a_write_are_written_by_the_next_flush() -> None:
     scene = Scene()
     scene.work()
     flushing = scene.flushing()
@@ -132,7 +132,7 @@ async def test_what_is_counted_while_it_is_written_is_written_next() -> None:
     assert scene.shelf.total().requests == 2
 
 
-async def test_an_hour_ends_with_all_of_it_written_and_then_leaves_memory() -> None:
+async def test_a_past_hour_leaves_memory_when_it_is_written() -> None:
     scene = Scene()
     scene.work(times=4)
     scene.clock.now += HOUR_SECONDS
@@ -146,7 +146,7 @@ async def test_an_hour_ends_with_all_of_it_written_and_then_leaves_memory() -> N
     assert len(scene.ledger) == 1, "what was written is not kept any longer"
 
 
-async def test_a_clock_that_is_put_back_overwrites_no_hour() -> None:
+async def test_a_clock_that_goes_back_overwrites_no_hour() -> None:
     scene = Scene()
     scene.work(times=4)
     scene.clock.now += HOUR_SECONDS
@@ -158,7 +158,7 @@ async def test_a_clock_that_is_put_back_overwrites_no_hour() -> None:
     assert scene.shelf.total().requests == 6
 
 
-async def test_two_processes_and_one_that_begins_again_add_up() -> None:
+async def test_two_processes_and_one_that_restarts_add_up() -> None:
     first = Scene()
     second = Scene(clock=first.clock, shelf=first.shelf)
     first.work(times=3)
@@ -172,7 +172,7 @@ async def test_two_processes_and_one_that_begins_again_add_up() -> None:
     assert first.shelf.total().requests == 12, "the crash lost what was not written, and nothing else"
 
 
-async def test_more_tenants_than_fit_leave_memory_when_they_are_written_and_lose_nothing() -> None:
+async def test_more_tenants_than_fit_leave_memory_when_written_and_nothing_is_lost() -> None:
     scene = Scene()
     scene.ledger.max_entries = 10
     flushing = scene.flushing()
@@ -189,7 +189,7 @@ async def test_more_tenants_than_fit_leave_memory_when_they_are_written_and_lose
     assert scene.shelf.total(TenantId("t-3")).requests == 10
 
 
-async def test_what_cannot_be_written_for_hours_is_bounded_and_its_loss_is_counted() -> None:
+async def test_usage_that_cannot_be_written_for_hours_is_bounded_and_its_loss_counted() -> None:
     scene = Scene()
     scene.ledger.max_entries = 10
     for _ in range(5):
@@ -201,7 +201,7 @@ async def test_what_cannot_be_written_for_hours_is_bounded_and_its_loss_is_count
     assert scene.ledger.counts["lost"] == 10
 
 
-async def test_it_is_written_every_few_seconds_and_once_more_at_the_end() -> None:
+async def test_usage_is_written_periodically_and_once_more_at_the_end() -> None:
     scene = Scene()
     flushing = scene.flushing(seconds=0.001)
     flushing.start()

@@ -1,4 +1,4 @@
-"""Money is units at the stated prices, to the last digit."""
+"""The cost is the units at the prices of the settings, exactly."""
 
 from datetime import date
 from decimal import Decimal
@@ -13,12 +13,12 @@ from keyfence.usage.hourly_usage import DEFAULT_PRICES, PriceTable, price_table
     ("reads", "writes", "usd"),
     [(0, 0, "0"), (1_000_000, 0, "0.125"), (0, 1_000_000, "0.625"), (0.5, 1, "0.0000006875"), (3, 0, "0.000000375")],
 )
-def test_the_listed_prices_are_those_of_a_million_units(reads: float, writes: float, usd: str) -> None:
+def test_default_prices_are_for_a_million_units(reads: float, writes: float, usd: str) -> None:
     assert DEFAULT_PRICES.cost(reads, writes) == Decimal(usd)
     assert (DEFAULT_PRICES.region, DEFAULT_PRICES.as_of) == ("us-east-1", date(2024, 11, 1))
 
 
-def test_other_prices_can_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prices_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert price_table(settings.Settings()) is DEFAULT_PRICES
     stated = '{"region": "eu-west-1", "as_of": "2026-01-02", "read": 0.1415, "write": "0.7076"}'
     monkeypatch.setenv("KEYFENCE_PRICES", stated)
@@ -28,12 +28,12 @@ def test_other_prices_can_be_stated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["nonsense", "{}", '{"region": "x", "as_of": "2026-01-02", "read": -1, "write": 1}'])
-def test_prices_that_cannot_be_used_are_named(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_invalid_prices_are_refused_by_name(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     monkeypatch.setenv("KEYFENCE_PRICES", wrong)
     with pytest.raises(settings.BadSettings, match="KEYFENCE_PRICES"):
         settings.load()
 
 
-def test_the_fleet_is_what_was_said_or_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fleet_is_the_setting_or_the_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.Settings(workers=3).fleet == 3
     assert settings.Settings(workers=3, servers=12).fleet == 12
