@@ -1,4 +1,4 @@
-"""A server of the test's own, whose quotas are counted by a clock that stands until it is moved."""
+"""A server whose quotas follow a manual clock."""
 
 import itertools
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ _numbers = itertools.count(1)
 
 @dataclass(kw_only=True)
 class QuotaServer:
-    """The service in a process of its own, as far as quotas and usage go."""
+    """The service with its own quotas and usage, like a separate process."""
 
     world: World
     clock: ManualClock = field(default_factory=ManualClock)

@@ -1,4 +1,4 @@
-"""Commands as they are typed: in this process, or in one of their own that is ended when it is due."""
+"""Runs commands in this process, or in a process of their own that is ended at a given time."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def run(*arguments: str, given: str = "") -> tuple[int, str, str]:
 
 
 def run_json(*arguments: str) -> Any:
-    """What machines read, of a command that did what it was asked."""
+    """Runs a command with --json that must succeed, and returns its output."""
     code, out, said = run(*arguments, "--json")
     assert code == 0, said
     return json.loads(out)
@@ -49,7 +49,7 @@ def process(*arguments: str) -> "subprocess.Popen[bytes]":
 
 
 def run_and_end(ending: signal.Signals, due: Callable[[], bool], *arguments: str) -> tuple[int, str]:
-    """A process of its own: its exit code, and what it said."""
+    """Runs a command in its own process and ends it when a condition holds. Returns its exit code and its output."""
     with start(*arguments) as running:
         deadline = time.monotonic() + SECONDS
         while not due():
@@ -61,7 +61,7 @@ def run_and_end(ending: signal.Signals, due: Callable[[], bool], *arguments: str
 
 
 def become(gate: Gate, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on AWS: credentials of that role, and endpoints that stand for AWS's."""
+    """Sets the environment as on AWS: credentials of this role, and the gate as the endpoint."""
     base = gate_access.role_session(gate.sessions, role).credentials
     given = {
         "AWS_ACCESS_KEY_ID": base.access_key,

@@ -1,4 +1,4 @@
-"""A terminal before the world's gate, and nothing else set in the environment."""
+"""An environment for commands: the gate of the stack, and no other settings."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from tests.stack import SHORT_SETTLE, World
 
 @pytest.fixture(autouse=True)
 def _nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In an empty directory."""
+    """Starts in an empty directory."""
     for name in [name for name in os.environ if name.startswith(("KEYFENCE_", "AWS_"))]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -26,7 +26,7 @@ def _nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def gate(world: World, tmp_path: Path) -> Iterator[Gate]:
-    """Before the world's table, with a key that lies in the directory where commands are typed."""
+    """Names the stack's table, with its keys in the working directory."""
     account = Account.from_definitions(ROLES, Deployment(table=world.settings.table))
     (tmp_path / ".keyfence").mkdir()
     with Gate.start(engine_url=world.engine_url, account=account, key=gate_key(tmp_path / ".keyfence")) as running:

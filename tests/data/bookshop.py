@@ -13,7 +13,7 @@ OPENING = datetime(2026, 11, 1, 9, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """A thing on a shelf, in the list of unsold books, and among the noted ones if there is a note."""
+    """A book: on a shelf, in the list of unsold books, and in the list of books with a note."""
 
     id: str
     shelf: str
@@ -28,7 +28,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """A part of a book, in the book's own partition."""
+    """A chapter, in the partition of its book."""
 
     book_id: str
     number: int
@@ -40,7 +40,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """Somebody at the door, in the book of that day and in the visitor's own of that month."""
+    """A visit, in the list of its day and in the visitor's list of its month."""
 
     id: str
     visitor: str
@@ -51,7 +51,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """A number that many add to, each to one of its parts."""
+    """One part of a sum. Each writer adds to one part."""
 
     name: str
     part: str
@@ -63,7 +63,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A place in a tree."""
+    """A node of a tree."""
 
     path: tuple[str, ...]
     created_at: datetime
@@ -73,7 +73,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Something that the control plane keeps."""
+    """An item of the control plane."""
 
     id: str
     created_at: datetime

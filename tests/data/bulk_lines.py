@@ -1,4 +1,4 @@
-"""Good lines, from which bad ones are made."""
+"""Valid lines of a bulk file, from which tests make invalid ones."""
 
 from io import BytesIO
 from typing import Any
@@ -51,5 +51,5 @@ def record(given: object) -> Any:
 
 
 def changed(kind: str, **values: Any) -> dict[str, Any]:
-    """The good line with these fields instead, and without those that are None here."""
+    """Returns the valid line with these fields. A field that is None is left out."""
     return {name: value for name, value in {**LINES[kind], **values}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""A tree of categories with products in it, to be moved, and what is to be seen of it before and after."""
+"""A tree of categories with products, and what its lists must show before and after a move."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -21,7 +21,7 @@ TREE: dict[KeyPath, int] = {
     ("audiobooks",): 1,
     ("video",): 0,
 }
-"""Every category with the number of its products."""
+"""The categories, with the number of products in each."""
 
 
 def moves(table: Table) -> CategoryMoves:
@@ -30,7 +30,7 @@ def moves(table: Table) -> CategoryMoves:
 
 @dataclass(slots=True)
 class CategoryTree:
-    """A tenant's tree, with the products by the category in which they were put."""
+    """A tenant's categories, and the category of each product."""
 
     table: Table
     products: dict[ProductId, KeyPath] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class CategoryTree:
         return product.id
 
     async def listed_products(self) -> dict[KeyPath, list[str]]:
-        """The products of every category that is shown, found in its list."""
+        """Returns the products that the list of each category shows."""
         shown = [category.path for category in await CategoryRepository(self.table).under()]
         assert len(shown) == len(set(shown))
         products = ProductRepository(self.table, "visitor")
@@ -60,14 +60,14 @@ class CategoryTree:
         return {path: sorted(product.id for product in page.items) for path, page in pages.items()}
 
     def products_after_move(self, source: KeyPath, target: KeyPath) -> dict[KeyPath, list[str]]:
-        """What has to be seen once one has been moved to the other."""
+        """Returns what `listed_products` must return after `source` has moved to `target`."""
         return {_moved(path, source, target): self._in(path) for path in {*TREE, *self.products.values()}}
 
     def _in(self, path: KeyPath) -> list[str]:
         return sorted(id for id, place in self.products.items() if place == path)
 
     async def check(self) -> None:
-        """Nothing is on its way, and every product is counted and is the same by id, by SKU and in its category."""
+        """Asserts that no move is under way, and that counts, ids, SKUs and categories of all products agree."""
         for category in await read_tree(self.table):
             assert category.moving is None
             assert category.depth == 1 or await self.table.find(category_by_path, path=category.path[:-1])

@@ -1,4 +1,4 @@
-"""A tenant's whole trade, made by hand: customers, categories, products and orders in every state."""
+"""A tenant with customers, categories, products and orders in every state."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,13 +37,13 @@ SMALL = {
     "product": LINES["product"],
     "order": LINES["order"],
 }
-"""Lines that can be imported into an empty tenant."""
+"""A line of each kind. They can be imported into an empty tenant."""
 STEPS = (OrderStatus.CONFIRMED, OrderStatus.PROCESSING, OrderStatus.SHIPPED, OrderStatus.DELIVERED)
 
 
 @dataclass(frozen=True, slots=True)
 class FullTenant:
-    """Somebody who does everything that leaves something to export."""
+    """Writes something of every kind that an export contains."""
 
     table: Table
     by: str = "clerk"
@@ -115,7 +115,7 @@ def content(*lines: Any) -> bytes:
 
 
 async def activity_counts(table: Table) -> Counter[str]:
-    """What the journal has, by kind."""
+    """Returns how often each kind of activity was logged."""
     page = await ActivityRepository(table).latest(first=100, after=None)
     return Counter(one.kind for one in page.items)
 
@@ -124,8 +124,7 @@ Items = dict[tuple[str, str], Any]
 
 
 def stored_items(world: World, *tenants: TenantId) -> list[Items]:
-    """Every item of each tenant but the journal's, as the engine has it, without the tenant's name and without when its
-    sales were counted."""
+    """Returns the items of each tenant from the engine, without activities, the tenant's prefix and times of sales."""
     pages = world.engine_client().get_paginator("scan").paginate(TableName=world.settings.table)
     found = [item for page in pages for item in page["Items"] if item["type"]["S"] != "Activity"]
     return [_own(found, f"TENANT#{tenant}#") for tenant in tenants]

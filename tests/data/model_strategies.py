@@ -1,4 +1,4 @@
-"""Any model that an entity can keep, made from the type hints of its dataclass."""
+"""Hypothesis strategies for any model of an entity, from the type hints of its dataclass."""
 
 import types
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _SCALARS: dict[Any, SearchStrategy[Any]] = {
 
 
 def shard_counts() -> SearchStrategy[ShardCounts]:
-    """More slots to read than to write, never fewer."""
+    """Shard counts with at least as many shards to read as to write."""
     some = st.integers(1, MAX_SHARDS)
     return st.builds(
         lambda one, other, former, moving: ShardCounts(
@@ -54,7 +54,7 @@ _SCALARS[ShardCounts] = shard_counts()
 
 @st.composite
 def cuts(draw: st.DrawFn) -> tuple[tuple[str, str], tuple[str, str]]:
-    """One text cut in two places: what a key without clear ends would confuse."""
+    """The same text, split at two places. A key without separators would confuse the two."""
     text = draw(st.text("ab#%2357", min_size=3, max_size=6))
     one, other = (draw(st.integers(1, len(text) - 1)) for _ in range(2))
     return (text[:one], text[one:]), (text[:other], text[other:])

@@ -1,4 +1,4 @@
-"""Newcomers and what operators ask, as tests of the operators' API need them."""
+"""Applicants for tenancy, and requests of the operators' API."""
 
 import itertools
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantApplicant:
-    """Somebody with an identity provider of their own who wants to become a tenant."""
+    """An organization with its own identity provider that is not yet a tenant."""
 
     id: str
     provider: TenantIdentityProvider
@@ -53,6 +53,6 @@ class TenantApplicant:
 
 
 async def event_kinds(world: World, id: str) -> list[str]:
-    """What happened to a tenant, oldest first."""
+    """Returns the kinds of a tenant's events, oldest first."""
     answer = await world.operator().ask(EVENTS, id=id)
     return [edge["node"]["kind"] for edge in reversed(answer["tenant"]["events"]["edges"])]

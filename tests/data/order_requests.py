@@ -1,4 +1,4 @@
-"""A shop's first customer and products, and orders placed through the API."""
+"""Requests of the tenants' API that create customers, products and orders."""
 
 from typing import Any
 

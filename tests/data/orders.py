@@ -1,4 +1,4 @@
-"""A shop in a tenant's table: a customer, products that need not be kept, and whoever serves there."""
+"""Orders of one customer in a tenant's table, with a price list in place of stored products."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from keyfence.store.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Ware:
-    """A product as a price list has it."""
+    """A product of the price list."""
 
     sku: str
     price: Decimal
@@ -42,7 +42,7 @@ async def prices(products: Sequence[ProductId]) -> list[PricedProduct | None]:
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """Everything about orders, for one who serves."""
+    """The repositories of orders for one user."""
 
     table: Table
     customer: CustomerId
@@ -84,7 +84,7 @@ class Shop:
         return await self.placing.place(**{**wanted, **given})
 
     async def lists(self) -> dict[str, list[str]]:
-        """The ids in every list that an order can stand in."""
+        """Returns the ids of orders in each list that can contain them."""
         pages: dict[str, Page[Any]] = {
             "customer": await self.orders.of_customer(self.customer, first=100, after=None),
             "open": await self.orders.still_open(first=100, after=None),

@@ -1,4 +1,4 @@
-"""A process that dies at one of its calls to DynamoDB, before it is made or before its answer is read."""
+"""A DynamoDB client that crashes at one call, before it is sent or before its response is read."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ Moment = Literal["before", "after"]
 
 
 class Crash(BaseException):
-    """Nothing that runs in a process hears of its death."""
+    """A crash. It is no Exception, so that no handler of the service catches it."""
 
 
 def crash() -> NoReturn:
@@ -22,14 +22,14 @@ def crash() -> NoReturn:
 
 
 def kill_process() -> NoReturn:
-    """By the system, at once."""
+    """Ends this process with SIGKILL."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("still alive")
 
 
 @dataclass(slots=True)
 class CrashingClient:
-    """A client whose process does not survive its call number `at`."""
+    """Crashes at call number `at`."""
 
     client: DynamoDb
     at: int

@@ -1,4 +1,4 @@
-"""A change that is struck at one of its writes, and made again by whoever wanted it."""
+"""A mutation that fails at one of its writes, and that the caller then repeats."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ WRITE_OPERATIONS = {"TransactWriteItems", "BatchWriteItem", "PutItem", "UpdateIt
 
 every_kind = pytest.mark.parametrize("kind", tier.cases(KINDS, default=["lost_response"], reason="every kind of fault"))
 ERROR_CODES = {"throttle": "THROTTLED", "error": "INTERNAL", "lost_request": "INTERNAL", "lost_response": "INTERNAL"}
-"""What whoever asked hears of a fault that the service did not get over."""
+"""The error code in the response to each kind of fault."""
 
 Answer = dict[str, Any]
 
@@ -34,7 +34,7 @@ def error_code(answer: Answer) -> str:
 
 
 class NoRetryTables(Tables):
-    """Handles that give up at the first fault, so that it reaches whoever asked."""
+    """Table handles without retries, so that the first fault reaches the caller."""
 
     def for_tenant(
         self,
@@ -50,7 +50,7 @@ class NoRetryTables(Tables):
 
 @dataclass(frozen=True, slots=True)
 class FaultOutcome:
-    """What a struck change answered and left, and what it answered and left when it was made again."""
+    """The response and the items after the fault, and after the repetition."""
 
     nth: int
     failed: Answer
@@ -61,7 +61,7 @@ class FaultOutcome:
 
 @dataclass(frozen=True, slots=True)
 class FaultyChange:
-    """A mutation, on what a tenant has before it."""
+    """A mutation, and the items of its tenant before it."""
 
     world: World
     session: Session
@@ -76,7 +76,7 @@ class FaultyChange:
         return cls(world, session, mutation, variables, shelf, shelf.snapshot())
 
     async def without_faults(self) -> tuple[Answer, Snapshot, int]:
-        """Without faults: the answer, what is kept then, and how many writes it took."""
+        """Runs it without faults. Returns the response, the items afterwards, and the number of writes."""
         self.shelf.restore(self.before)
         self.world.calls()
         answer = await self._ask(self.session)
@@ -86,7 +86,7 @@ class FaultyChange:
         return answer, self.shelf.snapshot(), calls.count("TransactWriteItems")
 
     async def with_retries(self) -> AsyncIterator[tuple[Answer, Snapshot]]:
-        """With every kind of fault, one after the other, at each write in turn, which the service gets over itself."""
+        """Runs it with every kind of fault at each write in turn. The service must retry by itself."""
         _, _, writes = await self.without_faults()
         for nth in range(1, writes + 1):
             self.shelf.restore(self.before)
@@ -96,7 +96,7 @@ class FaultyChange:
             yield answer, self.shelf.snapshot()
 
     async def failed_and_repeated(self, kind: FaultKind) -> AsyncIterator[FaultOutcome]:
-        """Given up at each write in turn, until there is none left to be struck; then made again."""
+        """Runs it with a fault at each write in turn, without retries, and then repeats it without a fault."""
         hasty, nth = self._hasty(), 1
         while True:
             self.shelf.restore(self.before)

@@ -1,4 +1,4 @@
-"""Onboards one tenant at a gate in a process of its own, which is killed at one of its calls."""
+"""A process that onboards one tenant and is killed at one of its calls."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Carries one reshard on in a process of its own, which is killed at one of its calls."""
+"""A process that continues a reshard and is killed at one of its calls."""
 
 import asyncio
 import json

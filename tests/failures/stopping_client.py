@@ -1,4 +1,4 @@
-"""Clients that fail those who use them: one dies at a write, one shows an index as it was."""
+"""A DynamoDB client that stops at a write, and one whose index lags behind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,12 +10,12 @@ from keyfence_iam.credentials import Credentials
 
 
 class Stopped(Exception):
-    """The process ends here."""
+    """The client stopped."""
 
 
 @dataclass(slots=True)
 class StoppingClient:
-    """Lets some writes through and then stops, right before the next one or right after it."""
+    """Sends some writes, then raises Stopped right before or right after the next one."""
 
     client: DynamoDb
     writes: int
@@ -37,7 +37,7 @@ class StoppingClient:
 
 @dataclass(slots=True)
 class StaleIndexClient:
-    """Shows one item of each partition of an index, the same again and again, for so many queries."""
+    """Shows only the first item of each index partition, for a number of queries."""
 
     client: DynamoDb
     index: str

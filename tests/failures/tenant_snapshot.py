@@ -1,4 +1,4 @@
-"""What is kept of a tenant behind the gate: copied, put back, and told so that two endings can be compared."""
+"""Snapshots of a tenant's items, to restore them and to compare two of them."""
 
 import json
 import re
@@ -23,12 +23,12 @@ TTL = re.compile(r'"ttl": \{"N": "\d+"\}')
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A tenant's items at some moment."""
+    """A tenant's items at one time."""
 
     items: tuple[Item, ...]
 
     def normalized(self, since: "Snapshot") -> list[str]:
-        """Ids and times that were not there before differ between endings that are alike; those that were do not."""
+        """Returns the items as text. New ids and times are replaced by placeholders."""
         before, now = since._text(), self._text()
         ids = {id: f"{id[:3]}_new{rank}" for rank, id in enumerate(sorted(_new(ID, now, before)))}
         times = dict.fromkeys(_new(TIME, now, before), "now")
@@ -50,7 +50,7 @@ def _replaced(line: str, names: dict[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TenantItems:
-    """A tenant's part of the table, as the engine itself has it."""
+    """A tenant's items in the engine, behind the gate."""
 
     engine: "DynamoDBClient"
     table: str
@@ -70,7 +70,7 @@ class TenantItems:
         return Snapshot(tuple(dict(item) for page in pages for item in page["Items"]))
 
     def restore(self, kept: Snapshot) -> None:
-        """The tenant has these items again, and no others."""
+        """Makes the tenant's items those of the snapshot."""
         now = self.snapshot().items
         added = {_address(item) for item in now} - {_address(item) for item in kept.items}
         gone = [{"DeleteRequest": {"Key": {"PK": {"S": pk}, "SK": {"S": sk}}}} for pk, sk in added]

@@ -1,4 +1,4 @@
-"""Asking an ASGI application, byte for byte and without a server."""
+"""Sends requests to an ASGI application without a server, with control over every byte."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ async def send_request(
     headers: Iterable[tuple[str, str]] = (),
     hang_up: bool = False,
 ) -> AsgiResponse:
-    """Sends the chunks as one body, or hangs up after the last instead of ending it."""
+    """Sends the chunks as one body. With `hang_up` the client disconnects after the last chunk."""
     waiting: list[Message] = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
     waiting.append({"type": "http.disconnect"} if hang_up else {"type": "http.request"})
     sent: list[Message] = []
@@ -62,7 +62,7 @@ async def send_request(
 
 
 async def post(app: ASGIApp, body: object, accept: str | None = GRAPHQL, **headers: str) -> AsgiResponse:
-    """A well-formed POST; bytes are sent as they are, anything else as JSON."""
+    """Sends a well-formed POST. A body that is not bytes is sent as JSON."""
     named = {"content-type": JSON, **({"accept": accept} if accept else {})}
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
     chunk = body if isinstance(body, bytes) else orjson.dumps(body)

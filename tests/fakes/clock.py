@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 @dataclass(slots=True)
 class ManualClock:
-    """Returns its seconds when it is called. Assign to `now`, `advance` or `sleep` to move it."""
+    """Returns `now` when it is called. Assign to `now`, or call `advance` or `sleep`, to move it."""
 
     now: float = 1_000.0
     slept: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A stand-in for DynamoDB that keeps items in a dict."""
+"""DynamoDB with one table, in memory."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,8 +19,10 @@ from tests.fakes.scripted_dynamodb import NAME, Call
 
 @dataclass
 class InMemoryDynamoDB:
-    """Items in a dict, answered as DynamoDB does: `page` stands for its megabyte, `refusing` for partitions it cannot
-    serve."""
+    """DynamoDB with one table in a dict.
+
+    `page_items` is how many items fit a page, in place of 1 MB. A query of a key in `failing_partitions` raises the
+    error code that stands beside it."""
 
     items: dict[KeyPair, Item] = field(default_factory=dict)
     page_items: int = 1000

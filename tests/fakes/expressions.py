@@ -1,4 +1,4 @@
-"""DynamoDB's reading of the expressions that the store renders."""
+"""Evaluates the condition and update expressions that the store renders, as DynamoDB does."""
 
 import copy
 import re
@@ -11,17 +11,17 @@ Path = tuple[str, ...]
 
 
 class BadExpression(ValueError):
-    """What DynamoDB would answer with a ValidationException."""
+    """An expression for which DynamoDB returns a ValidationException."""
 
 
 def holds(body: Mapping[str, Any], item: Item) -> bool:
-    """Whether the item, {} where there is none, meets the call's condition."""
+    """Returns whether the item meets the call's condition. An item that does not exist is {}."""
     terms = body.get("ConditionExpression")
     return all(_true(term, body, item) for term in terms.split(" AND ")) if terms else True
 
 
 def updated(body: Mapping[str, Any], item: Item) -> Item:
-    """The item after the call's update expression."""
+    """Returns the item after the call's update expression."""
     after, touched = copy.deepcopy(item), [path for _, path, _ in _steps(body)]
     if any(one[: len(other)] == other for i, one in enumerate(touched) for other in touched[:i] + touched[i + 1 :]):
         raise BadExpression("two document paths overlap with each other")
@@ -33,7 +33,7 @@ def updated(body: Mapping[str, Any], item: Item) -> Item:
 
 
 def placeholders(body: Mapping[str, Any]) -> tuple[set[str], set[str]]:
-    """Those that the expressions use, and those that are defined: DynamoDB wants them equal."""
+    """Returns the placeholders that are used and those that are defined. DynamoDB requires both to be equal."""
     text = " ".join(str(body.get(f"{kind}Expression", "")) for kind in ("Update", "Condition"))
     defined = {*body.get("ExpressionAttributeNames", {}), *body.get("ExpressionAttributeValues", {})}
     return set(re.findall(r"[#:]\w+", text)), defined

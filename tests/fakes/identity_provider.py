@@ -1,4 +1,4 @@
-"""An identity provider for tests: it has keys, publishes them, and signs whatever it is asked to."""
+"""An identity provider that publishes its keys and signs any token, valid or not."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ _CURVES = {"ES256": ec.SECP256R1(), "ES384": ec.SECP384R1(), "ES512": ec.SECP521
 
 @cache
 def private_key(algorithm: str, name: str = "first", bits: int = 2048) -> AllowedPrivateKeys:
-    """One key for each name, made once: RSA keys are slow to make."""
+    """Returns the same key for the same name: RSA keys take long to generate."""
     if algorithm in _CURVES:
         return ec.generate_private_key(_CURVES[algorithm])
     if algorithm == "EdDSA":
@@ -44,7 +44,7 @@ def part(content: bytes) -> str:
 
 
 def signed(header: Json, payload: bytes, key: AllowedPrivateKeys | bytes, algorithm: str) -> str:
-    """A token with exactly this header, whatever a decent library would say of it."""
+    """Returns a token with exactly this header, also one that a JWT library would refuse."""
     content = f"{part(json.dumps(header).encode())}.{part(payload)}"
     signature = PyJWS().get_algorithm_by_name(algorithm).sign(content.encode(), key)
     return f"{content}.{part(signature)}"

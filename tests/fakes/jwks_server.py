@@ -1,4 +1,4 @@
-"""A JWKS endpoint on the loopback whose answer a test can change."""
+"""A JWKS endpoint on 127.0.0.1 whose responses a test can change."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ from time import sleep
 
 
 class JwksServer(ThreadingHTTPServer):
-    """Over TLS where it is given a context."""
+    """Uses TLS if it gets a context."""
 
     daemon_threads = False
 
@@ -37,7 +37,7 @@ class JwksServer(ThreadingHTTPServer):
         return self.tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False), address
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that leave in the middle are what these tests are about."""
+        """Ignores clients that disconnect early, since tests do that on purpose."""
 
     def publish(self, document: object) -> None:
         self.status, self.body = 200, json.dumps(document).encode()
@@ -66,14 +66,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _write(self) -> None:
-        """At once, or letter by letter when there is a pause between them."""
+        """Writes the body in one piece, or byte by byte with a pause after each."""
         body = self.server.body
         for letter in (bytes([byte]) for byte in body) if self.server.pause else [body]:
             self.wfile.write(letter)
             sleep(self.server.pause)
 
     def _write_raw(self, parts: Iterator[bytes]) -> None:
-        """Something that need not be HTTP, for as long as the other side listens."""
+        """Writes bytes that need not be HTTP, until the client disconnects."""
         self.close_connection = True
         for part in parts:
             self.wfile.write(part)

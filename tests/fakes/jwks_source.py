@@ -1,4 +1,4 @@
-"""A source of keys that counts, fails and hangs as a test likes."""
+"""A JWKS source that counts fetches, and that a test can make fail or wait."""
 
 from collections.abc import Mapping
 from threading import Event

@@ -1,4 +1,4 @@
-"""A stand-in for DynamoDB that is told what to answer, and a table over any stand-in."""
+"""DynamoDB with scripted responses, and a table handle on any fake client."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ RETRY_POLICY = RetryPolicy(attempts=3, first_pause=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as it went out."""
+    """A call that the client received."""
 
     operation: str
     parameters: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Call:
 
 @dataclass
 class ScriptedDynamoDB:
-    """Gives its answers in turn, raising those that are refusals."""
+    """Returns its responses one after the other, and raises those that are errors."""
 
     answers: list[Answer | DynamoDbError]
     calls: list[Call] = field(default_factory=list)

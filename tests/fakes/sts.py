@@ -1,4 +1,4 @@
-"""An STS that is told what to do, and a vending over it whose clock stands still until it is moved."""
+"""STS with scripted behaviour, and a session cache on it with a manual clock."""
 
 import itertools
 from collections.abc import Callable
@@ -18,7 +18,7 @@ WAIT_SECONDS = 60.0
 
 @dataclass(slots=True)
 class ScriptedSts:
-    """Gives a new session each time; it can be down, and it can be held back."""
+    """Returns a new session for each request. A test can make it fail, or wait until `open` is set."""
 
     requests: list[SessionSpec] = field(default_factory=list)
     seconds: list[int] = field(default_factory=list)
@@ -48,22 +48,22 @@ class ScriptedSts:
 
 @dataclass(slots=True)
 class SessionCacheFixture:
-    """A vending, the clock it reads and the STS it asks."""
+    """A session cache with its clock and its STS."""
 
     sessions: SessionCache
     clock: ManualClock
     sts: ScriptedSts
 
     async def use(self, wanted: SessionSpec) -> str:
-        """The access key that is handed out."""
+        """Returns the access key of the session that the cache hands out."""
         return (await self.sessions.credentials(wanted)).access_key
 
     def settle(self) -> None:
-        """Until everything that is under way has landed."""
+        """Waits until all requests to STS have ended."""
         wait(list(self.sessions._pending.values()), WAIT_SECONDS)
 
     def advance(self, seconds: float, step: float = 5.0) -> None:
-        """With a sweep at each step, as the thread would do it."""
+        """Refreshes sessions after each step, as the background thread does."""
         end = self.clock.now + seconds
         while self.clock.now < end:
             self.clock.now = min(end, self.clock.now + step)

@@ -1,4 +1,4 @@
-"""An identity provider of a tenant's own, as tests need it."""
+"""The identity provider of one tenant."""
 
 import time
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantIdentityProvider:
-    """Signs with one key under one kid."""
+    """Signs tokens with one key."""
 
     issuer: str
     kid: str = "key-1"

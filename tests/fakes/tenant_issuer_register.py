@@ -1,4 +1,4 @@
-"""A control plane in memory that counts how often it is asked, fails and hangs as a test likes."""
+"""The register of tenants' issuers, in memory. A test can make lookups fail or wait."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ class TenantIssuerRegister:
         self.issuers[issuer] = StoredIssuer(issuer, TenantId(tenant), jwks=json.dumps(jwks))
 
     async def look_up(self, url: str) -> StoredIssuer | None:
-        """What was there when it was asked, whenever the answer comes."""
+        """Returns the issuer as it was when the lookup started, also if the answer is delayed."""
         self.lookups.append(url)
         found = self.issuers.get(url)
         await self.open.wait()
@@ -43,7 +43,7 @@ class TenantIssuerRegister:
 
 @dataclass
 class ManualSleep:
-    """Sleep that takes no time but the clock's."""
+    """Moves the clock instead of waiting."""
 
     clock: ManualClock
 

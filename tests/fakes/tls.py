@@ -1,4 +1,4 @@
-"""An authority that lives as long as a test and certifies whatever name it is asked to."""
+"""A certificate authority for one test."""
 
 import ipaddress
 import ssl
@@ -20,7 +20,7 @@ class CertificateAuthority:
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
 
     def client_context(self) -> ssl.SSLContext:
-        """For a client that believes this authority and no other."""
+        """Returns the context of a client that trusts this authority alone."""
         certificate = self._signed(_common(self.name), self.key, x509.BasicConstraints(ca=True, path_length=None))
         return ssl.create_default_context(cadata=certificate.public_bytes(Encoding.PEM).decode())
 

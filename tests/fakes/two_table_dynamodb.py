@@ -1,4 +1,4 @@
-"""A stand-in for DynamoDB that keeps two tables, and the handles on them while a tenant moves."""
+"""DynamoDB with two tables, in memory, and table handles in each phase of a move."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -30,8 +30,8 @@ Items = dict[KeyPair, Item]
 
 @dataclass
 class TwoTableDynamoDB:
-    """Transactions go over both tables. `refusing` has what a table's calls are refused with, and `interludes` what
-    happens right before the calls to come."""
+    """Transactions can write to both tables. `failing_tables` has the error that calls of a table raise, `before_calls`
+    the functions that run right before the next calls."""
 
     tables: dict[str, Items] = field(default_factory=lambda: {NAME: {}, SILO: {}})
     calls: list[Call] = field(default_factory=list)
@@ -71,7 +71,7 @@ class TwoTableDynamoDB:
         return {}
 
     def _ended(self, verb: str, body: Mapping[str, Any], table: str, key: KeyPair) -> Item | str | None:
-        """The item afterwards, None where there is none, or why it cannot be."""
+        """Returns the item after the write, None for a deleted one, or the reason for which the write is cancelled."""
         used, defined = placeholders(body)
         assert used == defined
         item = self.tables[table].get(key)
@@ -96,7 +96,7 @@ def _tables(operation: str, parameters: Mapping[str, Any]) -> list[str]:
 
 
 class InMemoryTables:
-    """Credentials for everybody; `asked` are the placements."""
+    """Gives credentials to every caller, and records the placements in `asked`."""
 
     def __init__(self) -> None:
         self.asked: list[TableAccess] = []
@@ -137,7 +137,7 @@ def handle(
 
 
 async def backfilled(dynamodb: TwoTableDynamoDB) -> None:
-    """Every item of either table, as the mover copies them."""
+    """Returns the items of both tables after the move has copied them."""
     likeness = ItemSync(caller=handle(dynamodb, DUAL).caller, source=NAME, target=SILO)
     for key in {*dynamodb.tables[NAME], *dynamodb.tables[SILO]}:
         outcome = await likeness.sync({"PK": {"S": key.partition}, "SK": {"S": key.sort}})

@@ -1,4 +1,4 @@
-"""Every kind of DynamoDB call that the catalogue leads to, aimed at the partitions of anybody."""
+"""Every DynamoDB call that the catalogue of access patterns leads to, for any partition."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ EXAMPLES: Mapping[str, object] = {"_at": datetime(2026, 11, 5, tzinfo=UTC)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call, made for a fence: `writes` says whether it needs a session that may write."""
+    """A call with a key inside a given fence. `writes` says whether it needs a session that may write."""
 
     name: str
     operation: str
@@ -31,7 +31,7 @@ class Call:
 
 
 def calls() -> Iterator[Call]:
-    """Present and future: whatever the catalogue declares is here."""
+    """Yields the reads of every access pattern and the writes of every entity in the catalogue."""
     for named in load_domains().patterns:
         yield from _reads(named)
     for entity in load_domains().entities:
@@ -39,7 +39,7 @@ def calls() -> Iterator[Call]:
 
 
 def one_call_of_each_kind() -> Iterator[Call]:
-    """One of each form, on each index and in each realm: what differs in the rest is only which noun it is about."""
+    """Yields one call for each operation, index and realm. The others differ only in the entity."""
     seen = set()
     for call in calls():
         index = call.parameters("t", Fence("tenant", "X#")).get("IndexName")
@@ -130,7 +130,7 @@ def _query(pattern: Query[Any]) -> Callable[[str, Fence], Mapping[str, Any]]:
 
 
 def example_key(entity: Entity[Any], index: Index, fence: Fence) -> Item:
-    """A key of this entity in partitions that begin as the fence says, whoever's they are."""
+    """Returns a key of this entity whose partition starts with the prefix of the fence."""
     key, names = entity.keys[index], key_names(index)
     pair = key.render(Fence(key.realm, fence.prefix), UNSHARDED, example_values(key))
     return {names.partition: {"S": pair.partition}, names.sort: {"S": pair.sort}}

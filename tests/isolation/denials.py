@@ -1,4 +1,4 @@
-"""What a denial is: by its name, by its status and in AWS's words, which may go on after ours."""
+"""Assertions that a call is allowed, or denied with AWS's error code, status and message."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def assert_allowed(client: "DynamoDBClient", operation: str, parameters: Mapping
 
 
 def assert_denied(client: "DynamoDBClient", operation: str, parameters: Mapping[str, Any]) -> re.Match[str]:
-    """Anything but a denial by name, also any other error, is a failure."""
+    """Fails on success and on any error but AccessDeniedException. Returns the parts of the message."""
     with pytest.raises(ClientError) as refusal:
         getattr(client, xform_name(operation))(**parameters)
     answer = refusal.value.response

@@ -1,4 +1,4 @@
-"""A tenant with something in every list, for others to try to reach."""
+"""A tenant with an item in every list, which other tenants try to reach."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -42,14 +42,14 @@ LISTS = (
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A tenant with something in every list, and the values by which a stranger could try to name it."""
+    """A tenant with an item in every list, and the values with which a stranger can try to name them."""
 
     session: Session
     values: Mapping[str, tuple[str, ...]]
     secrets: tuple[str, ...]
 
     def assignments(self, question: RootFieldCall) -> Iterator[dict[str, str]]:
-        """Every way to fill the arguments with what exists here."""
+        """Yields every combination of the tenant's values for the arguments of a call."""
         choices = [self._choices(name) for name in question.argument_names]
         for chosen in itertools.product(*choices):
             yield dict(zip(question.argument_names, chosen, strict=True))
@@ -60,7 +60,7 @@ class Neighbour:
 
 
 async def create_neighbour(world: World) -> Neighbour:
-    """Made through the API; a new noun of the schema gets its line here, and the test for its fields demands it."""
+    """Creates the tenant through the API. For a new root field add its values here: the tests fail without them."""
     session = world.session(await world.new_tenant())
     user = await session.ask(
         'mutation { createUser(input: {email: "only-there@neighbour.example", name: "Secretive One"}) { id } }'
@@ -115,7 +115,7 @@ async def create_neighbour(world: World) -> Neighbour:
 
 
 async def _ordered(session: Session, product: str) -> tuple[str, tuple[str, ...]]:
-    """A customer with an order on its way, one that waits for review, and one in the bin."""
+    """Creates a customer with an open order, one in review, and a deleted one."""
     made = await session.ask(
         'mutation { createCustomer(input: {name: "Secretive One", email: "c@neighbour.example"}) { id } }'
     )

@@ -1,4 +1,4 @@
-"""Whose partitions a session may be tried on, and what it may do there."""
+"""The partitions that sessions are tried on, and what each session may do there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ PARTITIONS: Mapping[str, Fence] = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A role and the tag of its session."""
+    """A role, and the tenant tag of its session."""
 
     role: str
     tenant: str | None = None
@@ -32,7 +32,7 @@ class Caller:
         return f"{self.role} of {self.tenant}" if self.tenant else self.role
 
     def may(self, call: Call, place: str) -> bool:
-        """What the design promises, in three lines."""
+        """Returns what the design promises."""
         if self.role == "control-plane":
             return place == "the control plane"
         writes = self.role in {"tenant-write", "tenant-migration"}

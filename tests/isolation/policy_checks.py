@@ -1,4 +1,4 @@
-"""What a tenant role's policies must do, as checks over any policy: each is False where the fence has that hole."""
+"""Checks of a tenant role's policy. Each returns False if the policy has that hole."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -41,7 +41,7 @@ TABLE_WIDE = tuple(
         "EnableKinesisStreamingDestination", "UpdateKinesisStreamingDestination",
     )
 )  # fmt: skip
-"""Spelled here once more, so that a policy which forgets one is not believed."""
+"""Listed a second time, independently of the policies, so that an action missing there is found."""
 
 
 def opens_its_own_partitions(policy: Policy) -> bool:
@@ -59,7 +59,7 @@ def opens_its_own_silo(policy: Policy) -> bool:
 
 
 def shuts_the_silos_of_others(policy: Policy) -> bool:
-    """Also to partitions that begin with its own name: nothing of a tenant lies in a neighbour's table."""
+    """Includes partitions with the tenant's own prefix: a tenant has no items in a neighbour's table."""
     others = [table for tenant, table in SILOS.items() if tenant != "a1"]
     calls = [call for table in others for call in (get(A1, TableName=table), query(A1, "GSI2", TableName=table))]
     return not any(_allows(policy, call) for call in calls)
@@ -78,19 +78,19 @@ def shuts_calls_by_the_table(policy: Policy) -> bool:
 
 
 def shuts_calls_without_keys_by_its_grants_alone(policy: Policy) -> bool:
-    """The Null guard: even if nothing were denied."""
+    """Checks the Null condition of the Allow statements, with the Deny statements removed."""
     grants = tuple(one for one in policy.statements if one.effect == "Allow")
     return not _allows_without_keys(replace(policy, statements=grants))
 
 
 def shuts_calls_without_keys_by_its_denials_alone(policy: Policy) -> bool:
-    """The Deny: even if everything were granted."""
+    """Checks the Deny statements, with everything else allowed."""
     denials = tuple(one for one in policy.statements if one.effect == "Deny")
     return not _allows_without_keys(replace(policy, statements=(*denials, *allowing("*", None, "*").statements)))
 
 
 def shuts_table_wide_calls_by_its_denials_alone(policy: Policy) -> bool:
-    """Each is refused outright though a further policy of the role grants everything, with keys told or not."""
+    """Checks that the Deny statements refuse each call, also if another policy allows everything."""
     return all(isinstance(decided, Denied) and decided.explicit for decided in _table_wide(policy))
 
 
@@ -168,7 +168,7 @@ def _allows(policy: Policy, call: Call) -> bool:
 
 
 def _allows_without_keys(policy: Policy) -> bool:
-    """Asked as no call can ask today: an action of items about which DynamoDB would tell no key."""
+    """Evaluates an item action without dynamodb:LeadingKeys, which no DynamoDB call does today."""
     asked = [
         AuthorizationRequest(action, resource, {"aws:PrincipalTag/tenant": "a1"})
         for action in READS
@@ -189,7 +189,7 @@ def _table_wide(policy: Policy) -> Iterator[Decision]:
 
 
 def _trusts(trust: Policy, tags: Mapping[str, str]) -> bool:
-    """Under a service-base that may assume anything: the trust alone decides."""
+    """Evaluates the trust policy alone: the caller may assume any role."""
     ours = Account.from_definitions(ROLES, DEPLOYMENT)
     anything = allowing(["sts:AssumeRole", "sts:TagSession"], None, "*")
     account = ours.with_role(replace(ours.role("service-base"), policies=(anything,)))

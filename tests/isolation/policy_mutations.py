@@ -1,4 +1,4 @@
-"""Bugs planted into a policy, each as somebody might write it on a bad day."""
+"""Mutations of a policy. Each is a plausible mistake."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -47,7 +47,7 @@ def _without_denials(policy: Policy) -> Policy:
 
 
 def undenied(action: str) -> Bug:
-    """This one action is forgotten in every denial."""
+    """Removes one action from every Deny statement."""
 
     def forgotten(one: Statement) -> Statement:
         return replace(one, actions=tuple(found for found in one.actions if found != action))

@@ -1,4 +1,4 @@
-"""Calls of every root field of the schema, written from the schema itself."""
+"""A call of every root field, generated from the schema."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ NUMBERS: Mapping[str, Any] = {
     "Decimal": "1.5",
     "DateTime": "2026-11-16T00:00:00Z",
 }
-"""What stands for a value that names nothing, where one is demanded."""
+"""Values for required arguments that are neither ids nor text."""
 USUAL = frozenset({"MEMBER", "CONFIRMED", "STANDARD", "ACTIVE", "POOL"})
-"""Of each enum, a value that a call can succeed with."""
+"""For each enum, a value with which a call can succeed."""
 _types = load_domains().schema._schema
 
 
 @dataclass(frozen=True, slots=True)
 class RootFieldCall:
-    """One root field, asked with values for its ids and texts."""
+    """A root field that can be called with any values for its ids and text arguments."""
 
     operation: str
     name: str
@@ -55,12 +55,12 @@ class RootFieldCall:
 
     @property
     def names_things(self) -> bool:
-        """Whether some argument is an id, at any depth."""
+        """Whether any argument is an id, at any depth."""
         return any(kind == "ID" for _, kind in _texts(self.field.args))
 
     @property
     def argument_names(self) -> list[str]:
-        """The names of all arguments, at any depth, that are ids or texts."""
+        """The names of all arguments, at any depth, that are ids or text."""
         return sorted({name for name, _ in _texts(self.field.args)})
 
     def variables(self, given: Mapping[str, str]) -> dict[str, Any]:
@@ -74,14 +74,14 @@ def root_field_calls(types: GraphQLSchema = _types) -> Iterator[RootFieldCall]:
 
 
 def node_types() -> Sequence[GraphQLObjectType]:
-    """Everything that can be asked for by its id."""
+    """Returns the types that the field `node` can return."""
     node = _types.type_map["Node"]
     assert isinstance(node, GraphQLInterfaceType)
     return _types.get_possible_types(node)
 
 
 def selection(type_: Any, depth: int) -> str:
-    """Every field that can be asked without an argument, down to this depth."""
+    """Returns a selection of all fields without required arguments, down to this depth."""
     named = get_named_type(type_)
     if is_leaf_type(named):
         return ""
@@ -105,7 +105,7 @@ def _demands(field: GraphQLField) -> bool:
 
 
 def _each(types: Sequence[GraphQLObjectType]) -> str:
-    """The leaves of each type behind an interface, but for names that mean different things in two of them."""
+    """Returns fragments with the scalar fields of each type. A name with different types in two of them is left out."""
     meanings: dict[str, set[str]] = {}
     for one in types:
         for name, field in one.fields.items():

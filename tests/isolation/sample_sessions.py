@@ -1,4 +1,4 @@
-"""Calls on given partitions, policies as others write them, and sessions as STS gives them out."""
+"""Calls on given partitions, sample policies, and sessions that the gate's STS issues for them."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -76,21 +76,21 @@ def allowing(
     resource: object = DEPLOYMENT.table_arn,
     version: str = "2012-10-17",
 ) -> Policy:
-    """One Allow, as somebody might have written it."""
+    """Returns a policy with one Allow statement."""
     statement = {"Effect": "Allow", "Action": actions, "Resource": resource}
     conditioned = statement | ({"Condition": dict(condition)} if condition else {})
     return parse_policy({"Version": version, "Statement": [conditioned]})
 
 
 def fenced(value: object = OWN, operator: str = "ForAllValues:StringLike", **how: Any) -> Policy:
-    """Item calls under this one condition on the leading keys, without a guard."""
+    """Returns a policy for item calls with this condition on leading keys, and no Null condition."""
     return allowing(condition={operator: {how.pop("condition_key", LEADING): value}}, **how)
 
 
 def session(
     role: str = "tenant-write", *, tags: Mapping[str, str], account: Account | None = None, by: str = "service-base"
 ) -> Session:
-    """What STS makes of it; raises Declined where it makes nothing of it."""
+    """Returns the session that STS issues. Raises the error with which STS refuses."""
     sessions = SessionIssuer(account or Account.from_definitions(ROLES, DEPLOYMENT), b"k" * 32, clock=lambda: NOON)
     assumption = AssumeRoleRequest(role_arn=DEPLOYMENT.role_arn(role), session_name="tester", tags=tags)
     return assume_role(assumption, sessions.issue_service_session(by).session, sessions).session
@@ -102,7 +102,7 @@ def questions(call: Call) -> Iterator[AuthorizationRequest]:
 
 
 def reaches(one: Session, call: Call) -> bool:
-    """Whether the session may make the call, with all that the gate tells IAM about it."""
+    """Returns whether the gate allows the call."""
     known = one.context(NOON, source_ip="127.0.0.1", secure_transport=False, region=DEPLOYMENT.region)
     asked = [AuthorizationRequest(each.action, each.resource, {**known, **each.context}) for each in questions(call)]
     return all(isinstance(evaluate(one.policies_for(), each, one.principal), Allowed) for each in asked)

@@ -1,4 +1,4 @@
-"""The evaluator as a session meets it: policies, a tag, and a call as boto3 would make it."""
+"""Evaluates DynamoDB calls of a session with given policies and a tenant tag."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ KEYS = TableSchema.with_keys(
     key_names("table").partition, {index.upper(): key_names(index).partition for index in INDEXES}
 )
 SILOS = {tenant: DEPLOYMENT.silo_table(tenant) for tenant in ("a1", "a1-0", "a10", "zebra")}
-"""Of neighbours too whose names begin as the first one's."""
+"""Includes tenants whose ids start with the id of the first one."""
 TABLE_KEYS = dict.fromkeys((DEPLOYMENT.table, *SILOS.values()), KEYS)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvaluator:
-    """Decides for a session with these policies and this tag."""
+    """A session with these policies and this tenant tag."""
 
     policies: Policies
     tenant: str | None
@@ -43,7 +43,7 @@ class SessionEvaluator:
         return cls(Policies(identity=(identity,)), tenant)
 
     def allows(self, operation: str, parameters: Mapping[str, Any]) -> bool:
-        """Every authorisation that the call asks for, as DynamoDB demands."""
+        """Returns whether IAM allows every authorization that the call needs."""
         asked = authorizations_for(operation, parameters, ArnScope.of(DEPLOYMENT), TABLE_KEYS)
         assert asked, "a call that asks for nothing would be allowed by nobody"
         return all(isinstance(evaluate(self.policies, self._tagged(one)), Allowed) for one in asked)

@@ -1,4 +1,4 @@
-"""The pool, the silos of three tenants whose names begin alike, and sessions of the first as the service gets them."""
+"""The shared table, silo tables of three tenants with similar ids, and sessions of the first tenant."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ def key(tenant: TenantId, name: str = "1") -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Silos:
-    """Beside the pool of a world; `mover` is where the migrator gets its sessions."""
+    """The silo tables next to the shared table. `mover` is the session cache of the migrator."""
 
     world: World
     mover: SessionCache
@@ -59,12 +59,12 @@ class Silos:
         return await self._client(self.mover, migration_session(tenant, table_access=placement))
 
     def items(self) -> dict[str, list[dict[str, Any]]]:
-        """Everything in every table, asked of the engine itself."""
+        """Returns all items of all tables from the engine."""
         engine = self.world.engine_client()
         return {table: engine.scan(TableName=table)["Items"] for table in self.tables}
 
     def admin(self, table: str, role: str = "migrator") -> TableAdmin:
-        """The table as this role makes it, through the gate."""
+        """Returns the admin of a table with the rights of this role."""
         settings = self.world.settings
         wire = ConnectionOptions(region=settings.region, endpoint_url=settings.endpoint_url)
         return TableAdmin.connect(

@@ -1,4 +1,4 @@
-"""An application served on a free port of this machine, as long as a test wants it."""
+"""Serves an application on a free port of this machine."""
 
 import socket
 from collections.abc import Iterator

@@ -14,9 +14,9 @@ PACKAGES = ("package.json", "package-lock.json")
 
 
 def install() -> Path:
-    """The folder that has them. Skips where there is no npm, unless on CI, where it must be."""
+    """Returns the folder with the packages. Skips the test on a machine without npm; on CI that is a failure."""
     if not (shutil.which("node") and shutil.which("npm")):
-        missing = pytest.fail if os.environ.get("CI") else pytest.skip  # the audit is npm's: a laptop may be without it
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
         missing("node and npm are not installed")
     version = sha256(b"".join((HERE / name).read_bytes() for name in PACKAGES)).hexdigest()[:16]
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "keyfence" / f"audit-{version}"
@@ -37,7 +37,7 @@ def _install(folder: Path) -> Path:
 
 
 def _placed(fresh: Path, folder: Path) -> Path:
-    """Two workers may install at once: the first to move its folder into place wins."""
+    """Moves the folder into place. If another worker was first, its folder is used."""
     try:
         return fresh.rename(folder)
     except OSError:
